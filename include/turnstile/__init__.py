@@ -1,0 +1,1 @@
+"""Turnstile: recurring, differentially private releases of public-transport data."""

@@ -1,0 +1,71 @@
+"""The error tree: every deliberate failure of the product, and its exit code.
+
+    TurnstileError            1  a check failed
+    |-- InputError            2  bad input or usage; nothing was done
+    |   `-- ProgrammeError    2  a programme or domain file breaks a rule
+    |-- RefusedError          3  budget, approval or finality; nothing was released
+    |   |-- BudgetExceeded    3  a cap would be passed
+    |   |-- NotFinal          3  the week is not over, or not complete
+    |   |-- NotApproved       3  a person has to say yes first
+    |   `-- RevisionNeeded    3  the key is bound to other inputs or to another programme
+    `-- IntegrityError        4  stop, and call a human
+
+A message is an output: none may hold a true count, a card, a plate or a coordinate. The sentence
+says what was asked, what is allowed and what to do next.
+"""
+
+
+class TurnstileError(Exception):
+    """A check failed, and the sentence says which."""
+
+    exit_code = 1
+
+
+class InputError(TurnstileError):
+    """Input or usage breaks a rule. Nothing was done.
+
+    Args:
+        where: file, or file and line, or command; never a raw value.
+        field: column, YAML path or option.
+        rule: what holds for that field, and what to do next.
+    """
+
+    exit_code = 2
+
+    def __init__(self, *, where: str, field: str, rule: str) -> None:
+        self.where = where
+        self.field = field
+        self.rule = rule
+        super().__init__(f"{where}: {field}: {rule}")
+
+
+class ProgrammeError(InputError):
+    """A programme or domain file breaks a rule. Nothing was done."""
+
+
+class RefusedError(TurnstileError):
+    """Budget, approval or finality says no. Nothing was released."""
+
+    exit_code = 3
+
+
+class BudgetExceeded(RefusedError):  # noqa: N818 - the literature's word
+    """A cap would be passed; the subclass or caller builds the whole sentence."""
+
+
+class NotFinal(RefusedError):  # noqa: N818
+    """The week is not over, or not complete."""
+
+
+class NotApproved(RefusedError):  # noqa: N818
+    """The programme asks for an approval that the ledger does not hold."""
+
+
+class RevisionNeeded(RefusedError):  # noqa: N818
+    """The release key is bound to another programme, domain or input; see the differences."""
+
+
+class IntegrityError(TurnstileError):
+    """Bytes, chain or balance do not agree. Stop, and call a human."""
+
+    exit_code = 4

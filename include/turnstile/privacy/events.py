@@ -1,0 +1,77 @@
+"""Draw events: what one draw of noise is, exactly, and what it can cost each unit.
+
+An event is a fact about a mechanism, not an amount: the ledger stores it, so every unit's loss can
+be computed again when an accountant is corrected (PRIVACY 3). Fields may be added with a default;
+none is ever renamed or changes its meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from turnstile.privacy.units import Block, ProtectionUnit
+
+
+class NoiseFamily(StrEnum):
+    """The exact integer samplers that may draw."""
+
+    DISCRETE_LAPLACE = "discrete_laplace"
+    DISCRETE_GAUSSIAN = "discrete_gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How far one unit can move the exact vector of one draw, add/remove, over the whole draw.
+
+    Args:
+        l0: cells that can change, >= 1.
+        l1: sum of absolute changes, in counts (or grid steps), >= 1.
+        l2_squared: sum of squared changes, >= 1.
+        linf: largest change of a cell, >= 1.
+    """
+
+    l0: int
+    l1: int
+    l2_squared: int
+    linf: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrawEvent:
+    """One draw: independent noise of one family and scale on every cell of one table.
+
+    Args:
+        table: name of the table in the programme.
+        statistic: which integer vector of that table (`count`, `sum`, `over_40`).
+        noise: family.
+        scale: b of the discrete Laplace, sigma of the discrete Gaussian, in counts (or grid
+            steps); exactly representable as a float64, because OpenDP takes it as one.
+        blocks: private data that the draw reads.
+        sensitivities: one entry a unit; None where the unit's contribution is not bounded.
+        delta: probability of a thresholded release that pure noise does not cover; 0 if dense.
+    """
+
+    table: str
+    statistic: str
+    noise: NoiseFamily
+    scale: Fraction
+    blocks: tuple[Block, ...]
+    sensitivities: tuple[tuple[ProtectionUnit, Sensitivity | None], ...]
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        """Check the scale.
+
+        Raises:
+            ValueError: the scale is not positive or not a float64.
+        """
+        if self.scale <= 0 or Fraction(float(self.scale)) != self.scale:
+            msg = f"scale {self.scale} must be positive and exactly a float64"
+            raise ValueError(msg)
+
+    @property
+    def label(self) -> str:
+        """Name within a release, `on_time/count`."""
+        return f"{self.table}/{self.statistic}"

@@ -1,0 +1,111 @@
+"""Service days, weeks and slots in an agency's own time zone.
+
+Time of day is never read here: a week is asked for by name, from a run or a command. A service day
+is the calendar day in the agency's time zone; a slot is a stretch of that day's clock, so a day of
+a daylight-saving change keeps its slots (one of them empty, or twice as full).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from turnstile.errors import InputError
+
+_ISO_WEEK = re.compile(r"(\d{4})-W(\d{2})")
+_DAYS_PER_WEEK = 7
+MINUTES_PER_DAY = 1440
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ServiceWeek:
+    """Seven service days from a Monday on, named as in ISO 8601 (`2016-W30`)."""
+
+    iso_year: int
+    iso_week: int
+
+    def __post_init__(self) -> None:
+        """Refuse a week that the ISO calendar does not have.
+
+        Raises:
+            ValueError: no such week.
+        """
+        date.fromisocalendar(self.iso_year, self.iso_week, 1)
+
+    @classmethod
+    def parse(cls, text: str, *, where: str = "--week") -> ServiceWeek:
+        """Read `2016-W30`.
+
+        Raises:
+            InputError: the text is not an ISO week.
+        """
+        match = _ISO_WEEK.fullmatch(text)
+        try:
+            if match is None:
+                raise ValueError
+            return cls(int(match[1]), int(match[2]))
+        except ValueError:
+            raise InputError(
+                where=where, field="week", rule=f"{text!r} is not an ISO week; write 2016-W30"
+            ) from None
+
+    @classmethod
+    def containing(cls, day: date) -> ServiceWeek:
+        """Name the week that a service day belongs to."""
+        iso = day.isocalendar()
+        return cls(iso.year, iso.week)
+
+    @property
+    def monday(self) -> date:
+        """First service day."""
+        return date.fromisocalendar(self.iso_year, self.iso_week, 1)
+
+    @property
+    def days(self) -> tuple[date, ...]:
+        """Return the seven service days in order."""
+        return tuple(self.monday + timedelta(days=n) for n in range(_DAYS_PER_WEEK))
+
+    def plus(self, weeks: int) -> ServiceWeek:
+        """Return the week that lies so many weeks later (earlier, if negative)."""
+        return ServiceWeek.containing(self.monday + timedelta(weeks=weeks))
+
+    def ends_at(self, zone: ZoneInfo) -> datetime:
+        """Instant at which the last service day is over, in UTC."""
+        midnight = datetime.combine(self.monday + timedelta(weeks=1), time(), zone)
+        return midnight.astimezone(UTC)
+
+    def __str__(self) -> str:
+        """Name of the week, `2016-W30`."""
+        return f"{self.iso_year}-W{self.iso_week:02d}"
+
+
+def parse_weeks(text: str, *, where: str = "--weeks") -> tuple[ServiceWeek, ...]:
+    """Read one week, or a range `2016-W30:2016-W32` with both ends included.
+
+    Raises:
+        InputError: not a week, or the range runs backwards.
+    """
+    first_text, _, last_text = text.partition(":")
+    first = ServiceWeek.parse(first_text, where=where)
+    last = ServiceWeek.parse(last_text, where=where) if last_text else first
+    if last < first:
+        raise InputError(where=where, field="weeks", rule=f"{text} runs backwards; swap the two weeks")
+    weeks = [first]
+    while weeks[-1] < last:
+        weeks.append(weeks[-1].plus(1))
+    return tuple(weeks)
+
+
+def zone_named(name: str, *, where: str) -> ZoneInfo:
+    """Look up an IANA time zone.
+
+    Raises:
+        InputError: the tz database has no such zone.
+    """
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        rule = f"{name!r} is no IANA time zone; write for example Australia/Sydney"
+        raise InputError(where=where, field="time.zone", rule=rule) from None
