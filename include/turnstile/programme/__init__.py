@@ -1,0 +1,1 @@
+"""What a programme promises: frozen records, strict YAML, public domains."""

@@ -1,0 +1,276 @@
+"""A release programme as frozen records: what is read, counted, bounded, noised and promised.
+
+The records hold values only; `programme.loading` reads and checks them from YAML, and nothing else
+makes one. Privacy parameters come from here and from nowhere else: never from a run's form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import time
+from enum import StrEnum
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
+
+
+class RowShape(StrEnum):
+    """The two shapes of canonical rows that are counted."""
+
+    TRIPS = "trips"
+    TELEMETRY = "telemetry"
+
+
+class Feed(StrEnum):
+    """Layouts of source files that are understood."""
+
+    OPAL_TRIPS = "opal_trips"
+    TIDES_FARE_TRANSACTIONS = "tides_fare_transactions"
+    TAPS = "taps"
+    ITMS = "itms"
+    TIDES_VEHICLE_LOCATIONS = "tides_vehicle_locations"
+    GTFS_VEHICLE_POSITIONS = "gtfs_vehicle_positions"
+
+    @property
+    def shape(self) -> RowShape:
+        """Shape of the canonical rows that this feed becomes."""
+        trips = (Feed.OPAL_TRIPS, Feed.TIDES_FARE_TRANSACTIONS, Feed.TAPS)
+        return RowShape.TRIPS if self in trips else RowShape.TELEMETRY
+
+
+class MissingDay(StrEnum):
+    """What a week with a missing service day means."""
+
+    REFUSE = "refuse"
+    PUBLISH_WITH_GAP = "publish_with_gap"
+
+
+class SpeedUnit(StrEnum):
+    """Unit of the source's speed column."""
+
+    KMH = "km/h"
+    MS = "m/s"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """Where the raw rows come from.
+
+    Args:
+        feed: layout of the files.
+        landing: glob below the landing zone; `{week}` stands for the ISO week.
+        modes: legal modes of trips; one name, `bus`, for telemetry.
+        missing_day: what a missing service day means.
+        columns: pairs (canonical name, name in the source) where they differ from the feed's own.
+        mode_names: pairs (value in the source, mode) where they differ.
+        speed_unit: unit of the source's speed column.
+        speed_at_most_kmh: a faster row is an outlier and goes to quarantine.
+        rows_per_day_at_least: volume below which a day is incomplete (0: no floor).
+    """
+
+    feed: Feed
+    landing: str
+    modes: tuple[str, ...]
+    missing_day: MissingDay = MissingDay.REFUSE
+    columns: tuple[tuple[str, str], ...] = ()
+    mode_names: tuple[tuple[str, str], ...] = ()
+    speed_unit: SpeedUnit = SpeedUnit.KMH
+    speed_at_most_kmh: int = 130
+    rows_per_day_at_least: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpec:
+    """The agency's clock. `slot_minutes` divides a day."""
+
+    zone: ZoneInfo
+    slot_minutes: int
+
+
+class Outside(StrEnum):
+    """What happens to a row whose place or time is outside the public domain."""
+
+    UNKNOWN = "unknown"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class DomainSpec:
+    """The public cells: files under `include/`, never the data.
+
+    Args:
+        locations: CSV of modes, locations and the areas they are published as; for trips.
+        service_area: GeoJSON polygon, or CSV of H3 cells or of stops; for telemetry.
+        h3_resolution: 0-15; for telemetry.
+        ring_cells: cells around each stop that belong to the area, where the area is a stop list.
+        first_minute: start of the first slot, minutes after midnight.
+        last_minute: end of the last slot, minutes after midnight, exclusive.
+        outside: where a row goes that lies in no cell.
+    """
+
+    locations: str | None
+    service_area: str | None
+    h3_resolution: int | None
+    ring_cells: int
+    first_minute: int
+    last_minute: int
+    outside: Outside
+
+
+@dataclass(frozen=True, slots=True)
+class UnitBound:
+    """How much one unit contributes at most.
+
+    Args:
+        unit: what is bounded.
+        contributions_max: trips (or H3-cell-and-slot pairs) of one unit that are counted.
+        once_per_cell: True if several trips of a unit in one cell count once.
+    """
+
+    unit: ProtectionUnit
+    contributions_max: int
+    once_per_cell: bool = False
+
+
+class Measure(StrEnum):
+    """What a table says of each of its cells."""
+
+    COUNT = "count"
+    MEAN_SPEED = "mean_speed"
+    BUSES_OVER = "buses_over"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """One published table.
+
+    Args:
+        name: as published.
+        by: dimensions, in order.
+        measure: what is told of a cell.
+        clamp_kmh: public upper bound V of a speed; for MEAN_SPEED.
+        limits_kmh: speed limits, each a statistic of its own; for BUSES_OVER.
+    """
+
+    name: str
+    by: tuple[str, ...]
+    measure: Measure = Measure.COUNT
+    clamp_kmh: int | None = None
+    limits_kmh: tuple[int, ...] = ()
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Names of the integer vectors that are drawn for this table."""
+        if self.measure is Measure.COUNT:
+            return ("count",)
+        if self.measure is Measure.MEAN_SPEED:
+            return ("sum", "buses")
+        return tuple(f"over_{limit}" for limit in self.limits_kmh)
+
+
+class MechanismKind(StrEnum):
+    """Mechanisms that may publish."""
+
+    DENSE_LAPLACE = "dense_laplace"
+    DENSE_GAUSSIAN = "dense_gaussian"
+    STABILITY_HISTOGRAM = "stability_histogram"
+
+    @property
+    def noise(self) -> NoiseFamily:
+        """Sampler that draws for it."""
+        if self is MechanismKind.DENSE_GAUSSIAN:
+            return NoiseFamily.DISCRETE_GAUSSIAN
+        return NoiseFamily.DISCRETE_LAPLACE
+
+
+@dataclass(frozen=True, slots=True)
+class MechanismSpec:
+    """How the noise is scaled.
+
+    Args:
+        kind: mechanism.
+        unit: unit whose add/remove loss `amount` is.
+        amount: epsilon (Laplace) or rho (Gaussian) of the whole release for that unit, on the
+            blocks that one instance can touch.
+        split: share of the amount for each table or `table/statistic`; the shares sum to 1.
+        delta: a table's delta; for STABILITY_HISTOGRAM.
+    """
+
+    kind: MechanismKind
+    unit: ProtectionUnit
+    amount: Fraction
+    split: tuple[tuple[str, Fraction], ...]
+    delta: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class CapSpec:
+    """What one unit may lose: epsilon, or rho and delta; over a window of weeks if it says so."""
+
+    unit: ProtectionUnit
+    relation: NeighboringRelation
+    epsilon: Fraction | None
+    rho: Fraction | None
+    delta: Fraction | None
+    window_weeks: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSpec:
+    """When a week is final, in days after its end, and the time of day of the weekly run."""
+
+    final_after_days: int
+    weekly_at: time
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalSpec:
+    """Whether people must say yes, how many, and in which role."""
+
+    required: bool
+    persons: int = 1
+    role: str = "release_officer"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishSpec:
+    """Licence and people behind the package."""
+
+    licence: str
+    curator: str
+    contact: str
+
+
+@dataclass(frozen=True, slots=True)
+class Programme:
+    """A reviewed promise: everything that a release of one week is made from, except the rows.
+
+    Args:
+        name: file name without suffix, and folder in the public zone.
+        title: for people.
+        description: one paragraph for the release card.
+        family: programmes that touch the same people or vehicles share one book of accounts.
+        digest: SHA-256 of the file's canonical content, without comments or layout.
+    """
+
+    name: str
+    title: str
+    description: str
+    family: str
+    source: SourceSpec
+    time: TimeSpec
+    domain: DomainSpec
+    units: tuple[UnitBound, ...]
+    tables: tuple[TableSpec, ...]
+    mechanism: MechanismSpec
+    caps: tuple[CapSpec, ...]
+    schedule: ScheduleSpec
+    approval: ApprovalSpec
+    publish: PublishSpec
+    digest: str
+
+    def bound_of(self, unit: ProtectionUnit) -> UnitBound | None:
+        """Return the bound that the programme sets on a unit, if it sets one."""
+        return next((bound for bound in self.units if bound.unit is unit), None)

@@ -1,0 +1,65 @@
+"""Deployment settings: the only reader of the process environment."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+_INCLUDE = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where things are.
+
+    Args:
+        home: folder of the zones (`TURNSTILE_HOME`, default `var` of the checkout).
+        ledger_url: database of the ledger (`TURNSTILE_LEDGER_URL`).
+        witness: second places for signed checkpoints (`TURNSTILE_WITNESS`, separated by colons).
+        include: folder of `programmes/` and `domains/` (`TURNSTILE_INCLUDE`).
+    """
+
+    home: Path
+    ledger_url: str
+    witness: tuple[Path, ...]
+    include: Path
+
+    @classmethod
+    def from_environment(cls) -> Settings:
+        """Read the environment once."""
+        env = os.environ  # noqa: TID251 - the one place
+        home = Path(env.get("TURNSTILE_HOME") or _INCLUDE.parent / "var").resolve()
+        places = [Path(place) for place in env.get("TURNSTILE_WITNESS", "").split(":") if place]
+        return cls(
+            home=home,
+            ledger_url=env.get("TURNSTILE_LEDGER_URL") or f"sqlite:///{home / 'ledger.sqlite'}",
+            witness=tuple(places),
+            include=Path(env.get("TURNSTILE_INCLUDE") or _INCLUDE).resolve(),
+        )
+
+    @property
+    def landing(self) -> Path:
+        """Where the authority drops its files."""
+        return self.home / "landing"
+
+    @property
+    def private(self) -> Path:
+        """Zone that nothing leaves except through a charged mechanism."""
+        return self.home / "private"
+
+    @property
+    def embargoed(self) -> Path:
+        """Zone of sealed noisy bytes, before publication."""
+        return self.home / "embargoed"
+
+    @property
+    def public(self) -> Path:
+        """Zone of published packages."""
+        return self.home / "public"
+
+
+def system_clock() -> datetime:
+    """Return the present instant, in UTC; passed to whatever needs the time."""
+    return datetime.now(UTC)  # noqa: TID251 - the one place
