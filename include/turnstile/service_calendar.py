@@ -91,7 +91,8 @@ def parse_weeks(text: str, *, where: str = "--weeks") -> tuple[ServiceWeek, ...]
     first = ServiceWeek.parse(first_text, where=where)
     last = ServiceWeek.parse(last_text, where=where) if last_text else first
     if last < first:
-        raise InputError(where=where, field="weeks", rule=f"{text} runs backwards; swap the two weeks")
+        rule = f"{text} runs backwards; swap the two weeks"
+        raise InputError(where=where, field="weeks", rule=rule)
     weeks = [first]
     while weeks[-1] < last:
         weeks.append(weeks[-1].plus(1))
