@@ -38,6 +38,9 @@ class Sensitivity:
     linf: int
 
 
+SMALLEST_THRESHOLD = 2  # at 1 a lone record would be released with probability above one half
+
+
 @dataclass(frozen=True, slots=True)
 class DrawEvent:
     """One draw: independent noise of one family and scale on every cell of one table.
@@ -50,7 +53,11 @@ class DrawEvent:
             steps); exactly representable as a float64, because OpenDP takes it as one.
         blocks: private data that the draw reads.
         sensitivities: one entry a unit; None where the unit's contribution is not bounded.
-        delta: probability of a thresholded release that pure noise does not cover; 0 if dense.
+        delta: probability of a thresholded release that pure noise does not cover, for one record
+            in a cell of its own; 0 if dense.
+        threshold: T of a thresholded draw: a cell is released when it is occupied and its noisy
+            value is at least T; None if dense. A unit's own delta follows from T, the scale and
+            its sensitivity (`accounts.loss_of`).
     """
 
     table: str
@@ -60,16 +67,23 @@ class DrawEvent:
     blocks: tuple[Block, ...]
     sensitivities: tuple[tuple[ProtectionUnit, Sensitivity | None], ...]
     delta: Fraction = Fraction(0)
+    threshold: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the scale.
+        """Check the scale and the threshold.
 
         Raises:
-            ValueError: the scale is not positive or not a float64.
+            ValueError: the scale is not positive or not a float64; a delta without a threshold, or
+                a threshold with noise that is not Laplace or below 2.
         """
         if self.scale <= 0 or Fraction(float(self.scale)) != self.scale:
             msg = f"scale {self.scale} must be positive and exactly a float64"
             raise ValueError(msg)
+        if self.threshold is None:
+            if self.delta != 0:
+                raise ValueError("a dense draw has delta 0; state the threshold as well")
+        elif self.threshold < SMALLEST_THRESHOLD or self.noise is not NoiseFamily.DISCRETE_LAPLACE:
+            raise ValueError("a thresholded draw has Laplace noise and a threshold of 2 or more")
 
     @property
     def label(self) -> str:

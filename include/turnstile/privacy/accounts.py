@@ -1,0 +1,143 @@
+"""Postings: what the planned draws cost every unit, in the integers that the ledger keeps.
+
+PRIVACY 3: two additive accounts for each unit and scope. The first sums epsilon (with delta, by
+basic composition: an (epsilon, delta) guarantee, pure while delta is 0); the second sums rho of
+approximate zCDP (Bun & Steinke 2016, section 8 and Proposition 1.4: an epsilon-DP draw is
+epsilon^2/2-zCDP). None is infinite. Amounts add up as fractions and are rounded up once, at the
+end.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.tails import stability_delta
+from turnstile.privacy.units import ProtectionUnit, scope_of
+
+MICRO = 10**6
+NANO = 10**9
+FEMTO = 10**15
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Exact cost of draws to one unit; None is infinite.
+
+    Args:
+        epsilon: of the (epsilon, delta) guarantee; None if a draw was not Laplace.
+        rho: of the delta-approximate rho-zCDP guarantee; None if a contribution is not bounded.
+        delta: uncovered probability, 0 without thresholds.
+    """
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+    delta: Fraction = Fraction(0)
+
+    def __add__(self, other: Loss) -> Loss:
+        """Compose: every amount adds up, and infinite stays infinite."""
+        return Loss(
+            epsilon=_sum(self.epsilon, other.epsilon),
+            rho=_sum(self.rho, other.rho),
+            delta=min(Fraction(1), self.delta + other.delta),
+        )
+
+
+NO_LOSS = Loss(Fraction(0), Fraction(0))
+UNBOUNDED = Loss(None, None)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Posting:
+    """What one release adds to one account.
+
+    Args:
+        unit: protection unit of the account.
+        scope: piece of time (and mode, batch) that one instance of the unit can touch.
+        epsilon_micro: epsilon in 1e-6, None for infinite.
+        rho_nano: rho in 1e-9, None for infinite.
+        delta_femto: delta in 1e-15.
+    """
+
+    unit: ProtectionUnit
+    scope: str
+    epsilon_micro: int | None
+    rho_nano: int | None
+    delta_femto: int
+
+
+def loss_of(event: DrawEvent, sensitivity: Sensitivity | None) -> Loss:
+    """Return the exact loss of one draw for a unit of this sensitivity, by the plan's formula.
+
+    Laplace: epsilon = l1/b (Ghosh et al. 2009), rho = epsilon^2/2. Gaussian: rho = l2^2/(2 sigma^2)
+    (Canonne, Kamath & Steinke 2020, Theorem 4), no finite epsilon. A threshold adds its delta.
+
+    Args:
+        event: the draw.
+        sensitivity: how far the unit moves it; None if not bounded, an infinite loss.
+    """
+    if sensitivity is None:
+        return UNBOUNDED
+    if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
+        return Loss(epsilon=None, rho=sensitivity.l2_squared / (2 * event.scale**2))
+    epsilon = sensitivity.l1 / event.scale
+    return Loss(epsilon, epsilon**2 / 2, _delta_of(event, sensitivity))
+
+
+def losses(events: Sequence[DrawEvent]) -> dict[tuple[ProtectionUnit, str], Loss]:
+    """Return the exact sum of costs for every unit and scope that the draws touch."""
+    totals: defaultdict[tuple[ProtectionUnit, str], Loss] = defaultdict(lambda: NO_LOSS)
+    for event in events:
+        for unit, sensitivity in event.sensitivities:
+            loss = loss_of(event, sensitivity)
+            # A bound holds over the whole draw, so a scope pays once however many of its blocks
+            # (modes, days, batches) the draw reads.
+            for scope in {scope_of(unit, block) for block in event.blocks}:
+                totals[unit, scope] += loss
+    return dict(totals)
+
+
+def postings(events: Sequence[DrawEvent]) -> tuple[Posting, ...]:
+    """Return what the draws add to each account, sorted by unit and scope.
+
+    Amounts are the exact sums over the events, rounded up once.
+    """
+    totals = losses(events)
+    return tuple(_posted(unit, scope, totals[unit, scope]) for unit, scope in sorted(totals))
+
+
+def _posted(unit: ProtectionUnit, scope: str, loss: Loss) -> Posting:
+    """Round a loss up to ledger units."""
+    return Posting(
+        unit=unit,
+        scope=scope,
+        epsilon_micro=None if loss.epsilon is None else rounded_up(loss.epsilon, MICRO),
+        rho_nano=None if loss.rho is None else rounded_up(loss.rho, NANO),
+        delta_femto=rounded_up(loss.delta, FEMTO),
+    )
+
+
+def rounded_up(amount: Fraction, parts: int) -> int:
+    """Return the smallest whole number of 1/parts that is not below the amount.
+
+    Examples:
+        >>> rounded_up(Fraction(1, 3), MICRO)
+        333334
+    """
+    return -(-amount.numerator * parts // amount.denominator)
+
+
+def _delta_of(event: DrawEvent, sensitivity: Sensitivity) -> Fraction:
+    """Delta of a thresholded draw for one unit: never below what the event states for a record."""
+    if event.threshold is None:
+        return Fraction(0)
+    own = stability_delta(event.scale, event.threshold, l1=sensitivity.l1, linf=sensitivity.linf)
+    return max(own, event.delta)
+
+
+def _sum(left: Fraction | None, right: Fraction | None) -> Fraction | None:
+    """Add two amounts; infinite if either is."""
+    return None if left is None or right is None else left + right
