@@ -1,0 +1,71 @@
+"""How far one unit moves a table of counts, from the public bounds of a programme.
+
+PRIVACY 4: bounding keeps of each bounded unit its k records lowest in a keyed hash that depends on
+the record alone. The bounded unit itself then adds at most k records. A *finer* unit under that
+bound (a trip of a card-day) adds at most its own records and may displace as many others, so its
+change is a difference of two such additions: `difference_of_counts`.
+"""
+
+from __future__ import annotations
+
+from turnstile.privacy.events import Sensitivity
+
+
+def records_at_most(records_max: int) -> Sensitivity:
+    """Return the sensitivity of a unit that adds at most so many records, in any cells.
+
+    All of them may fall into one cell, so l2 is as large as l1.
+
+    Examples:
+        >>> records_at_most(3)
+        Sensitivity(l0=3, l1=3, l2_squared=9, linf=3)
+    """
+    _check(records_max)
+    return Sensitivity(l0=records_max, l1=records_max, l2_squared=records_max**2, linf=records_max)
+
+
+def cells_at_most(cells_max: int) -> Sensitivity:
+    """Return the sensitivity of a unit that counts at most once in each of so many cells.
+
+    Examples:
+        >>> cells_at_most(3)
+        Sensitivity(l0=3, l1=3, l2_squared=3, linf=1)
+    """
+    _check(cells_max)
+    return Sensitivity(l0=cells_max, l1=cells_max, l2_squared=cells_max, linf=1)
+
+
+def difference_of_counts(one: Sensitivity) -> Sensitivity:
+    """Return the sensitivity of u - w, where u, w >= 0 are both within the given one.
+
+    It holds for a finer unit under a coarser bound (u arrives, w is displaced), and for replacing
+    one unit by another (u arrives, w leaves). u.w >= 0, so |u - w|^2 <= |u|^2 + |w|^2, and no cell
+    moves by more than the larger of the two. One trip under a card-day bound: l1 = 2, not 1.
+
+    Examples:
+        >>> difference_of_counts(records_at_most(1))
+        Sensitivity(l0=2, l1=2, l2_squared=2, linf=1)
+    """
+    return Sensitivity(l0=2 * one.l0, l1=2 * one.l1, l2_squared=2 * one.l2_squared, linf=one.linf)
+
+
+def difference_of_sums(one: Sensitivity) -> Sensitivity:
+    """Return the sensitivity of u - w where the changes may have either sign (centered sums).
+
+    Examples:
+        >>> difference_of_sums(records_at_most(1))
+        Sensitivity(l0=2, l1=2, l2_squared=4, linf=2)
+    """
+    return Sensitivity(
+        l0=2 * one.l0, l1=2 * one.l1, l2_squared=4 * one.l2_squared, linf=2 * one.linf
+    )
+
+
+def _check(bound: int) -> None:
+    """Refuse a bound that bounds nothing.
+
+    Raises:
+        ValueError: below 1.
+    """
+    if bound < 1:
+        raise ValueError(f"a contribution bound of {bound} is below 1")
