@@ -1,0 +1,162 @@
+"""The public cells of a programme: every row and column of every table, known before any data.
+
+A domain is made from reviewed files under `include/` and from the programme (`domain_files`), never
+from rows: nothing in here or there takes any. It also says how a flat vector of integers is laid
+out as the tables of all modes, which is public and the same for exact and for noisy numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from math import prod
+
+from turnstile.programme.spec import TableSpec
+
+UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One axis of a table.
+
+    Args:
+        name: as in the programme's `by`.
+        labels: public labels in their fixed order; `UNKNOWN` last, where it exists.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+
+    @property
+    def unknown(self) -> int | None:
+        """Place of the `UNKNOWN` label; None where rows outside are dropped."""
+        return len(self.labels) - 1 if self.labels[-1] == UNKNOWN else None
+
+
+@dataclass(frozen=True, slots=True)
+class ModeCells:
+    """Axes of one mode, in the order of the shape's dimensions."""
+
+    mode: str
+    dimensions: tuple[Dimension, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A location of a mode and the area that it is published as."""
+
+    mode: str
+    location: str
+    area: str
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Where the table of one mode lies in a flat vector, in row-major order.
+
+    Args:
+        mode: whose table.
+        shape: labels of each dimension of the table; empty for a total.
+        offset: place of its first cell.
+    """
+
+    mode: str
+    shape: tuple[int, ...]
+    offset: int
+
+    @property
+    def cells(self) -> int:
+        """Cells of this mode's table."""
+        return prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicDomain:
+    """All public cells of a programme; make one with `public_domain`.
+
+    Args:
+        digest: SHA-256 of labels and lookup.
+        version: file and start of the SHA-256 of its bytes, for people.
+        cells_by_mode: axes of every mode, in the programme's order of modes.
+        places: lookup of locations, sorted; empty for telemetry.
+    """
+
+    digest: str
+    version: str
+    cells_by_mode: tuple[ModeCells, ...]
+    places: tuple[Place, ...] = ()
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Modes in their fixed order."""
+        return tuple(cells.mode for cells in self.cells_by_mode)
+
+    def dimensions(self, mode: str) -> tuple[Dimension, ...]:
+        """Return the axes of a mode.
+
+        Raises:
+            KeyError: the domain has no such mode.
+        """
+        return {cells.mode: cells.dimensions for cells in self.cells_by_mode}[mode]
+
+    def dimension(self, mode: str, name: str) -> Dimension:
+        """Return one axis of a mode.
+
+        Raises:
+            KeyError: the domain has no such mode or axis.
+        """
+        return {axis.name: axis for axis in self.dimensions(mode)}[name]
+
+    def shape(self, table: TableSpec, mode: str) -> tuple[int, ...]:
+        """Return the number of labels of each dimension of a mode's table."""
+        return tuple(len(self.dimension(mode, name).labels) for name in table.by)
+
+    def cells(self, table: TableSpec) -> int:
+        """Count the cells of a table over all modes: the length of its flat vector."""
+        return sum(segment.cells for segment in layout(self, table))
+
+
+def public_domain(
+    version: str, cells_by_mode: tuple[ModeCells, ...], places: tuple[Place, ...] = ()
+) -> PublicDomain:
+    """Return a domain with the digest of its content; equal content has an equal digest.
+
+    Args:
+        version: file and start of its digest.
+        cells_by_mode: axes of every mode, in order.
+        places: lookup of locations, in any order.
+    """
+    sorted_places = tuple(sorted(places))
+    content = {
+        "cells": [
+            [cells.mode, [[axis.name, axis.labels] for axis in cells.dimensions]]
+            for cells in cells_by_mode
+        ],
+        "places": [[place.mode, place.location, place.area] for place in sorted_places],
+    }
+    text = json.dumps(content, separators=(",", ":"))
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return PublicDomain(digest, version, cells_by_mode, sorted_places)
+
+
+def layout(domain: PublicDomain, table: TableSpec) -> tuple[Segment, ...]:
+    """Return where each mode's table lies in the flat vector of one draw.
+
+    The tables of the modes follow each other in the domain's order, each in row-major order of
+    `table.by`. Telemetry has one mode, so one segment.
+
+    Examples:
+        >>> slots = Dimension("slot", ("09:00", "10:00"))
+        >>> cells = Dimension("cell", ("871", "872", "873"))
+        >>> domain = public_domain("v", (ModeCells("bus", (slots, cells)),))
+        >>> layout(domain, TableSpec("speed", ("slot", "cell")))
+        (Segment(mode='bus', shape=(2, 3), offset=0),)
+    """
+    segments: list[Segment] = []
+    offset = 0
+    for mode in domain.modes:
+        segments.append(Segment(mode, domain.shape(table, mode), offset))
+        offset += segments[-1].cells
+    return tuple(segments)

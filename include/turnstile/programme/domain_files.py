@@ -1,0 +1,194 @@
+"""Reads the public domain of a programme from its files under `include/`.
+
+The only arguments are the programme and that folder, and a file outside of it is refused: a domain
+that was read from the data cannot be made here (docs/PRIVACY.md, public domains).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from turnstile.programme.domain import (
+    UNKNOWN,
+    Dimension,
+    ModeCells,
+    Place,
+    PublicDomain,
+    public_domain,
+)
+from turnstile.programme.public_file import PublicFile, open_public_file, refuse
+from turnstile.programme.service_area import cells_around, cells_of_polygon, checked_cell
+from turnstile.programme.spec import DomainSpec, Outside, Programme, RowShape
+from turnstile.service_calendar import MINUTES_PER_DAY
+
+_MINUTES_PER_HOUR = 60
+_LATITUDE_MAX, _LONGITUDE_MAX = 90.0, 180.0
+
+
+def load_domain(programme: Programme, include: Path) -> PublicDomain:
+    """Return the public cells of a programme.
+
+    Args:
+        programme: names the files and the slots.
+        include: folder of `domains/`.
+
+    Raises:
+        ProgrammeError: a file is missing, lies outside of `include`, or breaks a rule; or a table
+            asks for a dimension that the rows do not have.
+    """
+    trips = programme.source.feed.shape is RowShape.TRIPS
+    domain = _trip_domain(programme, include) if trips else _telemetry_domain(programme, include)
+    known = [axis.name for axis in domain.cells_by_mode[0].dimensions]
+    for table in programme.tables:
+        if unknown := set(table.by) - set(known):
+            rule = f"no dimension {min(unknown)!r}; use some of {', '.join(known)}"
+            refuse(f"{programme.name}.yaml", f"tables.{table.name}.by", rule)
+    return domain
+
+
+def _slots(programme: Programme) -> tuple[str, ...]:
+    """Return the labels of the slots, "HH:MM" of their start."""
+    domain, length = programme.domain, programme.time.slot_minutes
+    where = f"{programme.name}.yaml"
+    first, last = domain.first_minute, domain.last_minute
+    if not 0 <= first < last <= MINUTES_PER_DAY:
+        refuse(where, "domain.slots", "must run forwards within one day, 00:00 to 24:00")
+    if length < 1 or MINUTES_PER_DAY % length or first % length or last % length:
+        rule = f"{length} minutes must divide the day and both ends of the slots; write 15 or 60"
+        refuse(where, "time.slot_minutes", rule)
+    return tuple(
+        f"{minute // _MINUTES_PER_HOUR:02d}:{minute % _MINUTES_PER_HOUR:02d}"
+        for minute in range(first, last, length)
+    )
+
+
+def _axis(
+    name: str, labels: tuple[str, ...], domain: DomainSpec, *, can_miss: bool = True
+) -> Dimension:
+    """Return an axis; it ends with UNKNOWN if a row can lie outside and is kept then."""
+    keeps = can_miss and domain.outside is Outside.UNKNOWN
+    return Dimension(name, (*labels, UNKNOWN) if keeps else labels)
+
+
+def _all_day(domain: DomainSpec) -> bool:
+    """Tell whether every minute of the day has a slot."""
+    return domain.first_minute == 0 and domain.last_minute == MINUTES_PER_DAY
+
+
+def _trip_domain(programme: Programme, include: Path) -> PublicDomain:
+    """Read slots and areas of every mode."""
+    file = open_public_file(programme, "domain.locations", programme.domain.locations, include)
+    places = _places(file, programme.source.modes)
+    domain, slots = programme.domain, _slots(programme)
+    cells_by_mode = []
+    for mode in programme.source.modes:
+        areas = tuple(sorted({place.area for place in places if place.mode == mode}))
+        if not areas:
+            refuse(file.name, "mode", f"no location of mode {mode!r}; add its locations")
+        axes = (
+            # A tap-on always has a time, so it misses the slots only if these leave a gap.
+            _axis("tap_on_slot", slots, domain, can_miss=not _all_day(domain)),
+            _axis("tap_on_location", areas, domain),
+            _axis("tap_off_slot", slots, domain),
+            _axis("tap_off_location", areas, domain),
+        )
+        cells_by_mode.append(ModeCells(mode, axes))
+    return public_domain(file.version, tuple(cells_by_mode), places)
+
+
+def _places(file: PublicFile, modes: tuple[str, ...]) -> tuple[Place, ...]:
+    """Read the lookup of locations; lines of modes that the programme does not have are unused."""
+    seen: dict[tuple[str, str], Place] = {}
+    for where, (mode, location, area) in file.rows("mode", "location", "area"):
+        if UNKNOWN in (location, area):
+            refuse(where, "area", f"{UNKNOWN} is reserved for rows outside; use another name")
+        if (mode, location) in seen:
+            refuse(where, "location", "is listed twice for its mode; delete one of the two lines")
+        seen[mode, location] = Place(mode, location, area)
+    return tuple(place for place in seen.values() if place.mode in modes)
+
+
+def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
+    """Read slots and H3 cells."""
+    domain = programme.domain
+    file = open_public_file(programme, "domain.service_area", domain.service_area, include)
+    if domain.h3_resolution is None:
+        refuse(f"{programme.name}.yaml", "domain.h3_resolution", "is missing; write 7")
+    cells = _area_cells(file, domain.h3_resolution, domain.ring_cells)
+    axes = (
+        _axis("slot", _slots(programme), domain, can_miss=not _all_day(domain)),
+        _axis("cell", cells, domain),
+    )
+    return public_domain(
+        file.version, tuple(ModeCells(mode, axes) for mode in programme.source.modes)
+    )
+
+
+def _area_cells(file: PublicFile, resolution: int, ring_cells: int) -> tuple[str, ...]:
+    """Return the cells of a service area, by the kind of its file."""
+    if file.name.endswith((".geojson", ".json")):
+        return _polygon_cells(file, resolution)
+    columns = file.columns()
+    if "cell" in columns:
+        return _listed_cells(file, resolution)
+    if "stop_lat" in columns:
+        return _stop_cells(file, ("stop_lat", "stop_lon"), resolution, ring_cells)
+    return _stop_cells(file, ("latitude", "longitude"), resolution, ring_cells)
+
+
+def _polygon_cells(file: PublicFile, resolution: int) -> tuple[str, ...]:
+    """Return the cells of all polygons of a GeoJSON file."""
+    try:
+        document = json.loads(file.text())
+        features = document.get("features", [document])
+        geometries = [feature.get("geometry", feature) for feature in features]
+    except (ValueError, AttributeError, TypeError):
+        refuse(file.name, "geometry", "is not GeoJSON; write a Feature with a Polygon")
+    try:
+        parts = [cells_of_polygon(geometry, resolution) for geometry in geometries]
+    except ValueError as error:
+        refuse(file.name, "geometry", str(error))
+    if not parts:
+        refuse(file.name, "features", "is empty; write a Feature with a Polygon")
+    return tuple(sorted({cell for part in parts for cell in part}))
+
+
+def _listed_cells(file: PublicFile, resolution: int) -> tuple[str, ...]:
+    """Return the cells of a list."""
+    cells: set[str] = set()
+    for where, (text,) in file.rows("cell"):
+        try:
+            cells.add(checked_cell(text, resolution))
+        except ValueError as error:
+            refuse(where, "cell", str(error))
+    if not cells:
+        refuse(file.name, "cell", "lists no cell; add some")
+    return tuple(sorted(cells))
+
+
+def _stop_cells(
+    file: PublicFile, columns: tuple[str, str], resolution: int, ring_cells: int
+) -> tuple[str, ...]:
+    """Return the cells of stops and of the rings around them."""
+    stops = [
+        (
+            _degrees(where, columns[0], values[0], _LATITUDE_MAX),
+            _degrees(where, columns[1], values[1], _LONGITUDE_MAX),
+        )
+        for where, values in file.rows(*columns)
+    ]
+    if not stops:
+        refuse(file.name, columns[0], "lists no stop; add some")
+    return cells_around(stops, resolution, ring_cells)
+
+
+def _degrees(where: str, column: str, text: str, most: float) -> float:
+    """Return a public coordinate."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not -most <= value <= most:
+        refuse(where, column, f"must be a number of degrees, -{most:.0f} to {most:.0f}")
+    return value
