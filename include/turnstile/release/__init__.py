@@ -1,0 +1,1 @@
+"""One release as data: plan, zones, steps, sealed bytes, manifest."""

@@ -1,0 +1,36 @@
+"""The console script `turnstile`: the same steps by hand, with exit codes that say what happened.
+
+0 done, 1 a check failed, 2 bad input or usage, 3 refused (budget, approval, finality), 4 integrity.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from turnstile.commands import ledger, package, plan, run, sample
+from turnstile.errors import TurnstileError
+
+_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; a failure is one sentence on standard error."""
+    parser = argparse.ArgumentParser(prog="turnstile", description=__doc__)
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in (sample, plan, run, ledger, package):
+        command.add_parser(subparsers)
+    args = parser.parse_args(arguments)
+    try:
+        return int(args.command(args))
+    except TurnstileError as error:
+        print(f"turnstile: {error}", file=sys.stderr)  # noqa: T201 - the command's own output
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("turnstile: stopped; run the same command again to go on", file=sys.stderr)  # noqa: T201
+        return _INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

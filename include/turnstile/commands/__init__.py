@@ -1,0 +1,1 @@
+"""Sub-commands of the console script, one module each: `add_parser` and what it runs."""

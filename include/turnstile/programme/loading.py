@@ -1,0 +1,120 @@
+"""Read a programme from its YAML file, strictly: unknown keys, floats and loose ends are errors.
+
+Every complaint is one sentence with file, line and field. What the file alone can tell is checked
+here; that the caps hold the planned loss is checked by `release.plan`, which computes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import time
+from pathlib import Path
+
+from turnstile.errors import InputError
+from turnstile.programme.read_inputs import read_domain, read_source, read_time
+from turnstile.programme.read_promises import read_cap, read_mechanism, read_tables, read_units
+from turnstile.programme.spec import ApprovalSpec, Programme, PublishSpec, ScheduleSpec
+from turnstile.programme.yaml_section import Section, canonical_text, open_section
+
+
+@dataclass(frozen=True, slots=True)
+class ProgrammeFile:
+    """Names a programme's file."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Name of the programme: the file's, without suffix."""
+        return self.path.stem
+
+
+def programme_files(include: Path) -> tuple[ProgrammeFile, ...]:
+    """List the programmes there are, by name."""
+    return tuple(ProgrammeFile(path) for path in sorted((include / "programmes").glob("*.yaml")))
+
+
+def load_programme(name: str, include: Path) -> Programme:
+    """Read `include/programmes/<name>.yaml`.
+
+    Raises:
+        InputError: there is no such programme.
+        ProgrammeError: the file breaks a rule.
+    """
+    files = {file.name: file for file in programme_files(include)}
+    if name not in files:
+        known = ", ".join(files) or "none"
+        rule = f"{name!r} is no programme; choose one of: {known}"
+        raise InputError(where="include/programmes", field="programme", rule=rule)
+    path = files[name].path
+    return parse_programme(path.read_text(encoding="utf-8"), path.name)
+
+
+def parse_programme(text: str, file: str) -> Programme:
+    """Read a programme from the text of its file.
+
+    Raises:
+        ProgrammeError: the text breaks a rule; the message names file, line and field.
+    """
+    top = open_section(text, file)
+    name = top.text("name")
+    if f"{name}.yaml" != file:
+        top.fail("name", f"{name!r} must be the file's own name; rename one of the two")
+    source = read_source(top.section("source"))
+    shape = source.feed.shape
+    tables = read_tables(top.section("tables"), shape)
+    units = read_units(top.section("units"), shape)
+    programme = Programme(
+        name=name,
+        title=top.text("title"),
+        description=top.text("description"),
+        family=top.text("family"),
+        source=source,
+        time=read_time(top.section("time")),
+        domain=read_domain(top.section("domain"), shape),
+        units=units,
+        tables=tables,
+        mechanism=read_mechanism(top.section("mechanism"), tables, units),
+        caps=tuple(read_cap(entry, units) for entry in top.sections("caps")),
+        schedule=_schedule(top.section("schedule", optional=True)),
+        approval=_approval(top.section("approval", optional=True)),
+        publish=_publish(top.section("publish")),
+        digest=hashlib.sha256(canonical_text(top).encode()).hexdigest(),
+    )
+    top.finish()
+    return programme
+
+
+def _schedule(section: Section) -> ScheduleSpec:
+    """Read when a week is final."""
+    days = section.integer("final_after_days", 0)
+    text = section.text("weekly_at", "10:00")
+    try:
+        clock = time.fromisoformat(text)
+    except ValueError:
+        section.fail("weekly_at", f'{text!r} is no time of day; write "10:00"')
+    section.finish()
+    return ScheduleSpec(final_after_days=days, weekly_at=clock)
+
+
+def _approval(section: Section) -> ApprovalSpec:
+    """Read who must say yes."""
+    spec = ApprovalSpec(
+        required=section.flag("required", default=False),
+        persons=section.integer("persons", 1, least=1),
+        role=section.text("role", "release_officer"),
+    )
+    section.finish()
+    return spec
+
+
+def _publish(section: Section) -> PublishSpec:
+    """Read licence and people."""
+    spec = PublishSpec(
+        licence=section.text("licence"),
+        curator=section.text("curator"),
+        contact=section.text("contact"),
+    )
+    section.finish()
+    return spec

@@ -1,0 +1,145 @@
+"""Read the half of a programme file that promises: bounds, tables, mechanism, caps."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, NeighboringRelation, ProtectionUnit
+from turnstile.programme.spec import (
+    CapSpec,
+    Measure,
+    MechanismKind,
+    MechanismSpec,
+    RowShape,
+    TableSpec,
+    UnitBound,
+)
+from turnstile.programme.yaml_section import Section
+
+TRIP_DIMENSIONS = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
+TELEMETRY_DIMENSIONS = ("slot", "cell")
+_BOUND_KEY = {
+    ProtectionUnit.TRIP: "contributes",
+    ProtectionUnit.CARD_DAY: "trips_at_most",
+    ProtectionUnit.BUS_DAY: "cells_at_most",
+}
+
+
+def read_units(section: Section, shape: RowShape) -> tuple[UnitBound, ...]:
+    """Read the contribution bounds."""
+    allowed = CARD_UNITS if shape is RowShape.TRIPS else VEHICLE_UNITS
+    bounds = []
+    for key in section.free_keys():
+        if key not in set(allowed) & set(_BOUND_KEY):
+            names = ", ".join(unit for unit in allowed if unit in _BOUND_KEY)
+            section.fail(key, f"cannot be bounded here; bound one of {names}")
+        unit = ProtectionUnit(key)
+        entry = section.section(key)
+        bound = UnitBound(
+            unit=unit,
+            contributions_max=entry.integer(_BOUND_KEY[unit], least=1),
+            once_per_cell=entry.flag("once_per_cell", default=False),
+        )
+        if unit is ProtectionUnit.TRIP and bound.contributions_max != 1:
+            entry.fail("contributes", "must be 1: a trip is one row")
+        entry.finish()
+        bounds.append(bound)
+    if not bounds:
+        section.fail("", "is empty; bound at least one unit")
+    return tuple(bounds)
+
+
+def read_tables(section: Section, shape: RowShape) -> tuple[TableSpec, ...]:
+    """Read the published tables."""
+    known = TRIP_DIMENSIONS if shape is RowShape.TRIPS else TELEMETRY_DIMENSIONS
+    tables = tuple(_table(section.section(key), key, known, shape) for key in section.free_keys())
+    if not tables:
+        section.fail("", "is empty; name at least one table")
+    return tables
+
+
+def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape) -> TableSpec:
+    """Read one table."""
+    by = section.texts("by")
+    for dimension in by:
+        if dimension not in known:
+            section.fail("by", f"{dimension!r} is unknown; use some of {', '.join(known)}")
+    usual = Measure.COUNT if shape is RowShape.TRIPS else Measure.MEAN_SPEED
+    measure = section.choice("measure", Measure, usual)
+    if (measure is Measure.COUNT) != (shape is RowShape.TRIPS):
+        section.fail("measure", "count is for trips, mean_speed and buses_over are for telemetry")
+    if measure is not Measure.COUNT and by != known:
+        section.fail("by", f"must be [{', '.join(known)}] for telemetry")
+    clamp = section.integer("clamp_kmh", least=1) if measure is Measure.MEAN_SPEED else None
+    limits: tuple[int, ...] = ()
+    if measure is Measure.BUSES_OVER:
+        limits = _limits(section)
+    section.finish()
+    return TableSpec(name=name, by=by, measure=measure, clamp_kmh=clamp, limits_kmh=limits)
+
+
+def _limits(section: Section) -> tuple[int, ...]:
+    """Read speed limits, whole km/h, in rising order."""
+    texts = section.texts("limits_kmh")
+    if not all(text.isdecimal() and int(text) > 0 for text in texts):
+        section.fail("limits_kmh", "must be whole positive km/h; write for example [40, 60]")
+    return tuple(sorted(int(text) for text in texts))
+
+
+def read_mechanism(
+    section: Section, tables: tuple[TableSpec, ...], units: tuple[UnitBound, ...]
+) -> MechanismSpec:
+    """Read the mechanism and how its amount is split."""
+    kind = section.choice("kind", MechanismKind)
+    unit = section.choice("unit", ProtectionUnit)
+    if unit not in {bound.unit for bound in units}:
+        section.fail("unit", f"{unit} has no bound under units; add one, or choose a bounded unit")
+    gaussian = kind is MechanismKind.DENSE_GAUSSIAN
+    amount = section.amount("rho" if gaussian else "epsilon")
+    split = _split(section.section("split"), tables)
+    thresholded = kind is MechanismKind.STABILITY_HISTOGRAM
+    delta = section.amount("delta") if thresholded else Fraction(0)
+    section.finish()
+    return MechanismSpec(kind=kind, unit=unit, amount=amount, split=split, delta=delta)
+
+
+def _split(section: Section, tables: tuple[TableSpec, ...]) -> tuple[tuple[str, Fraction], ...]:
+    """Read the share of every draw; `table` for a count, `table/statistic` otherwise."""
+    labels = [
+        table.name if table.measure is Measure.COUNT else f"{table.name}/{statistic}"
+        for table in tables
+        for statistic in table.statistics
+    ]
+    shares = tuple((label, section.amount(label)) for label in labels)
+    section.finish()
+    total = sum(share for _, share in shares)
+    if total != 1:
+        section.fail("", f"shares add up to {total}; they must add up to 1")
+    return shares
+
+
+def read_cap(section: Section, units: tuple[UnitBound, ...]) -> CapSpec:
+    """Read one cap."""
+    unit = section.choice("unit", ProtectionUnit)
+    if not _is_bounded(unit, units):
+        section.fail("unit", f"{unit} is not bounded by any unit under units, so no cap can hold")
+    in_epsilon, in_rho = section.has("epsilon"), section.has("rho")
+    if in_epsilon == in_rho:
+        section.fail("epsilon", "state the cap in epsilon or in rho; write exactly one of the two")
+    windowed = unit in (ProtectionUnit.CARD, ProtectionUnit.BUS)
+    cap = CapSpec(
+        unit=unit,
+        relation=section.choice("relation", NeighboringRelation, NeighboringRelation.ADD_REMOVE),
+        epsilon=section.amount("epsilon") if in_epsilon else None,
+        rho=section.amount("rho") if in_rho else None,
+        delta=section.amount("delta") if section.has("delta") else None,
+        window_weeks=section.integer("window_weeks", 52, least=1) if windowed else None,
+    )
+    section.finish()
+    return cap
+
+
+def _is_bounded(unit: ProtectionUnit, units: tuple[UnitBound, ...]) -> bool:
+    """Tell whether the loss of a unit is finite: a bound a day bounds every coarser unit too."""
+    by_day = any(bound.unit is not ProtectionUnit.TRIP for bound in units)
+    return by_day or unit is ProtectionUnit.TRIP

@@ -1,0 +1,215 @@
+"""Strict reading of a YAML mapping: every key is asked for by name, every amount is exact.
+
+Works on the nodes of the parser rather than on its values, so that a complaint names file, line and
+field, and so that `0.1` (a float, not exact) can be told from `"1/10"`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from typing import NoReturn, TypeVar
+
+import yaml
+
+from turnstile.errors import ProgrammeError
+
+_INTEGER = "tag:yaml.org,2002:int"
+_BOOLEAN = "tag:yaml.org,2002:bool"
+_FLOAT = "tag:yaml.org,2002:float"
+_AMOUNT = re.compile(r"\d+(/\d+|\.\d+)?(e-?\d+)?")
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+@dataclass(slots=True)
+class Section:
+    """One mapping of a YAML file, with the file and the path that lead to it.
+
+    Call `finish` when every known key was taken: a key that is left is unknown.
+    """
+
+    file: str
+    path: str
+    node: yaml.MappingNode
+    _taken: set[str] = field(default_factory=set)
+
+    def fail(self, key: str, rule: str) -> NoReturn:
+        """Raise the error that names file, line and field.
+
+        Raises:
+            ProgrammeError: always.
+        """
+        node = self._pairs().get(key, self.node)
+        where = f"{self.file}:{node.start_mark.line + 1}"
+        raise ProgrammeError(where=where, field=self._name(key), rule=rule)
+
+    def has(self, key: str) -> bool:
+        """Tell whether an optional key is there."""
+        return key in self._pairs()
+
+    def free_keys(self) -> tuple[str, ...]:
+        """Return the keys in the order of the file, for mappings whose keys are free names."""
+        return tuple(self._pairs())
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """Return a string; an unquoted number or date is read as it is written."""
+        node = self._take(key, optional=default is not None)
+        if node is None:
+            return str(default)
+        if not isinstance(node, yaml.ScalarNode) or not node.value:
+            self.fail(key, "must be a text; write one")
+        return str(node.value)
+
+    def integer(self, key: str, default: int | None = None, *, least: int = 0) -> int:
+        """Return a whole number of at least `least`."""
+        node = self._take(key, optional=default is not None)
+        if node is None:
+            return int(str(default))
+        if not isinstance(node, yaml.ScalarNode) or node.tag != _INTEGER:
+            self.fail(key, "must be a whole number; write one without quotes")
+        number = int(yaml.safe_load(node.value))
+        if number < least:
+            self.fail(key, f"{number} is too small; write {least} or more")
+        return number
+
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Return true or false."""
+        node = self._take(key, optional=True)
+        if node is None:
+            return default
+        if node.tag != _BOOLEAN:
+            self.fail(key, "must be true or false")
+        return bool(yaml.safe_load(str(node.value)))
+
+    def amount(self, key: str) -> Fraction:
+        """Return an exact positive amount, written as a text: "4", "1/8", "0.05" or "1e-6"."""
+        node = self._take(key, optional=False)
+        if not isinstance(node, yaml.ScalarNode) or node.tag == _FLOAT:
+            self.fail(key, 'must be exact; write it in quotes, for example "1/8" or "1e-6"')
+        try:
+            exact = Fraction(node.value) if _AMOUNT.fullmatch(node.value) else Fraction(0)
+        except ZeroDivisionError:
+            exact = Fraction(0)
+        if exact <= 0:
+            self.fail(
+                key, f'{node.value!r} is no positive amount; write for example "1/8" or "1e-6"'
+            )
+        return exact
+
+    def choice(self, key: str, kinds: type[_Choice], default: _Choice | None = None) -> _Choice:
+        """Return one of the names that are allowed."""
+        name = self.text(key, default)
+        try:
+            return kinds(name)
+        except ValueError:
+            self.fail(key, f"{name!r} is unknown; write one of {', '.join(kinds)}")
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a non-empty list of different strings."""
+        node = self._take(key, optional=False)
+        if not isinstance(node, yaml.SequenceNode) or not node.value:
+            self.fail(key, "must be a list with at least one entry")
+        entries = tuple(str(entry.value) for entry in node.value)
+        if len(set(entries)) < len(entries):
+            self.fail(key, "has an entry twice; remove one")
+        return entries
+
+    def section(self, key: str, *, optional: bool = False) -> Section:
+        """Return a mapping; an empty one where an optional key is absent."""
+        node = self._take(key, optional=optional)
+        if node is None:
+            empty = yaml.MappingNode("map", [], self.node.start_mark, self.node.end_mark)
+            return Section(self.file, self._name(key), empty)
+        if not isinstance(node, yaml.MappingNode):
+            self.fail(key, "must be a mapping of keys and values")
+        return Section(self.file, self._name(key), node)
+
+    def sections(self, key: str) -> tuple[Section, ...]:
+        """Return a list of mappings."""
+        node = self._take(key, optional=False)
+        if not isinstance(node, yaml.SequenceNode):
+            self.fail(key, "must be a list")
+        found = []
+        for place, entry in enumerate(node.value):
+            if not isinstance(entry, yaml.MappingNode):
+                self.fail(key, "must be a list of mappings")
+            found.append(Section(self.file, f"{self._name(key)}[{place}]", entry))
+        return tuple(found)
+
+    def finish(self) -> None:
+        """Refuse whatever was not asked for.
+
+        Raises:
+            ProgrammeError: a key is unknown.
+        """
+        for key in self._pairs():
+            if key not in self._taken:
+                known = ", ".join(sorted(self._taken))
+                self.fail(key, f"is unknown here; remove it, or use one of {known}")
+
+    def _take(self, key: str, *, optional: bool) -> yaml.Node | None:
+        """Return the node of a key and mark the key as known."""
+        self._taken.add(key)
+        node = self._pairs().get(key)
+        if node is None and not optional:
+            self.fail(key, "is missing; add it")
+        return node
+
+    def _pairs(self) -> dict[str, yaml.Node]:
+        """Return the nodes by key."""
+        return {str(key.value): value for key, value in self.node.value}
+
+    def _name(self, key: str) -> str:
+        """Return the path of a key from the top of the file."""
+        return f"{self.path}.{key}" if self.path else key
+
+
+def open_section(text: str, file: str) -> Section:
+    """Parse a YAML file into its top mapping.
+
+    Raises:
+        ProgrammeError: not YAML, not a mapping, or a key twice.
+    """
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        rule = f"is not YAML ({error.problem}); mend the syntax"
+        raise ProgrammeError(where=f"{file}:{line}", field="file", rule=rule) from None
+    if not isinstance(node, yaml.MappingNode):
+        raise ProgrammeError(where=f"{file}:1", field="file", rule="must be a mapping of keys")
+    _refuse_twice(node, file)
+    return Section(file, "", node)
+
+
+def canonical_text(section: Section) -> str:
+    """Return the content without comments or layout, for a digest."""
+    return json.dumps(_plain(section.node), sort_keys=True, separators=(",", ":"))
+
+
+def _plain(node: yaml.Node) -> object:
+    """Return nodes as plain values, scalars as they are written."""
+    if isinstance(node, yaml.MappingNode):
+        return {str(key.value): _plain(value) for key, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(entry) for entry in node.value]
+    return str(node.value)
+
+
+def _refuse_twice(node: yaml.Node, file: str) -> None:
+    """Refuse a mapping, at any depth, that has a key twice: YAML would keep the last one."""
+    if isinstance(node, yaml.SequenceNode):
+        for entry in node.value:
+            _refuse_twice(entry, file)
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: set[str] = set()
+    for key, value in node.value:
+        if key.value in seen:
+            where = f"{file}:{key.start_mark.line + 1}"
+            raise ProgrammeError(where=where, field=str(key.value), rule="stands twice; remove one")
+        seen.add(key.value)
+        _refuse_twice(value, file)

@@ -1,0 +1,119 @@
+"""One release as the steps see it: programme, key, folders, ledger and clock, opened by name."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from turnstile.errors import InputError
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import Attempt, ReleaseKey
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import Programme
+from turnstile.release.plan import ReleasePlan, make_plan
+from turnstile.release.zones import ReleaseFolders, write_atomically
+from turnstile.service_calendar import ServiceWeek
+from turnstile.settings import Settings, system_clock
+
+_log = logging.getLogger("turnstile")
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Everything that a step needs, except rows.
+
+    Args:
+        settings: where the zones are.
+        programme: what is promised.
+        domain: public cells.
+        week: service week.
+        key: name of the release for ever.
+        ledger: open ledger.
+        clock: source of the present instant.
+    """
+
+    settings: Settings
+    programme: Programme
+    domain: PublicDomain
+    week: ServiceWeek
+    key: ReleaseKey
+    ledger: Ledger
+    clock: Callable[[], datetime]
+
+    @property
+    def folders(self) -> ReleaseFolders:
+        """Where the records of this release live."""
+        return ReleaseFolders(self.settings, self.key)
+
+    @property
+    def plan(self) -> ReleasePlan:
+        """The plan, made anew from programme and calendar; it never sees data."""
+        return make_plan(self.programme, self.domain, self.week, revision=self.key.revision)
+
+    @property
+    def sealed(self) -> Attempt | None:
+        """The sealed attempt, if the key has its bytes."""
+        attempt = self.ledger.find(self.key)
+        return attempt if attempt is not None and attempt.is_sealed else None
+
+    def say(self, sentence: str) -> None:
+        """Log one sentence; it must hold nothing that was computed from rows."""
+        _log.info("%s: %s", self.key, sentence)
+
+
+def open_release(programme: str, week: str, revision: int = 0) -> Release:
+    """Open a release by name.
+
+    Raises:
+        InputError: no such programme or week.
+    """
+    settings = Settings.from_environment()
+    spec = load_programme(programme, settings.include)
+    service_week = ServiceWeek.parse(week)
+    return Release(
+        settings=settings,
+        programme=spec,
+        domain=load_domain(spec, settings.include),
+        week=service_week,
+        key=ReleaseKey(spec.name, str(service_week), revision),
+        ledger=open_ledger(settings),
+        clock=system_clock,
+    )
+
+
+def open_ledger(settings: Settings) -> Ledger:
+    """Open the deployment's ledger, with its witnesses."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    return Ledger.open(
+        settings.ledger_url,
+        clock=system_clock,
+        witnesses=settings.witness,
+        public=settings.public,
+    )
+
+
+def state_revision(release: Release, *, reason: str, approver: str) -> None:
+    """Write down why a correction is made and who approved it, before its steps run."""
+    content = json.dumps({"reason": reason, "approver": approver}, sort_keys=True)
+    write_atomically(release.folders.private / "revision.json", content.encode())
+
+
+def revision_statement(release: Release) -> tuple[str | None, str | None]:
+    """Return reason and approver of a correction; both None for a first release.
+
+    Raises:
+        InputError: a correction was never explained.
+    """
+    if release.key.revision == 0:
+        return None, None
+    path = release.folders.private / "revision.json"
+    if not path.exists():
+        rule = "has no stated reason; start it with turnstile run --revision R --reason TEXT"
+        raise InputError(where=str(release.key), field="revision", rule=rule)
+    statement = json.loads(path.read_bytes())
+    return statement["reason"], statement["approver"]

@@ -1,0 +1,178 @@
+"""The first half of a week, before anything is charged: ingest, validate, plan, count.
+
+Everything here stays in the private zone, but for the plan, which never sees data. On a sealed key
+nothing is read or counted again; files that changed since are noticed, and that is all.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+
+from turnstile.errors import InputError, NotFinal, TurnstileError
+from turnstile.ledger.encoding import encode_event
+from turnstile.release.context import Release
+from turnstile.release.plan import ReleasePlan
+from turnstile.release.zones import bounding_secret, write_atomically
+from turnstile.sources.ingest import Snapshot, load_snapshot
+from turnstile.sources.ingest import ingest as ingest_files
+
+_log = logging.getLogger("turnstile")
+_SHORT = 12
+
+
+def ingest(release: Release) -> str:
+    """Read the landing zone into a snapshot and return its digest.
+
+    Raises:
+        NotFinal: the week is not over, or not final yet.
+        InputError: a file breaks a rule.
+    """
+    _require_final(release)
+    if release.sealed is not None:
+        return _notice_changed_files(release)
+    snapshot = _ingest(release)
+    write_atomically(release.folders.private / "snapshot", snapshot.digest.encode())
+    release.say("rows ingested")
+    return snapshot.digest
+
+
+def validate(release: Release) -> str:
+    """Judge the snapshot and return the worst severity.
+
+    Raises:
+        NotFinal: a service day is missing and the programme refuses gaps.
+        InputError: an expectation of severity error failed; the sentence names the rule.
+    """
+    if release.sealed is not None:
+        return "sealed"
+    from turnstile.quality.checks import validate as judge
+
+    report = judge(
+        release.programme,
+        release.week,
+        current_snapshot(release),
+        private=release.settings.private,
+    )
+    for finding in report.findings:
+        if not finding.passed:
+            release.say(f"{finding.severity}: {finding.rule}: {finding.sentence}")
+    error = report.first_error
+    if error is None:
+        return str(report.worst)
+    if error.rule == "days_present":
+        raise NotFinal(f"{release.key}: {error.rule}: {error.sentence}")
+    raise InputError(where=str(release.key), field=error.rule, rule=error.sentence)
+
+
+def plan(release: Release) -> str:
+    """Write the plan down and return its digest."""
+    planned = release.plan
+    content = json.dumps(described(planned), indent=1, sort_keys=True)
+    if release.sealed is None:
+        write_atomically(release.folders.embargoed / "plan.json", content.encode())
+    return planned.digest
+
+
+def count(release: Release) -> str:
+    """Count the snapshot into exact tables and return their digest."""
+    if release.sealed is not None:
+        return "sealed"
+    from turnstile.counting.exact_store import save_exact
+    from turnstile.counting.tables import count as count_rows
+
+    snapshot = current_snapshot(release)
+    with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="count-") as work:
+        tables = count_rows(
+            release.programme,
+            release.domain,
+            snapshot.days,
+            snapshot.folder / "rows",
+            secret=bounding_secret(release.settings),
+            work=Path(work),
+            progress=_log.info,
+        )
+        digest = save_exact(tables, release.folders.private)
+    write_atomically(release.folders.private / "exact", digest.encode())
+    release.say("rows counted into the public cells")
+    return digest
+
+
+def current_snapshot(release: Release) -> Snapshot:
+    """Return the snapshot that `ingest` chose.
+
+    Raises:
+        TurnstileError: `ingest` has not run.
+    """
+    digest = recorded(release, "snapshot", step="ingest")
+    return load_snapshot(
+        release.settings.private, release.programme.name, str(release.week), digest
+    )
+
+
+def recorded(release: Release, name: str, *, step: str) -> str:
+    """Return a digest that an earlier step wrote down.
+
+    Raises:
+        TurnstileError: that step has not run.
+    """
+    path = release.folders.private / name
+    if not path.exists():
+        raise TurnstileError(f"{release.key}: step {step} has not run; run it first")
+    return path.read_text()
+
+
+def described(planned: ReleasePlan) -> dict[str, object]:
+    """Return a plan as plain public values."""
+    return {
+        "programme": planned.programme,
+        "week": str(planned.week),
+        "revision": planned.revision,
+        "programme_digest": planned.programme_digest,
+        "domain_digest": planned.domain_digest,
+        "plan_digest": planned.digest,
+        "events": [encode_event(event) for event in planned.events],
+    }
+
+
+def _require_final(release: Release) -> None:
+    """Refuse a week that is not over for long enough."""
+    wait = timedelta(days=release.programme.schedule.final_after_days)
+    final_at = release.week.ends_at(release.programme.time.zone) + wait
+    if release.clock() < final_at:
+        raise NotFinal(
+            f"{release.key}: the week is final on {final_at:%Y-%m-%d %H:%M} UTC; run it after that"
+        )
+
+
+def _ingest(release: Release) -> Snapshot:
+    """Read the landing zone."""
+    return ingest_files(
+        release.programme,
+        release.week,
+        landing=release.settings.landing,
+        private=release.settings.private,
+        progress=_log.info,
+    )
+
+
+def _notice_changed_files(release: Release) -> str:
+    """Tell whether the landing zone still holds what the sealed key was made from."""
+    sealed = release.sealed
+    if sealed is None:
+        raise TurnstileError(f"{release.key} is not sealed")
+    bound = sealed.bindings.snapshot_digest
+    try:
+        found = _ingest(release).digest
+    except InputError:
+        found = ""  # the files may have been dropped by retention: the sealed bytes stand
+    if found not in ("", bound):
+        release.say(
+            "the landing zone's files changed since this week was sealed; the sealed bytes stand; "
+            "a correction is turnstile run --revision 1 --reason TEXT, charged in full"
+        )
+    release.say("sealed before: the same bytes are re-issued, 0 charged")
+    return bound

@@ -1,0 +1,182 @@
+"""The plan of one week: every draw that will be made and what it costs, before any data is seen.
+
+Made from the programme, its public domain and the calendar alone (PRIVACY 2). Trips are drawn once
+for each table and service day, over all modes of the day; telemetry once for each table and
+statistic, over all service days of the week.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+
+from turnstile.errors import ProgrammeError
+from turnstile.ledger.encoding import encode_event
+from turnstile.privacy.accounts import Loss, Posting, losses, postings
+from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_scale
+from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit, scope_of
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.spec import CapSpec, Measure, Programme, RowShape, TableSpec
+from turnstile.release.sensitivities import sensitivities
+from turnstile.service_calendar import ServiceWeek
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePlan:
+    """What one release will draw and cost.
+
+    Args:
+        programme: name.
+        family: book of accounts.
+        week: service week.
+        revision: 0, or the number of an approved correction.
+        programme_digest: of the programme's content.
+        domain_digest: of the public cells.
+        events: every draw, in the order of drawing.
+    """
+
+    programme: str
+    family: str
+    week: ServiceWeek
+    revision: int
+    programme_digest: str
+    domain_digest: str
+    events: tuple[DrawEvent, ...]
+
+    @property
+    def postings(self) -> tuple[Posting, ...]:
+        """What the ledger adds to every account, rounded up once."""
+        return postings(self.events)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that is promised."""
+        content = {
+            "programme": self.programme_digest,
+            "domain": self.domain_digest,
+            "week": str(self.week),
+            "revision": self.revision,
+            "events": [encode_event(event) for event in self.events],
+        }
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def make_plan(
+    programme: Programme, domain: PublicDomain, week: ServiceWeek, *, revision: int = 0
+) -> ReleasePlan:
+    """Plan one week.
+
+    Raises:
+        ProgrammeError: one week alone would pass a cap of the programme.
+    """
+    plan = ReleasePlan(
+        programme=programme.name,
+        family=programme.family,
+        week=week,
+        revision=revision,
+        programme_digest=programme.digest,
+        domain_digest=domain.digest,
+        events=tuple(
+            event
+            for table in programme.tables
+            for statistic in table.statistics
+            for event in _events(programme, table, statistic, week)
+        ),
+    )
+    for place, cap in enumerate(programme.caps):
+        _check_cap(programme, place, cap, plan.events)
+    return plan
+
+
+def loss_by_unit(events: tuple[DrawEvent, ...]) -> dict[ProtectionUnit, Loss]:
+    """Return the largest loss of one instance of each unit; the scopes of a unit are disjoint."""
+    largest: dict[ProtectionUnit, Loss] = {}
+    for (unit, _), loss in losses(events).items():
+        known = largest.get(unit)
+        largest[unit] = loss if known is None else _larger(known, loss)
+    return largest
+
+
+def _larger(one: Loss, other: Loss) -> Loss:
+    """Return the larger of two losses, amount by amount; None is infinite."""
+    return Loss(
+        epsilon=_largest(one.epsilon, other.epsilon),
+        rho=_largest(one.rho, other.rho),
+        delta=max(one.delta, other.delta),
+    )
+
+
+def _largest(one: Fraction | None, other: Fraction | None) -> Fraction | None:
+    """Return the larger of two amounts; None is infinite."""
+    return None if one is None or other is None else max(one, other)
+
+
+def _events(
+    programme: Programme, table: TableSpec, statistic: str, week: ServiceWeek
+) -> tuple[DrawEvent, ...]:
+    """Return the draws of one vector of a table."""
+    by_day = programme.source.feed.shape is RowShape.TRIPS
+    groups: tuple[tuple[date, ...], ...] = (
+        tuple((day,) for day in week.days) if by_day else (week.days,)
+    )
+    return tuple(_event(programme, table, statistic, days, week) for days in groups)
+
+
+def _event(
+    programme: Programme,
+    table: TableSpec,
+    statistic: str,
+    days: tuple[date, ...],
+    week: ServiceWeek,
+) -> DrawEvent:
+    """Return one draw, with the scale that its share of the amount buys."""
+    mechanism = programme.mechanism
+    bounds = sensitivities(programme, table, statistic, days=len(days))
+    own = dict(bounds)[mechanism.unit]
+    if own is None:
+        raise ProgrammeError(
+            where=f"{programme.name}.yaml",
+            field="mechanism.unit",
+            rule=f"{mechanism.unit} is not bounded; add a bound under units",
+        )
+    label = table.name if table.measure is Measure.COUNT else f"{table.name}/{statistic}"
+    draws = _draws_of_one_unit(mechanism.unit, days, week)
+    loss = mechanism.amount * dict(mechanism.split)[label] / draws
+    gaussian = mechanism.kind.noise is NoiseFamily.DISCRETE_GAUSSIAN
+    scale = gaussian_scale(loss, own.l2_squared) if gaussian else laplace_scale(loss, own.l1)
+    blocks = tuple(Block(day, mode) for day in days for mode in programme.source.modes)
+    return DrawEvent(table.name, statistic, mechanism.kind.noise, scale, blocks, bounds)
+
+
+def _draws_of_one_unit(unit: ProtectionUnit, days: tuple[date, ...], week: ServiceWeek) -> int:
+    """Count the draws of one vector that a single instance of the unit can touch in the week."""
+    if len(days) > 1:
+        return 1
+    scopes = [scope_of(unit, Block(day, "")) for day in week.days]
+    return max(scopes.count(scope) for scope in scopes)
+
+
+def _check_cap(
+    programme: Programme, place: int, cap: CapSpec, events: tuple[DrawEvent, ...]
+) -> None:
+    """Refuse a programme whose own week passes one of its caps."""
+    loss = loss_by_unit(events)[cap.unit]
+    asked, allowed, amount = loss.rho, cap.rho, "rho"
+    factor = 4
+    if cap.epsilon is not None:
+        asked, allowed, amount, factor = loss.epsilon, cap.epsilon, "epsilon", 2
+    if asked is not None and cap.relation is NeighboringRelation.REPLACE:
+        asked *= factor  # group privacy of two steps, PRIVACY 2
+    if asked is None or allowed is None or asked > allowed:
+        needed = "an infinite amount" if asked is None else f"{amount} {asked}"
+        raise ProgrammeError(
+            where=f"{programme.name}.yaml",
+            field=f"caps[{place}]",
+            rule=f"one week costs a {cap.unit} {needed}, above the cap of {allowed}; "
+            "raise the cap or lower the mechanism's amount",
+        )

@@ -1,0 +1,68 @@
+"""How far one unit can move each drawn vector: from the programme's bounds alone.
+
+PRIVACY 1 and 5. A bound says how many records (or H3-cell-and-slot pairs) of a unit and day are
+counted; everything coarser follows by adding days, and a trip by displacement: where a card-day
+keeps its first k trips, one more trip can push another out, so two cells change.
+"""
+
+from __future__ import annotations
+
+from turnstile.privacy.events import Sensitivity
+from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, ProtectionUnit
+from turnstile.programme.spec import Programme, RowShape, TableSpec, UnitBound
+
+_DAY_UNITS = (ProtectionUnit.CARD_DAY, ProtectionUnit.BUS_DAY)
+_HALF_RANGE_PER_KMH = 5  # speeds in steps of 0.1 km/h, centered: 10 V / 2 (privacy.md section 5)
+
+
+def sensitivities(
+    programme: Programme, table: TableSpec, statistic: str, *, days: int
+) -> tuple[tuple[ProtectionUnit, Sensitivity | None], ...]:
+    """Return the add/remove sensitivity of one draw for every unit; None where it is unbounded.
+
+    Args:
+        programme: whose bounds hold.
+        table: that is drawn.
+        statistic: which of its vectors.
+        days: service days whose rows are added up in this one draw, >= 1.
+    """
+    step = _largest_step(table, statistic)
+    if programme.source.feed.shape is RowShape.TELEMETRY:
+        bound = programme.bound_of(ProtectionUnit.BUS_DAY)
+        return tuple((unit, _of_unit(unit, bound, step, days)) for unit in VEHICLE_UNITS)
+    bound = programme.bound_of(ProtectionUnit.CARD_DAY)
+    coarse = tuple((unit, _of_unit(unit, bound, step, days)) for unit in CARD_UNITS[1:])
+    return ((ProtectionUnit.TRIP, _of_trip(bound)), *coarse)
+
+
+def _largest_step(table: TableSpec, statistic: str) -> int:
+    """Return how far one record moves one cell: half the speed range for sums, else 1."""
+    if statistic == "sum" and table.clamp_kmh is not None:
+        return _HALF_RANGE_PER_KMH * table.clamp_kmh
+    return 1
+
+
+def _of_unit(
+    unit: ProtectionUnit, bound: UnitBound | None, step: int, days: int
+) -> Sensitivity | None:
+    """Return the sensitivity of a unit of one day or more."""
+    if bound is None:
+        return None
+    days_touched = 1 if unit in _DAY_UNITS else days
+    records = bound.contributions_max * days_touched
+    once = bound.once_per_cell or bound.unit is ProtectionUnit.BUS_DAY
+    linf = step * (days_touched if once else records)
+    # The sum of squares is at most the largest change times the sum of changes (Hoelder).
+    return Sensitivity(l0=records, l1=step * records, l2_squared=step * records * linf, linf=linf)
+
+
+def _of_trip(bound: UnitBound | None) -> Sensitivity:
+    """Return the sensitivity of one trip, displacement included (docs/PRIVACY.md 4.3)."""
+    if bound is None:
+        return Sensitivity(l0=1, l1=1, l2_squared=1, linf=1)
+    if bound.once_per_cell:
+        # One more trip may hide others that share a cell with it; what is kept before and after
+        # has at most k trips each, and no cell twice.
+        most = 2 * bound.contributions_max
+        return Sensitivity(l0=most, l1=most, l2_squared=most, linf=1)
+    return Sensitivity(l0=2, l1=2, l2_squared=2, linf=1)

@@ -1,0 +1,148 @@
+"""The zones on disk: where each record of a week lives, and how a file gets there whole or not.
+
+Folders of the private zone are readable by their owner alone. A sealed file is written once: a
+second write of other bytes to the same place is an integrity failure, never an overwrite.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from turnstile.errors import IntegrityError, TurnstileError
+from turnstile.ledger.records import ReleaseKey
+from turnstile.settings import Settings
+
+_PRIVATE_FOLDER = 0o700
+_PRIVATE_FILE = 0o600
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseFolders:
+    """Folders of one release key; made when they are first asked for."""
+
+    settings: Settings
+    key: ReleaseKey
+
+    @property
+    def private(self) -> Path:
+        """Working folder in the private zone: snapshot, findings, exact tables."""
+        folder = self.settings.private / self._name
+        folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
+        self.settings.private.chmod(_PRIVATE_FOLDER)
+        return folder
+
+    @property
+    def embargoed(self) -> Path:
+        """Sealed noisy bytes and what is made from them, before publication."""
+        folder = self.settings.embargoed / self._name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    @property
+    def public(self) -> Path:
+        """The published package; not made here, because it appears whole or not at all."""
+        return self.settings.public / self._name
+
+    @property
+    def latest(self) -> Path:
+        """Pointer to the newest week of the programme."""
+        return self.settings.public / self.key.programme / "latest"
+
+    @property
+    def _name(self) -> str:
+        return str(self.key)
+
+
+def digest_of(content: bytes) -> str:
+    """Return the SHA-256 of bytes, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees all of it or none of it, and so that it survives a crash.
+
+    Raises:
+        TurnstileError: the disk is full or the folder cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise TurnstileError(_cannot_write(path, error)) from None
+
+
+def write_once(path: Path, content: bytes) -> None:
+    """Write a sealed file; a repeat with the same bytes changes nothing.
+
+    Raises:
+        IntegrityError: the place holds other bytes.
+        TurnstileError: the disk is full or the folder cannot be written.
+    """
+    if path.exists():
+        if path.read_bytes() != content:
+            raise IntegrityError(f"{path.name} is sealed with other bytes; nothing was written")
+        return
+    write_atomically(path, content)
+    path.chmod(0o444)
+
+
+def read_sealed(path: Path, digest: str) -> bytes:
+    """Read a file and check it against the digest that was recorded.
+
+    Raises:
+        IntegrityError: the file is gone or altered.
+    """
+    if not path.exists():
+        raise IntegrityError(f"{path.name} is gone, its digest is on record; restore it")
+    content = path.read_bytes()
+    if digest_of(content) != digest:
+        raise IntegrityError(f"{path.name} is not what was recorded; restore it and look for who")
+    return content
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def exclusively(path: Path) -> Iterator[None]:
+    """Hold a lock file while the block runs; the system lets it go when the process dies."""
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def bounding_secret(settings: Settings) -> bytes:
+    """Return the deployment's secret that orders a unit's own records; made on first use."""
+    settings.private.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
+    path = settings.private / "bounding.key"
+    with exclusively(settings.private / ".bounding.lock"):
+        if not path.exists():
+            write_atomically(path, secrets.token_bytes(_KEY_BYTES))
+            path.chmod(_PRIVATE_FILE)
+    return path.read_bytes()
+
+
+def _cannot_write(path: Path, error: OSError) -> str:
+    """Say what could not be written, without a path that an outsider has no business with."""
+    return f"cannot write {path.name} ({error.strerror}); free space or mend the rights, run again"
