@@ -1,0 +1,224 @@
+"""Ingest: from the files of a week to a snapshot of canonical rows, nothing lost on the way.
+
+Rows in = rows out + exact duplicates + rows in quarantine. The same files under the same mapping
+make the same digest and are read once; another file makes another snapshot, and both stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from turnstile.errors import InputError, IntegrityError
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.canonical import COLUMNS, RULES, names_of
+from turnstile.sources.engine import connect, name, text
+from turnstile.sources.feeds import layout_of
+from turnstile.sources.landing import FileForm, RawFile, digest_of, find_files, unpack
+from turnstile.sources.layout import ColumnMissing, FeedLayout, names_in_source
+from turnstile.sources.reading import as_text, columns_of, relation_of, told_as_input_error
+from turnstile.sources.snapshot import Snapshot, folder_of, load_snapshot, write_record
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+# Raised whenever the same bytes would become other rows: a new version is another snapshot.
+PARSER_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the steps of one ingest share."""
+
+    connection: DuckDBPyConnection
+    programme: Programme
+    week: ServiceWeek
+    layout: FeedLayout
+    folder: Path
+
+
+def ingest(
+    programme: Programme,
+    week: ServiceWeek,
+    *,
+    landing: Path,
+    private: Path,
+    progress: Callable[[str], None],
+) -> Snapshot:
+    """Read the landing files of a week into the private zone, once.
+
+    Args:
+        programme: says where the files are and how they are read.
+        week: service week; rows of other days go to quarantine.
+        landing: landing zone.
+        private: private zone.
+        progress: told what is going on, without any count.
+
+    Raises:
+        InputError: no file, or one that is damaged or lacks a column; nothing was written.
+    """
+    layout = layout_of(programme.source.feed)
+    found = find_files(landing, programme.source.landing, week)
+    files = tuple((file.name, digest_of(file.path)) for file in found)
+    digest = snapshot_digest(programme, week, files)
+    place = folder_of(private, programme.name, str(week), digest)
+    if place.exists():
+        progress(f"{programme.name} {week}: these files are ingested already")
+        return load_snapshot(private, programme.name, str(week), digest)
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(prefix=".ingest-", dir=place.parent) as scratch:
+        work = _Work(connect(Path(scratch)), programme, week, layout, Path(scratch))
+        try:
+            records = _stage_all(work, found, progress)
+            days, counts = _write(work, records, progress)
+        finally:
+            work.connection.close()
+        snapshot = Snapshot(programme.name, str(week), digest, place, days, files)
+        made = Path(scratch) / "snapshot"
+        made.mkdir(exist_ok=True)
+        write_record(snapshot, counts, folder=made)
+        _put_in_place(made, place)
+    return snapshot
+
+
+def snapshot_digest(
+    programme: Programme, week: ServiceWeek, files: tuple[tuple[str, str], ...]
+) -> str:
+    """Return the SHA-256 of everything that decides a snapshot's rows, in hex."""
+    source = programme.source
+    made_from = {
+        "parser": PARSER_VERSION,
+        "week": str(week),
+        "zone": programme.time.zone.key,
+        "feed": source.feed,
+        "modes": source.modes,
+        "columns": sorted(source.columns),
+        "mode_names": sorted(source.mode_names),
+        "speed": [source.speed_unit, source.speed_at_most_kmh],
+        "files": sorted(files),
+    }
+    return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
+
+
+def _stage_all(work: _Work, found: tuple[RawFile, ...], progress: Callable[[str], None]) -> int:
+    """Read every file into the table `staged`; return how many records there were."""
+    columns = [*COLUMNS[work.layout.shape], ("broken_rule", "VARCHAR"), ("fields", "VARCHAR")]
+    declared = ", ".join(f"{column} {kind}" for column, kind in columns)
+    work.connection.execute(f"CREATE TABLE staged ({declared}, file VARCHAR)")
+    records = 0
+    for number, delivered in enumerate(found, start=1):
+        progress(f"reading {delivered.name} ({number} of {len(found)} files)")
+        inside = work.folder / f"unpacked-{number}"
+        inside.mkdir()
+        for file in unpack(delivered, inside):
+            records += _stage(work, file)
+        shutil.rmtree(inside)
+    return records
+
+
+def _stage(work: _Work, file: RawFile) -> int:
+    """Append one file to `staged`; return how many records it has, unreadable lines included."""
+    columns = columns_of(work.connection, file)
+    if not columns and file.form is FileForm.JSON:
+        return 0  # an empty array: a day without a record
+    names = names_in_source(work.layout, work.programme.source)
+    try:
+        fields = work.layout.fields_of(frozenset(columns), names)
+    except ColumnMissing as missing:
+        rule = "the column is missing; deliver a file that has it, or correct source.columns"
+        raise InputError(where=file.name, field=str(missing), rule=rule) from None
+    as_texts = ", ".join(f"{as_text(column, file)} AS {name(column)}" for column in columns)
+    as_fields = ", ".join(f"{sql} AS {field}" for field, sql in fields)
+    canonical = ", ".join(names_of(work.layout.shape))
+    statement = f"""
+        INSERT INTO staged
+        WITH source AS ({relation_of(file, columns)}),
+            texts AS (SELECT {as_texts} FROM source),
+            raw AS (SELECT {as_fields} FROM texts),
+            typed AS ({work.layout.typed_sql(work.programme, work.week)})
+        SELECT {canonical}, broken_rule, CASE WHEN broken_rule IS NOT NULL THEN fields END,
+            {text(file.name)}
+        FROM typed
+    """
+    with told_as_input_error(file):
+        read = _one_number(work.connection, statement)
+        return read + (_stage_malformed(work, file) if file.form is FileForm.CSV else 0)
+
+
+def _stage_malformed(work: _Work, file: RawFile) -> int:
+    """Append the lines that the CSV reader could not split, and forget them; return how many."""
+    statement = f"""
+        INSERT INTO staged (broken_rule, fields, file)
+        SELECT 'malformed_line', any_value(csv_line), {text(file.name)}
+        FROM reject_errors GROUP BY scan_id, file_id, line
+    """
+    count = _one_number(work.connection, statement)
+    work.connection.execute("DELETE FROM reject_errors")
+    return count
+
+
+def _write(
+    work: _Work, records: int, progress: Callable[[str], None]
+) -> tuple[tuple[date, ...], dict[str, int]]:
+    """Write rows by day and quarantine by rule below `snapshot`; return days and exact counts."""
+    select = "SELECT DISTINCT service_date FROM staged WHERE broken_rule IS NULL ORDER BY 1"
+    days = tuple(row[0] for row in work.connection.execute(select).fetchall())
+    canonical = ", ".join(names_of(work.layout.shape))
+    rows_out = 0
+    for day in days:
+        progress(f"writing {day}")
+        folder = work.folder / "snapshot" / "rows" / f"service_date={day}"
+        rows = (
+            f"SELECT DISTINCT {canonical} FROM staged "
+            f"WHERE broken_rule IS NULL AND service_date = DATE '{day}' ORDER BY ALL"
+        )
+        rows_out += _copy(work, rows, folder / "part-000.parquet")
+    broken = {rule: _write_quarantine(work, rule) for rule in RULES[work.layout.shape]}
+    whole = _one_number(work.connection, "SELECT count(*) FROM staged WHERE broken_rule IS NULL")
+    if records != whole + sum(broken.values()):
+        raise IntegrityError(
+            f"{work.programme.name} {work.week}: records read and records kept do not agree; "
+            "nothing was written; report this as a fault of the program"
+        )
+    totals = {"rows_in": records, "rows_out": rows_out, "duplicates": whole - rows_out}
+    return days, totals | broken
+
+
+def _write_quarantine(work: _Work, rule: str) -> int:
+    """Write the rows that broke a rule, if any; return how many."""
+    broken = f"FROM staged WHERE broken_rule = {text(rule)}"
+    count = _one_number(work.connection, f"SELECT count(*) {broken}")
+    if count:
+        place = work.folder / "snapshot" / "quarantine" / f"{rule}.parquet"
+        _copy(work, f"SELECT file, broken_rule, fields {broken} ORDER BY ALL", place)
+    return count
+
+
+def _copy(work: _Work, select: str, path: Path) -> int:
+    """Write a selection as Parquet; return how many rows."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    options = "FORMAT parquet, COMPRESSION zstd"
+    return _one_number(work.connection, f"COPY ({select}) TO {text(path)} ({options})")
+
+
+def _one_number(connection: DuckDBPyConnection, statement: str) -> int:
+    """Run a statement that answers with one number."""
+    row = connection.execute(statement).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _put_in_place(made: Path, place: Path) -> None:
+    """Move a finished folder to its place at once; if another run was first, its copy stays."""
+    try:
+        made.rename(place)
+    except OSError:
+        if not place.exists():
+            raise

@@ -1,0 +1,103 @@
+"""Feed `itms`: bus telemetry, one record an observation, in the shapes in which it is found.
+
+Coordinates come as text `[longitude, latitude]` in `location.coordinates`, as two columns
+`location/coordinates/0` and `/1`, as a nested GeoJSON point in `location`, or as two columns of
+their own (`latitude`, `longitude`: a feed of another city, by `source.columns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from turnstile.programme.spec import Programme, RowShape, SpeedUnit
+from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.canonical import FIRST_BATCH, SPEED_SCALE
+from turnstile.sources.engine import name, text
+from turnstile.sources.layout import ColumnMissing, FeedLayout, as_it_came, week_rules
+from turnstile.sources.zoned import stamp_sql
+
+_ALWAYS = ("vehicle_id", "observed_at", "speed")
+_FIELDS = (*_ALWAYS, "latitude", "longitude")
+_MILLI_KMH = {SpeedUnit.KMH: SPEED_SCALE, SpeedUnit.MS: SPEED_SCALE * 3600 // 1000}
+_PAIR = r"^\[\s*(-?[0-9.eE+-]+)\s*,\s*(-?[0-9.eE+-]+)\s*(?:,.*)?\]$"
+
+
+def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the SQL of each field over a file's text columns, whichever the record's shape.
+
+    Raises:
+        ColumnMissing: vehicle, time or speed is missing, or no shape of the coordinates is there.
+    """
+    for field in _ALWAYS:
+        if names[field] not in columns:
+            raise ColumnMissing(names[field])
+    latitude, longitude = _coordinates(columns, names)
+    always = tuple((field, name(names[field])) for field in _ALWAYS)
+    return (*always, ("latitude", latitude), ("longitude", longitude))
+
+
+def _coordinates(columns: frozenset[str], names: Mapping[str, str]) -> tuple[str, str]:
+    """SQL of latitude and longitude as text."""
+    if names["latitude"] in columns and names["longitude"] in columns:
+        return name(names["latitude"]), name(names["longitude"])
+    if {"location/coordinates/0", "location/coordinates/1"} <= columns:
+        return name("location/coordinates/1"), name("location/coordinates/0")
+    if names["coordinates"] in columns:
+        pair = name(names["coordinates"])
+    elif "location" in columns:
+        pair = f"json_extract_string(TRY_CAST({name('location')} AS JSON), '$.coordinates')"
+    else:
+        raise ColumnMissing(names["coordinates"])
+    longitude, latitude = (f"nullif(regexp_extract({pair}, '{_PAIR}', {n}), '')" for n in (1, 2))
+    return latitude, longitude
+
+
+def typed_sql(programme: Programme, week: ServiceWeek) -> str:
+    """Return the SELECT from `raw` to canonical telemetry."""
+    source = programme.source
+    stamp = stamp_sql("observed_at", programme.time.zone, week)
+    factor = _MILLI_KMH[source.speed_unit]
+    fastest = source.speed_at_most_kmh * SPEED_SCALE
+    in_range = "lat BETWEEN -90 AND 90 AND lon BETWEEN -180 AND 180 AND NOT (lat = 0 AND lon = 0)"
+    return f"""
+        SELECT vehicle_id, utc AS observed_at_utc, day AS service_date,
+            60 * hour(local) + minute(local) AS minute_of_day,
+            lat AS latitude, lon AS longitude,
+            CASE WHEN milli_kmh BETWEEN 0 AND {fastest} THEN CAST(round(milli_kmh) AS BIGINT) END
+                AS speed_milli_kmh,
+            {text(source.modes[0])} AS mode, {text(FIRST_BATCH)} AS batch,
+            CASE
+                WHEN day IS NULL THEN 'unparsable_timestamp'
+                {week_rules("day", week)}
+                WHEN vehicle_id IS NULL THEN 'null_vehicle'
+                WHEN lat IS NULL OR lon IS NULL THEN 'null_coordinates'
+                WHEN NOT ({in_range}) THEN 'coordinates_out_of_range'
+                WHEN milli_kmh IS NULL THEN 'null_speed'
+                WHEN NOT (milli_kmh BETWEEN 0 AND {fastest}) THEN 'speed_out_of_range'
+            END AS broken_rule,
+            {as_it_came(_FIELDS)} AS fields
+        FROM (
+            SELECT *, CAST(local AS DATE) AS day
+            FROM (
+                SELECT *, {stamp.local} AS local, {stamp.utc} AS utc,
+                    TRY_CAST(latitude AS DOUBLE) AS lat, TRY_CAST(longitude AS DOUBLE) AS lon,
+                    {factor} * TRY_CAST(speed AS DOUBLE) AS milli_kmh
+                FROM raw
+            )
+        )
+    """
+
+
+LAYOUT = FeedLayout(
+    shape=RowShape.TELEMETRY,
+    names=(
+        ("vehicle_id", "license_plate"),
+        ("observed_at", "observationDateTime"),
+        ("speed", "speed"),
+        ("latitude", "latitude"),
+        ("longitude", "longitude"),
+        ("coordinates", "location.coordinates"),
+    ),
+    fields_of=fields_of,
+    typed_sql=typed_sql,
+)

@@ -1,0 +1,144 @@
+"""Files of the landing zone: which belong to a week, their digests, and whether they are whole.
+
+A file is read in the form that its name promises (`.csv`, `.csv.gz`, `.zip` with such files inside,
+`.parquet`, `.json`, `.json.gz`, `.ndjson`). What is inside is left to `reading`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from turnstile.errors import InputError
+from turnstile.service_calendar import ServiceWeek
+
+_CHUNK_BYTES = 1 << 20
+
+
+class FileForm(StrEnum):
+    """How the bytes of a file are read."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+    ZIP = "zip"
+
+
+_FORMS = (
+    (".csv", FileForm.CSV),
+    (".csv.gz", FileForm.CSV),
+    (".txt", FileForm.CSV),
+    (".json", FileForm.JSON),
+    (".json.gz", FileForm.JSON),
+    (".ndjson", FileForm.JSON),
+    (".parquet", FileForm.PARQUET),
+    (".zip", FileForm.ZIP),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RawFile:
+    """One file as it was delivered.
+
+    Args:
+        name: path below the landing zone, or `archive.zip/member.csv`; named in messages.
+        path: where its bytes are.
+        form: how they are read.
+    """
+
+    name: str
+    path: Path
+    form: FileForm
+
+
+def form_of(name: str) -> FileForm:
+    """Return the form that a file name promises.
+
+    Raises:
+        InputError: no form is known by that ending.
+    """
+    for ending, form in _FORMS:
+        if name.lower().endswith(ending):
+            return form
+    endings = ", ".join(ending for ending, _ in _FORMS)
+    rule = f"a landing file ends in one of {endings}; rename it or move it out of the folder"
+    raise InputError(where=name, field="file name", rule=rule)
+
+
+def find_files(landing: Path, pattern: str, week: ServiceWeek) -> tuple[RawFile, ...]:
+    """List the files of a week in the order of their names; hidden files are passed over.
+
+    Args:
+        landing: landing zone.
+        pattern: glob below it; `{week}` stands for the ISO week.
+        week: week asked for.
+
+    Raises:
+        InputError: no file, or a file of an unknown form.
+    """
+    glob = pattern.replace("{week}", str(week))
+    paths = sorted(
+        path for path in landing.glob(glob) if path.is_file() and not path.name.startswith(".")
+    )
+    if not paths:
+        rule = f"no file of week {week} is there; deliver it, or correct source.landing"
+        raise InputError(where=f"landing zone, {glob}", field="files", rule=rule)
+    names = [path.relative_to(landing).as_posix() for path in paths]
+    return tuple(RawFile(n, path, form_of(n)) for n, path in zip(names, paths, strict=True))
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hex."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def unpack(file: RawFile, folder: Path) -> tuple[RawFile, ...]:
+    """Return the files to read: the file itself, or the members of an archive, put in a folder.
+
+    Members are written under new names, so a member's own path cannot lead out of the folder; the
+    archive's checksums are compared on the way.
+
+    Raises:
+        InputError: empty file, damaged archive, or an archive without a file to read.
+    """
+    if file.path.stat().st_size == 0:
+        rule = "the file is empty, not even a header; deliver it again"
+        raise InputError(where=file.name, field="file", rule=rule)
+    if file.form is not FileForm.ZIP:
+        return (file,)
+    try:
+        members = _extract(file, folder)
+    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError):
+        rule = "the archive is cut off, damaged or encrypted; deliver it again"
+        raise InputError(where=file.name, field="file", rule=rule) from None
+    if not members:
+        rule = "the archive holds no file; deliver it again"
+        raise InputError(where=file.name, field="file", rule=rule)
+    return members
+
+
+def _extract(file: RawFile, folder: Path) -> tuple[RawFile, ...]:
+    """Copy the members of an archive into a folder, one by one, in the order of their names."""
+    members = []
+    with zipfile.ZipFile(file.path) as archive:
+        inside = [info for info in archive.infolist() if not info.is_dir()]
+        for number, info in enumerate(sorted(inside, key=lambda info: info.filename)):
+            member_name = f"{file.name}/{info.filename}"
+            form = form_of(member_name)
+            if form is FileForm.ZIP:
+                rule = "an archive inside an archive is not read; unpack it"
+                raise InputError(where=member_name, field="file", rule=rule)
+            ending = ".gz" if info.filename.lower().endswith(".gz") else ""
+            path = folder / f"member-{number}.{form}{ending}"
+            with archive.open(info) as source, path.open("wb") as target:
+                while chunk := source.read(_CHUNK_BYTES):
+                    target.write(chunk)
+            members.append(RawFile(member_name, path, form))
+    return tuple(members)

@@ -1,0 +1,99 @@
+"""What a feed's module has to say: which columns it reads, and the SQL to canonical rows.
+
+A further feed is one more module with a `FeedLayout`, entered in `feeds.LAYOUTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from turnstile.errors import ProgrammeError
+from turnstile.programme.spec import Programme, RowShape, SourceSpec
+from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.engine import name, text
+
+# Rows later than this after a week's end come from a wrong clock, not from a file of several weeks.
+_WRONG_CLOCK_AFTER = timedelta(days=31)
+
+
+class ColumnMissing(LookupError):  # noqa: N818 - a finding of a layout, told as InputError by ingest
+    """A file lacks a column that the feed needs; the argument names it."""
+
+
+# columns of a file and the name in the source of each field -> SQL of each field as text
+FieldsOf = Callable[[frozenset[str], Mapping[str, str]], tuple[tuple[str, str], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class FeedLayout:
+    """One feed.
+
+    Args:
+        shape: canonical rows that it becomes.
+        names: pairs (field, its usual column name); the fields that `source.columns` may rename.
+        fields_of: SQL of each field over a file's text columns; raises `ColumnMissing`.
+        typed_sql: SELECT from `raw` (the fields) of canonical columns, `broken_rule` and `fields`,
+            the row as it came, for the quarantine.
+    """
+
+    shape: RowShape
+    names: tuple[tuple[str, str], ...]
+    fields_of: FieldsOf
+    typed_sql: Callable[[Programme, ServiceWeek], str]
+
+
+def names_in_source(layout: FeedLayout, source: SourceSpec) -> dict[str, str]:
+    """Return the column name of each field, the programme's own names included.
+
+    Raises:
+        ProgrammeError: `source.columns` renames a field that the feed does not have.
+    """
+    names = dict(layout.names)
+    for field, column in source.columns:
+        if field not in names:
+            rule = f"{field!r} is no field of {source.feed}; it has {', '.join(names)}"
+            raise ProgrammeError(where="programme", field="source.columns", rule=rule)
+        names[field] = column
+    return names
+
+
+def plain_fields(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a feed in which each is one column.
+
+    Raises:
+        ColumnMissing: the file lacks one of them.
+    """
+    for column in names.values():
+        if column not in columns:
+            raise ColumnMissing(column)
+    return tuple((field, name(column)) for field, column in names.items())
+
+
+def as_it_came(fields: tuple[str, ...]) -> str:
+    """Return SQL of a row's fields as JSON text."""
+    pairs = ", ".join(f"{text(field)}, {name(field)}" for field in fields)
+    return f"CAST(json_object({pairs}) AS VARCHAR)"
+
+
+def mode_sql(column: str, source: SourceSpec) -> str:
+    """Return SQL of the mode that a source's own name stands for; unknown names stay as they are."""
+    if not source.mode_names:
+        return column
+    branches = " ".join(f"WHEN {text(own)} THEN {text(mode)}" for own, mode in source.mode_names)
+    return f"CASE {column} {branches} ELSE {column} END"
+
+
+def week_rules(day: str, week: ServiceWeek) -> str:
+    """Return SQL branches (`WHEN ... THEN rule`) for rows that are not of a week.
+
+    Args:
+        day: SQL of the service day.
+        week: week that is read.
+    """
+    last = week.days[-1]
+    return (
+        f"WHEN {day} > DATE '{last + _WRONG_CLOCK_AFTER}' THEN 'future_date' "
+        f"WHEN {day} < DATE '{week.monday}' OR {day} > DATE '{last}' THEN 'outside_week'"
+    )

@@ -1,0 +1,102 @@
+"""Feed `opal_trips`: one line a trip, with a card, a mode, and tap-on and tap-off by the clock.
+
+Dates are `2016-07-25`, times `08:05` or `08:05:30` of the agency's own clock. A tap-off without a
+place or without a time is UNKNOWN altogether: which of the two is lost tells nothing about a trip.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from turnstile.programme.spec import Programme, RowShape
+from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.canonical import FIRST_BATCH, UNKNOWN
+from turnstile.sources.engine import text
+from turnstile.sources.layout import (
+    FeedLayout,
+    as_it_came,
+    mode_sql,
+    plain_fields,
+    week_rules,
+)
+from turnstile.sources.zoned import changes_around
+
+_FIELDS = (
+    "card_id",
+    "mode",
+    "tap_on_date",
+    "tap_on_time",
+    "tap_on_location",
+    "tap_off_date",
+    "tap_off_time",
+    "tap_off_location",
+)
+
+
+def _minute_sql(clock: str) -> str:
+    """SQL of the minute after midnight of a time column."""
+    time = f"TRY_CAST({clock} AS TIME)"
+    return f"(60 * hour({time}) + minute({time}))"
+
+
+def fold_allowance_sql(programme: Programme, week: ServiceWeek) -> str:
+    """Return SQL of the minutes by which a tap-off may precede its tap-on on the clock.
+
+    That is 0, except on the night on which the clock goes back: a trip over that moment ends at an
+    earlier time than it began.
+    """
+    branches = []
+    for change in changes_around(programme.time.zone, week):
+        if change.is_fold:
+            gained = change.before_minutes - change.after_minutes
+            local = change.at_utc + timedelta(minutes=change.before_minutes)
+            end = 60 * local.hour + local.minute
+            branches.append(
+                f"WHEN on_day = DATE '{local.date()}' AND on_minute < {end} "
+                f"AND off_minute >= {end - gained} THEN {gained}"
+            )
+    return f"CASE {' '.join(branches)} ELSE 0 END" if branches else "0"
+
+
+def typed_sql(programme: Programme, week: ServiceWeek) -> str:
+    """Return the SELECT from `raw` to canonical trips."""
+    source = programme.source
+    legal = ", ".join(text(mode) for mode in source.modes)
+    known = f"upper(coalesce(tap_off_location, {text(UNKNOWN)})) <> {text(UNKNOWN)}"
+    complete = f"({known} AND tap_off_date IS NOT NULL AND tap_off_time IS NOT NULL)"
+    elapsed = "1440 * (off_day - on_day) + off_minute - on_minute"
+    return f"""
+        SELECT card_id, own_mode AS mode, on_day AS service_date, on_minute AS tap_on_minute,
+            tap_on_location,
+            CASE WHEN has_off THEN off_day END AS tap_off_date,
+            CASE WHEN has_off THEN off_minute END AS tap_off_minute,
+            CASE WHEN has_off THEN tap_off_location ELSE {text(UNKNOWN)} END AS tap_off_location,
+            {text(FIRST_BATCH)} AS batch,
+            CASE
+                WHEN on_day IS NULL OR on_minute IS NULL
+                    OR (has_off AND (off_day IS NULL OR off_minute IS NULL))
+                    THEN 'unparsable_timestamp'
+                {week_rules("on_day", week)}
+                WHEN card_id IS NULL THEN 'card_id_missing'
+                WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
+                WHEN tap_on_location IS NULL THEN 'null_location'
+                WHEN has_off AND {elapsed} + {fold_allowance_sql(programme, week)} < 0
+                    THEN 'tap_off_before_tap_on'
+            END AS broken_rule,
+            {as_it_came(_FIELDS)} AS fields
+        FROM (
+            SELECT *, {mode_sql("mode", source)} AS own_mode, {complete} AS has_off,
+                TRY_CAST(tap_on_date AS DATE) AS on_day, {_minute_sql("tap_on_time")} AS on_minute,
+                TRY_CAST(tap_off_date AS DATE) AS off_day,
+                {_minute_sql("tap_off_time")} AS off_minute
+            FROM raw
+        )
+    """
+
+
+LAYOUT = FeedLayout(
+    shape=RowShape.TRIPS,
+    names=tuple((field, field) for field in _FIELDS),
+    fields_of=plain_fields,
+    typed_sql=typed_sql,
+)

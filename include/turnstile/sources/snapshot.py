@@ -1,0 +1,149 @@
+"""A snapshot: one week's canonical rows as they were delivered, named by the digest of its making.
+
+It lives in the private zone and is written once. `rows/service_date=YYYY-MM-DD/part-000.parquet`
+holds the rows, `quarantine/<rule>.parquet` those that broke a rule, `snapshot.json` the files and
+the exact counts; none of these leaves the zone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, NoReturn
+
+from turnstile.errors import IntegrityError
+
+SNAPSHOT_FILE = "snapshot.json"
+_DIGITS_OF_FOLDER = 12
+
+
+class PrivateCounts(Mapping[str, int]):
+    """Exact counts by name, which do not print and cannot be pickled."""
+
+    __slots__ = ("_counts",)
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self._counts = dict(counts)
+
+    def __getitem__(self, key: str) -> int:
+        """Return one exact count."""
+        return self._counts[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(self._counts)
+
+    def __len__(self) -> int:
+        """Return how many names there are."""
+        return len(self._counts)
+
+    def __repr__(self) -> str:
+        """Names of nothing: a count is not printed."""
+        return "<private counts>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError("private counts stay in the process that read them")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One ingested week.
+
+    Args:
+        programme: name of the programme.
+        period: service week, `2016-W30`.
+        digest: SHA-256 over file digests, mapping and parser version, in hex.
+        folder: where it is in the private zone.
+        days: service days that have rows, in order.
+        files: pairs (name, SHA-256) of the delivered files.
+    """
+
+    programme: str
+    period: str
+    digest: str
+    folder: Path
+    days: tuple[date, ...]
+    files: tuple[tuple[str, str], ...]
+
+    def day_glob(self, day: date) -> str:
+        """Glob of one service day's Parquet files."""
+        return str(self.folder / "rows" / f"service_date={day}" / "part-*.parquet")
+
+    @property
+    def rows_glob(self) -> str:
+        """Glob of all Parquet files of rows."""
+        return str(self.folder / "rows" / "service_date=*" / "part-*.parquet")
+
+
+def folder_of(private: Path, programme: str, week: str, digest: str) -> Path:
+    """Return where a snapshot lives, present or not."""
+    return private / programme / week / "snapshots" / digest[:_DIGITS_OF_FOLDER]
+
+
+def write_record(snapshot: Snapshot, counts: Mapping[str, int], *, folder: Path) -> None:
+    """Write `snapshot.json` with the exact counts into a folder that is not in its place yet."""
+    record = {
+        "programme": snapshot.programme,
+        "period": snapshot.period,
+        "digest": snapshot.digest,
+        "days": [day.isoformat() for day in snapshot.days],
+        "files": [list(pair) for pair in snapshot.files],
+        "counts": dict(counts),
+    }
+    (folder / SNAPSHOT_FILE).write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def load_snapshot(private: Path, programme: str, week: str, digest: str) -> Snapshot:
+    """Return a snapshot that was ingested before.
+
+    Raises:
+        IntegrityError: it is not there, or what is there is another one.
+    """
+    folder = folder_of(private, programme, week, digest)
+    record = _record(folder)
+    bound = (record.get("programme"), record.get("period"), record.get("digest"))
+    if bound != (programme, week, digest):
+        raise IntegrityError(
+            f"the snapshot folder of {programme} {week} holds another snapshot than was asked for; "
+            "restore the private zone, or ingest the week again"
+        )
+    return Snapshot(
+        programme=programme,
+        period=week,
+        digest=digest,
+        folder=folder,
+        days=tuple(date.fromisoformat(day) for day in record["days"]),
+        files=tuple((name, sha256) for name, sha256 in record["files"]),
+    )
+
+
+def counts_of(snapshot: Snapshot) -> PrivateCounts:
+    """Return the exact counts of ingest: rows_in, duplicates, rows_out and each broken rule."""
+    return PrivateCounts(_record(snapshot.folder)["counts"])
+
+
+def quarantine_counts(snapshot: Snapshot) -> PrivateCounts:
+    """Return how many rows broke each rule, zeros included; for the private zone only."""
+    others = {"rows_in", "rows_out", "duplicates"}
+    counts = counts_of(snapshot)
+    return PrivateCounts({rule: counts[rule] for rule in counts if rule not in others})
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    """Read `snapshot.json`."""
+    try:
+        record: dict[str, Any] = json.loads((folder / SNAPSHOT_FILE).read_text())
+    except (OSError, ValueError):
+        raise IntegrityError(
+            "a snapshot is missing from the private zone or its record is damaged; "
+            "ingest the week again"
+        ) from None
+    return record

@@ -1,0 +1,125 @@
+"""SQL that turns timestamps of a feed into instants (UTC) and into the agency's own clock.
+
+The engine's time zone functions are not used: the zone's few offsets around a week are written out
+as a CASE, so the same SQL gives the same answer on every engine. Beyond `_MARGIN` days from the
+week the offset of the nearest end is taken: such rows belong to no day of the week anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from turnstile.service_calendar import ServiceWeek
+
+_MARGIN = timedelta(days=3)
+_STEP = timedelta(minutes=15)  # offsets change on a quarter of an hour in every zone since 1970
+# date, a `T` or a space, time, fraction, then `Z`, `+05:30`, `+0530`, `+05` or nothing (local)
+_STAMP = r"^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?$"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetChange:
+    """A change of a zone's offset: at which instant (naive UTC), and both offsets in minutes."""
+
+    at_utc: datetime
+    before_minutes: int
+    after_minutes: int
+
+    @property
+    def is_fold(self) -> bool:
+        """True if the clock goes back, so that a stretch of it is passed twice."""
+        return self.after_minutes < self.before_minutes
+
+
+def _offset_minutes(zone: ZoneInfo, instant: datetime) -> int:
+    """Offset of a zone at an instant (naive UTC)."""
+    offset = instant.replace(tzinfo=UTC).astimezone(zone).utcoffset() or timedelta()
+    return int(offset.total_seconds()) // 60
+
+
+def changes_around(zone: ZoneInfo, week: ServiceWeek) -> tuple[OffsetChange, ...]:
+    """Return the changes of a zone's offset from three days before a week to three days after.
+
+    Examples:
+        >>> week = ServiceWeek(2015, 10)
+        >>> [(c.before_minutes, c.after_minutes) for c in changes_around(ZoneInfo("US/Central"), week)]
+        [(-360, -300)]
+    """
+    at = datetime.combine(week.monday, time()) - _MARGIN
+    end = at + timedelta(weeks=1) + 2 * _MARGIN
+    found = []
+    before = _offset_minutes(zone, at)
+    while at < end:
+        at += _STEP
+        after = _offset_minutes(zone, at)
+        if after != before:
+            found.append(OffsetChange(at, before, after))
+            before = after
+    return tuple(found)
+
+
+def _offset_sql(zone: ZoneInfo, week: ServiceWeek, *, of_utc: str | None, of_local: str) -> str:
+    """SQL for the offset in minutes, looked up by instant or by the local clock.
+
+    A local time that is passed twice is taken as its first pass, one that is never passed as if
+    the clock had not changed (PEP 495, fold=0).
+    """
+    changes = changes_around(zone, week)
+    last = (
+        changes[-1].after_minutes
+        if changes
+        else _offset_minutes(zone, datetime.combine(week.monday, time()))
+    )
+    branches = []
+    for change in changes:
+        if of_utc is not None:
+            limit, value = change.at_utc, of_utc
+        else:
+            shift = max(change.before_minutes, change.after_minutes)
+            limit, value = change.at_utc + timedelta(minutes=shift), of_local
+        branches.append(f"WHEN {value} < TIMESTAMP '{limit}' THEN {change.before_minutes}")
+    return f"CASE {' '.join(branches)} ELSE {last} END" if branches else str(last)
+
+
+@dataclass(frozen=True, slots=True)
+class StampSql:
+    """SQL expressions made from one timestamp column; each is NULL for a text that is no timestamp.
+
+    Args:
+        local: wall clock of the agency, to the second, TIMESTAMP.
+        utc: instant, to the second, TIMESTAMP.
+    """
+
+    local: str
+    utc: str
+
+
+def stamp_sql(column: str, zone: ZoneInfo, week: ServiceWeek) -> StampSql:
+    """Return the SQL that reads a text column of timestamps.
+
+    A stamp with an offset or `Z` is an instant; one without is the agency's own clock. Fractions of
+    a second are cut off.
+
+    Args:
+        column: SQL of the text.
+        zone: the agency's time zone.
+        week: week that is read, for the offsets.
+    """
+    day, clock, mark = (f"regexp_extract({column}, '{_STAMP}', {group})" for group in (1, 2, 3))
+    written = f"TRY_CAST({day} || ' ' || {clock} AS TIMESTAMP)"
+    sign = f"CASE WHEN left({mark}, 1) = '-' THEN -1 ELSE 1 END"
+    minutes = f"coalesce(TRY_CAST(nullif(right(replace({mark}, ':', ''), -3), '') AS INTEGER), 0)"
+    mark_minutes = (
+        f"CASE WHEN {mark} IN ('Z', '') THEN 0 "
+        f"ELSE {sign} * (60 * CAST(substr({mark}, 2, 2) AS INTEGER) + {minutes}) END"
+    )
+    instant = f"({written} - to_minutes({mark_minutes}))"
+    from_instant = _offset_sql(zone, week, of_utc=instant, of_local="")
+    from_local = _offset_sql(zone, week, of_utc=None, of_local=written)
+    local = f"{instant} + to_minutes({from_instant})"
+    return StampSql(
+        local=f"CASE WHEN {mark} = '' THEN {written} ELSE {local} END",
+        utc=f"CASE WHEN {mark} = '' THEN {written} - to_minutes({from_local}) ELSE {instant} END",
+    )
