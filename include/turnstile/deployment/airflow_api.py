@@ -1,0 +1,167 @@
+"""The few requests that are made of a running Airflow, over its REST API (v2)."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+# A machine's proxy has no business with the loopback interface.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+_TIMEOUT_S = 30
+_NOT_FOUND = 404
+_COMPONENTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
+
+
+@dataclass(frozen=True, slots=True)
+class DagRun:
+    """One run of a DAG. `ended` is None while it lasts."""
+
+    run_id: str
+    state: str
+    starts: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """One task of a run: its state (None before it is scheduled) and latest attempt."""
+
+    task_id: str
+    state: str | None
+    attempt: int
+
+
+@dataclass(slots=True)
+class AirflowApi:
+    """A client of one Airflow.
+
+    Args:
+        address: `http://127.0.0.1:8080`.
+        user: user name.
+        password: the user's password.
+    """
+
+    address: str
+    user: str
+    password: str
+    _token: str | None = field(default=None, init=False)
+
+    def is_healthy(self) -> bool:
+        """Tell whether every component has reported in; False while nothing listens."""
+        try:
+            health = self._request("GET", "/api/v2/monitor/health", authorized=False)
+        except (OSError, ValueError):
+            return False
+        return all(health.get(part, {}).get("status") == "healthy" for part in _COMPONENTS)
+
+    def has_dag(self, dag_id: str) -> bool:
+        """Tell whether the DAG has been parsed."""
+        try:
+            return not self._request("GET", f"/api/v2/dags/{dag_id}")["is_stale"]
+        except urllib.error.HTTPError as error:
+            if error.code == _NOT_FOUND:
+                return False
+            raise
+
+    def import_errors(self) -> tuple[str, ...]:
+        """Return the stack traces of the DAG files that cannot be parsed."""
+        found = self._request("GET", "/api/v2/importErrors")["import_errors"]
+        return tuple(f"{error['filename']}: {error['stack_trace']}" for error in found)
+
+    def make_pool(self, name: str, *, slots: int, description: str) -> None:
+        """Create a pool, or set the slots of the one there is."""
+        body = {"name": name, "slots": slots, "description": description}
+        try:
+            self._request("PATCH", f"/api/v2/pools/{name}", body | {"include_deferred": False})
+        except urllib.error.HTTPError as error:
+            if error.code != _NOT_FOUND:
+                raise
+            self._request("POST", "/api/v2/pools", body)
+
+    def unpause(self, dag_id: str) -> None:
+        """Let the scheduler run a DAG's runs."""
+        self._request("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
+
+    def abandon_unfinished(self, dag_id: str) -> None:
+        """Give up the backfills and runs that an interrupted Airflow left behind."""
+        query = urllib.parse.urlencode({"dag_id": dag_id})
+        for backfill in self._request("GET", f"/api/v2/backfills?{query}")["backfills"]:
+            if backfill["completed_at"] is None:
+                self._request("PUT", f"/api/v2/backfills/{backfill['id']}/cancel")
+        for run in self.runs(dag_id):
+            if run.state in {"queued", "running"}:
+                path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.parse.quote(run.run_id)}"
+                self._request("PATCH", path, {"state": "failed"})
+
+    def start_backfill(self, dag_id: str, first: datetime, last: datetime) -> None:
+        """Run every week whose Monday lies in the range, also those that have run before.
+
+        Args:
+            dag_id: DAG.
+            first: aware; local midnight of the first Monday.
+            last: aware; local midnight of the last Monday, included.
+        """
+        body = {
+            "dag_id": dag_id,
+            "from_date": first.isoformat(),
+            "to_date": last.isoformat(),
+            "max_active_runs": 1,
+            "reprocess_behavior": "completed",
+            "run_on_latest_version": True,
+        }
+        self._request("POST", "/api/v2/backfills", body)
+
+    def runs(self, dag_id: str) -> tuple[DagRun, ...]:
+        """Return the runs of a DAG that stand for a week, oldest week first."""
+        query = urllib.parse.urlencode({"limit": 100, "order_by": "-logical_date"})
+        found = self._request("GET", f"/api/v2/dags/{dag_id}/dagRuns?{query}")["dag_runs"]
+        runs = [
+            DagRun(run["dag_run_id"], run["state"], _instant(run["data_interval_start"]))
+            for run in found
+            if run["data_interval_start"]
+        ]
+        return tuple(sorted(runs, key=lambda run: run.starts))
+
+    def tasks(self, dag_id: str, run_id: str) -> tuple[TaskState, ...]:
+        """Return the tasks of a run."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id)}/taskInstances"
+        found = self._request("GET", path)["task_instances"]
+        return tuple(TaskState(row["task_id"], row["state"], row["try_number"]) for row in found)
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None = None,
+        *,
+        authorized: bool = True,
+    ) -> Any:  # noqa: ANN401 - JSON
+        """Send one request and return the JSON answer; {} where there is none."""
+        headers = {"Content-Type": "application/json"}
+        if authorized:
+            headers["Authorization"] = f"Bearer {self._login()}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(  # noqa: S310 - the scheme is ours
+            self.address + path, data=data, headers=headers, method=method
+        )
+        with _OPENER.open(request, timeout=_TIMEOUT_S) as answer:
+            content = answer.read()
+        return json.loads(content) if content else {}
+
+    def _login(self) -> str:
+        """Return the access token; asked for once."""
+        if self._token is None:
+            body = {"username": self.user, "password": self.password}
+            answer = self._request("POST", "/auth/token", body, authorized=False)
+            self._token = str(answer["access_token"])
+        return self._token
+
+
+def _instant(text: str) -> datetime:
+    """Read an instant as the API writes it."""
+    return datetime.fromisoformat(text)

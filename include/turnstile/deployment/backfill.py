@@ -1,0 +1,134 @@
+"""Successive weeks through the real scheduler: asked for, watched, and reported when they fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, time
+from pathlib import Path
+
+from turnstile.deployment.airflow_api import AirflowApi, DagRun, TaskState
+from turnstile.errors import TurnstileError
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServiceWeek
+
+LEDGER_POOL = "turnstile_ledger"
+_ENDED = frozenset({"success", "failed"})
+_LAST_LINES = 15
+
+
+@dataclass(slots=True)
+class WeekBackfill:
+    """The same weeks of one or more programmes.
+
+    Args:
+        api: a healthy Airflow.
+        programmes: what is released; their DAGs are `release_<name>`.
+        weeks: successive service weeks.
+        logs: Airflow's log folder.
+        say: where progress goes, line by line.
+    """
+
+    api: AirflowApi
+    programmes: tuple[Programme, ...]
+    weeks: tuple[ServiceWeek, ...]
+    logs: Path
+    say: Callable[[str], None]
+    _shown: dict[str, str] = field(default_factory=dict, init=False)
+
+    def dags_are_parsed(self) -> bool:
+        """Tell whether every DAG is known.
+
+        Raises:
+            TurnstileError: a DAG file cannot be parsed.
+        """
+        if all(self.api.has_dag(_dag_id(programme)) for programme in self.programmes):
+            return True
+        if errors := self.api.import_errors():
+            raise TurnstileError("a DAG file cannot be parsed:\n" + "\n".join(errors))
+        return False
+
+    def start(self) -> None:
+        """Make the ledger's one-slot pool and ask for the weeks of every programme."""
+        self.api.make_pool(LEDGER_POOL, slots=1, description="One charge at a time")
+        for programme in self.programmes:
+            dag_id = _dag_id(programme)
+            self.api.abandon_unfinished(dag_id)
+            self.api.unpause(dag_id)
+            first, last = (_monday(programme, week) for week in (self.weeks[0], self.weeks[-1]))
+            self.api.start_backfill(dag_id, first, last)
+
+    def has_ended(self) -> bool:
+        """Tell whether all weeks have succeeded or failed; say what moved since the last look."""
+        runs = [run for programme in self.programmes for run in self._runs(programme)]
+        expected = len(self.programmes) * len(self.weeks)
+        return len(runs) == expected and all(run.state in _ENDED for run in runs)
+
+    def failures(self) -> tuple[str, ...]:
+        """Describe every task that failed, with the end of its log."""
+        return tuple(
+            self._failure(programme, run, task)
+            for programme in self.programmes
+            for run in self._runs(programme)
+            if run.state == "failed"
+            for task in self.api.tasks(_dag_id(programme), run.run_id)
+            if task.state == "failed"
+        )
+
+    def _runs(self, programme: Programme) -> tuple[DagRun, ...]:
+        """Return the runs of the asked weeks, and say those that moved."""
+        mondays = {_monday(programme, week): week for week in self.weeks}
+        runs = [run for run in self.api.runs(_dag_id(programme)) if run.starts in mondays]
+        for run in runs:
+            self._say_if_moved(programme, mondays[run.starts], run)
+        return tuple(runs)
+
+    def _say_if_moved(self, programme: Programme, week: ServiceWeek, run: DagRun) -> None:
+        """Print a run's step, or its end, when it is another than at the last look."""
+        name = f"{programme.name:<8} {week}"
+        step = run.state
+        if run.state == "running":
+            tasks = self.api.tasks(_dag_id(programme), run.run_id)
+            step = next((task.task_id for task in tasks if task.state == "running"), "")
+        if step and self._shown.get(name) != step:
+            self._shown[name] = step
+            self.say(f"{name}  {step}")
+
+    def _failure(self, programme: Programme, run: DagRun, task: TaskState) -> str:
+        """Name a failed task and show the end of its log."""
+        week = ServiceWeek.containing(run.starts.astimezone(programme.time.zone).date())
+        path = self.logs.joinpath(
+            f"dag_id={_dag_id(programme)}",
+            f"run_id={run.run_id}",
+            f"task_id={task.task_id}",
+            f"attempt={task.attempt}.log",
+        )
+        tail = log_tail(path.read_text(encoding="utf-8")) if path.exists() else ()
+        heading = f"{programme.name} {week}: task {task.task_id} failed; {path} ends:"
+        return "\n".join((heading, *(f"    {line}" for line in tail)))
+
+
+def log_tail(text: str) -> tuple[str, ...]:
+    """Return the last messages of a task's log, which holds one JSON object a line."""
+    return tuple(_message(line) for line in text.splitlines()[-_LAST_LINES:])
+
+
+def _message(line: str) -> str:
+    """Return the message of one log line; the line itself if it is no JSON object."""
+    try:
+        entry = json.loads(line)
+        told = [error["exc_value"] for error in entry.get("error_detail", ())]
+        return ": ".join([str(entry["event"]), *told])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return line
+
+
+def _dag_id(programme: Programme) -> str:
+    """Name the DAG of a programme."""
+    return f"release_{programme.name}"
+
+
+def _monday(programme: Programme, week: ServiceWeek) -> datetime:
+    """Return the instant at which a week begins, in UTC: its logical date."""
+    return datetime.combine(week.monday, time(), programme.time.zone).astimezone(UTC)

@@ -1,0 +1,199 @@
+"""The processes of the native Airflow: started together, watched, and stopped without orphans.
+
+`airflow standalone` leaves its children behind when it is terminated, and its log servers listen
+on every interface; so the four components are started one by one, on the loopback interface only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import psutil
+
+from turnstile.errors import TurnstileError
+
+_COMPONENTS = (
+    ("api-server",),
+    ("scheduler", "--skip-serve-logs"),
+    ("dag-processor",),
+    ("triggerer", "--skip-serve-logs"),
+)
+_GRACE_S = 10
+_HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_POLL_S = 1.0
+_LAST_LINES = 25
+
+
+class NativeStack:
+    """A context manager: inside it, Airflow's four components run.
+
+    Args:
+        home: folder of this Airflow; its lock lets one stack run at a time.
+        environment: whole environment of the processes.
+    """
+
+    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+        self._home = home
+        self._environment = dict(environment)
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._lock: IO[str] | None = None
+
+    def __enter__(self) -> NativeStack:
+        """Migrate the metadata database and start the components.
+
+        Raises:
+            TurnstileError: another stack uses the folder, or the database cannot be migrated.
+        """
+        (self._home / "logs").mkdir(parents=True, exist_ok=True)
+        self._lock = self._locked()
+        try:
+            self._processes["migrate"] = self._start("db", "migrate", log="migrate")
+            if self._processes["migrate"].wait() != 0:
+                raise TurnstileError(self.failure("migrate"))
+            del self._processes["migrate"]
+            for name, *options in _COMPONENTS:
+                self._processes[name] = self._start(name, *options, log=name)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop everything, however the block was left."""
+        self.stop()
+
+    def wait_until(self, holds: Callable[[], bool], *, what: str, timeout_s: float) -> None:
+        """Poll until a condition holds.
+
+        Raises:
+            TurnstileError: a component died, or the time is up.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not holds():
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise TurnstileError(
+                    f"{what} took more than {timeout_s:.0f} s; see {self._home}/logs"
+                )
+            time.sleep(_POLL_S)
+
+    def check_alive(self) -> None:
+        """Raise if a component is gone.
+
+        Raises:
+            TurnstileError: one died; the message ends with its last log lines.
+        """
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                raise TurnstileError(self.failure(name))
+
+    def failure(self, log: str) -> str:
+        """Say which process failed and how its log ends."""
+        path = self._home / "logs" / f"{log}.log"
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return "\n".join([f"airflow {log} ended unexpectedly; {path} ends:", *lines[-_LAST_LINES:]])
+
+    def stop(self) -> None:
+        """Terminate every process that was started and all their descendants; kill the stubborn.
+
+        A signal that comes meanwhile is held back until nothing is left.
+        """
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD_BACK)
+        try:
+            self._end_processes()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+    def _end_processes(self) -> None:
+        """Ask every process to end, then make it."""
+        family = {member for process in self._processes.values() for member in _family(process.pid)}
+        for process in family:
+            _signal(process.terminate)
+        _, stubborn = psutil.wait_procs(family, timeout=_GRACE_S)
+        for process in stubborn:
+            _signal(process.kill)
+        psutil.wait_procs(stubborn, timeout=_GRACE_S)
+        self._processes.clear()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _start(self, *arguments: str, log: str) -> subprocess.Popen[bytes]:
+        """Start one Airflow command in a session of its own, so that Ctrl-C reaches us only."""
+        handle = self._lock.fileno() if self._lock else -1
+        with (self._home / "logs" / f"{log}.log").open("wb") as output:
+            return subprocess.Popen(  # noqa: S603 - our own interpreter
+                [sys.executable, "-m", "airflow", *arguments],
+                env=self._environment,
+                cwd=self._home,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                pass_fds=(handle,),  # the lock lasts as long as any component lives
+            )
+
+    def _locked(self) -> IO[str]:
+        """Return the held lock of the folder."""
+        lock = (self._home / "lock").open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            owner = lock.read().strip()
+            lock.close()
+            raise TurnstileError(
+                f"another Airflow uses {self._home} (started by process {owner}); stop it first"
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        return lock
+
+
+def free_port(preferred: int) -> int:
+    """Return the preferred TCP port of the loopback interface if it is free, else another."""
+    for port in (preferred, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise TurnstileError("no TCP port is free on 127.0.0.1")
+
+
+def _family(leader: int) -> set[psutil.Process]:
+    """Return a session's processes and all descendants, also where the leader is gone."""
+    found: set[psutil.Process] = set()
+    for process in psutil.process_iter():
+        try:
+            if process.pid == leader or os.getsid(process.pid) == leader:
+                found |= {process, *process.children(recursive=True)}
+        except (ProcessLookupError, psutil.NoSuchProcess):
+            continue
+    return found
+
+
+def _signal(send: Callable[[], None]) -> None:
+    """Send a signal to a process that may be gone already."""
+    try:
+        send()
+    except psutil.NoSuchProcess:
+        return

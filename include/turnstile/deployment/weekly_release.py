@@ -1,0 +1,180 @@
+"""`make release` and `make ui`: generated data, a native Airflow, successive weeks, a summary.
+
+Run as `python -m turnstile.deployment.weekly_release`. The weeks are released by a backfill of the
+real DAGs through the real scheduler. Repeated, the same runs run again, and no byte may change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from turnstile.deployment.airflow_api import AirflowApi
+from turnstile.deployment.backfill import WeekBackfill
+from turnstile.deployment.native_environment import (
+    USER,
+    Secrets,
+    airflow_environment,
+    airflow_home,
+    write_passwords,
+)
+from turnstile.deployment.native_stack import NativeStack, free_port
+from turnstile.deployment.summary import find_packages, summary_lines
+from turnstile.errors import TurnstileError
+from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServiceWeek
+from turnstile.settings import Settings, system_clock
+
+_START_S = 300
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked for.
+
+    Args:
+        programmes: names, in the order of the summary.
+        weeks: successive service weeks.
+        port: preferred TCP port of the API server.
+        stays: True to leave Airflow running until a signal comes.
+        timeout_s: bound on all runs together.
+    """
+
+    programmes: tuple[str, ...]
+    weeks: tuple[ServiceWeek, ...]
+    port: int
+    stays: bool
+    timeout_s: int
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Release the weeks and return the exit code; 0 only if all were published."""
+    for number in _SIGNALS:
+        signal.signal(number, _interrupted)
+    try:
+        order = parse_order(arguments)
+        settings = Settings.from_environment()
+        programmes = tuple(load_programme(name, settings.include) for name in order.programmes)
+        for programme in programmes:
+            _make_landing_data(settings, programme, order.weeks)
+        return _release(order, settings, programmes)
+    except TurnstileError as error:
+        _say(f"stopped: {error}")
+        return error.exit_code
+
+
+def parse_order(arguments: list[str] | None) -> Order:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--programme", action="append", help="default: opal and itms")
+    parser.add_argument("--first-week", default="2016-W30", help="ISO week (2016-W30)")
+    parser.add_argument("--weeks", type=int, default=3, help="how many successive weeks (3)")
+    parser.add_argument("--port", type=int, default=8080, help="preferred port (8080)")
+    parser.add_argument("--stay", action="store_true", help="leave Airflow running")
+    parser.add_argument("--timeout-s", type=int, default=1800, help="bound on all runs (1800)")
+    given = parser.parse_args(arguments)
+    if given.weeks < 1:
+        parser.error("--weeks: ask for at least one week")
+    first = ServiceWeek.parse(given.first_week, where="--first-week")
+    return Order(
+        programmes=tuple(given.programme or ("opal", "itms")),
+        weeks=tuple(first.plus(number) for number in range(given.weeks)),
+        port=given.port,
+        stays=given.stay,
+        timeout_s=given.timeout_s,
+    )
+
+
+def _make_landing_data(
+    settings: Settings, programme: Programme, weeks: tuple[ServiceWeek, ...]
+) -> None:
+    """Generate the weeks that have no file in the landing zone.
+
+    Raises:
+        TurnstileError: the generator failed.
+    """
+    for week in weeks:
+        pattern = programme.source.landing.replace("{week}", str(week))
+        if any(settings.landing.glob(pattern)):
+            continue
+        _say(f"{programme.name:<8} {week}  generating landing data")
+        done = subprocess.run(  # noqa: S603 - our own console script
+            [_console_script(), "sample", programme.name, "--weeks", str(week)], check=False
+        )
+        if done.returncode != 0:
+            raise TurnstileError(f"turnstile sample {programme.name} --weeks {week} failed")
+
+
+def _release(order: Order, settings: Settings, programmes: tuple[Programme, ...]) -> int:
+    """Start Airflow, release the weeks, print the summary; stop Airflow, in any case."""
+    home, port = airflow_home(settings), free_port(order.port)
+    held = Secrets.of_folder(home)
+    write_passwords(home, held)
+    environment = airflow_environment(
+        settings,
+        held,
+        port=port,
+        inherited=os.environ,  # noqa: TID251 - handed on, not read
+    )
+    api = AirflowApi(f"http://127.0.0.1:{port}", USER, held.admin_password)
+    backfill = WeekBackfill(api, programmes, order.weeks, home / "logs", _say)
+    _say(f"starting Airflow; its folder is {home}")
+    with NativeStack(home, environment) as stack:
+        stack.wait_until(api.is_healthy, what="Airflow's start", timeout_s=_START_S)
+        stack.wait_until(backfill.dags_are_parsed, what="parsing", timeout_s=_START_S)
+        code = _release_weeks(order, settings, backfill, stack)
+        if order.stays:
+            _say(f"Airflow: {api.address}  user: {USER}  password: {held.admin_password}")
+            _say("Ctrl-C stops it")
+            stack.wait_until(lambda: False, what="the stay", timeout_s=math.inf)
+        _say("stopping Airflow")
+    return code
+
+
+def _release_weeks(
+    order: Order, settings: Settings, backfill: WeekBackfill, stack: NativeStack
+) -> int:
+    """Run the backfill and print what came of it; return the exit code."""
+    before = find_packages(settings.public, order.programmes, order.weeks)
+    if order.stays and all(package.digest for package in before):
+        _say("all weeks are published already; nothing is run again")
+    else:
+        backfill.start()
+        stack.wait_until(backfill.has_ended, what="the releases", timeout_s=order.timeout_s)
+    failures = backfill.failures()
+    after = find_packages(settings.public, order.programmes, order.weeks)
+    _say("summary\n\n" + "\n".join(summary_lines(before, after)) + "\n")
+    subprocess.run([_console_script(), "ledger", "balance"], check=False)  # noqa: S603 - our own
+    for failure in failures:
+        _say(failure)
+    return 0 if not failures and all(package.digest for package in after) else 1
+
+
+def _console_script() -> str:
+    """Return the path of `turnstile` beside this interpreter."""
+    return str(Path(sys.executable).parent / "turnstile")
+
+
+def _interrupted(number: int, frame: FrameType | None) -> NoReturn:
+    """Leave through every `with`, so that what was started is stopped."""
+    raise SystemExit(128 + number)
+
+
+def _say(sentence: str) -> None:
+    """Print one line of progress with the time."""
+    sys.stdout.write(f"{system_clock():%H:%M:%S} {sentence}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
