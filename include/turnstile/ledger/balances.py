@@ -1,0 +1,95 @@
+"""Balances as the database keeps them: one record an account, and one a fullest window."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from turnstile.ledger.balance import NOTHING, WHOLE, Amount, Row
+from turnstile.ledger.books import amount_columns, families, family_caps
+from turnstile.ledger.records import AccountBalance, Cap
+from turnstile.ledger.tables import ACCOUNT, AMOUNTS
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.service_calendar import ServiceWeek
+
+_SIZE = len(AMOUNTS)
+Weeks = dict[str, tuple[Amount, Amount]]
+
+
+def balances(connection: Connection, family: str | None = None) -> tuple[AccountBalance, ...]:
+    """Return every account of a family, or of all, sorted by unit and scope.
+
+    A lifelong unit has its account `ever`, and for each cap over a window the fullest window.
+    """
+    names = families(connection) if family is None else (family,)
+    return tuple(balance for name in names for balance in _of_family(connection, name))
+
+
+def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
+    """Yield the accounts of one family."""
+    caps = family_caps(connection, family)
+    whole = {cap.unit: cap for cap in caps if cap.window_weeks is None}
+    units = {unit.value: unit for unit in ProtectionUnit}
+    weeks: defaultdict[str, Weeks] = defaultdict(dict)
+    query = select(*amount_columns()).where(ACCOUNT.c.family == family)
+    for name, scope, week, *figures in connection.execute(
+        query.order_by(ACCOUNT.c.unit, ACCOUNT.c.scope, ACCOUNT.c.week)
+    ):
+        spent, held = Amount(*figures[:_SIZE]), Amount(*figures[_SIZE:])
+        if week != WHOLE:
+            weeks[name][week] = (spent, held)
+            continue
+        unit = units[name]
+        yield AccountBalance(family, unit, scope, spent.loss, held.loss, whole.get(unit))
+    yield from _windows(family, caps, weeks)
+
+
+def _windows(family: str, caps: Iterable[Cap], weeks: dict[str, Weeks]) -> Iterator[AccountBalance]:
+    """Yield the fullest window of each cap over a window."""
+    for cap in caps:
+        rows = weeks.get(cap.unit.value)
+        if cap.window_weeks is None or not rows:
+            continue
+        scope, spent, held = _fullest(rows, cap.window_weeks)
+        yield AccountBalance(family, cap.unit, scope, spent.loss, held.loss, cap)
+
+
+def _fullest(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:
+    """Return the window that has taken most; one that ends in a charged week is always among them.
+
+    Windows without a charged last week take no more than an earlier one, so only those are summed.
+    """
+    best: tuple[tuple[int, ...], str, Amount, Amount] | None = None
+    charged = sorted((ServiceWeek.parse(week).monday, week) for week in rows)
+    first, spent, held = 0, NOTHING, NOTHING
+    for monday, week in charged:
+        spent, held = spent.plus(rows[week][0]), held.plus(rows[week][1])
+        while (monday - charged[first][0]).days >= 7 * window_weeks:
+            gone = rows[charged[first][1]]
+            spent, held = spent.plus(gone[0].negated()), held.plus(gone[1].negated())
+            first += 1
+        rank = _rank(spent.plus(held))
+        if best is None or rank >= best[0]:
+            start = ServiceWeek.parse(week).plus(1 - window_weeks)
+            best = (rank, f"{start}..{week}", spent, held)
+    if best is None:  # pragma: no cover - callers pass at least one week
+        return WHOLE, NOTHING, NOTHING
+    return best[1:]
+
+
+def _rank(taken: Amount) -> tuple[int, ...]:
+    """Order windows: unbounded postings, then epsilon, rho and delta."""
+    unbounded = taken.epsilon_unbounded + taken.rho_unbounded
+    return (unbounded, taken.epsilon_micro, taken.rho_nano, taken.delta_femto)
+
+
+def rows_in(connection: Connection, family: str) -> dict[Row, tuple[Amount, Amount]]:
+    """Return every row of a family's book, spent and held."""
+    query = select(*amount_columns()).where(ACCOUNT.c.family == family)
+    return {
+        Row(*row[:3]): (Amount(*row[3 : 3 + _SIZE]), Amount(*row[3 + _SIZE :]))
+        for row in connection.execute(query)
+    }

@@ -1,0 +1,110 @@
+"""Facts of the ledger: append-only, numbered, each fixed by a hash over canonical bytes. Pure.
+
+An entry is what happened, never what follows from it; every balance is a fold over entries. A kind
+with its version keeps its meaning for ever; a new meaning is a new version.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from turnstile.ledger.encoding import canonical, digest_of
+
+GENESIS = "0" * 64
+VERSION = 1
+
+
+class EntryKind(StrEnum):
+    """What can happen, and what version 1 of its body holds."""
+
+    CAP_SET = "cap_set"  # family, programme, caps: replaces the programme's earlier caps
+    RESERVED = "reserved"  # attempt, key, family, week, bindings, plan, events, postings, revision
+    DRAW_BEGUN = "draw_begun"  # attempt, key: the postings of its reservation are spent from now on
+    SEALED = "sealed"  # attempt, key, artefact_digest
+    BURNED = "burned"  # attempt, key, reason: charged, without a refund
+    VOIDED = "voided"  # attempt, key, reason: the hold is released
+    PUBLISHED = "published"  # attempt, key, manifest_digest
+    WITHDRAWN = "withdrawn"  # attempt, key, person, reason: a flag, without a refund
+    APPROVED = "approved"  # key, person, role, reason, artefact_digest
+    REFUSED = "refused"  # key, person, role, reason, artefact_digest
+    AUDITED = "audited"  # key, outcome, report_digest
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One fact.
+
+    Args:
+        sequence: 1, 2, 3 and so on, without a gap.
+        previous: hash of the entry before, 64 zeros for the first.
+        at: when it was written, ISO 8601 in UTC.
+        kind: what happened.
+        version: of the kind.
+        body: particulars of the kind.
+        record: the canonical text of all the above; what the hash is made over.
+        hash: SHA-256 of the record, hexadecimal.
+    """
+
+    sequence: int
+    previous: str
+    at: str
+    kind: EntryKind
+    version: int
+    body: Mapping[str, Any]
+    record: str
+    hash: str
+
+    @property
+    def key(self) -> str | None:
+        """Release key concerned, as text."""
+        return self.body.get("key")
+
+    @property
+    def attempt_id(self) -> str | None:
+        """Attempt concerned."""
+        return self.body.get("attempt")
+
+
+def make_entry(head: tuple[int, str], at: str, kind: EntryKind, body: Mapping[str, Any]) -> Entry:
+    """Return the entry that follows a head.
+
+    Args:
+        head: sequence and hash of the last entry; `(0, GENESIS)` of an empty ledger.
+        at: ISO 8601 in UTC.
+        kind: what happened.
+        body: its particulars, JSON values without floats.
+    """
+    sequence = head[0] + 1
+    record = canonical(
+        {
+            "sequence": sequence,
+            "previous": head[1],
+            "at": at,
+            "kind": kind.value,
+            "version": VERSION,
+            "body": body,
+        }
+    )
+    return Entry(sequence, head[1], at, kind, VERSION, body, record, digest_of(record))
+
+
+def read_entry(record: str, written_hash: str) -> Entry:
+    """Read an entry from its record.
+
+    Raises:
+        ValueError: the record is not one of version 1, or names an unknown kind.
+    """
+    try:
+        parts = json.loads(record)
+        kind = EntryKind(parts["kind"])
+        if parts["version"] != VERSION:
+            msg = f"version {parts['version']} of {kind} is unknown; use a newer turnstile"
+            raise ValueError(msg)
+        sequence, previous, at, body = (parts[n] for n in ("sequence", "previous", "at", "body"))
+    except (KeyError, TypeError) as error:
+        raise ValueError("the record is not an entry") from error
+    return Entry(sequence, previous, at, kind, VERSION, body, record, written_hash)

@@ -1,0 +1,146 @@
+"""What entries mean, folded from the first to the last, with every disagreement found. Pure.
+
+The fold trusts nothing but the entries: it follows the chain, makes each move that a fact states
+(and names the one that the state machine forbids), keeps every book, and checks every reservation
+against the caps in force at that moment.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from turnstile.ledger.balance import Book, postings_in
+from turnstile.ledger.chain import Chain
+from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.records import Finding
+from turnstile.ledger.states import (
+    CHARGED_STATES,
+    OPEN_STATES,
+    SEALED_STATES,
+    Move,
+    ReleaseState,
+    is_allowed,
+    target_of,
+)
+from turnstile.privacy.accounts import Posting
+
+_MOVE_OF_KIND = {
+    EntryKind.DRAW_BEGUN: Move.BEGIN_DRAW,
+    EntryKind.SEALED: Move.SEAL,
+    EntryKind.BURNED: Move.BURN,
+    EntryKind.VOIDED: Move.VOID,
+    EntryKind.PUBLISHED: Move.PUBLISH,
+}
+
+
+@dataclass(slots=True)
+class FoldedAttempt:
+    """One attempt, as the entries tell it."""
+
+    attempt_id: str
+    key: str
+    family: str
+    week: str
+    postings: tuple[Posting, ...]
+    reserved_sequence: int
+    state: ReleaseState = ReleaseState.RESERVED
+    artefact_digest: str | None = None
+    manifest_digest: str | None = None
+    is_withdrawn: bool = False
+
+
+@dataclass(slots=True)
+class Fold:
+    """Everything that follows from the entries seen so far."""
+
+    chain: Chain = field(default_factory=Chain)
+    books: defaultdict[str, Book] = field(default_factory=lambda: defaultdict(Book))
+    attempts: dict[str, FoldedAttempt] = field(default_factory=dict)
+    by_key: defaultdict[str, list[FoldedAttempt]] = field(default_factory=lambda: defaultdict(list))
+    family_of: dict[str, str] = field(default_factory=dict)
+
+    def follow(self, entry: Entry) -> Iterator[Finding]:
+        """Take one entry in, and yield what is wrong with it."""
+        yield from self.chain.follow(entry)
+        for problem in self._apply(entry):
+            yield Finding("meaning", entry.sequence, problem)
+
+    def _apply(self, entry: Entry) -> Iterator[str]:
+        """Do what the kind of an entry means."""
+        try:
+            if entry.kind is EntryKind.CAP_SET:
+                yield from self._set_caps(entry)
+            elif entry.kind is EntryKind.RESERVED:
+                yield from self._reserve(entry)
+            elif entry.kind in _MOVE_OF_KIND:
+                yield from self._move(entry, _MOVE_OF_KIND[entry.kind])
+            elif entry.kind is EntryKind.WITHDRAWN:
+                yield from self._withdraw(entry)
+        except (KeyError, TypeError, ValueError) as error:
+            yield f"its body cannot be read ({type(error).__name__})"
+
+    def _set_caps(self, entry: Entry) -> Iterator[str]:
+        """Replace a programme's caps."""
+        family = self.family_of.setdefault(entry.body["programme"], entry.body["family"])
+        if family != entry.body["family"]:
+            yield f"moves a programme from family {family} to another"
+        self.books[entry.body["family"]].set_caps(entry)
+
+    def _reserve(self, entry: Entry) -> Iterator[str]:
+        """Open an attempt and hold its postings."""
+        body = entry.body
+        new = FoldedAttempt(
+            attempt_id=body["attempt"],
+            key=body["key"],
+            family=body["family"],
+            week=body["week"],
+            postings=postings_in(body),
+            reserved_sequence=entry.sequence,
+        )
+        others = self.by_key[new.key]
+        if any(other.state in OPEN_STATES | SEALED_STATES for other in others):
+            yield f"reserves {new.key}, which is open or sealed"
+        book = self.books[new.family]
+        excess = book.excess(new.postings, new.week)
+        if excess is not None:
+            yield f"passes the cap on {excess.cap.unit} ({excess.scope}) in {excess.coordinate}"
+        book.apply(EntryKind.RESERVED, new.postings, new.week)
+        self.attempts[new.attempt_id] = new
+        others.append(new)
+
+    def _move(self, entry: Entry, move: Move) -> Iterator[str]:
+        """Move an attempt, and its amounts with it."""
+        found = self.attempts.get(entry.body["attempt"])
+        if found is None or found.key != entry.body["key"]:
+            yield "concerns an attempt that was never reserved"
+            return
+        if not is_allowed(move, found.state):
+            yield f"states {move.value} of an attempt that is {found.state.value}"
+            return
+        found.state = target_of(move)
+        found.artefact_digest = entry.body.get("artefact_digest", found.artefact_digest)
+        found.manifest_digest = entry.body.get("manifest_digest", found.manifest_digest)
+        self.books[found.family].apply(entry.kind, found.postings, found.week)
+
+    def _withdraw(self, entry: Entry) -> Iterator[str]:
+        """Flag an attempt."""
+        found = self.attempts.get(entry.body["attempt"])
+        if found is None or found.state is not ReleaseState.PUBLISHED:
+            yield "withdraws what was not published"
+            return
+        found.is_withdrawn = True
+
+    @property
+    def hash_at(self) -> Callable[[int], str | None]:
+        """Look up the hash of an entry."""
+        return self.chain.hashes.get
+
+    def charged_weeks(self, programme: str) -> tuple[FoldedAttempt, ...]:
+        """Return the charged attempts of a programme, in the order of their reservation."""
+        return tuple(
+            one
+            for one in self.attempts.values()
+            if one.key.startswith(f"{programme}/") and one.state in CHARGED_STATES
+        )

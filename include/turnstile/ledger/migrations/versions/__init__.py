@@ -1,0 +1,1 @@
+"""Versions of the ledger's tables; a version that was released never changes."""

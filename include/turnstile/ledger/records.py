@@ -1,0 +1,303 @@
+"""What is asked of the ledger and what it answers: frozen records, pure.
+
+Amounts are integers: epsilon in 1e-6, rho in 1e-9, delta in 1e-15, rounded up once (PRIVACY 3).
+`None` in a loss means that no finite figure holds; in a cap it means that none is set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from turnstile.errors import InputError
+from turnstile.ledger.states import OPEN_STATES, SEALED_STATES, ReleaseState
+from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
+from turnstile.service_calendar import ServiceWeek
+
+if TYPE_CHECKING:
+    from turnstile.privacy.accounts import Posting
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_KEY = re.compile(r"([^/]+)/([^/]+)/r(0|[1-9]\d*)")
+EVER = "ever"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ReleaseKey:
+    """Name of one release for ever: programme, period and revision, without any input digest.
+
+    Args:
+        programme: name of the programme.
+        period: ISO week, `2016-W30`.
+        revision: 0 for the first release of a period; a correction counts up.
+
+    Examples:
+        >>> str(ReleaseKey("opal", "2016-W30"))
+        'opal/2016-W30/r0'
+        >>> ReleaseKey.parse("opal/2016-W30/r1").revision
+        1
+    """
+
+    programme: str
+    period: str
+    revision: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse names that would not survive as a folder.
+
+        Raises:
+            ValueError: a name holds other characters than letters, digits, `_`, `.` and `-`.
+        """
+        if not (_NAME.fullmatch(self.programme) and _NAME.fullmatch(self.period)):
+            msg = f"{self.programme!r}, {self.period!r}: letters, digits, '_', '.' and '-' only"
+            raise ValueError(msg)
+        if self.revision < 0:
+            msg = f"revision {self.revision} must not be negative"
+            raise ValueError(msg)
+
+    @classmethod
+    def parse(cls, text: str) -> ReleaseKey:
+        """Read `opal/2016-W30/r0`.
+
+        Raises:
+            InputError: the text is not a release key.
+        """
+        match = _KEY.fullmatch(text)
+        if match is None:
+            raise InputError(where="ledger", field="key", rule=f"{text!r}: write opal/2016-W30/r0")
+        return cls(match[1], match[2], int(match[3]))
+
+    def __str__(self) -> str:
+        """Name of the release, `opal/2016-W30/r0`."""
+        return f"{self.programme}/{self.period}/r{self.revision}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """Digests that a key is bound to when it is reserved, and checked against when it draws."""
+
+    programme_digest: str
+    domain_digest: str
+    snapshot_digest: str
+
+    def differences(self, other: Bindings) -> tuple[str, ...]:
+        """Name what differs: `programme`, `domain`, `snapshot`."""
+        names = ("programme", "domain", "snapshot")
+        return tuple(
+            n for n in names if getattr(self, f"{n}_digest") != getattr(other, f"{n}_digest")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What one account lost: two exactly additive sums, add/remove.
+
+    Args:
+        epsilon_micro: pure epsilon in 1e-6; None once something not pure was posted.
+        rho_nano: zCDP rho in 1e-9; None once something unbounded was posted.
+        delta_femto: delta that goes with rho, in 1e-15.
+    """
+
+    epsilon_micro: int | None = 0
+    rho_nano: int | None = 0
+    delta_femto: int = 0
+
+    def __add__(self, other: Loss) -> Loss:
+        """Compose: every coordinate adds up, and infinity stays infinity."""
+        return Loss(
+            _plus(self.epsilon_micro, other.epsilon_micro),
+            _plus(self.rho_nano, other.rho_nano),
+            self.delta_femto + other.delta_femto,
+        )
+
+
+def _plus(one: int | None, other: int | None) -> int | None:
+    """Add two amounts of which None is infinite."""
+    return None if one is None or other is None else one + other
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """The most that each account of a unit may lose.
+
+    Args:
+        unit: whose loss is capped; a cap holds for each account of the unit.
+        relation: add/remove, or replace-one, which is enforced as half the epsilon and a quarter
+            of the rho under add/remove (group privacy of two: Bun & Steinke 2016, Proposition
+            1.9), so it cannot state a delta.
+        epsilon_micro: pure epsilon in 1e-6, or None.
+        rho_nano: zCDP rho in 1e-9, or None.
+        delta_femto: delta in 1e-15; None beside a rho means that none is allowed.
+        window_weeks: rolling window for `card` and `bus`; None caps the whole lifetime.
+    """
+
+    unit: ProtectionUnit
+    relation: NeighboringRelation = NeighboringRelation.ADD_REMOVE
+    epsilon_micro: int | None = None
+    rho_nano: int | None = None
+    delta_femto: int | None = None
+    window_weeks: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a cap that caps nothing, or that cannot be enforced.
+
+        Raises:
+            InputError: see the sentence.
+        """
+        amounts = (self.epsilon_micro, self.rho_nano, self.delta_femto)
+        if self.epsilon_micro is None and self.rho_nano is None:
+            raise self._refused("state epsilon or rho")
+        if any(amount is not None and amount < 0 for amount in amounts):
+            raise self._refused("amounts must not be negative")
+        if self.relation is NeighboringRelation.REPLACE and self.delta_femto:
+            raise self._refused("state a delta under add_remove; replace-one has no exact one")
+        if self.window_weeks is not None and self.window_weeks < 1:
+            raise self._refused("window_weeks must be at least 1")
+        if self.window_weeks is not None and not is_lifelong(self.unit):
+            raise self._refused("window_weeks is for card and bus; drop it here")
+
+    def _refused(self, rule: str) -> InputError:
+        """Build the error of a cap that breaks a rule."""
+        return InputError(where="caps", field=self.unit.value, rule=rule)
+
+
+def is_lifelong(unit: ProtectionUnit) -> bool:
+    """Say whether a unit has one account for ever, with a row a week for rolling windows."""
+    return unit in (ProtectionUnit.CARD, ProtectionUnit.BUS)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Everything that a reservation has to know; public, made without looking at data.
+
+    Args:
+        key: which release.
+        family: whose book of accounts.
+        bindings: digests of programme, domain and input snapshot.
+        plan_digest: digest of the release plan.
+        events: draw events, encoded by `encoding.encode_event`.
+        postings: loss per account, add/remove, from `privacy.accounts.postings`.
+        week: service week of the period, `2016-W30`, for rolling windows.
+        caps: caps of the programme file.
+        reason: why a revision is made; needed when `key.revision` > 0.
+        approver: who approved the revision; needed when `key.revision` > 0.
+    """
+
+    key: ReleaseKey
+    family: str
+    bindings: Bindings
+    plan_digest: str
+    events: tuple[Mapping[str, Any], ...]
+    postings: tuple[Posting, ...]
+    week: str
+    caps: tuple[Cap, ...]
+    reason: str | None = None
+    approver: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the week, and that a revision says why and who.
+
+        Raises:
+            InputError: the week is no ISO week, or a revision lacks its reason or approver.
+        """
+        ServiceWeek.parse(self.week, where=str(self.key))
+        if self.key.revision and not (self.reason and self.approver):
+            rule = "a revision is charged in full; give a reason and an approver"
+            raise InputError(where=str(self.key), field="revision", rule=rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a release key, as the ledger holds it now."""
+
+    attempt_id: str
+    key: ReleaseKey
+    family: str
+    week: str
+    state: ReleaseState
+    bindings: Bindings
+    plan_digest: str
+    artefact_digest: str | None
+    manifest_digest: str | None
+    reserved_sequence: int
+    is_withdrawn: bool
+
+    @property
+    def is_open(self) -> bool:
+        """A hold exists, or a draw is under way."""
+        return self.state in OPEN_STATES
+
+    @property
+    def is_sealed(self) -> bool:
+        """The key has its bytes, for ever."""
+        return self.state in SEALED_STATES
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """Where the ledger stands once a release is public.
+
+    Args:
+        sequence: number of the entry that says so.
+        head_hash: hash of that entry, which fixes everything before it.
+    """
+
+    sequence: int
+    head_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person said about a release, and about which bytes."""
+
+    key: ReleaseKey
+    is_approval: bool
+    person: str
+    role: str
+    reason: str
+    artefact_digest: str | None
+    at: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class AccountBalance:
+    """What one account has lost and holds.
+
+    Args:
+        family: book of accounts.
+        unit: whose loss.
+        scope: piece of time (and mode and batch); `ever`; or the fullest window `W1..W2`.
+        spent: charged, drawn or burned; never goes down.
+        held: reserved by attempts that have not begun to draw.
+        cap: smallest cap of the family on this account, add/remove; None without one.
+    """
+
+    family: str
+    unit: ProtectionUnit
+    scope: str
+    spent: Loss
+    held: Loss
+    cap: Cap | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One disagreement that verification found.
+
+    Args:
+        check: `chain`, `meaning`, `balance`, `checkpoint` or `manifest`.
+        sequence: entry concerned, or None.
+        problem: what disagrees, without any private value.
+    """
+
+    check: str
+    sequence: int | None
+    problem: str
+
+    def __str__(self) -> str:
+        """Write the finding as one line."""
+        where = "" if self.sequence is None else f" entry {self.sequence}:"
+        return f"{self.check}:{where} {self.problem}"

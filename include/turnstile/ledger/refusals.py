@@ -1,0 +1,118 @@
+"""Sentences of a refusal: what was asked, what is left, since when, and what would fit. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from turnstile.errors import BudgetExceeded, RevisionNeeded
+from turnstile.ledger.balance import Excess
+from turnstile.ledger.records import Attempt, Cap, ReleaseKey
+
+_DECIMALS = {"epsilon": 6, "rho": 9, "delta": 15}
+_PERCENT = 100
+
+
+def amount_text(coordinate: str, amount: int | None) -> str:
+    """Write an amount of the ledger as an exact decimal.
+
+    Examples:
+        >>> amount_text("epsilon", 1_500_000), amount_text("rho", None)
+        ('1.5', 'infinite')
+    """
+    if amount is None:
+        return "infinite"
+    decimals = _DECIMALS[coordinate]
+    whole, rest = divmod(abs(amount), 10**decimals)
+    digits = f"{rest:0{decimals}d}".rstrip("0")
+    return f"{'-' if amount < 0 else ''}{whole}{'.' if digits else ''}{digits}"
+
+
+def cap_text(cap: Cap) -> str:
+    """Name a cap: `card over 52 weeks`."""
+    return cap.unit.value + (f" over {cap.window_weeks} weeks" if cap.window_weeks else "")
+
+
+def budget_exceeded(key: ReleaseKey, excess: Excess, releases: Sequence[str]) -> BudgetExceeded:
+    """Build the refusal of a reservation.
+
+    Args:
+        key: what was to be released.
+        excess: the cap that would be passed.
+        releases: keys that hold or spent something in the same place, oldest first.
+    """
+    name, place = excess.coordinate, _place(excess)
+    if excess.asked is None:
+        return BudgetExceeded(
+            f"{key} states no finite {name} for {place}, and a cap of "
+            f"{amount_text(name, excess.limit)} is set; bound that unit's contributions in the "
+            f"programme, use noise with a finite {name}, or take the cap out of the programme file"
+        )
+    left = 0 if excess.taken is None else max(0, excess.limit - excess.taken)
+    return BudgetExceeded(
+        f"{key} asks for {name} {amount_text(name, excess.asked)} on {place}, and "
+        f"{amount_text(name, left)} of the cap {amount_text(name, excess.limit)} is left"
+        f"{_since(releases)}; {_what_fits(excess, left)}"
+    )
+
+
+def _place(excess: Excess) -> str:
+    """Name unit and account."""
+    if excess.scope == "unstated":
+        return cap_text(excess.cap)
+    return f"{cap_text(excess.cap)} ({excess.scope})"
+
+
+def _since(releases: Sequence[str]) -> str:
+    """Name the first release that took from the account, and how many did."""
+    if not releases:
+        return ""
+    if len(releases) == 1:
+        return f" since {releases[0]}"
+    return f" since {releases[0]} ({len(releases)} releases up to {releases[-1]})"
+
+
+def _what_fits(excess: Excess, left: int) -> str:
+    """Say which part of the release, and how many weeks like it, would fit."""
+    asked = excess.asked or 0
+    weeks = excess.limit // asked if asked else 0
+    part = Fraction(left, asked) if asked else Fraction(0)
+    advice = [f"at most {_percent(part)} % of this {excess.coordinate} would fit"]
+    if part:
+        times = amount_text("epsilon", -(-asked * 10**6 // left))
+        power = ", or its square root for Gaussian noise" if excess.coordinate == "rho" else ""
+        advice.append(f"that is noise {times} times wider{power}")
+    if excess.cap.window_weeks:
+        last = excess.scope.split("..")[-1]
+        advice.append(f"the cap holds {weeks} weeks of this size, and the window ends in {last}")
+    else:
+        advice.append(f"the cap holds {weeks} releases of this size")
+    return "; ".join(advice) + "; lower the programme's loss, or raise the cap in its file"
+
+
+def _percent(part: Fraction) -> str:
+    """Write a part in percent, rounded down to one decimal."""
+    return amount_text("epsilon", int(part * _PERCENT * 10) * 10**5)
+
+
+def weeks_of(scope: str, week: str) -> tuple[str, str]:
+    """Return the first and last week that an account or window covers."""
+    if scope == "ever":
+        return "0000-W01", "9999-W53"
+    first, _, last = scope.partition("..")
+    return (first, last) if last else (week, week)
+
+
+def revision_needed(found: Attempt, differences: Sequence[str]) -> RevisionNeeded:
+    """Build the refusal of a key that is bound to something else."""
+    changed = ", ".join(differences)
+    if found.is_sealed:
+        number = found.key.revision + 1
+        advice = f"publish the correction as revision {number}, with a reason and an approver"
+    else:
+        verb = "void" if found.state.value == "reserved" else "burn"
+        advice = f"go back to what was reserved, or {verb} {found.attempt_id} and reserve again"
+    return RevisionNeeded(
+        f"{found.key} is {found.state.value} and bound to another {changed} "
+        f"(different: {changed}); {advice}"
+    )

@@ -1,0 +1,180 @@
+"""The ledger's database: SQLite or PostgreSQL, one durable transaction at a time.
+
+Writes are serial (SQLite: BEGIN IMMEDIATE; PostgreSQL: locks in one order), durable before they
+return (synchronous FULL, synchronous_commit on) and tried again after a deadlock or a
+serialization failure. Connections are not kept: nothing is shared across a fork.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import create_engine, event, inspect, text
+from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import IntegrityError as ConstraintError
+from sqlalchemy.pool import NullPool
+
+from turnstile.errors import InputError, IntegrityError
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+T = TypeVar("T")
+LATEST = "0001"
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_ATTEMPTS_MAX = 8
+_TRY_AGAIN = ("40001", "40P01")
+_BUSY_MS = 120_000
+_MIGRATION_LOCK = 0x7475726E  # any number of our own: "turn"
+
+
+class Store:
+    """One ledger database.
+
+    Args:
+        url: `sqlite:///path` or `postgresql+psycopg://user@host/database`.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = make_url(url)
+        if self._url.get_backend_name() not in ("sqlite", "postgresql"):
+            raise self._refused("use sqlite:///path or postgresql+psycopg://host/database")
+        self._engine = self._sqlite() if self.is_sqlite else self._postgresql()
+        self._migrate()
+
+    @property
+    def is_sqlite(self) -> bool:
+        """SQLite, as opposed to PostgreSQL."""
+        return self._url.get_backend_name() == "sqlite"
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of an SQLite file; None of a server."""
+        return Path(self._url.database or ".").parent if self.is_sqlite else None
+
+    def write(self, act: Callable[[Connection], T]) -> T:
+        """Run a transaction and return what it returns, once it is durable.
+
+        Raises:
+            InputError: the store cannot be reached or written; nothing was done.
+            IntegrityError: a guard of the database stopped the transaction.
+        """
+        for remaining in reversed(range(_ATTEMPTS_MAX)):
+            try:
+                return self._write_once(act)
+            except DBAPIError as error:
+                if remaining and getattr(error.orig, "sqlstate", None) in _TRY_AGAIN:
+                    continue
+                raise self._translated(error) from error
+        raise AssertionError  # pragma: no cover - the last attempt returns or raises
+
+    def _write_once(self, act: Callable[[Connection], T]) -> T:
+        """Run a transaction that takes SQLite's write lock at once."""
+        writer = self._engine.connect().execution_options(writes=True)
+        with writer as connection, connection.begin():
+            return act(connection)
+
+    def read(self, act: Callable[[Connection], T]) -> T:
+        """Return what a reading transaction returns; it sees one state of the ledger.
+
+        Raises:
+            InputError: the store cannot be reached.
+        """
+        try:
+            with self.snapshot() as connection, connection.begin():
+                return act(connection)
+        except DBAPIError as error:
+            raise self._translated(error) from error
+
+    def snapshot(self) -> Connection:
+        """Return a connection whose transaction sees one state of the ledger."""
+        connection = self._engine.connect()
+        if self.is_sqlite:
+            return connection
+        return connection.execution_options(isolation_level="REPEATABLE READ")
+
+    def _sqlite(self) -> Engine:
+        """Make the engine of a file, and its folder."""
+        if self._url.database not in (None, "", ":memory:"):
+            try:
+                Path(str(self._url.database)).parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise self._refused(f"its folder cannot be made: {error.strerror}") from error
+        engine = create_engine(self._url, poolclass=NullPool)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+
+    def _postgresql(self) -> Engine:
+        """Make the engine of a server; durability does not depend on its settings."""
+        options = "-c synchronous_commit=on -c lock_timeout=120s"
+        return create_engine(self._url, poolclass=NullPool, connect_args={"options": options})
+
+    def _migrate(self) -> None:
+        """Bring the tables to the latest version; costs one query when they are."""
+        if self.read(_version) != LATEST:
+            self.write(self._upgrade)
+
+    def _upgrade(self, connection: Connection) -> None:
+        """Run the migrations, one process at a time."""
+        if not self.is_sqlite:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
+        version = _version(connection)
+        if version == LATEST:
+            return
+        if version is not None and version > LATEST:
+            raise self._refused(f"version {version} is newer than this turnstile; upgrade it")
+        from alembic import command
+        from alembic.config import Config
+
+        config = Config()
+        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+    def _refused(self, rule: str) -> InputError:
+        """Build the error of a store that cannot be used."""
+        where = self._url.render_as_string(hide_password=True)
+        return InputError(where=where, field="ledger", rule=rule)
+
+    def _translated(self, error: DBAPIError) -> InputError | IntegrityError:
+        """Say what a database error means to a person."""
+        reason = str(error.orig).strip().splitlines()[0] if error.orig else "unknown"
+        if isinstance(error, ConstraintError) or getattr(error.orig, "sqlstate", None) == "P0001":
+            return IntegrityError(
+                f"a guard of the ledger's database stopped a move ({reason}); nothing was done; "
+                "run `turnstile ledger verify` and ask a person"
+            )
+        if isinstance(error, OperationalError) and "full" in reason:
+            return self._refused(f"{reason}; nothing was done: free space, then run the step again")
+        return self._refused(f"{reason}; nothing was done: mend it, then run the step again")
+
+
+def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    """Set up a connection: explicit transactions, write-ahead log, every commit on the disk."""
+    sqlite: Any = connection
+    sqlite.isolation_level = None
+    for pragma in (
+        f"busy_timeout={_BUSY_MS}",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+    ):
+        sqlite.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """Begin; a writer takes the lock now, so that what it reads stays true until it commits."""
+    is_writer = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
+
+
+def _version(connection: Connection) -> str | None:
+    """Return the version of the tables, None of an empty database."""
+    if not inspect(connection).has_table("ledger_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM ledger_version")).scalar()

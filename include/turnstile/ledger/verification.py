@@ -1,0 +1,116 @@
+"""Verification: what the ledger's database says, recomputed from its entries and its witnesses."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Row as SqlRow
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from turnstile.ledger import books
+from turnstile.ledger.balance import NOTHING, Row, binding_caps
+from turnstile.ledger.balances import rows_in
+from turnstile.ledger.entries import read_entry
+from turnstile.ledger.fold import Fold, FoldedAttempt
+from turnstile.ledger.records import Finding, ReleaseKey
+from turnstile.ledger.states import ReleaseState
+from turnstile.ledger.tables import ATTEMPT, ENTRY
+from turnstile.ledger.witness import Witnesses
+
+MANIFEST = "manifest.json"
+_ROWS_AT_ONCE = 200
+
+
+def verify_store(connection: Connection, witnesses: Witnesses) -> Iterator[Finding]:
+    """Yield everything in which database, entries, checkpoints and packages disagree."""
+    fold = Fold()
+    yield from _entries(connection, fold)
+    if books.head(connection) != fold.chain.head:
+        yield Finding("chain", books.head(connection)[0], "is named as the last entry, and is not")
+    yield from _attempts(connection, fold)
+    for family in sorted(set(books.families(connection)) | set(fold.books)):
+        yield from _accounts(connection, fold, family)
+    yield from witnesses.all_disagreements(fold.hash_at)
+    if witnesses.public is not None:
+        yield from manifest_findings(fold.attempts.values(), witnesses.public)
+
+
+def _entries(connection: Connection, fold: Fold) -> Iterator[Finding]:
+    """Fold every entry, checking its columns against its text."""
+    query = select(ENTRY).order_by(ENTRY.c.sequence).execution_options(yield_per=_ROWS_AT_ONCE)
+    for row in connection.execute(query):
+        try:
+            entry = read_entry(row.record, row.hash)
+        except ValueError as error:
+            yield Finding("chain", row.sequence, f"its text is no entry ({error})")
+            continue
+        columns = (row.sequence, row.kind, row.release_key, row.attempt_id)
+        if columns != (entry.sequence, entry.kind.value, entry.key, entry.attempt_id):
+            yield Finding("chain", row.sequence, "its columns do not say what its text says")
+        yield from fold.follow(entry)
+
+
+def _attempts(connection: Connection, fold: Fold) -> Iterator[Finding]:
+    """Compare the attempts' table with the fold."""
+    rows = {row.attempt_id: row for row in connection.execute(select(ATTEMPT))}
+    for name in sorted(rows.keys() - fold.attempts.keys()):
+        yield Finding("balance", None, f"attempt {name} is in no entry")
+    for name, folded in fold.attempts.items():
+        if name not in rows:
+            yield Finding("balance", folded.reserved_sequence, f"attempt {name} is gone")
+        elif _told(rows[name]) != _folded(folded):
+            problem = f"attempt {name} is not what its entries say"
+            yield Finding("balance", folded.reserved_sequence, problem)
+
+
+def _told(row: SqlRow[Any]) -> tuple[object, ...]:
+    """Return what the table says of an attempt."""
+    digests = (row.artefact_digest, row.manifest_digest)
+    return (row.release_key, row.family, row.week, row.state, *digests, bool(row.is_withdrawn))
+
+
+def _folded(one: FoldedAttempt) -> tuple[object, ...]:
+    """Return what the entries say of an attempt."""
+    digests = (one.artefact_digest, one.manifest_digest)
+    return (one.key, one.family, one.week, one.state.value, *digests, one.is_withdrawn)
+
+
+def _accounts(connection: Connection, fold: Fold, family: str) -> Iterator[Finding]:
+    """Compare a family's rows and caps with the fold."""
+    book, rows = fold.books[family], rows_in(connection, family)
+    for row in sorted(rows.keys() | book.spent.keys() | book.held.keys()):
+        spent, held = rows.get(row, (NOTHING, NOTHING))
+        if (spent, held) != (book.spent.get(row, NOTHING), book.held.get(row, NOTHING)):
+            yield Finding("balance", None, f"{family} {_named(row)} is not the sum of its entries")
+    folded = binding_caps(cap for caps in book.caps.values() for cap in caps)
+    if books.family_caps(connection, family) != folded:
+        yield Finding("balance", None, f"the caps of {family} are not what its entries say")
+
+
+def _named(row: Row) -> str:
+    """Name an account row."""
+    return f"{row.unit} ({row.scope}{', ' if row.week else ''}{row.week})"
+
+
+def manifest_findings(attempts: Iterable[FoldedAttempt], public: Path) -> Iterator[Finding]:
+    """Compare every published manifest with the digest in the ledger.
+
+    A withdrawn release may be gone; one that is there has to be the one that was published.
+    """
+    for one in attempts:
+        if one.state is not ReleaseState.PUBLISHED:
+            continue
+        key = ReleaseKey.parse(one.key)
+        path = public / key.programme / key.period / f"r{key.revision}" / MANIFEST
+        if not path.is_file():
+            if not one.is_withdrawn:
+                yield Finding("manifest", None, f"{one.key} is published, but {path} is missing")
+            continue
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        if (one.manifest_digest or "").removeprefix("sha256:") != digest:
+            problem = f"{path} is not the manifest that {one.key} was published with"
+            yield Finding("manifest", one.reserved_sequence, problem)
