@@ -1,0 +1,110 @@
+"""Exact tables of a week as one file of the private zone, found again by its digest.
+
+The digest travels between tasks, so it must not tell the counts to somebody who guesses them: the
+file begins with 32 random bytes. A repeated count thus writes another file with another digest and
+the same counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from turnstile.counting.exact import ExactTable
+from turnstile.errors import IntegrityError
+
+_SALT_BYTES = 32
+_HEADER_END = b"\n"
+_NUMBERS = np.dtype("<i8")
+_MODE = 0o600  # the task's own user only
+
+
+def save_exact(tables: Sequence[ExactTable], folder: Path) -> str:
+    """Write all exact tables of a week and return the digest by which they are found again.
+
+    The file appears whole or not at all, readable by its owner only.
+
+    Args:
+        tables: in the order in which they are to be read back.
+        folder: of the private zone; made if need be.
+    """
+    content = b"".join(
+        (
+            secrets.token_bytes(_SALT_BYTES),
+            json.dumps([_heading(table) for table in tables]).encode(),
+            _HEADER_END,
+            *(table.reveal_to_mechanism().astype(_NUMBERS).tobytes() for table in tables),
+        )
+    )
+    digest = hashlib.sha256(content).hexdigest()
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_once(_path(folder, digest), content)
+    return digest
+
+
+def load_exact(folder: Path, digest: str) -> tuple[ExactTable, ...]:
+    """Read the tables of this digest.
+
+    Raises:
+        IntegrityError: the file is gone, or its bytes have changed.
+    """
+    try:
+        content = _path(folder, digest).read_bytes()
+    except FileNotFoundError:
+        raise IntegrityError(
+            f"no exact tables of digest {digest[:12]} in the private zone; count the week again"
+        ) from None
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise IntegrityError(
+            f"exact tables of digest {digest[:12]} were altered after they were counted; "
+            "find out by whom before counting again"
+        )
+    return _decoded(content)
+
+
+def _heading(table: ExactTable) -> list[str | int | None]:
+    """Describe a table without its counts."""
+    day = None if table.service_date is None else table.service_date.isoformat()
+    return [table.table, table.statistic, day, table.cells]
+
+
+def _decoded(content: bytes) -> tuple[ExactTable, ...]:
+    """Split content whose digest was checked."""
+    header_end = content.index(_HEADER_END, _SALT_BYTES)
+    numbers = np.frombuffer(content, dtype=_NUMBERS, offset=header_end + len(_HEADER_END))
+    tables: list[ExactTable] = []
+    start = 0
+    for name, statistic, day, cells in json.loads(content[_SALT_BYTES:header_end]):
+        service_date = None if day is None else date.fromisoformat(day)
+        counts = numbers[start : start + cells].astype(np.int64)
+        tables.append(ExactTable(name, statistic, service_date, counts))
+        start += cells
+    return tuple(tables)
+
+
+def _path(folder: Path, digest: str) -> Path:
+    """Name the file."""
+    return folder / f"exact-{digest}.bin"
+
+
+def _write_once(path: Path, content: bytes) -> None:
+    """Write durably under another name, then rename."""
+    part = path.with_suffix(f".{secrets.token_hex(8)}.part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,210 @@
+"""Exact vectors of telemetry: bus-days in every slot and H3 cell, added up over the days.
+
+Privacy.md section 5: a bus-day contributes to at most K pairs of slot and cell, and to each of them
+at most 1 bus and a centered speed. The speed is v = clamp(mean of its readings, 0, V) in steps of
+0.1 km/h rounded half up, in integers throughout, less 5V, so that one bus-day moves the sum by at
+most 5V steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from turnstile.counting.bounding import Bounding, keep_at_most
+from turnstile.counting.cells import OUTSIDE, cell_numbers, places_in
+from turnstile.counting.engine import Connection, columns_of, day_files
+from turnstile.counting.exact import Counts
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
+from turnstile.programme.spec import Measure, Programme, TableSpec
+
+BATCH_ROWS = 500_000
+_MILLI = 1000
+_MILLI_PER_STEP = 100  # a step is 0.1 km/h
+_HALF_RANGE_STEPS = 5  # of each km/h of V: 10 V / 2
+Vectors = dict[tuple[str, str], Counts]
+
+
+def count_telemetry(
+    connection: Connection,
+    programme: Programme,
+    domain: PublicDomain,
+    rows_folder: Path,
+    day: date,
+) -> Vectors:
+    """Return what one service day adds to every vector, by table and statistic.
+
+    Args:
+        connection: engine, with the key of the bounds installed.
+        programme: bounds and tables.
+        domain: public cells, of one mode.
+        rows_folder: canonical rows; a day without files adds zeros.
+        day: service day.
+    """
+    groups = None
+    if files := day_files(rows_folder, day):
+        _read_day(connection, programme, domain, files)
+        groups = columns_of(
+            connection,
+            "SELECT slot, cell, readings, speed_sum_milli, speed_max_milli "  # noqa: S608 - names of ours
+            f"FROM {_bounded(connection, programme, day)}",
+        )
+    return {
+        (table.name, statistic): _vector(domain, table, statistic, groups)
+        for table in programme.tables
+        for statistic in table.statistics
+    }
+
+
+def _read_day(
+    connection: Connection, programme: Programme, domain: PublicDomain, files: list[str]
+) -> None:
+    """Make the table `bus_cell` of a day: one row for each bus, slot and cell.
+
+    A reading that is there twice (same bus, instant, position and speed) is one reading. Positions
+    become cells outside the engine, batch by batch.
+    """
+    slots, cells = domain.cells_by_mode[0].dimensions
+    to_cells = _converter(cells, programme.domain.h3_resolution)
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE part (vehicle_id VARCHAR, slot INTEGER, cell BIGINT, "
+        "readings BIGINT, sum_milli BIGINT, max_milli BIGINT)"
+    )
+    outside_slot = OUTSIDE if slots.unknown is None else slots.unknown
+    relation = connection.cursor().sql(
+        f"SELECT vehicle_id, {_slot(programme, outside_slot)} AS slot, latitude, longitude, "  # noqa: S608 - names of ours
+        "speed_milli_kmh FROM (SELECT DISTINCT vehicle_id, observed_at_utc, minute_of_day, "
+        "latitude, longitude, speed_milli_kmh "
+        "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) "
+        f"WHERE vehicle_id IS NOT NULL AND speed_milli_kmh IS NOT NULL) WHERE slot <> {OUTSIDE}",
+        params=[files],
+    )
+    for batch in relation.to_arrow_reader(BATCH_ROWS):
+        _add_batch(connection, batch, to_cells)
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE bus_cell AS SELECT vehicle_id, slot, cell, "
+        "sum(readings)::BIGINT AS readings, sum(sum_milli)::BIGINT AS speed_sum_milli, "
+        "max(max_milli) AS speed_max_milli FROM part GROUP BY vehicle_id, slot, cell"
+    )
+
+
+def _slot(programme: Programme, outside_slot: int) -> str:
+    """Return the SQL of the slot of a reading."""
+    first, last = programme.domain.first_minute, programme.domain.last_minute
+    return (
+        f"(CASE WHEN minute_of_day >= {first} AND minute_of_day < {last} "
+        f"THEN (minute_of_day - {first}) // {programme.time.slot_minutes} "
+        f"ELSE {outside_slot} END)::INTEGER"
+    )
+
+
+Converter = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]]
+
+
+def _converter(axis: Dimension, resolution: int | None) -> Converter:
+    """Return what turns positions into places on the axis of cells."""
+    if resolution is None:
+        raise ValueError("telemetry needs a resolution of its cells")
+    cells = cell_numbers(tuple(label for label in axis.labels if label != UNKNOWN))
+
+    def convert(
+        latitudes: NDArray[np.float64], longitudes: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        places = places_in(cells, latitudes, longitudes, resolution=resolution)
+        return places if axis.unknown is None else np.where(places < 0, axis.unknown, places)
+
+    return convert
+
+
+def _add_batch(connection: Connection, batch: pa.RecordBatch, to_cells: Converter) -> None:
+    """Group one batch of readings by bus, slot and cell, and add it to `part`."""
+    places = to_cells(
+        batch.column("latitude").to_numpy(zero_copy_only=False),
+        batch.column("longitude").to_numpy(zero_copy_only=False),
+    )
+    readings = pa.table(
+        {
+            "vehicle_id": batch.column("vehicle_id"),
+            "slot": batch.column("slot"),
+            "cell": places,
+            "speed": batch.column("speed_milli_kmh"),
+        }
+    )
+    connection.register("readings", readings)
+    connection.execute(
+        "INSERT INTO part SELECT vehicle_id, slot, cell, count(*), sum(speed), max(speed) "  # noqa: S608 - names of ours
+        f"FROM readings WHERE cell <> {OUTSIDE} GROUP BY vehicle_id, slot, cell"
+    )
+    connection.unregister("readings")
+
+
+def _bounded(connection: Connection, programme: Programme, day: date) -> str:
+    """Return the relation of the buses' slots and cells that count."""
+    bound = programme.bound_of(ProtectionUnit.BUS_DAY)
+    if bound is None:
+        return "bus_cell"
+    bounding = Bounding("vehicle_id", ("slot", "cell"), bound.contributions_max)
+    keep_at_most(connection, "bus_cell", "kept_bus_cell", bounding=bounding, day=day)
+    return "kept_bus_cell"
+
+
+def _vector(
+    domain: PublicDomain,
+    table: TableSpec,
+    statistic: str,
+    groups: dict[str, NDArray[Any]] | None,
+) -> Counts:
+    """Lay what one statistic adds into the full domain."""
+    sums = np.zeros(domain.shape(table, domain.modes[0]), dtype=np.int64)
+    if groups is not None:
+        place = tuple(groups[axis] for axis in table.by)
+        np.add.at(sums, place, _contributions(table, statistic, groups))
+    return sums.reshape(-1)
+
+
+def _contributions(
+    table: TableSpec, statistic: str, groups: dict[str, NDArray[Any]]
+) -> NDArray[np.int64]:
+    """Return what each bus-day adds to its cell, shape (rows,), int64."""
+    if table.measure is Measure.MEAN_SPEED and statistic == "sum":
+        if table.clamp_kmh is None:
+            raise ValueError("a mean speed needs its public bound V")
+        steps = speed_steps(groups["speed_sum_milli"], groups["readings"], table.clamp_kmh)
+        return steps - _HALF_RANGE_STEPS * table.clamp_kmh
+    if table.measure is Measure.BUSES_OVER:
+        limit_kmh = table.limits_kmh[table.statistics.index(statistic)]
+        return (groups["speed_max_milli"] > limit_kmh * _MILLI).astype(np.int64)
+    return np.ones(len(groups["readings"]), dtype=np.int64)
+
+
+def speed_steps(
+    speed_sum_milli: NDArray[np.int64], readings: NDArray[np.int64], clamp_kmh: int
+) -> NDArray[np.int64]:
+    """Return mean speeds, clamped to [0, V], in steps of 0.1 km/h, rounded half up.
+
+    Args:
+        speed_sum_milli: shape (n,), int64, sum of the readings in milli-km/h.
+        readings: shape (n,), int64, >= 1.
+        clamp_kmh: V, km/h.
+
+    Returns:
+        shape (n,), int64, 0 to 10 V.
+
+    Examples:
+        >>> speed_steps(np.array([50_050, 25_049]), np.array([1, 1]), 40).tolist()
+        [400, 250]
+        >>> speed_steps(np.array([100]), np.array([2]), 40).tolist()
+        [1]
+    """
+    clamped = np.clip(speed_sum_milli, 0, clamp_kmh * _MILLI * readings)
+    steps: NDArray[np.int64] = (2 * clamped + _MILLI_PER_STEP * readings) // (
+        2 * _MILLI_PER_STEP * readings
+    )
+    return steps

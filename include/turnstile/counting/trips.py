@@ -1,0 +1,174 @@
+"""Exact trip counts of one service day: all modes, all tables, zeros included.
+
+A row lies in one cell by its own content: the slot of its tap-on and tap-off on the clock (a
+tap-off after midnight too), the area of its locations. What has no label is `UNKNOWN`; where the
+programme drops rows outside, a trip without a label in any dimension that some table uses is
+dropped from all tables, so that tap-on and tap-off tables still add up to the same trips.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.counting.bounding import Bounding, keep_at_most
+from turnstile.counting.engine import Connection, columns_of, day_files
+from turnstile.counting.exact import Counts, ExactTable
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.domain import PublicDomain, layout
+from turnstile.programme.spec import Programme, TableSpec, UnitBound
+
+AXES = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
+_OUTSIDE = -1
+
+
+def install_domain(connection: Connection, domain: PublicDomain) -> None:
+    """Put the public lookups into the engine: modes with their UNKNOWN places, and locations."""
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE modes (mode VARCHAR, mode_place INTEGER, "
+        + ", ".join(f"unknown_{axis} INTEGER" for axis in AXES)
+        + ")"
+    )
+    for place, mode in enumerate(domain.modes):
+        unknown = [domain.dimension(mode, axis).unknown for axis in AXES]
+        connection.execute("INSERT INTO modes VALUES (?, ?, ?, ?, ?, ?)", [mode, place, *unknown])
+    areas = {
+        mode: {label: n for n, label in enumerate(domain.dimension(mode, AXES[1]).labels)}
+        for mode in domain.modes
+    }
+    columns = {
+        "mode": [place.mode for place in domain.places],
+        "location": [place.location for place in domain.places],
+        "area": [areas[place.mode][place.area] for place in domain.places],
+    }
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE places AS SELECT unnest(?::VARCHAR[]) AS mode, "
+        "unnest(?::VARCHAR[]) AS location, unnest(?::INTEGER[]) AS area",
+        [columns["mode"], columns["location"], columns["area"]],
+    )
+
+
+def count_trips(
+    connection: Connection,
+    programme: Programme,
+    domain: PublicDomain,
+    rows_folder: Path,
+    day: date,
+) -> tuple[ExactTable, ...]:
+    """Return the exact table of every table of the programme; call `install_domain` first.
+
+    Args:
+        connection: engine, with the key of the bounds installed.
+        programme: bounds and tables.
+        domain: public cells.
+        rows_folder: canonical rows; a day without files counts as zeros.
+        day: service day of the tap-ons.
+    """
+    files = day_files(rows_folder, day)
+    groups: dict[str, NDArray[Any]] | None = None
+    if files:
+        _read_day(connection, programme, files)
+        kept = _bounded(connection, programme.bound_of(ProtectionUnit.CARD_DAY), day)
+        groups = _groups(connection, programme, kept)
+    return tuple(
+        ExactTable(table.name, "count", day, _vector(domain, table, groups))
+        for table in programme.tables
+    )
+
+
+def _read_day(connection: Connection, programme: Programme, files: list[str]) -> None:
+    """Make the table `trip` of a day: card, place of the mode, place on each axis."""
+    bound = programme.bound_of(ProtectionUnit.CARD_DAY)
+    used = sorted({axis for table in programme.tables for axis in table.by})
+    conditions = [f"{axis} <> {_OUTSIDE}" for axis in used]
+    if bound is not None:
+        conditions.append("card_id IS NOT NULL")  # what has no unit could not be bounded
+    distinct = "DISTINCT" if bound is not None and bound.once_per_cell else ""
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE trip AS SELECT {distinct} * FROM ("  # noqa: S608 - names of ours
+        "SELECT trips.card_id, modes.mode_place, "
+        f"{_slot(programme, 'tap_on')}, {_area('tap_on')}, "
+        f"{_slot(programme, 'tap_off')}, {_area('tap_off')} "
+        "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) AS trips "
+        "JOIN modes ON trips.mode = modes.mode "
+        "LEFT JOIN places AS tap_on ON trips.mode = tap_on.mode "
+        "AND trips.tap_on_location = tap_on.location "
+        "LEFT JOIN places AS tap_off ON trips.mode = tap_off.mode "
+        f"AND trips.tap_off_location = tap_off.location) {where}",
+        [files],
+    )
+
+
+def _slot(programme: Programme, side: str) -> str:
+    """Return the SQL of the slot of a tap."""
+    first, last = programme.domain.first_minute, programme.domain.last_minute
+    minute = f"trips.{side}_minute"
+    slot = f"({minute} - {first}) // {programme.time.slot_minutes}"
+    inside = f"CASE WHEN {minute} >= {first} AND {minute} < {last} THEN {slot} END"
+    name = f"{side}_slot"
+    return f"coalesce({inside}, modes.unknown_{name}, {_OUTSIDE})::INTEGER AS {name}"
+
+
+def _area(side: str) -> str:
+    """Return the SQL of the area of a tap."""
+    name = f"{side}_location"
+    return f"coalesce({side}.area, modes.unknown_{name}, {_OUTSIDE}) AS {name}"
+
+
+def _bounded(connection: Connection, bound: UnitBound | None, day: date) -> str:
+    """Return the relation of the trips that count."""
+    if bound is None:
+        return "trip"
+    bounding = Bounding("card_id", ("mode_place", *AXES), bound.contributions_max)
+    keep_at_most(connection, "trip", "kept_trip", bounding=bounding, day=day)
+    return "kept_trip"
+
+
+def _groups(connection: Connection, programme: Programme, kept: str) -> dict[str, NDArray[Any]]:
+    """Count all tables in one pass over the trips."""
+    bound = programme.bound_of(ProtectionUnit.CARD_DAY)
+    # A card with two trips in one cell of a table counts there once: distinct per table, because
+    # two trips that differ in one axis share a cell of the tables without that axis.
+    once = bound is not None and bound.once_per_cell
+    records = "count(DISTINCT card_id)" if once else "count(*)"
+    sets = ", ".join(
+        f"({', '.join(('mode_place', *by))})"
+        for by in sorted({table.by for table in programme.tables})
+    )
+    axes = ", ".join(f"coalesce({axis}, 0) AS {axis}" for axis in AXES)
+    return columns_of(
+        connection,
+        f"SELECT grouping_id({', '.join(AXES)}) AS grouping_set, mode_place, {axes}, "  # noqa: S608 - names of ours
+        f"{records} AS records FROM {kept} GROUP BY GROUPING SETS ({sets})",
+    )
+
+
+def _vector(
+    domain: PublicDomain, table: TableSpec, groups: dict[str, NDArray[Any]] | None
+) -> Counts:
+    """Lay the counts of one table into the full domain."""
+    counts = np.zeros(domain.cells(table), dtype=np.int64)
+    if groups is None:
+        return counts
+    is_of_table = groups["grouping_set"] == _grouping_id(table.by)
+    mode_place = groups["mode_place"][is_of_table]
+    segments = layout(domain, table)
+    cell = np.array([segment.offset for segment in segments], dtype=np.int64)[mode_place]
+    for number, axis in enumerate(table.by):
+        strides = [
+            int(np.prod(segment.shape[number + 1 :], dtype=np.int64)) for segment in segments
+        ]
+        cell += np.array(strides, dtype=np.int64)[mode_place] * groups[axis][is_of_table]
+    counts[cell] = groups["records"][is_of_table]
+    return counts
+
+
+def _grouping_id(by: tuple[str, ...]) -> int:
+    """Return SQL's number of a grouping set: a bit for each axis that is not grouped by."""
+    last = len(AXES) - 1
+    return sum(1 << (last - place) for place, axis in enumerate(AXES) if axis not in by)
