@@ -158,6 +158,6 @@ One run is one service week, Monday to Monday in {programme.time.zone.key}. The 
 
 {tables}
 
-A run that failed may be cleared: a week that is sealed re-issues its bytes and is not charged again.
+A run that failed may be cleared: a week that is sealed re-issues its bytes, uncharged.
 `turnstile ledger balance` shows what is spent and what is left.
 """

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Self
 
 import psutil
 
@@ -48,7 +48,7 @@ class NativeStack:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._lock: IO[str] | None = None
 
-    def __enter__(self) -> NativeStack:
+    def __enter__(self) -> Self:
         """Migrate the metadata database and start the components.
 
         Raises:

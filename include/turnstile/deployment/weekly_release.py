@@ -165,7 +165,7 @@ def _console_script() -> str:
     return str(Path(sys.executable).parent / "turnstile")
 
 
-def _interrupted(number: int, frame: FrameType | None) -> NoReturn:
+def _interrupted(number: int, _frame: FrameType | None) -> NoReturn:
     """Leave through every `with`, so that what was started is stopped."""
     raise SystemExit(128 + number)
 

@@ -32,7 +32,8 @@ def week_of_interval(
     Examples:
         >>> zone = ZoneInfo("Australia/Sydney")
         >>> monday = datetime(2016, 7, 25, tzinfo=zone)
-        >>> str(week_of_interval(monday, monday + timedelta(weeks=1), zone=zone, now=datetime.max.replace(tzinfo=UTC)))
+        >>> next_monday = monday + timedelta(weeks=1)
+        >>> str(week_of_interval(monday, next_monday, zone=zone, now=next_monday))
         '2016-W30'
     """
     if start is None or end is None:

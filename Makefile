@@ -1,0 +1,65 @@
+# Everything is made inside this checkout: .venv and var.
+PYTHON ?= python3.11
+WEEKS ?= 3
+FIRST_WEEK ?= 2016-W30
+PORT ?= 8080
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+RELEASE = $(BIN)/python -m turnstile.deployment.weekly_release \
+	--first-week $(FIRST_WEEK) --weeks $(WEEKS) --port $(PORT)
+
+.DEFAULT_GOAL := help
+.PHONY: help env release ui test test-long check bench bench-utility lock clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+env: $(INSTALLED) ## .venv with everything in requirements.lock
+
+# uv installs in seconds what takes pip minutes. It comes from the lock itself, hashes and all;
+# where it does not run, pip does its work. --no-deps: the lock is complete (docs/adr/0002).
+$(INSTALLED): requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	awk '/^uv==/ {inside=1} inside {print} inside && !/\\$$/ {exit}' requirements.lock > $(VENV)/uv.lock
+	if $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $(VENV)/uv.lock \
+		&& $(BIN)/uv --version; \
+	then $(BIN)/uv pip install --python $(BIN)/python --no-deps --require-hashes -r requirements.lock; \
+	else $(BIN)/python -m pip install --no-deps --require-hashes -r requirements.lock; fi
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+release: env ## three successive weeks of both programmes through Airflow (WEEKS, FIRST_WEEK, PORT)
+	@$(RELEASE)
+
+ui: env ## the same, and Airflow stays until Ctrl-C
+	@$(RELEASE) --stay
+
+test: env ## the tests, without the long ones
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: env ## crash storms, full stack, fuzzing
+	$(BIN)/python -m pytest -m long
+
+check: env ## lint, types, import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+
+bench: env ## wall time and memory of every step of a week
+	$(BIN)/python benchmarks/week.py
+
+bench-utility: env ## error of the published tables at equal privacy
+	$(BIN)/python benchmarks/utility.py
+
+lock: env ## requirements.lock anew from requirements.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+		--override requirements.overrides --generate-hashes --no-annotate --no-header \
+		--no-emit-index-url --no-emit-find-links requirements.in -o requirements.lock
+
+clean: ## remove what these commands made: environment, zones, ledger, Airflow
+	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find include tests dags plugins benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf include/turnstile.egg-info
