@@ -42,6 +42,11 @@ class ExactTable:
         self.__counts.flags.writeable = False
 
     @property
+    def label(self) -> tuple[str, str, date | None]:
+        """Which draw this is for: table, statistic, service date."""
+        return self.table, self.statistic, self.service_date
+
+    @property
     def cells(self) -> int:
         """Length of the vector: a public number, the size of the domain."""
         return int(self.__counts.size)

@@ -89,7 +89,7 @@ def count(release: Release) -> str:
         tables = count_rows(
             release.programme,
             release.domain,
-            snapshot.days,
+            release.week.days,
             snapshot.folder / "rows",
             secret=bounding_secret(release.settings),
             work=Path(work),
