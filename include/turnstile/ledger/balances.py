@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
+from turnstile.ledger.accounts import amount_columns, families, family_caps
 from turnstile.ledger.balance import NOTHING, WHOLE, Amount, Row
-from turnstile.ledger.books import amount_columns, families, family_caps
 from turnstile.ledger.records import AccountBalance, Cap
 from turnstile.ledger.tables import ACCOUNT, AMOUNTS
 from turnstile.privacy.units import ProtectionUnit

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import IntegrityError, RefusedError
-from turnstile.ledger import books
+from turnstile.ledger import accounts, attempts, decisions, facts
 from turnstile.ledger.balances import balances
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.records import (
@@ -105,38 +105,40 @@ class Ledger:
 
     def _reserve(self, connection: Connection, request: Request) -> Attempt | RefusedError:
         """Do what the leading attempt of the key calls for."""
-        books.lock_family(connection, request.family)
-        books.record_caps(connection, self._now(), request)
-        lead = books.leading(books.attempts(connection, request.key))
-        if lead is not None and (refusal := _other_bindings(lead, request.bindings)):
+        accounts.lock_family(connection, request.family)
+        accounts.record_caps(connection, self._now(), request)
+        lead = attempts.leading(attempts.attempts(connection, request.key))
+        if lead is not None and (
+            refusal := _other_bindings(lead, request.bindings, request.plan_digest)
+        ):
             return refusal
         answer = answer_to_reserve(lead.state if lead else None)
         if lead is not None and answer in {ReserveAnswer.RESUME, ReserveAnswer.ANSWER_SEALED}:
             return lead
         if lead is not None and answer is ReserveAnswer.BURN_AND_OPEN_NEW:
             reason = "reserved again while drawing"
-            books.make_move(connection, self._now(), lead, Move.BURN, reason=reason)
+            attempts.make_move(connection, self._now(), lead, Move.BURN, reason=reason)
         return self._open_attempt(connection, request)
 
     def _open_attempt(self, connection: Connection, request: Request) -> Attempt | RefusedError:
         """Make a new attempt if draws and caps allow it."""
-        found = books.attempts(connection, request.key)
+        found = attempts.attempts(connection, request.key)
         if sum(one.state in CHARGED_STATES for one in found) >= DRAWS_MAX:
             return RefusedError(
                 f"{request.key} was drawn {DRAWS_MAX} times and never sealed; a third draw needs a "
                 "person: find out why, then release a revision with a reason and an approver"
             )
-        if request.key.revision and not self._was_drawn(connection, _before(request.key)):
+        if request.key.revision and not attempts.was_drawn(connection, _before(request.key)):
             return RefusedError(
                 f"{request.key} corrects {_before(request.key)}, which was never drawn; "
                 "release that one first"
             )
-        excess = books.excess_of(connection, request)
+        excess = accounts.excess_of(connection, request)
         if excess is not None:
             weeks = weeks_of(excess.scope, request.week)
-            since = books.charged_since(connection, request.family, weeks)
+            since = attempts.charged_since(connection, request.family, weeks)
             return budget_exceeded(request.key, excess, since)
-        return books.open_attempt(connection, self._now(), request, len(found) + 1)
+        return attempts.open_attempt(connection, self._now(), request, len(found) + 1)
 
     def begin_draw(self, attempt_id: str, bindings: Bindings) -> Attempt:
         """Turn the hold into spent, durably; only then may noise be drawn.
@@ -200,8 +202,8 @@ class Ledger:
 
     def void_stale(self, older_than: timedelta) -> tuple[Attempt, ...]:
         """Void every hold that is older; a draw under way never times out."""
-        limit = books.instant(self._clock() - older_than)
-        stale = self._store.read(lambda c: books.reserved_before(c, limit))
+        limit = facts.instant(self._clock() - older_than)
+        stale = self._store.read(lambda c: attempts.reserved_before(c, limit))
         return tuple(self.void(attempt_id, "timed out") for attempt_id in stale)
 
     def publish(self, key: ReleaseKey, manifest_digest: str) -> Publication:
@@ -215,14 +217,14 @@ class Ledger:
         """
 
         def act(connection: Connection) -> Publication:
-            found = self._locked(connection, self._sealed(connection, key).attempt_id)
+            found = self._locked(connection, attempts.sealed(connection, key).attempt_id)
             if found.state is ReleaseState.PUBLISHED and found.manifest_digest != manifest_digest:
                 raise IntegrityError(
                     f"{key} is published with another manifest; restore the published package, "
                     "or release a revision"
                 )
             self._move(connection, found, Move.PUBLISH, manifest_digest=manifest_digest)
-            return books.publication(connection, key)
+            return attempts.publication(connection, key)
 
         publication = self._store.write(act)
         self._witness(key)
@@ -236,12 +238,12 @@ class Ledger:
         """
 
         def act(connection: Connection) -> Attempt:
-            found = self._locked(connection, self._sealed(connection, key).attempt_id)
+            found = self._locked(connection, attempts.sealed(connection, key).attempt_id)
             if found.state is not ReleaseState.PUBLISHED:
                 raise RefusedError(f"{key} is not published; there is nothing to withdraw")
             if not found.is_withdrawn:
-                books.withdraw(connection, self._now(), found, person=person, reason=reason)
-            return books.attempt(connection, found.attempt_id)
+                attempts.withdraw(connection, self._now(), found, person=person, reason=reason)
+            return attempts.attempt(connection, found.attempt_id)
 
         return self._store.write(act)
 
@@ -252,44 +254,38 @@ class Ledger:
 
         The decision names the sealed artefact, or none if nothing is sealed yet.
         """
-        return self._decide(EntryKind.APPROVED, key, person, (role, reason))
+        return self._decide(EntryKind.APPROVED, key, person=person, role=role, reason=reason)
 
     def refuse(self, key: ReleaseKey, person: str, role: str, reason: str) -> Decision:
         """Write that a person refuses the release of a key; a repeat changes nothing."""
-        return self._decide(EntryKind.REFUSED, key, person, (role, reason))
+        return self._decide(EntryKind.REFUSED, key, person=person, role=role, reason=reason)
 
     def approvals(self, key: ReleaseKey) -> tuple[Decision, ...]:
         """Return every decision about a key, approvals and refusals, oldest first."""
-        return self._store.read(lambda c: books.decisions(c, key))
+        return self._store.read(lambda c: decisions.decisions(c, key))
 
     def record_audit(self, key: ReleaseKey, *, outcome: str, report_digest: str) -> Entry:
         """Write that a release was audited; a repeat with the same report changes nothing."""
         body = {"key": str(key), "outcome": outcome, "report_digest": report_digest}
 
-        def act(connection: Connection) -> Entry:
-            for entry in books.facts(connection, key, EntryKind.AUDITED):
-                if entry.body == body:
-                    return entry
-            return books.append(connection, self._now(), EntryKind.AUDITED, body)
-
-        return self._store.write(act)
+        return self._store.write(lambda c: decisions.record_audit(c, self._now(), body))
 
     # -- what the ledger knows ---------------------------------------------------------------
 
     def find(self, key: ReleaseKey) -> Attempt | None:
         """Return the sealed attempt of a key, else the open one, else the latest, else None."""
-        return self._store.read(lambda c: books.leading(books.attempts(c, key)))
+        return self._store.read(lambda c: attempts.leading(attempts.attempts(c, key)))
 
     def attempts(self, key: ReleaseKey) -> tuple[Attempt, ...]:
         """Return every attempt at a key, oldest first; the burned ones were charged too."""
-        return self._store.read(lambda c: books.attempts(c, key))
+        return self._store.read(lambda c: attempts.attempts(c, key))
 
     def publication(self, key: ReleaseKey) -> Publication | None:
         """Return where the ledger stood when a key was published, or None."""
 
         def look(connection: Connection) -> Publication | None:
-            is_public = any(books.facts(connection, key, EntryKind.PUBLISHED))
-            return books.publication(connection, key) if is_public else None
+            is_public = any(facts.facts(connection, key, EntryKind.PUBLISHED))
+            return attempts.publication(connection, key) if is_public else None
 
         return self._store.read(look)
 
@@ -307,7 +303,7 @@ class Ledger:
 
     def head(self) -> tuple[int, str]:
         """Return sequence and hash of the last entry; `(0, 64 zeros)` of an empty ledger."""
-        return self._store.read(books.head)
+        return self._store.read(facts.head)
 
     def verify(self) -> tuple[Finding, ...]:
         """Recompute chain, meaning, balances, signatures and manifests; return what disagrees."""
@@ -327,12 +323,12 @@ class Ledger:
 
     def _now(self) -> str:
         """Return the present instant as entries write it."""
-        return books.instant(self._clock())
+        return facts.instant(self._clock())
 
     def _locked(self, connection: Connection, attempt_id: str) -> Attempt:
         """Read an attempt again once its family is locked."""
-        books.lock_family(connection, books.attempt(connection, attempt_id).family)
-        return books.attempt(connection, attempt_id)
+        accounts.lock_family(connection, attempts.attempt(connection, attempt_id).family)
+        return attempts.attempt(connection, attempt_id)
 
     def _move(
         self, connection: Connection, found: Attempt, move: Move, **particulars: str
@@ -349,8 +345,8 @@ class Ledger:
                 f"{found.attempt_id} is {found.state.value}: {move.value} is not possible; "
                 "reserve again and go on from what that answers"
             )
-        books.make_move(connection, self._now(), found, move, **particulars)
-        return books.attempt(connection, found.attempt_id)
+        attempts.make_move(connection, self._now(), found, move, **particulars)
+        return attempts.attempt(connection, found.attempt_id)
 
     def _end(self, attempt_id: str, move: Move, reason: str) -> Attempt:
         """Void or burn."""
@@ -358,41 +354,9 @@ class Ledger:
             lambda c: self._move(c, self._locked(c, attempt_id), move, reason=reason)
         )
 
-    def _decide(
-        self, kind: EntryKind, key: ReleaseKey, person: str, why: tuple[str, str]
-    ) -> Decision:
-        """Write a decision unless the person's last one about the same bytes says the same."""
-
-        def act(connection: Connection) -> Decision:
-            lead = books.leading(books.attempts(connection, key))
-            artefact = lead.artefact_digest if lead else None
-            said = [d for d in books.decisions(connection, key) if d.person == person]
-            is_approval = kind is EntryKind.APPROVED
-            last = (said[-1].is_approval, said[-1].artefact_digest, said[-1].role) if said else None
-            if last == (is_approval, artefact, why[0]):
-                return said[-1]
-            said_why = {"person": person, "role": why[0], "reason": why[1]}
-            body = {**said_why, "key": str(key), "artefact_digest": artefact}
-            books.append(connection, self._now(), kind, body)
-            return books.decisions(connection, key)[-1]
-
-        return self._store.write(act)
-
-    def _sealed(self, connection: Connection, key: ReleaseKey) -> Attempt:
-        """Return the sealed attempt of a key.
-
-        Raises:
-            RefusedError: there is none.
-        """
-        lead = books.leading(books.attempts(connection, key))
-        if lead is None or not lead.is_sealed:
-            state = lead.state.value if lead else "unknown"
-            raise RefusedError(f"{key} is {state}, not sealed; draw and seal it first")
-        return lead
-
-    def _was_drawn(self, connection: Connection, key: ReleaseKey) -> bool:
-        """Say whether any attempt at a key was charged."""
-        return any(one.state in CHARGED_STATES for one in books.attempts(connection, key))
+    def _decide(self, kind: EntryKind, key: ReleaseKey, **word: str) -> Decision:
+        """Write a decision: `person`, `role` and `reason`."""
+        return self._store.write(lambda c: decisions.decide(c, self._now(), kind, key, word))
 
     def _refuse_if_behind(self, connection: Connection) -> None:
         """Compare the newest checkpoints with the local chain.
@@ -400,7 +364,7 @@ class Ledger:
         Raises:
             IntegrityError: a checkpoint is ahead of this ledger, or of another history.
         """
-        problem = next(self._witnesses.disagreements(lambda n: books.hash_at(connection, n)), None)
+        problem = next(self._witnesses.disagreements(lambda n: facts.hash_at(connection, n)), None)
         if problem is not None:
             raise IntegrityError(
                 f"{problem.problem}; drawing would spend budget that is spent already: restore "
@@ -418,7 +382,9 @@ def _before(key: ReleaseKey) -> ReleaseKey:
     return ReleaseKey(key.programme, key.period, key.revision - 1)
 
 
-def _other_bindings(found: Attempt, bindings: Bindings) -> RefusedError | None:
+def _other_bindings(
+    found: Attempt, bindings: Bindings, plan_digest: str | None = None
+) -> RefusedError | None:
     """Refuse a key that is bound to something else.
 
     A sealed key answers with its bytes whatever the source holds now (PRIVACY 2), so there the
@@ -427,6 +393,8 @@ def _other_bindings(found: Attempt, bindings: Bindings) -> RefusedError | None:
     if not (found.is_open or found.is_sealed):
         return None
     differences = found.bindings.differences(bindings)
+    if plan_digest not in (None, found.plan_digest):
+        differences = (*differences, "plan")
     if not differences or (found.is_sealed and differences == ("snapshot",)):
         return None
     return revision_needed(found, differences)

@@ -11,10 +11,11 @@ from sqlalchemy import Row as SqlRow
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from turnstile.ledger import books
+from turnstile.ledger.accounts import families, family_caps
 from turnstile.ledger.balance import NOTHING, Row, binding_caps
 from turnstile.ledger.balances import rows_in
 from turnstile.ledger.entries import read_entry
+from turnstile.ledger.facts import head
 from turnstile.ledger.fold import Fold, FoldedAttempt
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import ReleaseState
@@ -29,10 +30,10 @@ def verify_store(connection: Connection, witnesses: Witnesses) -> Iterator[Findi
     """Yield everything in which database, entries, checkpoints and packages disagree."""
     fold = Fold()
     yield from _entries(connection, fold)
-    if books.head(connection) != fold.chain.head:
-        yield Finding("chain", books.head(connection)[0], "is named as the last entry, and is not")
+    if head(connection) != fold.chain.head:
+        yield Finding("chain", head(connection)[0], "is named as the last entry, and is not")
     yield from _attempts(connection, fold)
-    for family in sorted(set(books.families(connection)) | set(fold.books)):
+    for family in sorted(set(families(connection)) | set(fold.books)):
         yield from _accounts(connection, fold, family)
     yield from witnesses.all_disagreements(fold.hash_at)
     if witnesses.public is not None:
@@ -87,7 +88,7 @@ def _accounts(connection: Connection, fold: Fold, family: str) -> Iterator[Findi
         if (spent, held) != (book.spent.get(row, NOTHING), book.held.get(row, NOTHING)):
             yield Finding("balance", None, f"{family} {_named(row)} is not the sum of its entries")
     folded = binding_caps(cap for caps in book.caps.values() for cap in caps)
-    if books.family_caps(connection, family) != folded:
+    if family_caps(connection, family) != folded:
         yield Finding("balance", None, f"the caps of {family} are not what its entries say")
 
 

@@ -14,6 +14,7 @@ depends_on = None
 
 _AMOUNTS = ("epsilon_micro", "epsilon_unbounded", "rho_nano", "rho_unbounded", "delta_femto")
 _MOST = 4 * 10**18  # below 2^62: a sum never leaves a signed 64-bit integer
+_GENESIS = "0" * 64
 _SIDES = ("spent", "held")
 _CAPPED = (
     ("epsilon_micro", "spent_epsilon_unbounded + held_epsilon_unbounded = 0"),
@@ -29,8 +30,7 @@ _TABLES = (
     """CREATE TABLE head (
         singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
         sequence BIGINT NOT NULL, hash TEXT NOT NULL)""",
-    "INSERT INTO head VALUES (1, 0, '00000000000000000000000000000000"
-    "00000000000000000000000000000000')",
+    f"INSERT INTO head VALUES (1, 0, '{_GENESIS}')",  # noqa: S608 - a constant
     "CREATE TABLE family (family TEXT PRIMARY KEY, turns BIGINT NOT NULL)",
     """CREATE TABLE caps (
         programme TEXT PRIMARY KEY, family TEXT NOT NULL, caps TEXT NOT NULL)""",

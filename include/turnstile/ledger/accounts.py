@@ -1,0 +1,190 @@
+"""Books of accounts in the database: caps in force, rows touched in sorted order under a CHECK.
+
+Every function works inside the caller's transaction, which locks the family's row first: so rolling
+windows can be summed safely, and transactions wait for each other but never in a circle.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import and_, bindparam, insert, or_, select, text, update
+from sqlalchemy.engine import Connection
+
+from turnstile.errors import InputError
+from turnstile.ledger.balance import (
+    NOTHING,
+    WHOLE,
+    Amount,
+    Change,
+    Excess,
+    Row,
+    amounts_by_row,
+    binding_caps,
+    first_excess,
+)
+from turnstile.ledger.encoding import canonical, decode_cap, encode_cap
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.facts import append
+from turnstile.ledger.records import Cap, Request, is_lifelong
+from turnstile.ledger.tables import ACCOUNT, AMOUNTS, CAPS
+from turnstile.service_calendar import ServiceWeek
+
+_ROW = ("unit", "scope", "week")
+_SIDES = [f"{side}_{name}" for side in ("spent", "held") for name in AMOUNTS]
+_CAP_FIGURES = ("epsilon_micro", "rho_nano", "delta_femto")
+_INSERT_ROW = (
+    f"INSERT INTO account (family, unit, scope, week, {', '.join(_SIDES)}) "  # noqa: S608 - names
+    f"VALUES (:family, :unit, :scope, :week, {', '.join('0' for _ in _SIDES)}) "
+    "ON CONFLICT (family, unit, scope, week) DO NOTHING"
+)
+
+
+def lock_family(connection: Connection, family: str) -> None:
+    """Wait for this family's turn; everything read afterwards stays true until the commit."""
+    connection.execute(
+        text(
+            "INSERT INTO family (family, turns) VALUES (:family, 1) "
+            "ON CONFLICT (family) DO UPDATE SET turns = family.turns + 1"
+        ),
+        {"family": family},
+    )
+
+
+def families(connection: Connection) -> tuple[str, ...]:
+    """Return the families that have a book, sorted."""
+    rows = connection.execute(text("SELECT family FROM family ORDER BY family"))
+    return tuple(row.family for row in rows)
+
+
+def family_caps(connection: Connection, family: str) -> tuple[Cap, ...]:
+    """Return the caps in force in a family: the smallest of all its programmes."""
+    rows = connection.execute(select(CAPS.c.caps).where(CAPS.c.family == family))
+    return binding_caps(decode_cap(cap) for (written,) in rows for cap in json.loads(written))
+
+
+def record_caps(connection: Connection, at: str, request: Request) -> None:
+    """Write a programme's caps as a fact, if they are not what the ledger holds.
+
+    Raises:
+        InputError: the programme kept its book in another family until now, or states no cap.
+    """
+    if not request.caps:
+        rule = "a programme without a cap may not spend; state caps in its file"
+        raise InputError(where=request.key.programme, field="caps", rule=rule)
+    programme, written = request.key.programme, [encode_cap(cap) for cap in request.caps]
+    lock_family(connection, request.family)
+    known = connection.execute(select(CAPS).where(CAPS.c.programme == programme)).one_or_none()
+    if known is not None and known.family != request.family:
+        rule = (
+            f"its losses are booked in family {known.family!r}, not {request.family!r}; a new book "
+            "would forget them: keep the family, or give the programme another name"
+        )
+        raise InputError(where=programme, field="family", rule=rule)
+    if known is not None and known.caps == canonical(written):
+        return
+    body = {"family": request.family, "programme": programme, "caps": written}
+    append(connection, at, EntryKind.CAP_SET, body)
+    values = {"family": request.family, "caps": canonical(written)}
+    if known is None:
+        connection.execute(insert(CAPS), {"programme": programme, **values})
+    else:
+        connection.execute(update(CAPS).where(CAPS.c.programme == programme).values(values))
+
+
+def change_accounts(
+    connection: Connection,
+    family: str,
+    changes: Sequence[Change],
+    caps: Sequence[Cap] | None = None,
+) -> None:
+    """Add changes to account rows, in sorted order, under the CHECK of each row.
+
+    Args:
+        connection: of the transaction that holds the family's lock.
+        family: whose book.
+        changes: what to add to which row.
+        caps: caps to hold each row against from now on; None leaves the row's own.
+    """
+    if not changes:
+        return
+    ordered = in_lock_order(changes)
+    figures = [
+        {
+            **{f"b_{name}": value for name, value in zip(_ROW, change.row, strict=True)},
+            **dict(zip([f"b_{s}" for s in _SIDES], (*change.spent, *change.held), strict=True)),
+            **(_cap_figures(change.row, caps) if caps is not None else {}),
+        }
+        for change in ordered
+    ]
+    if caps is not None:
+        connection.execute(
+            text(_INSERT_ROW), [{"family": family, **change.row._asdict()} for change in ordered]
+        )
+    values = {s: ACCOUNT.c[s] + bindparam(f"b_{s}") for s in _SIDES}
+    if caps is not None:
+        values |= {f"cap_{name}": bindparam(f"b_cap_{name}") for name in _CAP_FIGURES}
+    row = [ACCOUNT.c[name] == bindparam(f"b_{name}") for name in _ROW]
+    connection.execute(
+        update(ACCOUNT).where(ACCOUNT.c.family == family, *row).values(values), figures
+    )
+
+
+def in_lock_order(changes: Sequence[Change]) -> list[Change]:
+    """Return changes in the one order in which every transaction locks rows."""
+    return sorted(changes, key=lambda change: change.row)
+
+
+def _cap_figures(row: Row, caps: Sequence[Cap]) -> dict[str, int | None]:
+    """Return the caps that hold for one row by itself; a window cap holds for each of its weeks."""
+    is_week = row.week != WHOLE
+    caps_here = [
+        cap
+        for cap in caps
+        if cap.unit.value == row.unit and (cap.window_weeks is not None) == is_week
+    ]
+    merged: dict[str, int | None] = {}
+    for name in _CAP_FIGURES:
+        figures = [f for cap in caps_here if (f := getattr(cap, name)) is not None]
+        merged[f"b_cap_{name}"] = min(figures, default=None)
+    return merged
+
+
+def amount_columns() -> list[Any]:
+    """Return the columns of a row, its key first, then spent and held figures."""
+    return [*(ACCOUNT.c[name] for name in _ROW), *(ACCOUNT.c[name] for name in _SIDES)]
+
+
+def taken_by_row(
+    connection: Connection, request: Request, caps: Sequence[Cap]
+) -> dict[Row, Amount]:
+    """Return what the rows that a request touches, and the weeks around it, have taken."""
+    reach = max((cap.window_weeks or 1 for cap in caps), default=1) - 1
+    week = ServiceWeek.parse(request.week)
+    scopes = {posting.scope for posting in request.postings}
+    windowed = [unit for unit in {p.unit for p in request.postings} if is_lifelong(unit)]
+    query = select(*amount_columns()).where(
+        ACCOUNT.c.family == request.family,
+        or_(
+            and_(ACCOUNT.c.scope.in_(scopes), ACCOUNT.c.week == WHOLE),
+            and_(
+                ACCOUNT.c.unit.in_([unit.value for unit in windowed]),
+                ACCOUNT.c.week.between(str(week.plus(-reach)), str(week.plus(reach))),
+            ),
+        ),
+    )
+    size = len(AMOUNTS)
+    return {
+        Row(*row[:3]): Amount(*row[3 : 3 + size]).plus(Amount(*row[3 + size :]))
+        for row in connection.execute(query)
+    }
+
+
+def excess_of(connection: Connection, request: Request) -> Excess | None:
+    """Return the first cap that a request would pass, or None."""
+    caps = family_caps(connection, request.family)
+    taken = taken_by_row(connection, request, caps)
+    asked = amounts_by_row(request.postings, request.week)
+    return first_excess(caps, asked, request.week, lambda row: taken.get(row, NOTHING))

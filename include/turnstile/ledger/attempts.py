@@ -1,0 +1,206 @@
+"""Attempts in the database: find, open and move them, inside the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row as SqlRow
+from sqlalchemy import insert, select, update
+from sqlalchemy.engine import Connection
+
+from turnstile.errors import InputError, RefusedError
+from turnstile.ledger.accounts import change_accounts, family_caps
+from turnstile.ledger.balance import changes_of, postings_in
+from turnstile.ledger.encoding import encode_posting
+from turnstile.ledger.entries import Entry, EntryKind, read_entry
+from turnstile.ledger.facts import append, entry_at, facts
+from turnstile.ledger.records import Attempt, Bindings, Publication, ReleaseKey, Request
+from turnstile.ledger.states import (
+    CHARGED_STATES,
+    OPEN_STATES,
+    SEALED_STATES,
+    Move,
+    ReleaseState,
+    target_of,
+)
+from turnstile.ledger.tables import ATTEMPT, ENTRY
+
+_KIND_OF_MOVE = {
+    Move.BEGIN_DRAW: EntryKind.DRAW_BEGUN,
+    Move.SEAL: EntryKind.SEALED,
+    Move.VOID: EntryKind.VOIDED,
+    Move.BURN: EntryKind.BURNED,
+    Move.PUBLISH: EntryKind.PUBLISHED,
+}
+
+
+def to_attempt(row: SqlRow[Any]) -> Attempt:
+    """Make the record of an attempt."""
+    return Attempt(
+        attempt_id=row.attempt_id,
+        key=ReleaseKey.parse(row.release_key),
+        family=row.family,
+        week=row.week,
+        state=ReleaseState(row.state),
+        bindings=Bindings(row.programme_digest, row.domain_digest, row.snapshot_digest),
+        plan_digest=row.plan_digest,
+        artefact_digest=row.artefact_digest,
+        manifest_digest=row.manifest_digest,
+        reserved_sequence=row.reserved_sequence,
+        is_withdrawn=bool(row.is_withdrawn),
+    )
+
+
+def attempt(connection: Connection, attempt_id: str) -> Attempt:
+    """Return an attempt by its name.
+
+    Raises:
+        InputError: there is none.
+    """
+    query = select(ATTEMPT).where(ATTEMPT.c.attempt_id == attempt_id)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        rule = f"{attempt_id!r} is unknown; reserve first"
+        raise InputError(where="ledger", field="attempt", rule=rule)
+    return to_attempt(row)
+
+
+def attempts(connection: Connection, key: ReleaseKey) -> tuple[Attempt, ...]:
+    """Return all attempts at a key, in the order in which they were made."""
+    query = select(ATTEMPT).where(ATTEMPT.c.release_key == str(key))
+    rows = connection.execute(query.order_by(ATTEMPT.c.reserved_sequence))
+    return tuple(map(to_attempt, rows))
+
+
+def leading(found: Sequence[Attempt]) -> Attempt | None:
+    """Return the sealed attempt, else the open one, else the latest, else None."""
+    for states in (SEALED_STATES, OPEN_STATES):
+        for one in found:
+            if one.state in states:
+                return one
+    return found[-1] if found else None
+
+
+def open_attempt(connection: Connection, at: str, request: Request, number: int) -> Attempt:
+    """Write a reservation and put its hold on every account that it touches."""
+    bound = request.bindings
+    columns = {
+        "family": request.family,
+        "week": request.week,
+        "programme_digest": bound.programme_digest,
+        "domain_digest": bound.domain_digest,
+        "snapshot_digest": bound.snapshot_digest,
+        "plan_digest": request.plan_digest,
+    }
+    name = f"{request.key}#{number}"
+    body = {
+        **columns,
+        "attempt": name,
+        "key": str(request.key),
+        "events": list(request.events),
+        "postings": [encode_posting(p) for p in sorted(request.postings)],
+        "reason": request.reason,
+        "approver": request.approver,
+    }
+    caps = family_caps(connection, request.family)
+    changes = changes_of(EntryKind.RESERVED, request.postings, request.week)
+    change_accounts(connection, request.family, changes, caps)
+    entry = append(connection, at, EntryKind.RESERVED, body)
+    connection.execute(
+        insert(ATTEMPT),
+        {
+            **columns,
+            "attempt_id": name,
+            "release_key": str(request.key),
+            "state": ReleaseState.RESERVED.value,
+            "reserved_sequence": entry.sequence,
+            "is_withdrawn": False,
+        },
+    )
+    return attempt(connection, name)
+
+
+def make_move(
+    connection: Connection, at: str, found: Attempt, move: Move, **particulars: str
+) -> Entry:
+    """Move an attempt, move the amounts that go with it, and write the fact.
+
+    Args:
+        connection: of the transaction that holds the family's lock.
+        at: instant of the fact, as `instant` writes it.
+        found: the attempt as read under that lock; its state allows the move.
+        move: what happens.
+        **particulars: of the fact: `reason`, `artefact_digest` or `manifest_digest`.
+    """
+    kind = _KIND_OF_MOVE[move]
+    columns = {name: value for name, value in particulars.items() if name != "reason"}
+    connection.execute(
+        update(ATTEMPT)
+        .where(ATTEMPT.c.attempt_id == found.attempt_id, ATTEMPT.c.state == found.state.value)
+        .values(state=target_of(move).value, **columns)
+    )
+    if move in (Move.BEGIN_DRAW, Move.VOID):
+        reserved = entry_at(connection, found.reserved_sequence)
+        postings = postings_in(reserved.body) if reserved else ()
+        change_accounts(connection, found.family, changes_of(kind, postings, found.week))
+    body = {"attempt": found.attempt_id, "key": str(found.key), **particulars}
+    return append(connection, at, kind, body)
+
+
+def withdraw(connection: Connection, at: str, found: Attempt, *, person: str, reason: str) -> None:
+    """Flag a published attempt."""
+    body = {"attempt": found.attempt_id, "key": str(found.key), "person": person, "reason": reason}
+    append(connection, at, EntryKind.WITHDRAWN, body)
+    this = ATTEMPT.c.attempt_id == found.attempt_id
+    connection.execute(update(ATTEMPT).where(this).values(is_withdrawn=True))
+
+
+def publication(connection: Connection, key: ReleaseKey) -> Publication:
+    """Return the fact that a key was published, which has to exist."""
+    (entry,) = facts(connection, key, EntryKind.PUBLISHED)
+    return Publication(entry.sequence, entry.hash)
+
+
+def reserved_before(connection: Connection, at: str) -> tuple[str, ...]:
+    """Return the attempts that were reserved before an instant and still are."""
+    query = (
+        select(ATTEMPT.c.attempt_id, ENTRY.c.record, ENTRY.c.hash)
+        .join(ENTRY, ENTRY.c.sequence == ATTEMPT.c.reserved_sequence)
+        .where(ATTEMPT.c.state == ReleaseState.RESERVED.value)
+        .order_by(ATTEMPT.c.reserved_sequence)
+    )
+    rows = connection.execute(query)
+    return tuple(r.attempt_id for r in rows if read_entry(r.record, r.hash).at < at)
+
+
+def charged_since(connection: Connection, family: str, weeks: tuple[str, str]) -> tuple[str, ...]:
+    """Return the releases of a family that hold or spent something in these weeks, oldest first."""
+    query = (
+        select(ATTEMPT.c.release_key)
+        .where(
+            ATTEMPT.c.family == family,
+            ATTEMPT.c.week.between(*weeks),
+            ATTEMPT.c.state != ReleaseState.VOID.value,
+        )
+        .order_by(ATTEMPT.c.reserved_sequence)
+    )
+    return tuple(row.release_key for row in connection.execute(query))
+
+
+def sealed(connection: Connection, key: ReleaseKey) -> Attempt:
+    """Return the sealed attempt of a key.
+
+    Raises:
+        RefusedError: there is none.
+    """
+    lead = leading(attempts(connection, key))
+    if lead is None or not lead.is_sealed:
+        state = lead.state.value if lead else "unknown"
+        raise RefusedError(f"{key} is {state}, not sealed; draw and seal it first")
+    return lead
+
+
+def was_drawn(connection: Connection, key: ReleaseKey) -> bool:
+    """Say whether any attempt at a key was charged."""
+    return any(one.state in CHARGED_STATES for one in attempts(connection, key))

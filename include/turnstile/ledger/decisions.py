@@ -1,0 +1,66 @@
+"""What people and audits said, in the database; a repeat of the same word writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy.engine import Connection
+
+from turnstile.ledger import attempts
+from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.facts import append, facts
+from turnstile.ledger.records import Decision, ReleaseKey
+
+
+def decisions(connection: Connection, key: ReleaseKey) -> tuple[Decision, ...]:
+    """Return what people decided about a key, oldest first."""
+    return tuple(
+        Decision(
+            key=key,
+            is_approval=entry.kind is EntryKind.APPROVED,
+            person=entry.body["person"],
+            role=entry.body["role"],
+            reason=entry.body["reason"],
+            artefact_digest=entry.body["artefact_digest"],
+            at=entry.at,
+            sequence=entry.sequence,
+        )
+        for entry in facts(connection, key, EntryKind.APPROVED, EntryKind.REFUSED)
+    )
+
+
+def decide(
+    connection: Connection, at: str, kind: EntryKind, key: ReleaseKey, word: Mapping[str, str]
+) -> Decision:
+    """Write a decision unless the person's last one, about the same bytes, says the same.
+
+    Args:
+        connection: of the caller's transaction.
+        at: instant of the fact.
+        kind: APPROVED or REFUSED.
+        key: release that is decided on.
+        word: `person`, `role` and `reason`.
+    """
+    lead = attempts.leading(attempts.attempts(connection, key))
+    artefact = lead.artefact_digest if lead else None
+    said = [one for one in decisions(connection, key) if one.person == word["person"]]
+    now = (kind is EntryKind.APPROVED, artefact, word["role"])
+    if said and (said[-1].is_approval, said[-1].artefact_digest, said[-1].role) == now:
+        return said[-1]
+    append(connection, at, kind, {**word, "key": str(key), "artefact_digest": artefact})
+    return decisions(connection, key)[-1]
+
+
+def record_audit(connection: Connection, at: str, body: Mapping[str, str]) -> Entry:
+    """Write the outcome of an audit unless it is written already.
+
+    Args:
+        connection: of the caller's transaction.
+        at: instant of the fact.
+        body: `key`, `outcome` and `report_digest`.
+    """
+    key = ReleaseKey.parse(body["key"])
+    for entry in facts(connection, key, EntryKind.AUDITED):
+        if entry.body == body:
+            return entry
+    return append(connection, at, EntryKind.AUDITED, body)

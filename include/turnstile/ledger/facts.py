@@ -1,0 +1,69 @@
+"""Facts in the database: append to the chain and read back, inside the caller's transaction.
+
+The head's one row is what appending transactions wait for, and always the last lock they take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.engine import Connection
+
+from turnstile.ledger.entries import Entry, EntryKind, make_entry, read_entry
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.tables import ENTRY, HEAD
+
+
+def instant(at: datetime) -> str:
+    """Write an instant for an entry: UTC, to the second."""
+    return at.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def head(connection: Connection, *, locked: bool = False) -> tuple[int, str]:
+    """Return sequence and hash of the last entry, waiting for other appenders if locked."""
+    query = select(HEAD.c.sequence, HEAD.c.hash)
+    row = connection.execute(query.with_for_update() if locked else query).one()
+    return row.sequence, row.hash
+
+
+def append(connection: Connection, at: str, kind: EntryKind, body: Mapping[str, Any]) -> Entry:
+    """Append a fact to the chain."""
+    entry = make_entry(head(connection, locked=True), at, kind, body)
+    connection.execute(
+        insert(ENTRY),
+        {
+            "sequence": entry.sequence,
+            "kind": entry.kind.value,
+            "release_key": entry.key,
+            "attempt_id": entry.attempt_id,
+            "record": entry.record,
+            "hash": entry.hash,
+        },
+    )
+    connection.execute(update(HEAD).values(sequence=entry.sequence, hash=entry.hash))
+    return entry
+
+
+def entry_at(connection: Connection, sequence: int) -> Entry | None:
+    """Return one fact."""
+    query = select(ENTRY.c.record, ENTRY.c.hash).where(ENTRY.c.sequence == sequence)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else read_entry(row.record, row.hash)
+
+
+def hash_at(connection: Connection, sequence: int) -> str | None:
+    """Return the hash of one fact, or None if the ledger has not come that far."""
+    return connection.execute(select(ENTRY.c.hash).where(ENTRY.c.sequence == sequence)).scalar()
+
+
+def facts(connection: Connection, key: ReleaseKey, *kinds: EntryKind) -> tuple[Entry, ...]:
+    """Return the facts of these kinds about a key, oldest first."""
+    query = (
+        select(ENTRY.c.record, ENTRY.c.hash)
+        .where(ENTRY.c.release_key == str(key), ENTRY.c.kind.in_([k.value for k in kinds]))
+        .order_by(ENTRY.c.sequence)
+    )
+    return tuple(read_entry(row.record, row.hash) for row in connection.execute(query))
