@@ -1,0 +1,1 @@
+"""Attacks, audits and gates: from published or embargoed bytes and declared parameters alone."""

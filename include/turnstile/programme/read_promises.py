@@ -18,6 +18,11 @@ from turnstile.programme.yaml_section import Section
 
 TRIP_DIMENSIONS = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
 TELEMETRY_DIMENSIONS = ("slot", "cell")
+_TRIP_TABLES = (  # on and off are never linked
+    *((dimension,) for dimension in TRIP_DIMENSIONS),
+    TRIP_DIMENSIONS[:2],
+    TRIP_DIMENSIONS[2:],
+)
 _BOUND_KEY = {
     ProtectionUnit.TRIP: "contributes",
     ProtectionUnit.CARD_DAY: "trips_at_most",
@@ -68,6 +73,12 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
     measure = section.choice("measure", Measure, usual)
     if (measure is Measure.COUNT) != (shape is RowShape.TRIPS):
         section.fail("measure", "count is for trips, mean_speed and buses_over are for telemetry")
+    if measure is Measure.COUNT and by not in _TRIP_TABLES:
+        section.fail(
+            "by",
+            "must be a slot, a location, or slot and location, of one side: on and "
+            "off are never linked",
+        )
     if measure is not Measure.COUNT and by != known:
         section.fail("by", f"must be [{', '.join(known)}] for telemetry")
     clamp = section.integer("clamp_kmh", least=1) if measure is Measure.MEAN_SPEED else None

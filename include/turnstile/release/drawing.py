@@ -19,8 +19,8 @@ from turnstile.privacy.accounts import FEMTO, MICRO, NANO
 from turnstile.privacy.events import DrawEvent
 from turnstile.programme.spec import CapSpec
 from turnstile.release.context import Release, revision_statement
-from turnstile.release.inputs import recorded
-from turnstile.release.sealed import NoisyTable, encode
+from turnstile.release.inputs import current_snapshot, recorded
+from turnstile.release.sealed import Artefact, NoisyTable, encode
 from turnstile.release.zones import digest_of, exclusively, write_once
 
 _DRAWING_THREADS = 2
@@ -79,12 +79,11 @@ def _drawn(release: Release, attempt: Attempt) -> str:
                 zip(events, exact, strict=True),
             )
         )
-    content = encode(
-        [
-            NoisyTable(event.table, event.statistic, drawn_day(event), values)
-            for event, values in zip(events, vectors, strict=True)
-        ]
+    drawn = tuple(
+        NoisyTable(event.table, event.statistic, drawn_day(event), values)
+        for event, values in zip(events, vectors, strict=True)
     )
+    content = encode(Artefact(drawn, _gaps(release)))
     digest = digest_of(content)
     write_once(release.folders.embargoed / f"sealed-{digest[:16]}.parquet", content)
     release.ledger.seal(attempt.attempt_id, digest)
@@ -96,6 +95,12 @@ def drawn_day(event: DrawEvent) -> date | None:
     """Return the service day of a draw; None where it covers several."""
     days = {block.service_date for block in event.blocks}
     return days.pop() if len(days) == 1 else None
+
+
+def _gaps(release: Release) -> tuple[date, ...]:
+    """Return the service days that have no input."""
+    present = current_snapshot(release).days
+    return tuple(day for day in release.week.days if day not in present)
 
 
 def _alone(release: Release) -> AbstractContextManager[None]:
@@ -159,7 +164,8 @@ def ledger_cap(cap: CapSpec) -> Cap:
     Examples:
         >>> from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
         >>> ar = NeighboringRelation.ADD_REMOVE
-        >>> ledger_cap(CapSpec(ProtectionUnit.TRIP, ar, Fraction(4), None, None, None)).epsilon_micro
+        >>> four = CapSpec(ProtectionUnit.TRIP, ar, Fraction(4), None, None, None)
+        >>> ledger_cap(four).epsilon_micro
         4000000
     """
     return Cap(

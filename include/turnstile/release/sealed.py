@@ -6,7 +6,6 @@ ledger seals; everything published is made from these bytes (PRIVACY 6).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from io import BytesIO
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from turnstile.errors import IntegrityError
 
+_GAPS = b"turnstile.gaps"
 _SCHEMA = pa.schema(
     [
         ("table", pa.dictionary(pa.int32(), pa.string())),
@@ -46,17 +46,33 @@ class NoisyTable:
     values: NDArray[np.int64]
 
 
-def encode(tables: Sequence[NoisyTable]) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """Everything that was drawn for one release key.
+
+    Args:
+        tables: one entry a draw, in the plan's order.
+        gaps: service days without input, where the programme publishes with a stated gap; their
+            cells hold noise alone.
+    """
+
+    tables: tuple[NoisyTable, ...]
+    gaps: tuple[date, ...] = ()
+
+
+def encode(artefact: Artefact) -> bytes:
     """Return the artefact's bytes."""
+    gaps = ",".join(day.isoformat() for day in artefact.gaps)
     sink = BytesIO()
-    with pq.ParquetWriter(sink, _SCHEMA, compression="zstd") as writer:
-        for noisy in tables:
-            writer.write_table(_rows(noisy))
+    schema = _SCHEMA.with_metadata({_GAPS: gaps.encode()})
+    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for noisy in artefact.tables:
+            writer.write_table(_rows(noisy, schema))
     return sink.getvalue()
 
 
-def decode(content: bytes) -> tuple[NoisyTable, ...]:
-    """Read the artefact back, one table a draw.
+def decode(content: bytes) -> Artefact:
+    """Read the artefact back.
 
     Raises:
         IntegrityError: the bytes are no sealed artefact.
@@ -64,12 +80,14 @@ def decode(content: bytes) -> tuple[NoisyTable, ...]:
     try:
         file = pq.ParquetFile(BytesIO(content))
         groups = [file.read_row_group(place) for place in range(file.num_row_groups)]
-    except pa.ArrowInvalid:
-        raise IntegrityError("the sealed artefact is not a Parquet file; restore it") from None
-    return tuple(_noisy(group) for group in groups)
+        gaps = file.schema_arrow.metadata[_GAPS].decode()
+    except (pa.ArrowInvalid, KeyError, TypeError):
+        raise IntegrityError("the sealed artefact is not what a draw writes; restore it") from None
+    days = tuple(date.fromisoformat(day) for day in gaps.split(",") if day)
+    return Artefact(tuple(_noisy(group) for group in groups), days)
 
 
-def _rows(noisy: NoisyTable) -> pa.Table:
+def _rows(noisy: NoisyTable, schema: pa.Schema) -> pa.Table:
     """Return one draw as rows."""
     cells = len(noisy.values)
     columns = [
@@ -79,7 +97,7 @@ def _rows(noisy: NoisyTable) -> pa.Table:
         pa.array(np.arange(cells, dtype=np.int32)),
         pa.array(noisy.values),
     ]
-    return pa.Table.from_arrays(columns, schema=_SCHEMA)
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _noisy(group: pa.Table) -> NoisyTable:

@@ -8,6 +8,7 @@ keeps its first k trips, one more trip can push another out, so two cells change
 from __future__ import annotations
 
 from turnstile.privacy.events import Sensitivity
+from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
 from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, ProtectionUnit
 from turnstile.programme.spec import Programme, RowShape, TableSpec, UnitBound
 
@@ -57,12 +58,11 @@ def _of_unit(
 
 
 def _of_trip(bound: UnitBound | None) -> Sensitivity:
-    """Return the sensitivity of one trip, displacement included (docs/PRIVACY.md 4.3)."""
+    """Return the sensitivity of one trip, displacement included."""
     if bound is None:
-        return Sensitivity(l0=1, l1=1, l2_squared=1, linf=1)
+        return records_at_most(1)
     if bound.once_per_cell:
-        # One more trip may hide others that share a cell with it; what is kept before and after
-        # has at most k trips each, and no cell twice.
-        most = 2 * bound.contributions_max
-        return Sensitivity(l0=most, l1=most, l2_squared=most, linf=1)
-    return Sensitivity(l0=2, l1=2, l2_squared=2, linf=1)
+        # One more trip may hide several that share a cell with it, so all that is known is that
+        # at most k trips are kept before and after, no cell twice.
+        return difference_of_counts(cells_at_most(bound.contributions_max))
+    return difference_of_counts(records_at_most(1))

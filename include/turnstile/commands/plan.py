@@ -1,0 +1,77 @@
+"""`turnstile plan`: what a week would draw and cost, before any data is touched."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from turnstile.ledger.records import Loss as LedgerLoss
+from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.publishing.card import loss_figures
+from turnstile.publishing.error_bars import error_bar
+from turnstile.release.context import Release, open_release
+from turnstile.release.inputs import described
+from turnstile.release.plan import loss_by_unit
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser("plan", help="show a week's draws and losses; touches no data")
+    parser.add_argument("programme")
+    parser.add_argument("--week", required=True, help="ISO week, for example 2016-W30")
+    parser.add_argument("--json", action="store_true", help="write everything as JSON")
+    parser.set_defaults(command=_plan)
+
+
+def _plan(args: argparse.Namespace) -> int:
+    """Print the plan."""
+    release = open_release(args.programme, args.week)
+    planned = release.plan
+    losses = {str(u): loss_figures(loss) for u, loss in loss_by_unit(planned.events).items()}
+    left = _left(release)
+    if args.json:
+        content = {**described(planned), "loss": losses, "left": left}
+        print(json.dumps(content, indent=1, sort_keys=True))  # noqa: T201
+        return 0
+    print(f"{release.key}: {release.programme.title}")  # noqa: T201
+    print(f"\n{'draw':32} {'noise':18} {'scale':>10} {'sd':>10} {'95 % within':>12}")  # noqa: T201
+    for event in {event.label: event for event in planned.events}.values():
+        bar = error_bar(event)
+        print(  # noqa: T201
+            f"{event.label:32} {event.noise:18} {float(event.scale):>10.4g} "
+            f"{bar.standard_deviation:>10.4g} {bar.half_width_95:>12}"
+        )
+    print(f"\n{'loss of one':16} {'epsilon':>12} {'replace':>12} {'rho':>12}")  # noqa: T201
+    for unit, figures in losses.items():
+        names = ("epsilon", "epsilon_replace", "rho")
+        values = [figures[name] or "not bounded" for name in names]
+        print(f"{unit:16} {values[0]:>12} {values[1]:>12} {values[2]:>12}")  # noqa: T201
+    for line in left:
+        print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")  # noqa: T201
+    return 0
+
+
+def _left(release: Release) -> list[dict[str, Any]]:
+    """Return what every capped account that this week would touch has left before it."""
+    touched = {(posting.unit, posting.scope) for posting in release.plan.postings}
+    lines = []
+    for account in release.ledger.balance(release.programme.family):
+        if account.cap is None or (account.unit, account.scope) not in touched:
+            continue
+        left = _difference(account.cap.epsilon_micro, account.spent, account.held, "epsilon_micro")
+        parts, name = MICRO, "epsilon"
+        if account.cap.epsilon_micro is None:
+            left = _difference(account.cap.rho_nano, account.spent, account.held, "rho_nano")
+            parts, name = NANO, "rho"
+        text = "nothing" if left is None else f"{name} {left / parts:g}"
+        lines.append({"unit": str(account.unit), "scope": account.scope, "left": text})
+    return lines
+
+
+def _difference(cap: int | None, spent: LedgerLoss, held: LedgerLoss, name: str) -> int | None:
+    """Return cap less spent and held; None where either is infinite."""
+    amounts = (getattr(spent, name), getattr(held, name))
+    if cap is None or None in amounts:
+        return None
+    return int(cap - sum(amounts))

@@ -1,0 +1,43 @@
+"""`turnstile run`: the steps of one week by hand, without Airflow."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import logging
+import sys
+
+from turnstile.errors import InputError
+from turnstile.release.context import open_release, state_revision
+from turnstile.release.steps import STEPS, step_named
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser("run", help="release one week, step by step")
+    parser.add_argument("programme")
+    parser.add_argument("--week", required=True, help="ISO week, for example 2016-W30")
+    parser.add_argument("--revision", type=int, default=0, help="number of an approved correction")
+    parser.add_argument("--reason", help="why the week is corrected; needed with --revision")
+    parser.add_argument("--approver", help="who approved the correction; you, by default")
+    parser.set_defaults(command=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Run every step and print the package folder."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    release = open_release(args.programme, args.week, args.revision)
+    if args.revision:
+        if not args.reason:
+            rule = "a correction is charged in full; say why with --reason TEXT"
+            raise InputError(where="turnstile run", field="--reason", rule=rule)
+        approver = args.approver or getpass.getuser()
+        state_revision(release, reason=args.reason, approver=approver)
+    was_sealed = release.sealed is not None
+    for place, name in enumerate(STEPS, start=1):
+        print(f"[{place}/{len(STEPS)}] {name}", file=sys.stderr)  # noqa: T201
+        step_named(name)(args.programme, args.week, args.revision)
+    if was_sealed:
+        print("sealed before: the same bytes, 0 charged", file=sys.stderr)  # noqa: T201
+    print(release.folders.public)  # noqa: T201
+    return 0

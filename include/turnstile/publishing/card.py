@@ -1,0 +1,205 @@
+"""The release card: what is guaranteed, to whom, at what noise, and what it adds up to so far.
+
+Fields follow the OpenDP Deployments Registry and the checklist of NIST SP 800-226. All of it comes
+from the plan, the programme and the ledger (PRIVACY 9).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any
+
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import EVER
+from turnstile.ledger.states import ReleaseState
+from turnstile.privacy.accounts import MICRO, NANO, Loss
+from turnstile.privacy.guarantees import Zcdp, epsilon_tight
+from turnstile.programme.spec import Programme
+from turnstile.publishing.error_bars import error_bar
+from turnstile.release.plan import ReleasePlan, loss_by_unit
+from turnstile.release.presenting import Drawn
+
+SHOWN_AT_DELTA = Fraction(1, 10**6)
+_FIGURES = ("epsilon", "epsilon_replace", "rho", "delta")
+_DRAW_COLUMNS = ("table", "statistic", "noise", "scale", "standard_deviation", "half_width_95")
+_LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
+
+
+def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[str, Any]:
+    """Return the card as plain values.
+
+    Args:
+        drawn: the sealed release.
+        ledger: for balances, burned draws and head.
+        built_at: instant for the record.
+    """
+    programme, plan, domain, attempt = drawn.programme, drawn.plan, drawn.domain, drawn.attempt
+    sequence, head = ledger.head()
+    attempts = ledger.attempts(attempt.key)
+    return {
+        "release": str(attempt.key),
+        "title": programme.title,
+        "description": programme.description,
+        "service_week": str(plan.week),
+        "service_days": [str(day) for day in plan.week.days],
+        "gaps": [str(day) for day in drawn.artefact.gaps],
+        "time_zone": programme.time.zone.key,
+        "built_at": built_at.isoformat(timespec="seconds"),
+        "curator": programme.publish.curator,
+        "contact": programme.publish.contact,
+        "licence": programme.publish.licence,
+        "guarantee": _guarantee(programme, plan),
+        "draws": _draws(plan),
+        "domain": {"version": domain.version, "sha256": domain.digest},
+        "cumulative": _cumulative(programme, plan, ledger),
+        "burned_draws": sum(one.state is ReleaseState.BURNED for one in attempts),
+        "composition": "sequential over the draws on one scope of a unit, parallel over disjoint "
+        "scopes (service days, modes, batches); parallel composition is used under add/remove only",
+        "unprotected": [
+            "the public domain, the programme and its bounds",
+            "whether a week was released at all, which depends on the data through validation",
+            "service days that are stated as gaps",
+        ],
+        "post_processing": "least-squares reconciliation, whole non-negative presentation; "
+        "measurements are published as drawn",
+        "ledger": {"sequence": sequence, "head_sha256": head},
+        "sealed_sha256": attempt.artefact_digest,
+        "plan_sha256": plan.digest,
+        "programme_sha256": plan.programme_digest,
+        "libraries": {name: version(name) for name in _LIBRARIES},
+    }
+
+
+def _guarantee(programme: Programme, plan: ReleasePlan) -> dict[str, Any]:
+    """Return the loss of this release for every unit, both relations."""
+    bounds = {
+        str(bound.unit): {
+            "contributions_max": bound.contributions_max,
+            "once_per_cell": bound.once_per_cell,
+        }
+        for bound in programme.units
+    }
+    units = {str(unit): loss_figures(loss) for unit, loss in loss_by_unit(plan.events).items()}
+    return {
+        "neighboring": "add or remove all records of one unit; replace-one figures beside",
+        "mechanism": str(programme.mechanism.kind),
+        "bounds": bounds,
+        "units": units,
+    }
+
+
+def loss_figures(loss: Loss) -> dict[str, Any]:
+    """Return a loss as texts, rounded up: exact amounts and the epsilon at delta 1e-6.
+
+    Group privacy of two steps gives the replace figures: twice epsilon, four times rho (Bun &
+    Steinke 2016, Proposition 1.9).
+    """
+    shown = None
+    if loss.rho is not None:
+        shown = epsilon_tight(Zcdp(loss.rho, loss.delta), SHOWN_AT_DELTA)
+    if loss.epsilon is not None and loss.delta <= SHOWN_AT_DELTA:
+        shown = loss.epsilon if shown is None else min(shown, loss.epsilon)
+    return {
+        "epsilon": _text(loss.epsilon, MICRO),
+        "epsilon_replace": _text(None if loss.epsilon is None else 2 * loss.epsilon, MICRO),
+        "rho": _text(loss.rho, NANO),
+        "rho_replace": _text(None if loss.rho is None else 4 * loss.rho, NANO),
+        "delta": _text(loss.delta, 10**15),
+        "epsilon_at_delta_1e-6": _text(shown, MICRO),
+    }
+
+
+def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
+    """Return each kind of draw once, with its noise and error."""
+    kinds = {event.label: event for event in plan.events}
+    return [
+        {
+            "table": event.table,
+            "statistic": event.statistic,
+            "noise": str(event.noise),
+            "scale": str(event.scale),
+            "sensitivity": {
+                str(unit): None
+                if bound is None
+                else {"l0": bound.l0, "l1": bound.l1, "l2_squared": bound.l2_squared}
+                for unit, bound in event.sensitivities
+            },
+            "standard_deviation": round(error_bar(event).standard_deviation, 4),
+            "half_width_90": error_bar(event).half_width_90,
+            "half_width_95": error_bar(event).half_width_95,
+        }
+        for event in kinds.values()
+    ]
+
+
+def _cumulative(programme: Programme, plan: ReleasePlan, ledger: Ledger) -> list[dict[str, Any]]:
+    """Return, for every account that this release touched, what was spent before and after."""
+    own = {(posting.unit, posting.scope): posting for posting in plan.postings}
+    lines = []
+    for account in ledger.balance(programme.family):
+        posting = own.get((account.unit, account.scope))
+        if posting is None or account.scope != EVER:
+            continue
+        spent = account.spent
+        lines.append(
+            {
+                "family": account.family,
+                "unit": str(account.unit),
+                "scope": account.scope,
+                "epsilon_before": _minus(spent.epsilon_micro, posting.epsilon_micro, MICRO),
+                "epsilon_after": _ledger_text(spent.epsilon_micro, MICRO),
+                "rho_before": _minus(spent.rho_nano, posting.rho_nano, NANO),
+                "rho_after": _ledger_text(spent.rho_nano, NANO),
+            }
+        )
+    return lines
+
+
+def _minus(after: int | None, own: int | None, parts: int) -> str | None:
+    """Return what an account held before this release's own posting."""
+    return None if after is None or own is None else _ledger_text(after - own, parts)
+
+
+def _ledger_text(amount: int | None, parts: int) -> str | None:
+    """Return a ledger amount as a decimal text."""
+    return None if amount is None else _text(Fraction(amount, parts), parts)
+
+
+def _text(amount: Fraction | None, parts: int) -> str | None:
+    """Return an exact amount as a decimal text, rounded up to 1/parts; None is infinite."""
+    if amount is None:
+        return None
+    whole, rest = divmod(-(-amount.numerator * parts // amount.denominator), parts)
+    digits = str(rest).zfill(len(str(parts)) - 1).rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)
+
+
+def card_markdown(card: dict[str, Any]) -> str:
+    """Return the card for people."""
+    lines = [f"# {card['title']}: {card['service_week']}", "", card["description"], ""]
+    lines += ["| unit | epsilon | epsilon, replace | rho | delta |", "|---|---|---|---|---|"]
+    for unit, figures in card["guarantee"]["units"].items():
+        values = [figures[name] or "not bounded" for name in _FIGURES]
+        lines.append(f"| {unit} | " + " | ".join(values) + " |")
+    lines += [
+        "",
+        "| table | statistic | noise | scale | sd | 95 % within |",
+        "|---|---|---|---|---|---|",
+    ]
+    for draw in card["draws"]:
+        lines.append("| " + " | ".join(str(draw[name]) for name in _DRAW_COLUMNS) + " |")
+    lines += ["", "Spent by everything that this family of programmes ever released:", ""]
+    lines += [
+        f"- {line['unit']}, {line['scope']}: epsilon {line['epsilon_before']} before, "
+        f"{line['epsilon_after']} after; rho {line['rho_before']} before, {line['rho_after']} after"
+        for line in card["cumulative"]
+    ]
+    if card["gaps"]:
+        lines += ["", f"No input on {', '.join(card['gaps'])}: those cells hold noise alone."]
+    lines += [
+        "",
+        f"Ledger entry {card['ledger']['sequence']}, head {card['ledger']['head_sha256']}.",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,95 @@
+"""Flat noisy vectors as labelled tables, and tables as CSV and Parquet files.
+
+Rows stand in the order of the public layout: service day, mode, then the dimensions row-major. The
+order says nothing about the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from io import BytesIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from turnstile.programme.domain import PublicDomain, layout
+from turnstile.programme.spec import TableSpec
+
+Column = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_]
+
+
+def labelled(
+    domain: PublicDomain,
+    table: TableSpec,
+    days: Sequence[date | None],
+    columns: Mapping[str, Sequence[Column]],
+) -> pa.Table:
+    """Return one row a cell: where and when, then the columns.
+
+    Args:
+        domain: public cells.
+        table: whose dimensions label the rows.
+        days: one entry a draw; None where a draw covers the week, and no day is written.
+        columns: name to one flat vector a draw, each shape (cells of the table,).
+    """
+    mode_of_cell, labels = _cell_labels(domain, table)
+    cells = len(mode_of_cell)
+    written: dict[str, pa.Array | pa.ChunkedArray] = {}
+    if any(day is not None for day in days):
+        day_of_row = np.repeat(np.arange(len(days), dtype=np.int32), cells)
+        written["service_date"] = pa.array(list(days), pa.date32()).take(pa.array(day_of_row))
+    if len(domain.modes) > 1:
+        modes = pa.DictionaryArray.from_arrays(pa.array(mode_of_cell), list(domain.modes))
+        written["mode"] = _repeated(modes, len(days))
+    for name, codes in labels.items():
+        written[name] = _repeated(codes, len(days))
+    for name, vectors in columns.items():
+        written[name] = pa.array(np.concatenate(list(vectors)))
+    return pa.table(written)
+
+
+def csv_bytes(table: pa.Table) -> bytes:
+    """Return a table as CSV with a header, UTF-8; texts are quoted where they must be."""
+    sink = BytesIO()
+    plain = pa.table(
+        {
+            name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        }
+    )
+    pc.write_csv(plain, sink, pc.WriteOptions(quoting_style="needed"))
+    return sink.getvalue()
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a table as Parquet."""
+    sink = BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _repeated(array: pa.Array, times: int) -> pa.ChunkedArray:
+    """Return an array several times over, without copying it."""
+    return pa.chunked_array([array] * times)
+
+
+def _cell_labels(
+    domain: PublicDomain, table: TableSpec
+) -> tuple[NDArray[np.int32], dict[str, pa.Array]]:
+    """Return the mode of each cell and, for each dimension, its label."""
+    mode_codes: list[NDArray[np.int32]] = []
+    label_parts: dict[str, list[pa.Array]] = {name: [] for name in table.by}
+    for place, segment in enumerate(layout(domain, table)):
+        mode_codes.append(np.full(segment.cells, place, dtype=np.int32))
+        grids = np.indices(segment.shape, dtype=np.int32).reshape(len(table.by), -1)
+        for name, codes in zip(table.by, grids, strict=True):
+            names = domain.dimension(segment.mode, name).labels
+            label_parts[name].append(pa.array(list(names)).take(pa.array(codes)))
+    labels = {
+        name: pa.concat_arrays(parts).dictionary_encode() for name, parts in label_parts.items()
+    }
+    return np.concatenate(mode_codes), labels

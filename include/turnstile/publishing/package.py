@@ -1,0 +1,62 @@
+"""Builds the open-data package of one release: tables, data package, release card, manifest.
+
+Everything in it is public: made from sealed noisy numbers, the plan and the ledger's balances.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from turnstile.ledger.ledger import Ledger
+from turnstile.publishing.card import card_markdown, release_card
+from turnstile.publishing.datapackage import datapackage
+from turnstile.publishing.labelled import csv_bytes
+from turnstile.publishing.manifest import MANIFEST, manifest_bytes
+from turnstile.release.presenting import Drawn
+from turnstile.release.zones import write_atomically
+
+_FOLDERS = ("tables", "measurements")
+
+
+def build_package(
+    folder: Path, drawn: Drawn, *, ledger: Ledger, embargoed: Path, built_at: datetime
+) -> None:
+    """Write the package into a new folder.
+
+    Args:
+        folder: that does not exist yet.
+        drawn: the sealed release.
+        ledger: for balances and head.
+        embargoed: folder with the labelled tables and the gates' findings.
+        built_at: instant for the record.
+    """
+    folder.mkdir(parents=True)
+    for name in _FOLDERS:
+        (folder / name).mkdir()
+        for source in sorted((embargoed / name).glob("*.parquet")):
+            shutil.copyfile(source, folder / name / source.name)
+            content = csv_bytes(pq.read_table(source))
+            write_atomically(folder / name / f"{source.stem}.csv", content)
+    shutil.copyfile(embargoed / "plan.json", folder / "plan.json")
+    shutil.copyfile(embargoed / "assessment.json", folder / "assessment.json")
+    card = release_card(drawn, ledger=ledger, built_at=built_at)
+    _write_json(folder / "release_card.json", card)
+    write_atomically(folder / "release_card.md", card_markdown(card).encode())
+    _write_json(
+        folder / "datapackage.json", datapackage(folder, drawn.programme, drawn.plan, built_at)
+    )
+    manifest = manifest_bytes(
+        folder, key=str(drawn.attempt.key), sealed_digest=str(drawn.attempt.artefact_digest)
+    )
+    write_atomically(folder / MANIFEST, manifest)
+
+
+def _write_json(path: Path, content: dict[str, object] | Sequence[object]) -> None:
+    """Write plain values as JSON."""
+    write_atomically(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
