@@ -61,8 +61,8 @@ def stability_delta(scale: Fraction, threshold: int, *, l1: int, linf: int) -> F
     """Return the delta that a unit costs in one thresholded draw, an upper bound, at most 1.
 
     The uncovered outcome is that a cell which only this unit occupies is released: P(Z >= T - c)
-    for c records in it. The sum over its cells is convex in the c's, so it is largest when as many
-    cells as possible hold `linf` and one the rest (PRIVACY 5.3, stability_histogram.proof.md).
+    for c records in it. Per record that is largest at c = 1 or at c = linf, so l1 times the larger
+    is a bound (PRIVACY 5.3, stability_histogram.proof.md); exact up to union for linf = 1.
 
     Args:
         scale: b of the discrete Laplace, in counts.
@@ -70,8 +70,8 @@ def stability_delta(scale: Fraction, threshold: int, *, l1: int, linf: int) -> F
         l1: records of one unit in this draw.
         linf: records of one unit in one cell.
     """
-    full_cells, rest = divmod(l1, linf)
-    total = full_cells * laplace_tail(scale, threshold - linf)
-    if rest:
-        total += laplace_tail(scale, threshold - rest)
-    return min(Fraction(1), total)
+    if linf >= threshold:
+        return Fraction(1)
+    alone = laplace_tail(scale, threshold - 1)
+    together = laplace_tail(scale, threshold - linf) / linf
+    return min(Fraction(1), l1 * max(alone, together))

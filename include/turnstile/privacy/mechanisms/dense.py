@@ -105,13 +105,14 @@ def _delta_in_floats(event: DrawEvent, sensitivity: Sensitivity) -> Fraction:
     """Delta of a threshold from the cumulative distribution, independent of the exact path."""
     if event.threshold is None:
         return Fraction(0)
+    if sensitivity.linf >= event.threshold:
+        return Fraction(1)
     ratio = math.exp(-1 / float(event.scale))
-    cells, rest = divmod(sensitivity.l1, sensitivity.linf)
-    tails = [
-        number * ratio ** (event.threshold - held) / (1 + ratio) if held < event.threshold else 1.0
-        for number, held in ((cells, sensitivity.linf), (1 if rest else 0, rest))
-    ]
-    return Fraction(min(1.0, sum(tails)))
+    per_record = max(
+        ratio ** (event.threshold - held) / (1 + ratio) / held
+        for held in range(1, sensitivity.linf + 1)
+    )
+    return Fraction(min(1.0, sensitivity.l1 * per_record))
 
 
 def _close(left: Fraction | None, right: Fraction | None) -> bool:

@@ -1,0 +1,147 @@
+"""Postings: one a unit and scope, exact sums, rounded up once."""
+
+from datetime import date
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnstile.privacy.accounts import MICRO, NANO, Loss, loss_of, losses, postings, rounded_up
+from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.sensitivities import cells_at_most, records_at_most
+from turnstile.privacy.units import Block, ProtectionUnit
+
+MONDAY = date(2016, 7, 25)
+TUESDAY = date(2016, 7, 26)
+ONE = records_at_most(1)
+BUS = (Block(MONDAY, "bus"),)
+Units = tuple[tuple[ProtectionUnit, Sensitivity | None], ...]
+
+
+def laplace(
+    scale: str = "2",
+    *,
+    blocks: tuple[Block, ...] = BUS,
+    units: Units | None = None,
+) -> DrawEvent:
+    units = units or ((ProtectionUnit.TRIP, ONE),)
+    return DrawEvent(
+        "on_time", "count", NoiseFamily.DISCRETE_LAPLACE, Fraction(scale), blocks, tuple(units)
+    )
+
+
+def gaussian(scale: str = "2", **more: Any) -> DrawEvent:
+    event = laplace(scale, **more)
+    return DrawEvent(
+        event.table, "count", NoiseFamily.DISCRETE_GAUSSIAN, event.scale, event.blocks,
+        event.sensitivities,
+    )  # fmt: skip
+
+
+def test_the_six_tables_of_the_source_cost_a_trip_four() -> None:
+    events = [laplace(scale) for scale in "222211"]
+    (posting,) = postings(events)
+    assert posting.epsilon_micro == 4 * MICRO
+    assert posting.scope == "2016-07-25/bus/b0"
+    assert posting.delta_femto == 0
+
+
+def test_a_draw_of_several_modes_pays_once_on_a_card_day() -> None:
+    blocks = tuple(Block(MONDAY, mode) for mode in ("bus", "ferry", "train"))
+    units = ((ProtectionUnit.CARD_DAY, records_at_most(10)), (ProtectionUnit.TRIP, ONE))
+    found = postings([laplace(blocks=blocks, units=units)])
+    days = [posting for posting in found if posting.unit is ProtectionUnit.CARD_DAY]
+    trips = [posting for posting in found if posting.unit is ProtectionUnit.TRIP]
+    assert [day.epsilon_micro for day in days] == [5 * MICRO]
+    assert [trip.epsilon_micro for trip in trips] == [MICRO // 2] * 3
+
+
+def test_draws_on_different_days_add_up_for_a_card_but_not_for_a_card_day() -> None:
+    units = tuple((unit, ONE) for unit in (ProtectionUnit.CARD, ProtectionUnit.CARD_DAY))
+    events = [laplace(blocks=(Block(day, "bus"),), units=units) for day in (MONDAY, TUESDAY)]
+    found = {(p.unit, p.scope): p.epsilon_micro for p in postings(events)}
+    assert found == {
+        (ProtectionUnit.CARD, "ever"): MICRO,
+        (ProtectionUnit.CARD_DAY, "2016-07-25"): MICRO // 2,
+        (ProtectionUnit.CARD_DAY, "2016-07-26"): MICRO // 2,
+    }
+
+
+def test_an_unbounded_unit_posts_infinite_amounts() -> None:
+    (posting,) = postings([laplace(units=((ProtectionUnit.CARD, None),))])
+    assert (posting.epsilon_micro, posting.rho_nano) == (None, None)
+
+
+def test_a_gaussian_draw_leaves_no_finite_epsilon_but_adds_its_rho() -> None:
+    (posting,) = postings([laplace(), gaussian()])
+    assert posting.epsilon_micro is None
+    assert posting.rho_nano == NANO // 8 + NANO // 8
+
+
+def test_amounts_are_rounded_up_once_and_not_event_by_event() -> None:
+    thirds = [laplace("3") for _ in range(3)]
+    (posting,) = postings(thirds)
+    assert posting.epsilon_micro == MICRO  # three roundings would give 1_000_002
+
+
+def test_a_thresholded_draw_adds_its_delta_for_each_record_of_a_unit() -> None:
+    units = ((ProtectionUnit.TRIP, ONE), (ProtectionUnit.CARD_DAY, cells_at_most(3)))
+    event = DrawEvent(
+        "on_time", "count", NoiseFamily.DISCRETE_LAPLACE, Fraction(2), (Block(MONDAY, "bus"),),
+        units, threshold=9,
+    )  # fmt: skip
+    card_day, trip = postings([event])
+    assert trip.delta_femto == pytest.approx(0.0114007403e15, rel=1e-6)
+    assert card_day.delta_femto == pytest.approx(3 * trip.delta_femto, abs=3)
+
+
+def test_a_dense_draw_with_a_delta_is_refused() -> None:
+    with pytest.raises(ValueError, match="threshold"):
+        DrawEvent("t", "c", NoiseFamily.DISCRETE_LAPLACE, Fraction(2), (), (), Fraction(1, 10))
+
+
+def test_a_thresholded_gaussian_is_refused() -> None:
+    with pytest.raises(ValueError, match="Laplace"):
+        DrawEvent("t", "c", NoiseFamily.DISCRETE_GAUSSIAN, Fraction(2), (), (), threshold=9)
+
+
+EVENTS = st.builds(
+    lambda make, scale, day, modes: make(
+        scale, blocks=tuple(Block(day, mode) for mode in modes),
+        units=((ProtectionUnit.TRIP, ONE), (ProtectionUnit.CARD_WEEK, records_at_most(4))),
+    ),
+    st.sampled_from([laplace, gaussian]),
+    st.sampled_from(["1/2", "1", "3", "10.25"]),
+    st.sampled_from([MONDAY, TUESDAY]),
+    st.sets(st.sampled_from(["bus", "train"]), min_size=1),
+)  # fmt: skip
+
+
+@given(st.lists(EVENTS, max_size=6).flatmap(lambda e: st.tuples(st.just(e), st.permutations(e))))
+def test_the_order_of_draws_does_not_change_what_they_cost(
+    pair: tuple[list[DrawEvent], list[DrawEvent]],
+) -> None:
+    events, shuffled = pair
+    assert postings(events) == postings(shuffled)
+
+
+@given(st.lists(EVENTS, max_size=4), st.lists(EVENTS, max_size=4))
+def test_losses_of_two_releases_add_up(first: list[DrawEvent], second: list[DrawEvent]) -> None:
+    together, apart = losses(first + second), losses(first)
+    for key, loss in losses(second).items():
+        apart[key] = apart.get(key, Loss(Fraction(0), Fraction(0))) + loss
+    assert together == apart
+
+
+@given(st.fractions(min_value=0, max_value=100), st.sampled_from([MICRO, NANO]))
+def test_rounding_never_goes_down_and_never_by_a_whole_step(amount: Fraction, parts: int) -> None:
+    whole = rounded_up(amount, parts)
+    assert 0 <= whole - amount * parts < 1
+
+
+def test_replacing_the_scale_by_a_larger_one_never_costs_more() -> None:
+    sensitivity = Sensitivity(l0=2, l1=3, l2_squared=5, linf=2)
+    assert loss_of(laplace("3"), sensitivity).epsilon < loss_of(laplace("2"), sensitivity).epsilon
+    assert loss_of(gaussian("3"), sensitivity).rho < loss_of(gaussian("2"), sensitivity).rho

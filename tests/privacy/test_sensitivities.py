@@ -1,0 +1,146 @@
+"""Contribution bounds: what bounding by a keyed hash does to the tables, by trial."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnstile.privacy.events import Sensitivity
+from turnstile.privacy.sensitivities import (
+    cells_at_most,
+    difference_of_counts,
+    difference_of_sums,
+    records_at_most,
+)
+
+# A record is (card, slot, place); a day of one card is a list of such, in no order.
+Record = tuple[int, int, int]
+CellOf = Callable[[Record], Any]
+RECORDS = st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2))
+TABLES = {"time": lambda r: r[1], "place": lambda r: r[2], "cell": lambda r: r[1:]}
+
+
+def keyed_hash(record: Any, salt: int) -> bytes:
+    return hashlib.sha256(repr((salt, record)).encode()).digest()
+
+
+def kept(records: list[Record], bound: int, salt: int) -> list[Record]:
+    """The k records of each card that are lowest in a hash of the record alone."""
+    chosen: list[Record] = []
+    for card in {record[0] for record in records}:
+        own = sorted((r for r in records if r[0] == card), key=lambda r: keyed_hash(r, salt))
+        chosen += own[:bound]
+    return chosen
+
+
+def kept_by_position(records: list[Record], bound: int, salt: int) -> list[Record]:
+    """The known-bad rule: a hash of the place in the file, so one row reshuffles all later ones."""
+    chosen: list[Record] = []
+    for card in {record[0] for record in records}:
+        own = [(keyed_hash(n, salt), r) for n, r in enumerate(records) if r[0] == card]
+        chosen += [record for _, record in sorted(own)[:bound]]
+    return chosen
+
+
+def change(before: list[Record], after: list[Record], cell_of: CellOf) -> dict[Any, int]:
+    one, other = Counter(map(cell_of, before)), Counter(map(cell_of, after))
+    return {c: one[c] - other[c] for c in one.keys() | other.keys() if one[c] != other[c]}
+
+
+def within(moved: dict[Any, int], bound: Sensitivity) -> bool:
+    return (
+        len(moved) <= bound.l0
+        and sum(map(abs, moved.values())) <= bound.l1
+        and sum(v * v for v in moved.values()) <= bound.l2_squared
+        and max(map(abs, moved.values()), default=0) <= bound.linf
+    )
+
+
+@given(st.lists(RECORDS, max_size=8), RECORDS, st.integers(1, 3), st.integers(0, 9))
+def test_one_more_trip_moves_every_bounded_table_by_at_most_two(
+    records: list[Record], trip: Record, bound: int, salt: int
+) -> None:
+    before, after = kept(records, bound, salt), kept([trip, *records], bound, salt)
+    for cell_of in TABLES.values():
+        assert within(change(before, after, cell_of), difference_of_counts(records_at_most(1)))
+
+
+def test_a_bound_of_one_is_too_small_for_a_trip_under_a_card_day_bound() -> None:
+    trips = [(0, slot, 0) for slot in range(3)]
+    moves = [
+        sum(map(abs, change(kept(trips[:1], 1, salt), kept(trips[:2], 1, salt), TABLES["time"])
+                .values()))
+        for salt in range(20)
+    ]  # fmt: skip
+    assert max(moves) == 2
+
+
+@given(st.lists(RECORDS, max_size=8), RECORDS)
+def test_without_a_coarser_bound_one_more_trip_moves_a_table_by_one(
+    records: list[Record], trip: Record
+) -> None:
+    for cell_of in TABLES.values():
+        assert within(change(records, [trip, *records], cell_of), records_at_most(1))
+
+
+@given(st.lists(RECORDS, max_size=8), st.integers(1, 3), st.integers(0, 9))
+def test_one_more_card_day_moves_a_table_by_at_most_its_bound(
+    records: list[Record], bound: int, salt: int
+) -> None:
+    without = [record for record in records if record[0] != 0]
+    before, after = kept(without, bound, salt), kept(records, bound, salt)
+    for cell_of in TABLES.values():
+        assert within(change(before, after, cell_of), records_at_most(bound))
+
+
+@given(st.lists(RECORDS, max_size=8), st.integers(1, 3), st.integers(0, 9))
+def test_bounding_looks_at_one_card_only_and_never_raises_its_contribution(
+    records: list[Record], bound: int, salt: int
+) -> None:
+    own = [record for record in records if record[0] == 0]
+    chosen = [record for record in kept(records, bound, salt) if record[0] == 0]
+    assert sorted(chosen) == sorted(kept(own, bound, salt))
+    assert len(chosen) <= min(bound, len(own))
+    assert not Counter(chosen) - Counter(own)
+
+
+def test_a_hash_of_the_position_breaks_the_bound_of_two() -> None:
+    trips = [(0, slot, place) for slot in range(3) for place in range(3)]
+    extra = (0, 0, 0)
+    largest = max(
+        sum(abs(v) for v in change(
+            kept_by_position(trips, 3, salt), kept_by_position([extra, *trips], 3, salt),
+            TABLES["cell"]).values())
+        for salt in range(50)
+    )  # fmt: skip
+    assert largest > 2
+
+
+VECTORS = st.lists(st.integers(0, 3), min_size=4, max_size=4)
+
+
+@settings(max_examples=200)
+@given(VECTORS, VECTORS, st.integers(1, 5))
+def test_the_difference_of_two_count_changes_is_within_its_bound(
+    arrives: list[int], leaves: list[int], bound: int
+) -> None:
+    if max(sum(arrives), sum(leaves)) > bound:
+        return
+    moved = dict(enumerate(u - w for u, w in zip(arrives, leaves, strict=True)))
+    moved = {cell: value for cell, value in moved.items() if value}
+    assert within(moved, difference_of_counts(records_at_most(bound)))
+    assert within(moved, difference_of_sums(records_at_most(bound)))
+
+
+def test_opposite_changes_of_a_sum_do_not_fit_the_bound_for_counts() -> None:
+    assert not within({0: 2}, difference_of_counts(cells_at_most(1)))
+    assert within({0: 2}, difference_of_sums(cells_at_most(1)))
+
+
+def test_a_bound_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="below 1"):
+        cells_at_most(0)
