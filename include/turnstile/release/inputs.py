@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import logging
 import tempfile
-from datetime import timedelta
 from pathlib import Path
 
 from turnstile.errors import InputError, NotFinal, TurnstileError
 from turnstile.ledger.encoding import encode_event
 from turnstile.release.context import Release
+from turnstile.release.interval import final_at
 from turnstile.release.plan import ReleasePlan
 from turnstile.release.zones import bounding_secret, write_atomically
 from turnstile.sources.ingest import Snapshot, load_snapshot
@@ -140,11 +140,11 @@ def described(planned: ReleasePlan) -> dict[str, object]:
 
 def _require_final(release: Release) -> None:
     """Refuse a week that is not over for long enough."""
-    wait = timedelta(days=release.programme.schedule.final_after_days)
-    final_at = release.week.ends_at(release.programme.time.zone) + wait
-    if release.clock() < final_at:
+    programme = release.programme
+    moment = final_at(release.week, programme.schedule, zone=programme.time.zone)
+    if release.clock() < moment:
         raise NotFinal(
-            f"{release.key}: the week is final on {final_at:%Y-%m-%d %H:%M} UTC; run it after that"
+            f"{release.key}: the week is final on {moment:%Y-%m-%d %H:%M} UTC; run it after that"
         )
 
 
