@@ -78,7 +78,7 @@ def as_it_came(fields: tuple[str, ...]) -> str:
 
 
 def mode_sql(column: str, source: SourceSpec) -> str:
-    """Return SQL of the mode that a source's own name stands for; unknown names stay as they are."""
+    """Return SQL of the mode that a source's own name stands for; other names stay as they are."""
     if not source.mode_names:
         return column
     branches = " ".join(f"WHEN {text(own)} THEN {text(mode)}" for own, mode in source.mode_names)

@@ -44,8 +44,8 @@ def changes_around(zone: ZoneInfo, week: ServiceWeek) -> tuple[OffsetChange, ...
 
     Examples:
         >>> week = ServiceWeek(2015, 10)
-        >>> [(c.before_minutes, c.after_minutes) for c in changes_around(ZoneInfo("US/Central"), week)]
-        [(-360, -300)]
+        >>> [c.after_minutes for c in changes_around(ZoneInfo("America/Chicago"), week)]
+        [-300]
     """
     at = datetime.combine(week.monday, time()) - _MARGIN
     end = at + timedelta(weeks=1) + 2 * _MARGIN

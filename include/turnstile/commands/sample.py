@@ -1,0 +1,100 @@
+"""`turnstile sample`: write made-up landing files, because nobody can download trips."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from turnstile.errors import InputError
+from turnstile.service_calendar import ServiceWeek, parse_weeks
+from turnstile.settings import Settings
+
+if TYPE_CHECKING:
+    from turnstile.sources.samples.writing import LandingWeek
+
+_ROWS = 100_000
+Maker = Callable[["LandingWeek"], tuple[Path, ...]]
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `sample` to the command line."""
+    parser = subparsers.add_parser("sample", help="write made-up landing files of some weeks")
+    parser.add_argument("programme", choices=("opal", "itms"))
+    parser.add_argument("--weeks", required=True, help="2016-W30 or 2016-W30:2016-W32")
+    parser.add_argument("--rows", type=int, default=_ROWS, help="rows of each week")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--format", default="csv", choices=("csv", "csv.gz", "parquet", "json"))
+    parser.add_argument(
+        "--shape",
+        default="mixed",
+        choices=("string", "split", "nested", "mixed"),
+        help="shape of an ITMS record; nested is JSON",
+    )
+    parser.add_argument("--dirt", default="", help="duplicates,nulls,outliers,late,missing-day,...")
+    parser.add_argument("--out", type=Path, help="landing zone (default: the one of the zones)")
+    parser.set_defaults(command=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the files and name their folders; exit code 0.
+
+    Raises:
+        InputError: weeks, rows or dirt that cannot be.
+    """
+    weeks = parse_weeks(args.weeks)
+    if args.rows < 1 or args.seed < 0:
+        rule = "rows are at least 1 and a seed at least 0"
+        raise InputError(where="sample", field="--rows, --seed", rule=rule)
+    settings = Settings.from_environment()
+    landing = args.out or settings.landing
+    domains = settings.include / "domains"
+    make = _opal_maker if args.programme == "opal" else _itms_maker
+    maker = make(args, domains)
+    for week in weeks:
+        _write(maker, args, landing / args.programme / str(week), week)
+    return 0
+
+
+def _write(maker: Maker, args: argparse.Namespace, folder: Path, week: ServiceWeek) -> None:
+    """Write one week; files of an earlier sample of that week do not stay beside the new ones."""
+    from turnstile.sources.samples.writing import LandingWeek, SampleForm
+
+    for old in folder.glob(f"{args.programme}-*"):
+        old.unlink()
+    files = maker(LandingWeek(folder, week, SampleForm(args.format)))
+    print(f"{args.programme} {week}: {len(files)} files in {folder}")  # noqa: T201 - a command
+
+
+def _opal_maker(args: argparse.Namespace, domains: Path) -> Maker:
+    """Return what writes one week of trips."""
+    from turnstile.sources.samples import opal, writing
+    from turnstile.sources.samples.dirt import parse_dirt
+
+    dirt = parse_dirt(args.dirt, legal=opal.DIRT)
+    places = opal.read_places(domains / "opal_locations.csv")
+
+    def write(to: LandingWeek) -> tuple[Path, ...]:
+        """Write one week."""
+        rows = opal.opal_rows(to.week, args.rows, args.seed, places=places, dirt=dirt)
+        return writing.write_opal(rows, places, to)
+
+    return write
+
+
+def _itms_maker(args: argparse.Namespace, domains: Path) -> Maker:
+    """Return what writes one week of observations."""
+    from turnstile.sources.samples import itms, writing
+    from turnstile.sources.samples.dirt import parse_dirt
+
+    dirt = parse_dirt(args.dirt, legal=itms.DIRT)
+    area = itms.read_area(domains / "surat_area.geojson")
+    shape = writing.ItmsShape(args.shape)
+
+    def write(to: LandingWeek) -> tuple[Path, ...]:
+        """Write one week."""
+        rows = itms.itms_rows(to.week, args.rows, args.seed, area=area, dirt=dirt)
+        return writing.write_itms(rows, shape, to)
+
+    return write
