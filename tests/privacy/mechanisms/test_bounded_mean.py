@@ -1,0 +1,106 @@
+"""Means of bounded speeds, numbers over a limit, and which mechanisms may publish."""
+
+from __future__ import annotations
+
+from datetime import date
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnstile.errors import RefusedError
+from turnstile.privacy.accounts import loss_of
+from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.mechanisms.admission import KNOWN_BAD, PUBLISHABLE, admit
+from turnstile.privacy.mechanisms.bounded_mean import (
+    center_steps,
+    centered_steps,
+    mean_kmh,
+    mean_sd_kmh,
+    sum_sensitivity,
+)
+from turnstile.privacy.mechanisms.distinct_over_limit import (
+    buses_over_per_day,
+    buses_over_sd,
+    over_sensitivity,
+)
+from turnstile.privacy.sensitivities import cells_at_most
+from turnstile.privacy.units import Block
+
+CLAMP_KMH = 65
+
+
+def gaussian(statistic: str, sigma: int) -> DrawEvent:
+    blocks = (Block(date(2024, 1, 1), "bus"),)
+    family = NoiseFamily.DISCRETE_GAUSSIAN
+    return DrawEvent("speed", statistic, family, Fraction(sigma), blocks, ())
+
+
+@given(st.fractions(min_value=-100, max_value=500))
+def test_no_speed_moves_a_sum_by_more_than_half_the_range(speed: Fraction) -> None:
+    assert abs(centered_steps(speed, CLAMP_KMH)) <= center_steps(CLAMP_KMH)
+
+
+def test_without_clamping_a_speed_would_move_the_sum_further() -> None:
+    assert abs(10 * 500 - center_steps(CLAMP_KMH)) > center_steps(CLAMP_KMH)
+
+
+def test_sum_count_and_limit_cost_a_bus_day_what_the_proof_says() -> None:
+    cells, sums, counts, overs = 20, 3000, 10, 8
+    drawn = (
+        (gaussian("sum", sums), sum_sensitivity(cells, CLAMP_KMH)),
+        (gaussian("buses", counts), cells_at_most(cells)),
+        (gaussian("over_40", overs), over_sensitivity(cells)),
+    )
+    found = sum(loss_of(*pair).rho or 0 for pair in drawn)
+    half = 5 * CLAMP_KMH
+    stated = Fraction(half**2, sums**2) + Fraction(1, counts**2) + Fraction(1, overs**2)
+    assert found == Fraction(cells, 2) * stated
+
+
+def test_a_mean_is_recovered_from_sum_and_count_and_hidden_when_there_are_too_few() -> None:
+    speeds = [Fraction(20), Fraction(30), Fraction(100)]
+    total = sum(centered_steps(speed, CLAMP_KMH) for speed in speeds)
+    sums, counts = np.array([total, total]), np.array([3, 1])
+    found = mean_kmh(sums, counts, clamp_kmh=CLAMP_KMH, count_min=2)
+    assert found[0] == pytest.approx((20 + 30 + 65) / 3, abs=0.05)
+    assert np.isnan(found[1])
+
+
+def test_a_noisy_mean_stays_between_zero_and_the_clamp() -> None:
+    found = mean_kmh(
+        np.array([-99_999, 99_999]), np.array([5, 5]), clamp_kmh=CLAMP_KMH, count_min=1
+    )
+    assert found.tolist() == [0, CLAMP_KMH]
+
+
+def test_the_error_bar_of_a_mean_covers_the_noise_that_was_drawn() -> None:
+    from turnstile.privacy.mechanisms import dense
+
+    count, true_kmh = 400, 20.0
+    exact_sum = round(count * (10 * true_kmh - center_steps(CLAMP_KMH)))
+    sums = dense.draw(gaussian("sum", 900), np.full(4000, exact_sum, dtype=np.int64))
+    counts = dense.draw(gaussian("buses", 6), np.full(4000, count, dtype=np.int64))
+    spread = float(np.std(mean_kmh(sums, counts, clamp_kmh=CLAMP_KMH, count_min=10)))
+    stated = mean_sd_kmh(
+        np.array([400.0]), np.array([true_kmh]), clamp_kmh=CLAMP_KMH, scales=(900.0, 6.0)
+    )
+    assert spread == pytest.approx(float(stated[0]), rel=0.1)
+
+
+def test_buses_over_a_limit_are_averaged_over_the_days() -> None:
+    assert buses_over_per_day(np.array([[1, 4], [3, -2]])).tolist() == [2, 1]
+    assert buses_over_sd(2.0, 4) == 1.0
+
+
+@pytest.mark.parametrize("name", [*KNOWN_BAD, "laplace_from_a_blog"])
+def test_a_known_bad_or_unknown_mechanism_is_refused(name: str) -> None:
+    with pytest.raises(RefusedError, match="assessment lab"):
+        admit(name)
+
+
+@pytest.mark.parametrize("name", PUBLISHABLE)
+def test_a_proven_mechanism_is_admitted(name: str) -> None:
+    assert admit(name) == name

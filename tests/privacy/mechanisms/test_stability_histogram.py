@@ -1,0 +1,111 @@
+"""Thresholded histograms: the source's calibration, ours, and what they release."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnstile.privacy.accounts import loss_of
+from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.mechanisms import stability_histogram as sbh
+from turnstile.privacy.sensitivities import cells_at_most, records_at_most
+from turnstile.privacy.tails import stability_delta
+from turnstile.privacy.units import Block, ProtectionUnit
+
+SOURCE_DELTA = Fraction(1, 8_000_000)
+ONE = records_at_most(1)
+
+
+def event(scale: Fraction, threshold: int | None) -> DrawEvent:
+    blocks = (Block(date(2016, 7, 25), "bus"),)
+    units = ((ProtectionUnit.TRIP, ONE),)
+    family = NoiseFamily.DISCRETE_LAPLACE
+    return DrawEvent("on_time", "count", family, scale, blocks, units, threshold=threshold)
+
+
+@pytest.mark.parametrize(("epsilon", "stated", "cut"), [(1, 34.18, 35), (2, 17.59, 18)])
+def test_the_source_thresholds_are_reproduced(epsilon: int, stated: float, cut: int) -> None:
+    assert sbh.source_threshold(Fraction(epsilon), SOURCE_DELTA) == pytest.approx(stated, abs=0.005)
+    found = sbh.source_parameters(Fraction(epsilon), SOURCE_DELTA)
+    assert (found.scale, found.threshold) == (Fraction(2, epsilon), cut)
+
+
+def test_the_source_variant_is_accounted_as_the_integer_noise_that_is_drawn() -> None:
+    total, deltas = Fraction(0), Fraction(0)
+    for epsilon in (1, 1, 1, 1, 2, 2):
+        found = sbh.source_parameters(Fraction(epsilon), SOURCE_DELTA)
+        loss = loss_of(event(found.scale, found.threshold), ONE)
+        total += loss.epsilon or 0
+        deltas += loss.delta
+        exact = math.exp(-(found.threshold - 1) / float(found.scale))
+        assert float(loss.delta) == pytest.approx(exact / (1 + math.exp(-1 / float(found.scale))))
+        assert loss.delta < SOURCE_DELTA
+    assert total == 4
+    assert deltas < Fraction(75, 10**8)
+
+
+@pytest.mark.parametrize(("epsilon", "threshold"), [("1/2", 32), ("1", 17), ("2", 9)])
+def test_our_thresholds_are_the_smallest_that_meet_the_delta(epsilon: str, threshold: int) -> None:
+    found = sbh.tight_parameters(Fraction(epsilon), SOURCE_DELTA, ONE)
+    assert (found.scale, found.threshold) == (1 / Fraction(epsilon), threshold)
+    b = float(found.scale)
+    closed = 1 + math.ceil(b * math.log(1 / (float(SOURCE_DELTA) * (1 + math.exp(-1 / b)))))
+    assert threshold == closed
+
+
+@given(
+    st.sampled_from(["1/4", "1", "3"]),
+    st.sampled_from([Fraction(1, 100), Fraction(1, 10**7)]),
+    st.integers(1, 8),
+    st.sampled_from([records_at_most, cells_at_most]),
+)
+def test_a_unit_of_several_records_stays_within_epsilon_and_delta(
+    epsilon: str, delta: Fraction, bound: int, unit: object
+) -> None:
+    sensitivity = unit(bound)  # type: ignore[operator]
+    found = sbh.tight_parameters(Fraction(epsilon), delta, sensitivity)
+    loss = loss_of(event(found.scale, found.threshold), sensitivity)
+    assert loss.epsilon is not None
+    assert loss.epsilon <= Fraction(epsilon)
+    assert loss.delta <= delta
+    if found.threshold > sensitivity.linf + 1:
+        lower = stability_delta(
+            found.scale, found.threshold - 1, l1=sensitivity.l1, linf=sensitivity.linf
+        )
+        assert lower > delta
+
+
+def test_empty_cells_are_never_released_and_nothing_below_the_threshold_is() -> None:
+    exact = np.array([0, 1, 5, 9, 10, 40] * 2000, dtype=np.int64)
+    released = sbh.draw(event(Fraction(2), 9), exact)
+    assert not released[exact == 0].any()
+    assert ((released == 0) | (released >= 9)).all()
+    assert (released[exact == 40] > 0).all()
+    assert (released[exact == 9] == 9).any()  # the threshold itself is released
+
+
+def test_negative_counts_and_dense_events_are_refused() -> None:
+    with pytest.raises(ValueError, match="not negative"):
+        sbh.draw(event(Fraction(2), 9), np.array([-1], dtype=np.int64))
+    with pytest.raises(ValueError, match="dense"):
+        sbh.draw(event(Fraction(2), None), np.array([1], dtype=np.int64))
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(0, 6), max_size=12))
+def test_synthetic_rows_are_copies_in_the_order_of_the_domain(counts: list[int]) -> None:
+    table = np.array(counts, dtype=np.int64)
+    rows = sbh.synthetic_rows(table)
+    assert (np.diff(rows) >= 0).all()
+    np.testing.assert_array_equal(np.bincount(rows, minlength=table.size), table)
+
+
+def test_synthetic_rows_of_negative_counts_are_refused() -> None:
+    with pytest.raises(ValueError, match="negatives"):
+        sbh.synthetic_rows(np.array([3, -1], dtype=np.int64))
