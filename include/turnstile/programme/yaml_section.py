@@ -164,7 +164,7 @@ class Section:
 
     def _name(self, key: str) -> str:
         """Return the path of a key from the top of the file."""
-        return f"{self.path}.{key}" if self.path else key
+        return ".".join(part for part in (self.path, key) if part)
 
 
 def open_section(text: str, file: str) -> Section:

@@ -6,13 +6,13 @@ from the plan, the programme and the ledger (PRIVACY 9).
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import EVER
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
@@ -135,26 +135,35 @@ def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
 
 
 def _cumulative(programme: Programme, plan: ReleasePlan, ledger: Ledger) -> list[dict[str, Any]]:
-    """Return, for every account that this release touched, what was spent before and after."""
+    """Return, for every unit, the fullest account that this release touched, before and after."""
     own = {(posting.unit, posting.scope): posting for posting in plan.postings}
-    lines = []
+    fullest: dict[str, dict[str, Any]] = {}
     for account in ledger.balance(programme.family):
         posting = own.get((account.unit, account.scope))
-        if posting is None or account.scope != EVER:
+        if posting is None:
             continue
-        spent = account.spent
-        lines.append(
-            {
-                "family": account.family,
-                "unit": str(account.unit),
-                "scope": account.scope,
-                "epsilon_before": _minus(spent.epsilon_micro, posting.epsilon_micro, MICRO),
-                "epsilon_after": _ledger_text(spent.epsilon_micro, MICRO),
-                "rho_before": _minus(spent.rho_nano, posting.rho_nano, NANO),
-                "rho_after": _ledger_text(spent.rho_nano, NANO),
-            }
-        )
-    return lines
+        spent, known = account.spent, fullest.get(account.unit)
+        if known is not None and _order(spent.rho_nano) <= known["order"]:
+            continue
+        fullest[account.unit] = {
+            "order": _order(spent.rho_nano),
+            "family": account.family,
+            "unit": str(account.unit),
+            "scope": account.scope,
+            "epsilon_before": _minus(spent.epsilon_micro, posting.epsilon_micro, MICRO),
+            "epsilon_after": _ledger_text(spent.epsilon_micro, MICRO),
+            "rho_before": _minus(spent.rho_nano, posting.rho_nano, NANO),
+            "rho_after": _ledger_text(spent.rho_nano, NANO),
+        }
+    return [
+        {name: value for name, value in line.items() if name != "order"}
+        for line in fullest.values()
+    ]
+
+
+def _order(rho_nano: int | None) -> float:
+    """Return where an amount stands among others; None is infinite."""
+    return math.inf if rho_nano is None else rho_nano
 
 
 def _minus(after: int | None, own: int | None, parts: int) -> str | None:

@@ -18,7 +18,7 @@ from turnstile.ledger.encoding import encode_event
 from turnstile.privacy.accounts import Loss, Posting, losses, postings
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_scale
-from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit, scope_of
+from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit,
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.spec import CapSpec, Measure, Programme, RowShape, TableSpec
 from turnstile.release.sensitivities import sensitivities
@@ -124,15 +124,11 @@ def _events(
     groups: tuple[tuple[date, ...], ...] = (
         tuple((day,) for day in week.days) if by_day else (week.days,)
     )
-    return tuple(_event(programme, table, statistic, days, week) for days in groups)
+    return tuple(_event(programme, table, statistic, days) for days in groups)
 
 
 def _event(
-    programme: Programme,
-    table: TableSpec,
-    statistic: str,
-    days: tuple[date, ...],
-    week: ServiceWeek,
+    programme: Programme, table: TableSpec, statistic: str, days: tuple[date, ...]
 ) -> DrawEvent:
     """Return one draw, with the scale that its share of the amount buys."""
     mechanism = programme.mechanism
@@ -145,20 +141,12 @@ def _event(
             rule=f"{mechanism.unit} is not bounded; add a bound under units",
         )
     label = table.name if table.measure is Measure.COUNT else f"{table.name}/{statistic}"
-    draws = _draws_of_one_unit(mechanism.unit, days, week)
-    loss = mechanism.amount * dict(mechanism.split)[label] / draws
+    # A bounded unit lies within one service day, so it touches one draw of each vector.
+    loss = mechanism.amount * dict(mechanism.split)[label]
     gaussian = mechanism.kind.noise is NoiseFamily.DISCRETE_GAUSSIAN
     scale = gaussian_scale(loss, own.l2_squared) if gaussian else laplace_scale(loss, own.l1)
     blocks = tuple(Block(day, mode) for day in days for mode in programme.source.modes)
     return DrawEvent(table.name, statistic, mechanism.kind.noise, scale, blocks, bounds)
-
-
-def _draws_of_one_unit(unit: ProtectionUnit, days: tuple[date, ...], week: ServiceWeek) -> int:
-    """Count the draws of one vector that a single instance of the unit can touch in the week."""
-    if len(days) > 1:
-        return 1
-    scopes = [scope_of(unit, Block(day, "")) for day in week.days]
-    return max(scopes.count(scope) for scope in scopes)
 
 
 def _check_cap(

@@ -1,0 +1,139 @@
+"""A programme file is read strictly: one sentence with file, line and field, or a whole record."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from turnstile.errors import InputError, ProgrammeError
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.loading import load_programme, parse_programme
+from turnstile.programme.spec import Measure
+
+INCLUDE = Path(__file__).parents[2] / "include"
+OPAL = (INCLUDE / "programmes/opal.yaml").read_text()
+ITMS = (INCLUDE / "programmes/itms.yaml").read_text()
+
+
+@pytest.mark.parametrize("name", ["opal", "itms"])
+def test_the_programmes_that_come_with_the_product_are_read(name: str) -> None:
+    assert load_programme(name, INCLUDE).name == name
+
+
+def test_amounts_are_exact() -> None:
+    opal = parse_programme(OPAL, "opal.yaml")
+    assert opal.mechanism.amount == Fraction(4)
+    assert dict(opal.mechanism.split)["on_time"] == Fraction(1, 8)
+    assert opal.caps[1].epsilon == Fraction(20)
+
+
+def test_comments_and_layout_do_not_change_the_digest_but_content_does() -> None:
+    digest = parse_programme(OPAL, "opal.yaml").digest
+    assert (
+        parse_programme("# seen\n" + OPAL.replace("  - {", "  -   {"), "opal.yaml").digest == digest
+    )
+    assert parse_programme(OPAL.replace("20", "21"), "opal.yaml").digest != digest
+
+
+def test_an_unknown_programme_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match="itms.*opal"):
+        load_programme("opel", INCLUDE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "rule"),
+    [
+        ("family:", "familly: x\nfamily:", "familly", "is unknown here"),
+        ('epsilon: "4"\n  split', "epsilon: 4.0\n  split", "mechanism.epsilon", "must be exact"),
+        (
+            'epsilon: "4"\n  split',
+            'epsilon: "-4"\n  split',
+            "mechanism.epsilon",
+            "no positive amount",
+        ),
+        (
+            'epsilon: "4"\n  split',
+            'epsilon: "1/0"\n  split',
+            "mechanism.epsilon",
+            "no positive amount",
+        ),
+        ("Australia/Sydney", "Australia/Sidney", "time.zone", "no IANA time zone"),
+        ("  card_day: {trips_at_most: 10}\n", "", "caps[1].unit", "not bounded"),
+        ("feed: opal_trips", "feed: opal", "source.feed", "is unknown; write one of"),
+        ('"1/8"\n    on_location', '"1/4"\n    on_location', "mechanism.split", "add up to 9/8"),
+        ("slot_minutes: 15", "slot_minutes: 7", "time.slot_minutes", "does not divide"),
+        ("slot_minutes: 15", "slot_minutes: '15'", "time.slot_minutes", "whole number"),
+        ("[tap_on_slot]}", "[tap_on_hour]}", "tables.on_time.by", "is unknown; use"),
+        (
+            "[tap_on_slot, tap_on_location]",
+            "[tap_on_slot, tap_off_location]",
+            "tables.on_time_location.by",
+            "never linked",
+        ),
+        ("name: opal", "name: opel", "name", "the file's own name"),
+        ("title:", "family: twice\ntitle:", "family", "stands twice"),
+        ("week_starts: monday", "week_starts: sunday", "time.week_starts", "must be monday"),
+        ("slots: all_day", 'slots: "21:00-09:00"', "domain.slots", "no stretch of a day"),
+        ('landing: "opal/', 'landing: "../opal/', "source.landing", "below the landing zone"),
+        ("trip: {contributes: 1}", "trip: {contributes: 2}", "units.trip.contributes", "must be 1"),
+        (
+            "trip, relation: add_remove, epsilon",
+            "trip, rho: '1', epsilon",
+            "caps[0].epsilon",
+            "one of",
+        ),
+        ("missing_day: refuse", "missing_day: maybe", "source.missing_day", "is unknown; write"),
+        ('weekly_at: "10:00"', 'weekly_at: "25:00"', "schedule.weekly_at", "no time of day"),
+    ],
+)
+def test_a_broken_programme_is_one_sentence_with_file_line_and_field(
+    old: str, new: str, field: str, rule: str
+) -> None:
+    assert old in OPAL
+    with pytest.raises(ProgrammeError) as failure:
+        parse_programme(OPAL.replace(old, new, 1), "opal.yaml")
+    assert failure.value.exit_code == 2
+    assert failure.value.field == field
+    assert rule in str(failure.value)
+    assert failure.value.where.startswith("opal.yaml:")
+    assert "\n" not in str(failure.value)
+
+
+def test_the_line_is_that_of_the_field() -> None:
+    line = next(n for n, text in enumerate(OPAL.splitlines(), 1) if "Australia/Sydney" in text)
+    with pytest.raises(ProgrammeError) as failure:
+        parse_programme(OPAL.replace("Australia/Sydney", "Mars/Base"), "opal.yaml")
+    assert failure.value.where == f"opal.yaml:{line}"
+
+
+@pytest.mark.parametrize("text", ["", "- a\n", "a: [b\n", "42\n"])
+def test_what_is_no_mapping_is_refused(text: str) -> None:
+    with pytest.raises(ProgrammeError, match="opal.yaml:"):
+        parse_programme(text, "opal.yaml")
+
+
+def test_telemetry_has_its_own_measures_and_limits() -> None:
+    itms = parse_programme(ITMS, "itms.yaml")
+    speed, speeding = itms.tables
+    assert (speed.measure, speed.clamp_kmh) == (Measure.MEAN_SPEED, 65)
+    assert speeding.statistics == ("over_40",)
+    assert itms.bound_of(ProtectionUnit.BUS_DAY) is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("limits_kmh: [40]", "limits_kmh: [fast]", "whole positive km/h"),
+        ("measure: mean_speed, clamp_kmh: 65", "measure: count", "count is for trips"),
+        ("by: [slot, cell], measure: mean_speed", "by: [slot], measure: mean_speed", "must be"),
+        ("h3_resolution: 7", "h3_resolution: 16", "too fine"),
+        ("bus_day: {cells_at_most: 20}", "card_day: {trips_at_most: 20}", "cannot be bounded"),
+        ("clamp_kmh: 65", "clamp_kmh: 0", "too small"),
+    ],
+)
+def test_a_broken_telemetry_programme_is_refused(old: str, new: str, rule: str) -> None:
+    assert old in ITMS
+    with pytest.raises(ProgrammeError, match=rule):
+        parse_programme(ITMS.replace(old, new, 1), "itms.yaml")
