@@ -18,7 +18,7 @@ from turnstile.ledger.encoding import encode_event
 from turnstile.privacy.accounts import Loss, Posting, losses, postings
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_scale
-from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit,
+from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.spec import CapSpec, Measure, Programme, RowShape, TableSpec
 from turnstile.release.sensitivities import sensitivities
