@@ -1,0 +1,1 @@
+"""Validation of ingested weeks: figures, Great Expectations, findings without numbers."""

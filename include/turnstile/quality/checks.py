@@ -1,0 +1,100 @@
+"""Validation of an ingested week: figures, verdicts, a report of pass, warn and fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from turnstile.programme.spec import Programme
+from turnstile.quality.expectations import Outcome, judge
+from turnstile.quality.findings import Finding, QualityReport, Severity
+from turnstile.quality.metrics import keep_volume, measure
+from turnstile.quality.rules import Frame, Rule, rules_of
+from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.snapshot import Snapshot
+
+QUALITY_FILE = "quality.json"
+
+__all__ = ["Finding", "QualityReport", "Severity", "load_report", "validate"]
+
+
+def validate(
+    programme: Programme, week: ServiceWeek, snapshot: Snapshot, *, private: Path
+) -> QualityReport:
+    """Judge a snapshot; write `quality.json` beside its rows and, if it passes, its volume.
+
+    All findings are collected; none of them stops the others.
+
+    Args:
+        programme: says which days, modes, speeds and volumes are right.
+        week: service week.
+        snapshot: what was ingested.
+        private: private zone.
+
+    Returns:
+        Findings without any number; `passed` is False if the week must stop.
+    """
+    metrics = measure(programme, week, snapshot, private=private)
+    frames = {
+        Frame.COLUMNS: metrics.columns,
+        Frame.MODES: metrics.modes,
+        Frame.DAYS: metrics.days,
+        Frame.WEEK: metrics.week,
+    }
+    rules = rules_of(programme)
+    findings = _findings(zip(rules, judge(rules, frames), strict=True))
+    report = QualityReport(programme.name, str(week), findings)
+    _write(report, snapshot)
+    if report.passed:
+        keep_volume(metrics, snapshot, private=private)
+    return report
+
+
+def _findings(judged: Iterable[tuple[Rule, Outcome]]) -> tuple[Finding, ...]:
+    """Put the expectations of each rule together: kept if all are."""
+    by_name: dict[str, list[tuple[Rule, Outcome]]] = {}
+    for rule, outcome in judged:
+        by_name.setdefault(rule.name, []).append((rule, outcome))
+    return tuple(
+        Finding(
+            rule=name,
+            severity=parts[0][0].severity,
+            passed=all(outcome is Outcome.KEPT for _, outcome in parts),
+            is_broken_check=any(outcome is Outcome.BROKEN_CHECK for _, outcome in parts),
+            sentence=parts[0][0].sentence,
+        )
+        for name, parts in by_name.items()
+    )
+
+
+def _write(report: QualityReport, snapshot: Snapshot) -> None:
+    """Write the findings into the snapshot's folder."""
+    findings = [
+        {
+            "rule": finding.rule,
+            "severity": finding.severity,
+            "passed": finding.passed,
+            "is_broken_check": finding.is_broken_check,
+            "sentence": finding.sentence,
+        }
+        for finding in report.findings
+    ]
+    record = {"programme": report.programme, "period": report.period, "findings": findings}
+    path = snapshot.folder / QUALITY_FILE
+    scratch = path.with_suffix(".part")
+    scratch.write_text(json.dumps(record, indent=1) + "\n")
+    scratch.replace(path)
+
+
+def load_report(snapshot: Snapshot) -> QualityReport | None:
+    """Return the report that was written for a snapshot, or None if it was never judged."""
+    path = snapshot.folder / QUALITY_FILE
+    if not path.exists():
+        return None
+    record = json.loads(path.read_text())
+    findings = tuple(
+        Finding(**(found | {"severity": Severity(found["severity"])}))
+        for found in record["findings"]
+    )
+    return QualityReport(record["programme"], record["period"], findings)

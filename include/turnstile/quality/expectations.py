@@ -1,0 +1,101 @@
+"""Great Expectations as a judge of small frames: pass, fail or broken, and nothing else.
+
+The result format is BOOLEAN_ONLY, because the others carry raw values; the context is ephemeral,
+its progress bars and its call home are off. Importing the library costs seconds: only the step
+that validates calls this.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from turnstile.quality.findings import Severity
+from turnstile.quality.rules import Frame, Rule
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_GX_SEVERITY = {Severity.ERROR: "critical", Severity.WARN: "warning"}
+
+
+class Outcome(Enum):
+    """What became of one expectation."""
+
+    KEPT = "kept"
+    NOT_KEPT = "not kept"
+    BROKEN_CHECK = "broken check"  # the check raised an exception: the data are not judged
+
+
+def judge(rules: tuple[Rule, ...], frames: Mapping[Frame, pd.DataFrame]) -> tuple[Outcome, ...]:
+    """Hold rules against frames; return the outcome of each, in the same order.
+
+    Args:
+        rules: what to judge.
+        frames: the figures.
+    """
+    context = _quiet_context()
+    outcomes: dict[int, Outcome] = {}
+    for frame, figures in frames.items():
+        numbered = {n: rule for n, rule in enumerate(rules) if rule.frame is frame}
+        if numbered:
+            outcomes |= _judge_frame(context, frame, figures, numbered)
+    return tuple(outcomes.get(n, Outcome.BROKEN_CHECK) for n in range(len(rules)))
+
+
+def _quiet_context() -> Any:  # noqa: ANN401 - the library's own type is not imported at start
+    """Ephemeral context that prints no bars, writes no log lines and calls nobody."""
+    # The library reads this switch when it is imported; nothing is read from the environment here.
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"  # noqa: TID251
+    logging.getLogger("great_expectations").setLevel(logging.CRITICAL)
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
+
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    return context
+
+
+def _judge_frame(
+    context: Any,  # noqa: ANN401
+    frame: Frame,
+    figures: pd.DataFrame,
+    numbered: Mapping[int, Rule],
+) -> dict[int, Outcome]:
+    """Run one suite on one frame."""
+    import great_expectations as gx
+    import great_expectations.expectations as gxe
+
+    expectations = [
+        getattr(gxe, f"Expect{rule.expectation}")(
+            **rule.arguments, severity=_GX_SEVERITY[rule.severity], meta={"number": number}
+        )
+        for number, rule in numbered.items()
+    ]
+    source = context.data_sources.add_pandas(frame.value)
+    batch = source.add_dataframe_asset(frame.value).add_batch_definition_whole_dataframe("all")
+    suite = context.suites.add(gx.ExpectationSuite(name=frame.value, expectations=expectations))
+    validation = context.validation_definitions.add(
+        gx.ValidationDefinition(name=frame.value, data=batch, suite=suite)
+    )
+    result = validation.run(batch_parameters={"dataframe": figures}, result_format="BOOLEAN_ONLY")
+    return {int(one.expectation_config.meta["number"]): _outcome(one) for one in result.results}
+
+
+def _outcome(result: Any) -> Outcome:  # noqa: ANN401
+    """Read one result; an exception inside the check is no verdict on the data."""
+    if result.success:
+        return Outcome.KEPT
+    return Outcome.BROKEN_CHECK if _raised(result.exception_info) else Outcome.NOT_KEPT
+
+
+def _raised(info: object) -> bool:
+    """Look for `raised_exception` in the information on a result, flat or by metric."""
+    if not isinstance(info, Mapping):
+        return False
+    if "raised_exception" in info:
+        return bool(info["raised_exception"])
+    return any(_raised(inner) for inner in info.values())

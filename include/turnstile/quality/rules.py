@@ -1,0 +1,213 @@
+"""The rules of each shape of rows: what is judged, how gravely, in which words.
+
+A rule may need several expectations; it is kept if all are. Thresholds are public constants of the
+program; the figures that they are held against are exact and stay private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from turnstile.programme.spec import MissingDay, Programme, RowShape
+from turnstile.quality.findings import Severity
+from turnstile.service_calendar import MINUTES_PER_DAY
+from turnstile.sources.canonical import COLUMNS, RULES
+
+# Moving buses of Surat have daily medians of 22-25 km/h and those of Austin of 33-46; the same
+# figures in m/s are below 9, and km/h taken for m/s would be above 79.
+_MOVING_SPEED_KMH = (12.0, 60.0)
+_MANY_UNKNOWN_MODES = 0.001
+_MANY_UNREADABLE = 0.01
+_MANY_QUARANTINED = 0.2
+_FEW = 0.01
+_MANY_UNKNOWN_TAPS = 0.1
+_USUAL_VOLUME = (0.5, 2.0)
+
+
+class Frame(StrEnum):
+    """The small frames of `Metrics` that expectations are held against."""
+
+    COLUMNS = "columns"
+    MODES = "modes"
+    DAYS = "days"
+    WEEK = "week"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One expectation on one frame, under the name of a rule.
+
+    Args:
+        name: name of the finding.
+        severity: what breaking it means.
+        frame: frame that it is held against.
+        expectation: class of Great Expectations, without the leading `Expect`.
+        arguments: of that class.
+        sentence: what holds, and what to do; no number of the data.
+    """
+
+    name: str
+    severity: Severity
+    frame: Frame
+    expectation: str
+    sentence: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+
+def rules_of(programme: Programme) -> tuple[Rule, ...]:
+    """Return every rule that a week of a programme is held to."""
+    shape = programme.source.feed.shape
+    own = _trip_rules() if shape is RowShape.TRIPS else _telemetry_rules(programme)
+    return (
+        *_schema_rules(shape),
+        *_mode_rules(programme),
+        *_day_rules(programme),
+        *_volume_rules(),
+        *own,
+        *_quarantine_rules(shape),
+    )
+
+
+# A column of figures with its least and its most value, both allowed; None is no limit.
+_Span = tuple[str, float | None, float | None]
+
+
+def _ranged(name: str, severity: Severity, frame: Frame, span: _Span, sentence: str) -> Rule:
+    """Hold a column of figures in a range."""
+    column, least, most = span
+    arguments = {"column": column, "min_value": least, "max_value": most}
+    return Rule(name, severity, frame, "ColumnValuesToBeBetween", sentence, arguments)
+
+
+def _schema_rules(shape: RowShape) -> tuple[Rule, ...]:
+    """Columns and types of the canonical rows."""
+    equal = "ColumnDistinctValuesToEqualSet"
+    names = {"column": "name", "value_set": [column for column, _ in COLUMNS[shape]]}
+    types = {"column": "type", "value_set": [f"{column} {kind}" for column, kind in COLUMNS[shape]]}
+    sentence = "the ingested rows are not canonical; ingest the week again"
+    return (
+        Rule("schema_columns", Severity.ERROR, Frame.COLUMNS, equal, sentence, names),
+        Rule("schema_types", Severity.ERROR, Frame.COLUMNS, equal, sentence, types),
+    )
+
+
+def _mode_rules(programme: Programme) -> tuple[Rule, ...]:
+    """Which modes may occur, and that each does."""
+    modes = {"column": "mode", "value_set": list(programme.source.modes)}
+    return (
+        Rule(
+            "modes_legal",
+            Severity.ERROR,
+            Frame.MODES,
+            "ColumnValuesToBeInSet",
+            "a mode is not in source.modes; ingest the week again",
+            modes,
+        ),
+        Rule(
+            "modes_all_present",
+            Severity.WARN,
+            Frame.MODES,
+            "ColumnDistinctValuesToContainSet",
+            "a mode of source.modes has no row this week",
+            modes,
+        ),
+    )
+
+
+def _day_rules(programme: Programme) -> tuple[Rule, ...]:
+    """Each service day: there, complete, and within the clock."""
+    days, error = Frame.DAYS, Severity.ERROR
+    refuse = programme.source.missing_day is MissingDay.REFUSE
+    gap = error if refuse else Severity.WARN
+    floor = programme.source.rows_per_day_at_least
+    missing = "a service day of the week has no rows; deliver it, or let the programme say that a "
+    missing += "missing day is published with a gap"
+    few = "a service day has fewer rows than the programme's floor; deliver the rest of it"
+    clock = "a minute lies outside the day; ingest the week again"
+    other = "rows of another week are among the rows; ingest the week again"
+    return (
+        Rule("days_of_this_week", error, days, "TableRowCountToEqual", other, {"value": 7}),
+        _ranged("days_present", gap, days, ("rows", 1, None), missing),
+        _ranged("days_complete", gap, days, ("rows_of_a_day_with_rows", floor, None), few),
+        _ranged("nulls", error, days, ("nulls", 0, 0), "a needed value is missing; ingest again"),
+        _ranged("minutes", error, days, ("minute_least", 0, None), clock),
+        _ranged("minutes", error, days, ("minute_most", None, MINUTES_PER_DAY - 1), clock),
+    )
+
+
+def _volume_rules() -> tuple[Rule, ...]:
+    """The week as a whole: rows there, none lost, as many as usual, each once."""
+    week, error, warn = Frame.WEEK, Severity.ERROR, Severity.WARN
+    lost = "records read and records kept do not agree; ingest the week again"
+    doubles = "more than one record in a hundred came twice; ask the sender"
+    repeated = "more than one row in a hundred repeats a card and minute, or a vehicle and time"
+    volume = "the week has less than half or more than twice the usual rows; look before it goes on"
+    return (
+        _ranged("rows_present", error, week, ("rows", 1, None), "the week has no rows; deliver it"),
+        _ranged("rows_reconciled", error, week, ("rows_lost", 0, 0), lost),
+        _ranged("rows_reconciled", error, week, ("rows_unaccounted", 0, 0), lost),
+        _ranged("duplicates", warn, week, ("share_duplicates", None, _FEW), doubles),
+        _ranged("repeated_keys", warn, week, ("share_repeated_keys", None, _FEW), repeated),
+        _ranged("volume_usual", warn, week, ("volume_ratio", *_USUAL_VOLUME), volume),
+    )
+
+
+def _trip_rules() -> tuple[Rule, ...]:
+    """What holds for trips only."""
+    sentence = "more than a tenth of the tap-offs are UNKNOWN; ask the sender"
+    span = ("share_unknown_taps", None, _MANY_UNKNOWN_TAPS)
+    return (_ranged("unknown_taps", Severity.WARN, Frame.WEEK, span, sentence),)
+
+
+def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
+    """What holds for telemetry only: places on earth, speeds possible and in the right unit."""
+    days, error = Frame.DAYS, Severity.ERROR
+    earth = "a coordinate is not on earth; ingest the week again"
+    fast = "a speed is out of the programme's range; ingest the week again"
+    unit = (
+        "the typical speed of moving buses on a day is not that of buses: the source's unit is "
+        f"probably not {programme.source.speed_unit}; correct source.speed_unit or the files"
+    )
+    most = programme.source.speed_at_most_kmh
+    return (
+        _ranged("coordinates", error, days, ("latitude_least", -90, None), earth),
+        _ranged("coordinates", error, days, ("latitude_most", None, 90), earth),
+        _ranged("coordinates", error, days, ("longitude_least", -180, None), earth),
+        _ranged("coordinates", error, days, ("longitude_most", None, 180), earth),
+        _ranged("speeds", error, days, ("speed_kmh_least", 0, None), fast),
+        _ranged("speeds", error, days, ("speed_kmh_most", None, most), fast),
+        _ranged("speed_unit", error, days, ("moving_speed_kmh_median", *_MOVING_SPEED_KMH), unit),
+    )
+
+
+_MANY = {
+    "unknown_mode": (
+        _MANY_UNKNOWN_MODES,
+        "rows have a mode that source.modes does not list; add it to source.mode_names",
+    ),
+    "unparsable_timestamp": (_MANY_UNREADABLE, "many timestamps cannot be read; check the files"),
+    "malformed_line": (_MANY_UNREADABLE, "many lines cannot be read; check the files"),
+}
+
+
+def _quarantine_rules(shape: RowShape) -> tuple[Rule, ...]:
+    """One rule for each that rows may break, under the same name, and limits on how many may."""
+    week = Frame.WEEK
+    found = []
+    for rule in RULES[shape]:
+        sentence = f"rows went to quarantine as {rule}; look at them in the private zone"
+        severity = Severity.WARN
+        if rule == "future_date":
+            severity = Severity.ERROR
+            sentence = "rows are dated long after the week, as by a wrong clock; correct the files"
+        found.append(_ranged(rule, severity, week, (f"share_{rule}", None, 0), sentence))
+        if rule in _MANY:
+            most, sentence = _MANY[rule]
+            span = (f"share_{rule}", None, most)
+            found.append(_ranged(f"{rule}_many", Severity.ERROR, week, span, sentence))
+    sentence = "more than a fifth of the week's rows went to quarantine; check feed and mapping"
+    span = ("share_quarantined", None, _MANY_QUARANTINED)
+    found.append(_ranged("quarantine_small", Severity.ERROR, week, span, sentence))
+    return tuple(found)
