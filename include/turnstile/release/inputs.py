@@ -21,7 +21,7 @@ from turnstile.sources.ingest import Snapshot, load_snapshot
 from turnstile.sources.ingest import ingest as ingest_files
 
 _log = logging.getLogger("turnstile")
-_SHORT = 12
+_INCOMPLETE = {"days_present", "days_complete"}  # the week may yet become complete
 
 
 def ingest(release: Release) -> str:
@@ -41,7 +41,7 @@ def ingest(release: Release) -> str:
 
 
 def validate(release: Release) -> str:
-    """Judge the snapshot and return the worst severity.
+    """Judge the snapshot and return `pass` or `warn`.
 
     Raises:
         NotFinal: a service day is missing and the programme refuses gaps.
@@ -57,15 +57,14 @@ def validate(release: Release) -> str:
         current_snapshot(release),
         private=release.settings.private,
     )
-    for finding in report.findings:
-        if not finding.passed:
-            release.say(f"{finding.severity}: {finding.rule}: {finding.sentence}")
-    error = report.first_error
-    if error is None:
-        return str(report.worst)
-    if error.rule == "days_present":
-        raise NotFinal(f"{release.key}: {error.rule}: {error.sentence}")
-    raise InputError(where=str(release.key), field=error.rule, rule=error.sentence)
+    for finding in report.warnings:
+        release.say(f"warning: {finding.rule}: {finding.sentence}")
+    stops = {finding.rule for finding in report.findings if finding.stops}
+    if stops and stops <= _INCOMPLETE:
+        raise NotFinal(report.refusal())
+    if stops:
+        raise InputError(where=str(release.key), field="rows", rule=report.refusal())
+    return "warn" if report.warnings else "pass"
 
 
 def plan(release: Release) -> str:
