@@ -1,0 +1,89 @@
+"""The noise that is drawn is the noise that is claimed: pooled chi-squared at alpha 1e-9.
+
+OpenDP cannot be seeded, so its draws are fresh; at this alpha a false alarm is out of reach. The
+negative controls must fail: 5 % off in scale both ways, a shift, even values, reused draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.goodness import DRAWS, fits, repeats
+from turnstile.privacy.mechanisms import dense
+from turnstile.privacy.noise import noise_pmf, noise_variance
+from turnstile.privacy.units import Block
+
+LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN
+LAWS = [(LAPLACE, 2), (LAPLACE, 10), (GAUSSIAN, 3), (GAUSSIAN, 20)]
+each_law = pytest.mark.parametrize(("noise", "scale"), LAWS)
+
+
+@cache
+def drawn(noise: NoiseFamily, scale: Fraction) -> NDArray[np.int64]:
+    blocks = (Block(date(2016, 7, 25), "bus"),)
+    event = DrawEvent("t", "count", noise, scale, blocks, ())
+    return dense.draw(event, np.zeros(DRAWS, dtype=np.int64))
+
+
+@each_law
+def test_the_production_sampler_draws_the_claimed_law(noise: NoiseFamily, scale: int) -> None:
+    assert fits(drawn(noise, Fraction(scale)), noise, Fraction(scale))
+
+
+@each_law
+@pytest.mark.parametrize("off", [0.95, 1.05])
+def test_a_scale_that_is_five_percent_off_is_rejected(
+    noise: NoiseFamily, scale: int, off: float
+) -> None:
+    assert not fits(drawn(noise, Fraction(scale)), noise, Fraction(scale * off))
+
+
+@each_law
+def test_a_shift_by_one_count_is_rejected(noise: NoiseFamily, scale: int) -> None:
+    assert not fits(drawn(noise, Fraction(scale)) + 1, noise, Fraction(scale))
+
+
+@each_law
+def test_noise_of_even_values_only_is_rejected(noise: NoiseFamily, scale: int) -> None:
+    assert not fits(drawn(noise, Fraction(scale)) // 2 * 2, noise, Fraction(scale))
+
+
+@each_law
+def test_draws_that_are_used_ten_times_are_rejected(noise: NoiseFamily, scale: int) -> None:
+    reused = np.repeat(drawn(noise, Fraction(scale))[: DRAWS // 10], 10)
+    assert not fits(reused, noise, Fraction(scale))
+
+
+@each_law
+def test_draws_that_are_used_twice_in_a_row_are_seen_by_their_repeats(
+    noise: NoiseFamily, scale: int
+) -> None:
+    fresh = drawn(noise, Fraction(scale))
+    _, mass = noise_pmf(noise, Fraction(scale), reach=20 * scale)
+    by_chance = float(np.sum(mass**2))
+    spread = 10 * float(np.sqrt(by_chance / DRAWS))
+    assert abs(repeats(fresh) - by_chance) < spread
+    assert repeats(np.repeat(fresh[: DRAWS // 2], 2)) > by_chance + spread
+
+
+@pytest.mark.parametrize(("noise", "scale"), [(LAPLACE, Fraction(7, 2)), (GAUSSIAN, Fraction(3))])
+def test_the_seeded_oracle_draws_the_claimed_law(
+    exact_sampler: Callable[..., NDArray[np.int64]], noise: NoiseFamily, scale: Fraction
+) -> None:
+    draws = exact_sampler(noise, scale, 30_000)
+    assert fits(draws, noise, scale)
+    assert not fits(draws, noise, scale * Fraction(6, 5))
+
+
+@each_law
+def test_the_stated_variance_is_that_of_the_draws(noise: NoiseFamily, scale: int) -> None:
+    spread = float(np.var(drawn(noise, Fraction(scale))))
+    assert spread == pytest.approx(noise_variance(noise, Fraction(scale)), rel=0.06)
