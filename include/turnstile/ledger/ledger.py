@@ -6,23 +6,17 @@ in its docstring what a second call does. Time comes from a clock, signatures fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
-from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import IntegrityError, RefusedError
 from turnstile.ledger import accounts, attempts, decisions, facts
-from turnstile.ledger.balances import balances
-from turnstile.ledger.entries import Entry, EntryKind, read_entry
+from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import (
-    AccountBalance,
     Attempt,
     Bindings,
     Decision,
-    Finding,
     Publication,
     ReleaseKey,
     Request,
@@ -37,50 +31,13 @@ from turnstile.ledger.states import (
     is_allowed,
     is_repeat,
 )
-from turnstile.ledger.store import Store
-from turnstile.ledger.tables import ENTRY
-from turnstile.ledger.witness import Witnesses
+from turnstile.ledger.view import LedgerView
 
-Clock = Callable[[], datetime]
 DRAWS_MAX = 2
-_ROWS_AT_ONCE = 200
 
 
-class Ledger:
+class Ledger(LedgerView):
     """A durable account. Open it with `Ledger.open`."""
-
-    def __init__(self, store: Store, *, clock: Clock, witnesses: Witnesses) -> None:
-        self._store = store
-        self._clock = clock
-        self._witnesses = witnesses
-
-    @classmethod
-    def open(
-        cls,
-        url: str,
-        *,
-        clock: Clock,
-        witnesses: Sequence[Path] = (),
-        public: Path | None = None,
-        key: Path | None = None,
-    ) -> Ledger:
-        """Open a ledger, and make or migrate its tables first if need be.
-
-        Args:
-            url: `sqlite:///path` or `postgresql+psycopg://user@host/database`.
-            clock: returns the present instant, aware of its zone.
-            witnesses: folders of second places for signed checkpoints.
-            public: public zone; checkpoints go beside its publications.
-            key: private signing key; by default `ledger-key.pem` beside the public zone, else
-                beside an SQLite file. Made on first use.
-
-        Raises:
-            InputError: the store cannot be reached or written.
-        """
-        store = Store(url)
-        near = public.parent if public is not None else store.folder
-        key = key or (None if near is None else near / "ledger-key.pem")
-        return cls(store, clock=clock, witnesses=Witnesses(tuple(witnesses), public, key))
 
     # -- the life of a key -------------------------------------------------------------------
 
@@ -260,70 +217,13 @@ class Ledger:
         """Write that a person refuses the release of a key; a repeat changes nothing."""
         return self._decide(EntryKind.REFUSED, key, person=person, role=role, reason=reason)
 
-    def approvals(self, key: ReleaseKey) -> tuple[Decision, ...]:
-        """Return every decision about a key, approvals and refusals, oldest first."""
-        return self._store.read(lambda c: decisions.decisions(c, key))
-
     def record_audit(self, key: ReleaseKey, *, outcome: str, report_digest: str) -> Entry:
         """Write that a release was audited; a repeat with the same report changes nothing."""
         body = {"key": str(key), "outcome": outcome, "report_digest": report_digest}
 
         return self._store.write(lambda c: decisions.record_audit(c, self._now(), body))
 
-    # -- what the ledger knows ---------------------------------------------------------------
-
-    def find(self, key: ReleaseKey) -> Attempt | None:
-        """Return the sealed attempt of a key, else the open one, else the latest, else None."""
-        return self._store.read(lambda c: attempts.leading(attempts.attempts(c, key)))
-
-    def attempts(self, key: ReleaseKey) -> tuple[Attempt, ...]:
-        """Return every attempt at a key, oldest first; the burned ones were charged too."""
-        return self._store.read(lambda c: attempts.attempts(c, key))
-
-    def publication(self, key: ReleaseKey) -> Publication | None:
-        """Return where the ledger stood when a key was published, or None."""
-
-        def look(connection: Connection) -> Publication | None:
-            is_public = any(facts.facts(connection, key, EntryKind.PUBLISHED))
-            return attempts.publication(connection, key) if is_public else None
-
-        return self._store.read(look)
-
-    def balance(self, family: str | None = None) -> tuple[AccountBalance, ...]:
-        """Return every account of a family (or of all), sorted, and the fullest windows."""
-        return self._store.read(lambda c: balances(c, family))
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield every fact in order, of one state of the ledger."""
-        with self._store.snapshot() as connection, connection.begin():
-            query = select(ENTRY.c.record, ENTRY.c.hash).order_by(ENTRY.c.sequence)
-            rows = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)
-            for row in rows:
-                yield read_entry(row.record, row.hash)
-
-    def head(self) -> tuple[int, str]:
-        """Return sequence and hash of the last entry; `(0, 64 zeros)` of an empty ledger."""
-        return self._store.read(facts.head)
-
-    def verify(self) -> tuple[Finding, ...]:
-        """Recompute chain, meaning, balances, signatures and manifests; return what disagrees."""
-        from turnstile.ledger.verification import verify_store
-
-        return self._store.read(lambda c: tuple(verify_store(c, self._witnesses)))
-
-    def checkpoint(self) -> str:
-        """Sign the head, write it to every witness and to the public zone, and return the note.
-
-        Raises:
-            InputError: the ledger has no place for a key, or a folder cannot be written.
-        """
-        return self._witnesses.write(self.head())
-
     # -- inside ------------------------------------------------------------------------------
-
-    def _now(self) -> str:
-        """Return the present instant as entries write it."""
-        return facts.instant(self._clock())
 
     def _locked(self, connection: Connection, attempt_id: str) -> Attempt:
         """Read an attempt again once its family is locked."""

@@ -16,7 +16,7 @@ import base64
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,10 +109,7 @@ class Witnesses:
         Raises:
             InputError: there is no key path, or a place cannot be written.
         """
-        if self.key is None:
-            rule = "a checkpoint needs a signing key; name a public zone or a key file"
-            raise InputError(where="ledger", field="key", rule=rule)
-        signer = _Signer.load(self.key)
+        signer = self._signer()
         note = signer.sign(head)
         for place in self.places:
             try:
@@ -136,32 +133,29 @@ class Witnesses:
         for place in self.places:
             newest = place.newest()
             if newest is not None:
-                yield from self._compare(place, newest, hash_at)
+                yield from note_findings(newest, self._trusted(place), hash_at)
 
     def all_disagreements(self, hash_at: HashAt) -> Iterator[Finding]:
         """Compare every note of every place with the ledger."""
         for place in self.places:
             for path in place.notes():
-                yield from self._compare(place, path, hash_at)
+                yield from note_findings(path, self._trusted(place), hash_at)
 
-    def _compare(self, place: Place, path: Path, hash_at: HashAt) -> Iterator[Finding]:
-        """Check one note: its signature, and that the ledger holds what it says."""
-        try:
-            checkpoint = parse_note(path.read_text("utf-8"))
-        except (OSError, ValueError):
-            yield Finding("checkpoint", None, f"{path} is no readable checkpoint")
-            return
-        if not any(_is_signed_by(line, checkpoint) for line in self._trusted(place)):
-            problem = f"{path} carries no signature of the ledger's key"
-            yield Finding("checkpoint", checkpoint.sequence, problem)
-            return
-        found = hash_at(checkpoint.sequence)
-        if found is None:
-            problem = f"the ledger ends before it, but {path} saw it: an old copy was restored"
-            yield Finding("checkpoint", checkpoint.sequence, problem)
-        elif found != checkpoint.hash:
-            problem = f"is not the entry that {path} saw: the ledger's history was replaced"
-            yield Finding("checkpoint", checkpoint.sequence, problem)
+    def signed(self, head: tuple[int, str]) -> tuple[str, str]:
+        """Return the public key and the signed note of a head; nothing is written but a new key.
+
+        Raises:
+            InputError: there is no place for a key.
+        """
+        signer = self._signer()
+        return signer.public_line, signer.sign(head)
+
+    def _signer(self) -> _Signer:
+        """Return the key, making it on first use."""
+        if self.key is None:
+            rule = "a checkpoint needs a signing key; name a public zone or a key file"
+            raise InputError(where="ledger", field="key", rule=rule)
+        return _Signer.load(self.key)
 
     def _trusted(self, place: Place) -> tuple[str, ...]:
         """Return public keys to trust: the ledger's own, or else what the place was given."""
@@ -169,6 +163,32 @@ class Witnesses:
             return (_Signer.load(self.key).public_line,)
         kept = place.folder / "ledger.pub"
         return tuple(kept.read_text("utf-8").splitlines()) if kept.exists() else ()
+
+
+def note_findings(path: Path, trusted: Sequence[str], hash_at: HashAt) -> Iterator[Finding]:
+    """Check one note: its signature, and that the ledger holds what it says.
+
+    Args:
+        path: of the note.
+        trusted: verifier keys, of which one has to have signed.
+        hash_at: looks up the hash of an entry; None if there is none.
+    """
+    try:
+        checkpoint = parse_note(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        yield Finding("checkpoint", None, f"{path} is no readable checkpoint")
+        return
+    if not any(_is_signed_by(line, checkpoint) for line in trusted):
+        problem = f"{path} carries no signature of the ledger's key"
+        yield Finding("checkpoint", checkpoint.sequence, problem)
+        return
+    found = hash_at(checkpoint.sequence)
+    if found is None:
+        problem = f"the ledger ends before it, but {path} saw it: an old copy was restored"
+        yield Finding("checkpoint", checkpoint.sequence, problem)
+    elif found != checkpoint.hash:
+        problem = f"is not the entry that {path} saw: the ledger's history was replaced"
+        yield Finding("checkpoint", checkpoint.sequence, problem)
 
 
 class _Signer:

@@ -1,0 +1,208 @@
+"""Forecast: with the present programmes, in which week each cap is reached. Pure.
+
+A programme's present cost is what its latest reservation posted. Accounts of a day or a week start
+anew every week, so their caps are reached at once or never; lifelong accounts fill up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from turnstile.ledger.balance import Amount, Book, Row, binding_caps
+from turnstile.ledger.fold import Fold, FoldedAttempt
+from turnstile.ledger.records import EVER, Cap, Loss, is_lifelong
+from turnstile.ledger.states import ReleaseState
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.service_calendar import ServiceWeek
+
+HORIZON_WEEKS = 520
+YEAR_WEEKS = 52
+_COORDINATES = ("epsilon_micro", "rho_nano", "delta_femto")
+
+
+@dataclass(frozen=True, slots=True)
+class CapForecast:
+    """What becomes of one coordinate of one cap.
+
+    Args:
+        family: book of accounts.
+        cap: in force, add/remove.
+        coordinate: `epsilon_micro`, `rho_nano` or `delta_femto`.
+        limit: the cap's figure, in the unit of the coordinate.
+        weekly: cost of one more week of every programme of the family; None is infinite.
+        year: what 52 further weeks cost one instance of the unit; None is infinite.
+        reached_in: first week that would be refused; None if that is not within ten years.
+        path: pairs (week, taken after it) from the first charged week to the last forecast one.
+        from_week: first week of the path that is a forecast.
+    """
+
+    family: str
+    cap: Cap
+    coordinate: str
+    limit: int
+    weekly: int | None
+    year: int | None
+    reached_in: str | None
+    path: tuple[tuple[str, int], ...]
+    from_week: str
+
+
+def forecasts(fold: Fold, family: str | None = None) -> tuple[CapForecast, ...]:
+    """Return a forecast for every coordinate of every cap, of a family or of all.
+
+    Args:
+        fold: of all entries.
+        family: book of accounts; None for all.
+    """
+    names = sorted(fold.books) if family is None else [family]
+    return tuple(one for name in names for one in _of_family(fold, name))
+
+
+def present_cost(attempts: Iterable[FoldedAttempt]) -> dict[ProtectionUnit, Loss]:
+    """Return what one week of these programmes costs each unit: the sum of their latest plans.
+
+    Of a programme's disjoint accounts, the dearest counts.
+
+    Args:
+        attempts: of one family, in the order of their reservation; void ones do not count.
+    """
+    latest: dict[str, FoldedAttempt] = {}
+    for attempt in attempts:
+        if attempt.state is not ReleaseState.VOID:
+            latest[attempt.key.partition("/")[0]] = attempt
+    costs: dict[ProtectionUnit, Loss] = {}
+    for attempt in latest.values():
+        for unit in {posting.unit for posting in attempt.postings}:
+            amounts = [Amount.of(posting) for posting in attempt.postings if posting.unit is unit]
+            dearest = Amount(*(max(column) for column in zip(*amounts, strict=True))).loss
+            costs[unit] = costs.get(unit, Loss()) + dearest
+    return costs
+
+
+def _of_family(fold: Fold, family: str) -> Iterable[CapForecast]:
+    """Forecast every cap of a family."""
+    book = fold.books[family]
+    attempts = [one for one in fold.attempts.values() if one.family == family]
+    live = [one for one in attempts if one.state is not ReleaseState.VOID]
+    if not live:
+        return
+    costs = present_cost(attempts)
+    weeks = sorted(one.week for one in live)
+    for cap in binding_caps(cap for caps in book.caps.values() for cap in caps):
+        for coordinate in _COORDINATES:
+            limit = getattr(cap, coordinate)
+            cost = costs.get(cap.unit, Loss(None, None))
+            if limit is not None and (limit or getattr(cost, coordinate) != 0):
+                weekly = getattr(cost, coordinate)
+                past = _past(book, cap, coordinate, (weeks[0], weeks[-1]))
+                start = ServiceWeek.parse(weeks[-1]).plus(1)
+                yield _forecast((family, cap, coordinate), past, weekly, start)
+
+
+def _forecast(
+    place: tuple[str, Cap, str], past: Mapping[str, int], weekly: int | None, start: ServiceWeek
+) -> CapForecast:
+    """Forecast one coordinate of one cap of a family."""
+    family, cap, coordinate = place
+    limit = getattr(cap, coordinate)
+    lifelong = is_lifelong(cap.unit)
+    path: tuple[tuple[str, int], ...] = ()
+    reached = None
+    if weekly is None:
+        reached = str(start)
+    elif lifelong:
+        path, reached = _filled(past, cap, (weekly, limit), start)
+    elif weekly > limit:
+        reached = str(start)
+    year = None if weekly is None else weekly * (YEAR_WEEKS if lifelong else 1)
+    return CapForecast(
+        family, cap, coordinate, limit, weekly, year, reached, path, from_week=str(start)
+    )
+
+
+def _past(book: Book, cap: Cap, coordinate: str, weeks: tuple[str, str]) -> dict[str, int]:
+    """Return what every week so far has taken of a lifelong account, gaps included."""
+    taken: dict[str, int] = {}
+    week, last = ServiceWeek.parse(weeks[0]), ServiceWeek.parse(weeks[1])
+    while week <= last:
+        row = Row(cap.unit.value, EVER, str(week))
+        taken[str(week)] = getattr(book.taken(row), coordinate)
+        week = week.plus(1)
+    return taken
+
+
+def _filled(
+    past: Mapping[str, int], cap: Cap, amounts: tuple[int, int], start: ServiceWeek
+) -> tuple[tuple[tuple[str, int], ...], str | None]:
+    """Go on week after week until a cap is reached; return the path and that week."""
+    weekly, limit = amounts
+    taken = list(past.values())
+    names = list(past)
+    reach = cap.window_weeks or len(taken) + HORIZON_WEEKS
+    path = [(name, sum(taken[max(0, n + 1 - reach) : n + 1])) for n, name in enumerate(names)]
+    for n in range(HORIZON_WEEKS):
+        week = str(start.plus(n))
+        total = sum(taken[max(0, len(taken) + 1 - reach) :]) + weekly
+        if total > limit:
+            return tuple(path), week
+        taken.append(weekly)
+        path.append((week, total))
+        if cap.window_weeks and n > cap.window_weeks:
+            break  # the window holds forecast weeks only: it will not change any more
+    return tuple(path), None
+
+
+def plot_svg(found: Sequence[CapForecast]) -> str:
+    """Draw every cap that fills up: what the window has taken, past and forecast, and the cap.
+
+    Returns:
+        An SVG document, one panel a cap; without scripts or fonts of its own.
+    """
+    drawn = [one for one in found if len(one.path) > 1]
+    panels = "".join(_panel(one, n) for n, one in enumerate(drawn))
+    height = max(1, len(drawn)) * _PANEL[1]
+    empty = '<text x="20" y="40">No cap fills up over the weeks.</text>' if not drawn else ""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_PANEL[0]}" height="{height}" '
+        f'font-family="sans-serif" font-size="12" role="img"><title>Privacy loss against its caps'
+        f"</title>{panels}{empty}</svg>\n"
+    )
+
+
+_PANEL = (720, 220)
+_FRAME = (60, 40, 640, 140)  # left, top, width, height
+
+
+def _panel(one: CapForecast, number: int) -> str:
+    """Draw one cap."""
+    left, top, width, height = _FRAME
+    top += number * _PANEL[1]
+    most = Fraction(max(one.limit, *(taken for _, taken in one.path))) or Fraction(1)
+    spots = [
+        (week, left + width * n / (len(one.path) - 1), top + height * (1 - float(taken / most)))
+        for n, (week, taken) in enumerate(one.path)
+    ]
+    cap_y = top + height * (1 - float(one.limit / most))
+    lines = "".join(
+        f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="#1f4e79" stroke-width="2"'
+        f"{_DASHED if week >= one.from_week else ''}/>"
+        for (_, x1, y1), (week, x2, y2) in pairwise(spots)
+    )
+    window = f" over {one.cap.window_weeks} weeks" if one.cap.window_weeks else ""
+    end = f"reached in {one.reached_in}" if one.reached_in else "not reached"
+    return (
+        f'<text x="{left}" y="{top - 12}" font-weight="bold">{one.family}: {one.cap.unit.value}'
+        f"{window}, {one.coordinate}: cap {end}</text>"
+        f'<path d="M{left} {cap_y:.1f}h{width}" stroke="#b00020"/>'
+        f'<text x="{left - 6}" y="{cap_y + 4:.1f}" text-anchor="end" fill="#b00020">cap</text>'
+        f'<path d="M{left} {top}v{height}h{width}" stroke="#888" fill="none"/>{lines}'
+        f'<text x="{left}" y="{top + height + 18}">{one.path[0][0]}</text>'
+        f'<text x="{left + width}" y="{top + height + 18}" text-anchor="end">'
+        f"{one.path[-1][0]}</text>"
+    )
+
+
+_DASHED = ' stroke-dasharray="4 3"'

@@ -1,0 +1,199 @@
+"""How balances, entries and forecasts read: tables for people, dictionaries for `--json`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from typing import Any
+
+from turnstile.ledger.entries import Entry
+from turnstile.ledger.forecast import CapForecast
+from turnstile.ledger.records import AccountBalance, Cap, Loss
+from turnstile.ledger.refusals import amount_text, cap_text
+from turnstile.privacy.accounts import FEMTO, MICRO, NANO
+from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
+
+DELTA = Fraction(1, 10**6)
+"""Delta at which figures are shown beside the two sums."""
+
+_COORDINATES = ("epsilon", "rho", "delta")
+
+
+def fullest(balances: Iterable[AccountBalance]) -> tuple[AccountBalance, ...]:
+    """Return for each family, unit and window the account that has taken most."""
+    best: dict[tuple[str, str, int], AccountBalance] = {}
+    for balance in balances:
+        place = (balance.family, balance.unit.value, _window(balance))
+        if place not in best or _rank(balance) > _rank(best[place]):
+            best[place] = balance
+    return tuple(best[place] for place in sorted(best))
+
+
+def _window(balance: AccountBalance) -> int:
+    """Return the weeks of a window, 0 without one."""
+    return (balance.cap.window_weeks or 0) if balance.cap else 0
+
+
+def _rank(balance: AccountBalance) -> tuple[bool, int, int, int]:
+    """Order accounts by what they have taken."""
+    taken = balance.spent + balance.held
+    return (
+        taken.epsilon_micro is None and taken.rho_nano is None,
+        taken.rho_nano or 0,
+        taken.epsilon_micro or 0,
+        taken.delta_femto,
+    )
+
+
+def epsilon_at_delta(loss: Loss) -> Fraction | None:
+    """Return the smaller conversion of a loss at DELTA, or None if no figure holds."""
+    pure: PureDp | ApproxDp | None = None
+    if loss.epsilon_micro is not None:
+        epsilon, delta = Fraction(loss.epsilon_micro, MICRO), Fraction(loss.delta_femto, FEMTO)
+        pure = ApproxDp(epsilon, delta) if delta else PureDp(epsilon)
+    concentrated = None
+    if loss.rho_nano is not None:
+        concentrated = Zcdp(Fraction(loss.rho_nano, NANO), Fraction(loss.delta_femto, FEMTO))
+    return epsilon_shown(pure, concentrated, DELTA)
+
+
+def loss_text(loss: Loss) -> str:
+    """Write a loss: both sums, delta if there is one, and the figure at DELTA."""
+    parts = [
+        f"epsilon {amount_text('epsilon', loss.epsilon_micro)}",
+        f"rho {amount_text('rho', loss.rho_nano)}",
+    ]
+    if loss.delta_femto:
+        parts.append(f"delta {amount_text('delta', loss.delta_femto)}")
+    return ", ".join(parts)
+
+
+def cap_figures(cap: Cap) -> str:
+    """Write the figures of a cap."""
+    figures = zip(_COORDINATES, (cap.epsilon_micro, cap.rho_nano, cap.delta_femto), strict=True)
+    return ", ".join(f"{name} {amount_text(name, figure)}" for name, figure in figures if figure)
+
+
+def left(one: AccountBalance) -> dict[str, int] | None:
+    """Return what is left of each figure of an account's cap, None without a cap.
+
+    Figures are in the ledger's units, never below 0; 0 where an infinite loss was posted.
+    """
+    if one.cap is None:
+        return None
+    taken = one.spent + one.held
+    pairs = {
+        "epsilon_micro": (one.cap.epsilon_micro, taken.epsilon_micro),
+        "rho_nano": (one.cap.rho_nano, taken.rho_nano),
+        "delta_femto": (one.cap.delta_femto, taken.delta_femto),
+    }
+    return {
+        name: 0 if gone is None else max(0, limit - gone)
+        for name, (limit, gone) in pairs.items()
+        if limit is not None
+    }
+
+
+def left_text(one: AccountBalance) -> str:
+    """Write what is left of a cap's epsilon or rho."""
+    figures = left(one) or {}
+    words = [
+        f"{name.partition('_')[0]} {amount_text(name.partition('_')[0], figure)}"
+        for name, figure in figures.items()
+        if name != "delta_femto"
+    ]
+    return ", ".join(words) or "-"
+
+
+def balance_lines(balances: Sequence[AccountBalance]) -> list[str]:
+    """Write balances as a table."""
+    rows = [("family", "unit", "account", "spent", "at delta 1e-6", "held", "cap", "left")]
+    for one in balances:
+        at_delta = epsilon_at_delta(one.spent)
+        rows.append(
+            (
+                one.family,
+                one.unit.value,
+                one.scope,
+                loss_text(one.spent),
+                "infinite" if at_delta is None else f"epsilon {float(at_delta):g}",
+                loss_text(one.held) if one.held != Loss() else "-",
+                cap_figures(one.cap) if one.cap else "none",
+                left_text(one),
+            )
+        )
+    return table_lines(rows)
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align columns."""
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def balance_json(one: AccountBalance) -> dict[str, Any]:
+    """Return a balance for `--json`; amounts in the ledger's integers, None for infinite."""
+    at_delta = epsilon_at_delta(one.spent)
+    return {
+        "family": one.family,
+        "unit": one.unit.value,
+        "scope": one.scope,
+        "spent": asdict(one.spent),
+        "spent_epsilon_at_delta_1e_6": None if at_delta is None else str(at_delta),
+        "held": asdict(one.held),
+        "cap": asdict(one.cap) if one.cap else None,
+        "left": left(one),
+    }
+
+
+def entry_line(entry: Entry) -> str:
+    """Write an entry as one line."""
+    words = [entry.key or entry.body.get("programme", ""), *_told(entry)]
+    return f"{entry.sequence:>6}  {entry.at}  {entry.kind.value:<10}  {'  '.join(words)}"
+
+
+def _told(entry: Entry) -> list[str]:
+    """Return what an entry says besides its key, without events and postings."""
+    names = ("attempt", "person", "role", "reason", "artefact_digest", "manifest_digest", "outcome")
+    return [f"{name}={entry.body[name]}" for name in names if entry.body.get(name)]
+
+
+def entry_json(entry: Entry) -> dict[str, Any]:
+    """Return an entry for `--json`, complete."""
+    return {
+        "sequence": entry.sequence,
+        "previous": entry.previous,
+        "hash": entry.hash,
+        "at": entry.at,
+        "kind": entry.kind.value,
+        "version": entry.version,
+        "body": dict(entry.body),
+    }
+
+
+def forecast_lines(found: Sequence[CapForecast]) -> list[str]:
+    """Write forecasts as a table."""
+    rows = [("family", "cap", "figure", "a week costs", "52 weeks cost", "reached")]
+    for one in found:
+        name = one.coordinate.partition("_")[0]
+        reached = f"in {one.reached_in}" if one.reached_in else "never at this rate"
+        rows.append(
+            (
+                one.family,
+                cap_text(one.cap),
+                f"{name} {amount_text(name, one.limit)}",
+                amount_text(name, one.weekly),
+                amount_text(name, one.year),
+                reached,
+            )
+        )
+    return table_lines(rows)
+
+
+def forecast_json(one: CapForecast) -> dict[str, Any]:
+    """Return a forecast for `--json`."""
+    return asdict(one)
