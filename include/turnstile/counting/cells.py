@@ -1,8 +1,8 @@
 """H3 cells of positions, in bulk: places in the public list of cells, nothing else leaves.
 
 h3ronpy (the Rust port of H3) converts whole arrays at twice the speed of the `h3` package,
-which is the reference in tests. The two agree but for points within rounding error of a cell's border,
-where either cell is right.
+which is the reference in tests. The two agree but for points within rounding error of a cell's
+border, where either cell is right.
 """
 
 from __future__ import annotations
