@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -11,11 +12,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from turnstile.errors import TurnstileError
+
 # A machine's proxy has no business with the loopback interface.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-_TIMEOUT_S = 30
+_TIMEOUT_S = 90  # longer than one process waits for another's SQLite transaction
+_ANSWER_BYTES = 500
 _NOT_FOUND = 404
-_COMPONENTS = ("metadatabase", "scheduler", "dag_processor", "triggerer")
+_SERVER_ERROR = 500  # from here on: SQLite was busy, most likely
+_ATTEMPTS = 5
+_PAUSE_S = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +57,20 @@ class AirflowApi:
     password: str
     _token: str | None = field(default=None, init=False)
 
-    def is_healthy(self) -> bool:
-        """Tell whether every component has reported in; False while nothing listens."""
+    def answers(self) -> bool:
+        """Tell whether the API server listens."""
         try:
-            health = self._request("GET", "/api/v2/monitor/health", authorized=False)
-        except (OSError, ValueError):
+            self._send("GET", "/api/v2/version", None, {})
+        except OSError:
             return False
-        return all(health.get(part, {}).get("status") == "healthy" for part in _COMPONENTS)
+        return True
 
     def has_dag(self, dag_id: str) -> bool:
         """Tell whether the DAG has been parsed."""
         try:
             return not self._request("GET", f"/api/v2/dags/{dag_id}")["is_stale"]
-        except urllib.error.HTTPError as error:
-            if error.code == _NOT_FOUND:
-                return False
-            raise
+        except LookupError:
+            return False
 
     def import_errors(self) -> tuple[str, ...]:
         """Return the stack traces of the DAG files that cannot be parsed."""
@@ -78,9 +82,7 @@ class AirflowApi:
         body = {"name": name, "slots": slots, "description": description}
         try:
             self._request("PATCH", f"/api/v2/pools/{name}", body | {"include_deferred": False})
-        except urllib.error.HTTPError as error:
-            if error.code != _NOT_FOUND:
-                raise
+        except LookupError:
             self._request("POST", "/api/v2/pools", body)
 
     def unpause(self, dag_id: str) -> None:
@@ -133,33 +135,52 @@ class AirflowApi:
         found = self._request("GET", path)["task_instances"]
         return tuple(TaskState(row["task_id"], row["state"], row["try_number"]) for row in found)
 
-    def _request(
+    def _request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - JSON
+        """Send one request with the user's token and return the JSON answer.
+
+        Raises:
+            LookupError: Airflow knows no such thing.
+            TurnstileError: Airflow refuses, or does not answer.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._send(method, path, body, self._authorization())
+            except urllib.error.HTTPError as error:
+                if error.code == _NOT_FOUND:
+                    raise LookupError(path) from None
+                answer = error.read(_ANSWER_BYTES).decode(errors="replace")
+                message = f"Airflow answers {error.code} to {method} {path}: {answer}"
+                if error.code < _SERVER_ERROR:
+                    break
+            except OSError as error:
+                message = f"Airflow does not answer {method} {path}: {error}"
+            time.sleep(_PAUSE_S)
+        raise TurnstileError(message)
+
+    def _authorization(self) -> dict[str, str]:
+        """Return the header that carries the user's token; asked for once."""
+        if self._token is None:
+            login = {"username": self.user, "password": self.password}
+            self._token = str(self._send("POST", "/auth/token", login, {})["access_token"])
+        return {"Authorization": f"Bearer {self._token}"}
+
+    def _send(
         self,
         method: str,
         path: str,
-        body: Mapping[str, object] | None = None,
-        *,
-        authorized: bool = True,
+        body: Mapping[str, object] | None,
+        headers: Mapping[str, str],
     ) -> Any:  # noqa: ANN401 - JSON
-        """Send one request and return the JSON answer; {} where there is none."""
-        headers = {"Content-Type": "application/json"}
-        if authorized:
-            headers["Authorization"] = f"Bearer {self._login()}"
-        data = None if body is None else json.dumps(body).encode()
+        """Send one request; {} where the answer is empty."""
         request = urllib.request.Request(  # noqa: S310 - the scheme is ours
-            self.address + path, data=data, headers=headers, method=method
+            self.address + path,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json", **headers},
+            method=method,
         )
         with _OPENER.open(request, timeout=_TIMEOUT_S) as answer:
             content = answer.read()
         return json.loads(content) if content else {}
-
-    def _login(self) -> str:
-        """Return the access token; asked for once."""
-        if self._token is None:
-            body = {"username": self.user, "password": self.password}
-            answer = self._request("POST", "/auth/token", body, authorized=False)
-            self._token = str(answer["access_token"])
-        return self._token
 
 
 def _instant(text: str) -> datetime:

@@ -37,6 +37,11 @@ class WeekBackfill:
     say: Callable[[str], None]
     _shown: dict[str, str] = field(default_factory=dict, init=False)
 
+    def abandon_unfinished(self) -> None:
+        """Give up what an interrupted Airflow left behind."""
+        for programme in self.programmes:
+            self.api.abandon_unfinished(_dag_id(programme))
+
     def dags_are_parsed(self) -> bool:
         """Tell whether every DAG is known.
 
@@ -49,12 +54,11 @@ class WeekBackfill:
             raise TurnstileError("a DAG file cannot be parsed:\n" + "\n".join(errors))
         return False
 
-    def start(self) -> None:
+    def ask(self) -> None:
         """Make the ledger's one-slot pool and ask for the weeks of every programme."""
         self.api.make_pool(LEDGER_POOL, slots=1, description="One charge at a time")
         for programme in self.programmes:
             dag_id = _dag_id(programme)
-            self.api.abandon_unfinished(dag_id)
             self.api.unpause(dag_id)
             first, last = (_monday(programme, week) for week in (self.weeks[0], self.weeks[-1]))
             self.api.start_backfill(dag_id, first, last)

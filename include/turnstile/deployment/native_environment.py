@@ -18,6 +18,8 @@ from turnstile.settings import Settings
 
 USER = "admin"
 _LOCAL = "127.0.0.1,localhost"
+# How long one process waits for another's SQLite transaction; the default of 5 s is not enough.
+_LOCKED_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def airflow_environment(
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(settings.include.parent / "plugins"),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout={_LOCKED_S}",
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
         # Only the weeks that are asked for: no run of last week on unpausing.
         "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -22,12 +22,8 @@ import psutil
 
 from turnstile.errors import TurnstileError
 
-_COMPONENTS = (
-    ("api-server",),
-    ("scheduler", "--skip-serve-logs"),
-    ("dag-processor",),
-    ("triggerer", "--skip-serve-logs"),
-)
+_READERS = (("api-server",), ("dag-processor",))
+_SCHEDULING = (("scheduler", "--skip-serve-logs"), ("triggerer", "--skip-serve-logs"))
 _GRACE_S = 10
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _POLL_S = 1.0
@@ -35,7 +31,10 @@ _LAST_LINES = 25
 
 
 class NativeStack:
-    """A context manager: inside it, Airflow's four components run.
+    """A context manager: inside it Airflow's API server and DAG processor run, the rest on demand.
+
+    Work is asked for before the scheduler starts: it would go on with what an interrupted run left
+    in the metadata database, and SQLite knows one writer at a time.
 
     Args:
         home: folder of this Airflow; its lock lets one stack run at a time.
@@ -49,7 +48,7 @@ class NativeStack:
         self._lock: IO[str] | None = None
 
     def __enter__(self) -> Self:
-        """Migrate the metadata database and start the components.
+        """Migrate the metadata database and start what reads the DAGs.
 
         Raises:
             TurnstileError: another stack uses the folder, or the database cannot be migrated.
@@ -61,8 +60,7 @@ class NativeStack:
             if self._processes["migrate"].wait() != 0:
                 raise TurnstileError(self.failure("migrate"))
             del self._processes["migrate"]
-            for name, *options in _COMPONENTS:
-                self._processes[name] = self._start(name, *options, log=name)
+            self._start_all(_READERS)
         except BaseException:
             self.stop()
             raise
@@ -76,6 +74,10 @@ class NativeStack:
     ) -> None:
         """Stop everything, however the block was left."""
         self.stop()
+
+    def start_scheduling(self) -> None:
+        """Start the scheduler and the triggerer."""
+        self._start_all(_SCHEDULING)
 
     def wait_until(self, holds: Callable[[], bool], *, what: str, timeout_s: float) -> None:
         """Poll until a condition holds.
@@ -132,6 +134,11 @@ class NativeStack:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+    def _start_all(self, commands: Iterable[tuple[str, ...]]) -> None:
+        """Start components, each with a log of its own."""
+        for name, *options in commands:
+            self._processes[name] = self._start(name, *options, log=name)
 
     def _start(self, *arguments: str, log: str) -> subprocess.Popen[bytes]:
         """Start one Airflow command in a session of its own, so that Ctrl-C reaches us only."""

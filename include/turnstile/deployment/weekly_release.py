@@ -130,8 +130,9 @@ def _release(order: Order, settings: Settings, programmes: tuple[Programme, ...]
     backfill = WeekBackfill(api, programmes, order.weeks, home / "logs", _say)
     _say(f"starting Airflow; its folder is {home}")
     with NativeStack(home, environment) as stack:
-        stack.wait_until(api.is_healthy, what="Airflow's start", timeout_s=_START_S)
+        stack.wait_until(api.answers, what="the API server's start", timeout_s=_START_S)
         stack.wait_until(backfill.dags_are_parsed, what="parsing", timeout_s=_START_S)
+        backfill.abandon_unfinished()
         code = _release_weeks(order, settings, backfill, stack)
         if order.stays:
             _say(f"Airflow: {api.address}  user: {USER}  password: {held.admin_password}")
@@ -148,8 +149,10 @@ def _release_weeks(
     before = find_packages(settings.public, order.programmes, order.weeks)
     if order.stays and all(package.digest for package in before):
         _say("all weeks are published already; nothing is run again")
+        stack.start_scheduling()
     else:
-        backfill.start()
+        backfill.ask()
+        stack.start_scheduling()
         stack.wait_until(backfill.has_ended, what="the releases", timeout_s=order.timeout_s)
     failures = backfill.failures()
     after = find_packages(settings.public, order.programmes, order.weeks)
