@@ -10,12 +10,12 @@ from sqlalchemy.engine import Connection
 
 from turnstile.ledger.accounts import amount_columns, families, family_caps
 from turnstile.ledger.balance import NOTHING, WHOLE, Amount, Row
-from turnstile.ledger.records import AccountBalance, Cap
+from turnstile.ledger.records import AccountBalance, Cap, Loss
 from turnstile.ledger.tables import ACCOUNT, AMOUNTS
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 
-_SIZE = len(AMOUNTS)
+_KEYS, _SIZE = len(Row._fields), len(AMOUNTS)
 Weeks = dict[str, tuple[Amount, Amount]]
 
 
@@ -34,17 +34,27 @@ def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
     whole = {cap.unit: cap for cap in caps if cap.window_weeks is None}
     units = {unit.value: unit for unit in ProtectionUnit}
     weeks: defaultdict[str, Weeks] = defaultdict(dict)
+    losses = _Losses()
     query = select(*amount_columns()).where(ACCOUNT.c.family == family)
-    for name, scope, week, *figures in connection.execute(
-        query.order_by(ACCOUNT.c.unit, ACCOUNT.c.scope, ACCOUNT.c.week)
-    ):
-        spent, held = Amount(*figures[:_SIZE]), Amount(*figures[_SIZE:])
-        if week != WHOLE:
-            weeks[name][week] = (spent, held)
-            continue
-        unit = units[name]
-        yield AccountBalance(family, unit, scope, spent.loss, held.loss, whole.get(unit))
+    order = (ACCOUNT.c.unit, ACCOUNT.c.scope, ACCOUNT.c.week)
+    middle = _KEYS + _SIZE
+    for row in connection.execute(query.order_by(*order)).all():
+        name, scope, week = row[:_KEYS]
+        if week == WHOLE:
+            unit, spent, held = units[name], losses[row[_KEYS:middle]], losses[row[middle:]]
+            yield AccountBalance(family, unit, scope, spent, held, whole.get(unit))
+        else:
+            weeks[name][week] = (Amount(*row[_KEYS:middle]), Amount(*row[middle:]))
     yield from _windows(family, caps, weeks)
+
+
+class _Losses(dict[tuple[int, ...], Loss]):
+    """Losses by their figures: weeks of one programme cost the same, so few are made."""
+
+    def __missing__(self, figures: tuple[int, ...]) -> Loss:
+        """Make a loss the first time it is met."""
+        loss = self[figures] = Amount(*figures).loss
+        return loss
 
 
 def _windows(family: str, caps: Iterable[Cap], weeks: dict[str, Weeks]) -> Iterator[AccountBalance]:
@@ -89,7 +99,8 @@ def _rank(taken: Amount) -> tuple[int, ...]:
 def rows_in(connection: Connection, family: str) -> dict[Row, tuple[Amount, Amount]]:
     """Return every row of a family's book, spent and held."""
     query = select(*amount_columns()).where(ACCOUNT.c.family == family)
+    middle = _KEYS + _SIZE
     return {
-        Row(*row[:3]): (Amount(*row[3 : 3 + _SIZE]), Amount(*row[3 + _SIZE :]))
+        Row(*row[:_KEYS]): (Amount(*row[_KEYS:middle]), Amount(*row[middle:]))
         for row in connection.execute(query)
     }
