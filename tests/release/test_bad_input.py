@@ -1,0 +1,145 @@
+"""Bad input ends in one clear sentence and the right exit code: nothing charged or published."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from small_deployment import WEEK, Deployment
+
+Cli = Callable[..., int]
+Spoil = Callable[[Path], None]
+
+
+def _first(folder: Path) -> Path:
+    return min(folder.glob("*.csv"))
+
+
+def missing_day(folder: Path) -> None:
+    _first(folder).unlink()
+
+
+def header_only(folder: Path) -> None:
+    path = _first(folder)
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+
+
+def truncated_gzip(folder: Path) -> None:
+    path = _first(folder)
+    packed = gzip.compress(path.read_bytes())
+    path.with_suffix(".csv.gz").write_bytes(packed[: len(packed) // 2])
+    path.unlink()
+
+
+def wrong_delimiter(folder: Path) -> None:
+    path = _first(folder)
+    path.write_text(path.read_text().replace(",", ";"))
+
+
+def other_columns(folder: Path) -> None:
+    path = _first(folder)
+    path.unlink()
+    pd.DataFrame({"a": [1], "b": ["x"]}).to_parquet(path.with_suffix(".parquet"))
+
+
+def empty_folder(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+def no_folder(folder: Path) -> None:
+    empty_folder(folder)
+    folder.rmdir()
+
+
+def unknown_mode(folder: Path) -> None:
+    path = _first(folder)
+    path.write_text(path.read_text().replace(",bus,", ",hovercraft,"))
+
+
+def future_date(folder: Path) -> None:
+    path = _first(folder)
+    path.write_text(path.read_text().replace("2016-07-2", "2116-07-2"))
+
+
+def metres_a_second(folder: Path) -> None:
+    for path in folder.glob("*.csv"):
+        frame = pd.read_csv(path, dtype=str)
+        frame["speed"] = (pd.to_numeric(frame["speed"]) / 3.6).round(2)
+        frame.to_csv(path, index=False)
+
+
+@pytest.mark.parametrize(
+    ("programme", "spoil", "exit_code", "words"),
+    [
+        ("opal", missing_day, 3, "days_present"),
+        ("opal", header_only, 3, "days_present"),
+        ("opal", truncated_gzip, 2, "opal-2016-07-25.csv.gz"),
+        ("opal", wrong_delimiter, 2, "opal-2016-07-25.csv"),
+        ("opal", other_columns, 2, "opal-2016-07-25.parquet"),
+        ("opal", empty_folder, 2, "opal/2016-W30"),
+        ("opal", no_folder, 2, "opal/2016-W30"),
+        ("opal", unknown_mode, 2, "unknown_mode"),
+        ("opal", future_date, 2, "future_date"),
+        ("itms", metres_a_second, 2, "speed_unit"),
+        ("itms", missing_day, 3, "days_present"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_costs_nothing(
+    deployment: Deployment,
+    turnstile: Cli,
+    capsys: pytest.CaptureFixture[str],
+    programme: str,
+    spoil: Spoil,
+    exit_code: int,
+    words: str,
+) -> None:
+    shape = ["--shape", "split"] if programme == "itms" else []
+    turnstile("sample", programme, "--weeks", WEEK, "--rows", 14_000, "--seed", 3, *shape)
+    spoil(deployment.landing(programme))
+    capsys.readouterr()
+    assert turnstile("run", programme, "--week", WEEK) == exit_code
+    error = [line for line in capsys.readouterr().err.splitlines() if line.startswith("turnstile:")]
+    assert len(error) == 1
+    assert words in error[0]
+    assert deployment.nothing_happened()
+
+
+def test_a_missing_day_is_published_with_a_stated_gap_where_the_programme_says_so(
+    landed: Deployment, turnstile: Cli
+) -> None:
+    landed.edit("opal", "missing_day: refuse", "missing_day: publish_with_gap")
+    missing_day(landed.landing("opal"))
+    assert turnstile("run", "opal", "--week", WEEK) == 0
+    card = (landed.public / "opal" / WEEK / "r0" / "release_card.md").read_text()
+    assert "No input on 2016-07-25" in card
+
+
+def test_a_mended_week_is_released_after_it_was_refused(
+    landed: Deployment, turnstile: Cli, generated: Path
+) -> None:
+    folder = landed.landing("opal")
+    missing_day(folder)
+    assert turnstile("run", "opal", "--week", WEEK) == 3
+    back = _first(generated / "opal" / WEEK)
+    (folder / back.name).write_bytes(back.read_bytes())
+    assert turnstile("run", "opal", "--week", WEEK) == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "opel", "--week", WEEK),
+        ("run", "opal", "--week", "2016-30"),
+        ("plan", "opal", "--week", "soon"),
+        ("package", "verify", "nowhere"),
+    ],
+)
+def test_wrong_usage_exits_with_two(
+    deployment: Deployment, turnstile: Cli, arguments: tuple[str, ...]
+) -> None:
+    assert turnstile(*arguments) == 2
+    assert deployment.nothing_happened()

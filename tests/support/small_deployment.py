@@ -1,0 +1,50 @@
+"""A small deployment of its own for each test: zones, ledger and programmes with few slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import AccountBalance
+from turnstile.release.context import open_ledger
+from turnstile.settings import Settings
+
+INCLUDE = Path(__file__).parents[2] / "include"
+WEEK = "2016-W30"
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Zones and programmes of one test."""
+
+    home: Path
+    include: Path
+
+    @property
+    def public(self) -> Path:
+        return self.home / "public"
+
+    @property
+    def ledger(self) -> Ledger:
+        return open_ledger(Settings.from_environment())
+
+    def landing(self, programme: str, week: str = WEEK) -> Path:
+        return self.home / "landing" / programme / week
+
+    def edit(self, programme: str, old: str, new: str) -> None:
+        path = self.include / f"programmes/{programme}.yaml"
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def spent(self) -> dict[str, int | None]:
+        return {account_name(one): one.spent.rho_nano for one in self.ledger.balance()}
+
+    def nothing_happened(self) -> bool:
+        charged = any(one.spent.rho_nano or one.held.rho_nano for one in self.ledger.balance())
+        return not charged and not list(self.public.glob("*/*/r*"))
+
+
+def account_name(account: AccountBalance) -> str:
+    return f"{account.unit}:{account.scope}"
