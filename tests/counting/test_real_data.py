@@ -1,0 +1,236 @@
+"""Real Surat and Austin files, from landing zone to exact vectors, against pandas and h3."""
+
+from __future__ import annotations
+
+import gzip
+import hmac
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from fractions import Fraction
+from math import floor
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import h3
+import numpy as np
+import pandas as pd
+import pytest
+
+from turnstile.counting.bounding import message
+from turnstile.counting.tables import count
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import (
+    DomainSpec,
+    Measure,
+    Outside,
+    Programme,
+    SpeedUnit,
+    TableSpec,
+    TimeSpec,
+    UnitBound,
+)
+from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.ingest import ingest
+
+INCLUDE = Path(__file__).resolve().parents[2] / "include"
+SECRET = b"a secret of the release"
+CLAMP_KMH, LIMIT_KMH, FASTEST_KMH = 40, 30, 130
+AUSTIN_CELLS = 20
+HALF = Fraction(1, 2)
+TABLES = (
+    TableSpec("speed", ("slot", "cell"), Measure.MEAN_SPEED, clamp_kmh=CLAMP_KMH),
+    TableSpec("speeding", ("slot", "cell"), Measure.BUSES_OVER, limits_kmh=(LIMIT_KMH,)),
+)
+
+
+def surat_programme(at_most: int) -> Programme:
+    programme = load_programme("itms", INCLUDE)
+    return replace(
+        programme,
+        domain=replace(programme.domain, first_minute=300),
+        units=(UnitBound(ProtectionUnit.BUS_DAY, at_most),),
+        tables=TABLES,
+    )
+
+
+def austin_programme(at_most: int) -> Programme:
+    programme = surat_programme(at_most)
+    names = (("vehicle_id", "vehicle_id"), ("observed_at", "timestamp"))
+    return replace(
+        programme,
+        source=replace(programme.source, columns=names, speed_unit=SpeedUnit.MS),
+        time=TimeSpec(ZoneInfo("America/Chicago"), slot_minutes=60),
+        domain=DomainSpec(None, "domains/austin_stops.csv", 7, 1, 0, 1440, Outside.DROP),
+    )
+
+
+def milli_kmh(text: str, factor: int) -> int | None:
+    """Return a speed in milli-km/h, rounded half up; None if it is none or an outlier."""
+    try:
+        value = Decimal(text) * factor
+    except InvalidOperation:
+        return None
+    if not 0 <= value <= 1000 * FASTEST_KMH:
+        return None
+    return int(value.quantize(Decimal(1), ROUND_HALF_UP))
+
+
+def readings_of(raw: pd.DataFrame, zone: str, factor: int) -> pd.DataFrame:
+    """Clean readings from raw text columns vehicle, stamp, latitude, longitude, speed."""
+    frame = raw.dropna().copy()
+    frame["milli"] = [milli_kmh(text, factor) for text in frame["speed"]]
+    frame = frame.dropna(subset="milli")
+    frame["utc"] = pd.to_datetime(frame["stamp"], utc=True, format="ISO8601")
+    local = frame["utc"].dt.tz_convert(zone)
+    frame["day"], frame["hour"] = local.dt.date, local.dt.hour
+    frame["at"] = [
+        (float(latitude), float(longitude))
+        for latitude, longitude in zip(frame["latitude"], frame["longitude"], strict=True)
+    ]
+    return frame.drop_duplicates(["vehicle", "utc", "at", "milli"])
+
+
+def expected(
+    readings: pd.DataFrame, domain: PublicDomain, first_hour: int, at_most: int
+) -> dict[tuple[str, str, None], np.ndarray]:
+    """Count with pandas, h3 and hmac, and no code of counting."""
+    slots, cells = (axis.labels for axis in domain.dimensions("bus"))
+    cell_of = {at: h3.latlng_to_cell(*at, 7) for at in set(readings["at"])}
+    place = {cell: number for number, cell in enumerate(cells)}
+    readings = readings.assign(
+        cell=[place.get(cell_of[at], -1) for at in readings["at"]],
+        slot=readings["hour"] - first_hour,
+    )
+    readings = readings[(readings["cell"] >= 0) & readings["slot"].between(0, len(slots) - 1)]
+    groups = (
+        readings.groupby(["vehicle", "day", "slot", "cell"])["milli"]
+        .agg(sum_milli="sum", readings="count", max_milli="max")
+        .reset_index()
+    )
+    groups["key"] = [
+        hmac.new(SECRET, message(row.day, (row.slot, row.cell), row.vehicle), "sha256").digest()
+        for row in groups.itertuples()
+    ]
+    groups = groups.sort_values("key").groupby(["vehicle", "day"]).head(at_most)
+    steps = pd.Series(
+        [
+            floor(10 * min(Fraction(int(row.sum_milli), 1000 * row.readings), CLAMP_KMH) + HALF)
+            for row in groups.itertuples()
+        ],
+        index=groups.index,
+    )
+    found = {
+        ("speed", "sum", None): steps - 5 * CLAMP_KMH,
+        ("speed", "buses", None): steps * 0 + 1,
+        ("speeding", f"over_{LIMIT_KMH}", None): (groups["max_milli"] > 1000 * LIMIT_KMH).astype(
+            int
+        ),
+    }
+    cell = groups["slot"].astype(int) * len(cells) + groups["cell"]
+    return {
+        label: np.bincount(cell, weights=values, minlength=len(slots) * len(cells)).astype(np.int64)
+        for label, values in found.items()
+    }
+
+
+@pytest.fixture
+def counted(tmp_path: Path) -> Callable[..., dict[tuple[str, str, None], np.ndarray]]:
+    def run(
+        programme: Programme, include: Path, week: str, files: list[Path]
+    ) -> dict[tuple[str, str, None], np.ndarray]:
+        landing = tmp_path / "landing" / "itms" / week
+        landing.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            shutil.copy(file, landing)
+        snapshot = ingest(
+            programme,
+            ServiceWeek.parse(week),
+            landing=tmp_path / "landing",
+            private=tmp_path / "private",
+            progress=lambda _: None,
+        )
+        tables = count(
+            programme,
+            load_domain(programme, include),
+            ServiceWeek.parse(week).days,
+            snapshot.folder / "rows",
+            secret=SECRET,
+            work=tmp_path / "work",
+            progress=lambda _: None,
+        )
+        return {table.label: table.reveal_to_mechanism() for table in tables}
+
+    return run
+
+
+SURAT_COLUMNS = {
+    "license_plate": "vehicle",
+    "observationDateTime": "stamp",
+    "location/coordinates/1": "latitude",
+    "location/coordinates/0": "longitude",
+    "speed": "speed",
+}
+
+
+def surat_raw(file: Path) -> pd.DataFrame:
+    raw = pd.read_csv(file, dtype=str)
+    if "location.coordinates" in raw:
+        pairs = raw["location.coordinates"].str.extract(r"\[(?P<lon>[^,]*),\s*(?P<lat>[^\]]*)\]")
+        raw["location/coordinates/0"], raw["location/coordinates/1"] = pairs["lon"], pairs["lat"]
+    return raw[list(SURAT_COLUMNS)].rename(columns=SURAT_COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("files", "week", "at_most"),
+    [
+        (["suratITMS.csv", "suratITMS_30minsTest.csv"], "2021-W52", 2),
+        (["suratITMS.csv", "suratITMS_30minsTest.csv"], "2021-W52", 89),
+        (["suratTestLarge.zip"], "2022-W01", 4),
+    ],
+)
+def test_vectors_of_the_real_surat_files_agree_with_pandas(
+    counted: Callable[..., dict[tuple[str, str, None], np.ndarray]],
+    shared_data: Path,
+    files: list[str],
+    week: str,
+    at_most: int,
+) -> None:
+    paths = [shared_data / "surat_itms" / file for file in files]
+    programme = surat_programme(at_most)
+    found = counted(programme, INCLUDE, week, paths)
+    raw = pd.concat([surat_raw(path) for path in paths])
+    readings = readings_of(raw, "Asia/Kolkata", 1000)
+    wanted = expected(readings, load_domain(programme, INCLUDE), 5, at_most)
+    assert wanted["speed", "buses", None].sum() > 100
+    for label, counts in wanted.items():
+        assert np.array_equal(found[label], counts)
+
+
+def test_vectors_of_four_real_austin_days_agree_with_pandas(
+    counted: Callable[..., dict[tuple[str, str, None], np.ndarray]],
+    shared_data: Path,
+    tmp_path: Path,
+) -> None:
+    folder = shared_data / "capmetro_bus_gps"
+    stops = tmp_path / "include/domains/austin_stops.csv"
+    stops.parent.mkdir(parents=True)
+    stops.write_bytes(gzip.decompress((folder / "stops_20160821_20170121.csv.gz").read_bytes()))
+    paths = sorted(folder.glob("2016-11-*.csv"))
+    programme = austin_programme(AUSTIN_CELLS)
+    found = counted(programme, tmp_path / "include", "2016-W47", paths)
+    raw = pd.concat([pd.read_csv(path, dtype=str) for path in paths]).rename(
+        columns={"vehicle_id": "vehicle", "timestamp": "stamp"}
+    )[["vehicle", "stamp", "latitude", "longitude", "speed"]]
+    readings = readings_of(raw, "America/Chicago", 3600)
+    wanted = expected(readings, load_domain(programme, tmp_path / "include"), 0, AUSTIN_CELLS)
+    assert wanted["speed", "buses", None].sum() > 5000
+    for label, counts in wanted.items():
+        assert np.array_equal(found[label], counts)
+    # Negative control: the bound takes part, and one pair more would be seen.
+    looser = expected(readings, load_domain(programme, tmp_path / "include"), 0, AUSTIN_CELLS + 1)
+    assert not np.array_equal(found["speed", "buses", None], looser["speed", "buses", None])
