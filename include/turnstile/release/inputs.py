@@ -17,7 +17,7 @@ from turnstile.release.context import Release
 from turnstile.release.interval import final_at
 from turnstile.release.plan import ReleasePlan
 from turnstile.release.zones import bounding_secret, write_atomically
-from turnstile.sources.ingest import Snapshot, load_snapshot
+from turnstile.sources.snapshot import Snapshot, load_snapshot
 from turnstile.sources.ingest import ingest as ingest_files
 
 _log = logging.getLogger("turnstile")
