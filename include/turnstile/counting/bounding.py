@@ -1,6 +1,6 @@
 """Contribution bounding: a unit above its bound keeps records that only it and the key decide.
 
-PRIVACY 4: the records of one unit (a card-day, a bus-day) are ordered by HMAC-SHA256 under the
+PRIVACY 4.2: the records of one unit (a card-day, a bus-day) are ordered by HMAC-SHA256 under the
 release secret (RFC 2104) of unit and cell, and the first `at_most` are kept. The choice is a
 function of the unit's own records and the key, which is all that the sensitivity argument needs;
 the key makes it unforeseeable for somebody who plants records, and the same on every retry. Only

@@ -34,7 +34,7 @@ def engine(work: Path) -> Iterator[Connection]:
         IntegrityError: the engine could not read or count the rows; its message is not shown.
     """
     work.mkdir(parents=True, exist_ok=True)
-    settings = {
+    settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": MEMORY_LIMIT,
         "temp_directory": str(work),
         "preserve_insertion_order": "false",

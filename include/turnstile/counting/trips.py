@@ -132,8 +132,8 @@ def _bounded(connection: Connection, bound: UnitBound | None, day: date) -> str:
 def _groups(connection: Connection, programme: Programme, kept: str) -> dict[str, NDArray[Any]]:
     """Count all tables in one pass over the trips."""
     bound = programme.bound_of(ProtectionUnit.CARD_DAY)
-    # A card with two trips in one cell of a table counts there once: distinct per table, because
-    # two trips that differ in one axis share a cell of the tables without that axis.
+    # PRIVACY 4.5: two trips of a card in one cell of a table count there once. Distinct per table,
+    # because trips that differ in one axis share a cell of the tables without that axis.
     once = bound is not None and bound.once_per_cell
     records = "count(DISTINCT card_id)" if once else "count(*)"
     sets = ", ".join(
