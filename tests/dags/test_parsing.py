@@ -1,0 +1,52 @@
+"""Parsing a DAG file is quick and imports nothing heavy: Airflow does it every half minute."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = "pandas duckdb great_expectations opendp numpy pyarrow h3 scipy dp_accounting altair"
+PARSE = f"""
+import importlib.util, sys, time, warnings
+warnings.simplefilter("ignore")
+sys.path.insert(0, {str(ROOT / "plugins")!r})
+import airflow.sdk, airflow.providers.standard.operators.python
+began = time.process_time()
+for number, path in enumerate(sys.argv[1:]):
+    spec = importlib.util.spec_from_file_location(f"dag_file_{{number}}", path)
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+print(time.process_time() - began, *(name for name in {HEAVY!r}.split() if name in sys.modules))
+"""
+CPU_S = 6.0
+
+
+def _parse(home: Path, *files: Path) -> tuple[float, list[str]]:
+    """Return CPU seconds, beyond Airflow's own import, and the heavy packages that came along."""
+    done = subprocess.run(
+        [sys.executable, "-c", PARSE, *map(str, files)],
+        env={"PATH": os.defpath, "AIRFLOW_HOME": str(home), "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    seconds, *heavy = done.stdout.splitlines()[-1].split()
+    return float(seconds), heavy
+
+
+@pytest.mark.parametrize("name", ["release_opal.py", "release_itms.py"])
+def test_parsing_is_quick_and_imports_nothing_heavy(name: str, tmp_path: Path) -> None:
+    seconds, heavy = _parse(tmp_path, ROOT / "dags" / name)
+    assert heavy == []
+    assert seconds < CPU_S
+
+
+def test_a_dag_file_that_imports_something_heavy_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "heavy.py"
+    file.write_text("import numpy\n", encoding="utf-8")
+    assert _parse(tmp_path, file)[1] == ["numpy"]

@@ -1,0 +1,106 @@
+"""A step in a task: its identifier travels, a refusal is told once, and no raw value leaves."""
+
+from __future__ import annotations
+
+import importlib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from turnstile.errors import BudgetExceeded
+from turnstile.release import steps
+
+SYDNEY = ZoneInfo("Australia/Sydney")
+START = datetime(2016, 7, 25, tzinfo=SYDNEY).astimezone(UTC)
+END = START + timedelta(weeks=1)
+
+
+@pytest.fixture
+def exceptions(release_dag: ModuleType) -> ModuleType:
+    assert release_dag
+    return importlib.import_module("airflow.sdk.exceptions")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def _step_that_raises(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(programme: str, week: str, revision: int) -> str:
+        assert (programme, week, revision) == ("opal", "2016-W30", 0)
+        raise error
+
+    monkeypatch.setattr(steps, "step_named", lambda _: fail)
+
+
+def test_only_an_identifier_travels(
+    release_dag: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "step_named", lambda name: lambda *key: f"{name}:{key}")
+    answer = release_dag.run_step("count", "opal", START, END)
+    assert answer == "count:('opal', '2016-W30', 0)"
+
+
+def test_a_refusal_is_final_and_carries_its_sentence(
+    release_dag: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _step_that_raises(monkeypatch, BudgetExceeded("asks for 2, 1 is left"))
+    with pytest.raises(exceptions.AirflowFailException, match="asks for 2, 1 is left"):
+        release_dag.run_step("reserve", "opal", START, END)
+
+
+def test_no_raw_value_travels_in_an_unforeseen_failure(
+    release_dag: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    _step_that_raises(monkeypatch, ValueError("could not convert card 3085220012345678"))
+    with pytest.raises(exceptions.AirflowFailException) as caught:
+        release_dag.run_step("ingest", "opal", START, END)
+    assert "3085220012345678" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    (report,) = (home / "private/failures").iterdir()
+    assert "3085220012345678" in report.read_text(encoding="utf-8")
+    assert report.name in str(caught.value)
+
+
+def test_a_fault_of_the_infrastructure_is_tried_again(
+    release_dag: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _step_that_raises(monkeypatch, ConnectionResetError("10.0.0.1"))
+    with pytest.raises(exceptions.AirflowException) as caught:
+        release_dag.run_step("ingest", "opal", START, END)
+    assert not isinstance(caught.value, exceptions.AirflowFailException)
+    assert "10.0.0.1" not in str(caught.value)
+
+
+def test_a_run_that_stands_for_no_week_is_refused(
+    release_dag: ModuleType, exceptions: ModuleType
+) -> None:
+    with pytest.raises(exceptions.AirflowFailException, match="backfill"):
+        release_dag.run_step("ingest", "opal")
+
+
+def _wait(release_dag: ModuleType, now: datetime, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(release_dag, "system_clock", lambda: now)
+    task = release_dag.WaitUntilFinal(task_id="wait", programme="opal")
+    return task.execute({"data_interval_start": START, "data_interval_end": END})
+
+
+def test_a_week_that_is_over_but_not_final_waits_without_a_worker(
+    release_dag: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(exceptions.TaskDeferred) as deferred:
+        _wait(release_dag, END + timedelta(minutes=1), monkeypatch)
+    assert deferred.value.trigger.moment == datetime(2016, 8, 1, 10, tzinfo=SYDNEY)
+
+
+def test_a_week_that_is_final_goes_on_at_once(
+    release_dag: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _wait(release_dag, END + timedelta(days=1), monkeypatch)
