@@ -79,7 +79,7 @@ def by_hand(rows: list[Row]) -> dict[tuple[str, str, None], np.ndarray]:
     return {label: counts.reshape(-1) for label, counts in found.items()}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(rows=READINGS)
 def test_vectors_agree_with_a_count_by_hand_over_the_full_domain(
     rows: list[Row], bus_lab: Lab
@@ -103,7 +103,7 @@ def test_vectors_add_up_over_bus_days_so_each_depends_on_its_own_readings_only(
         assert np.array_equal(counts, sum((part[label] for part in parts), 0 * counts))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(rows=READINGS, new=st.lists(readings(buses="x"), max_size=15), at_most=st.integers(1, 4))
 def test_one_more_bus_day_changes_each_vector_by_at_most_its_sensitivity(
     rows: list[Row], new: list[Row], at_most: int, bus_lab: Lab

@@ -77,7 +77,7 @@ def expected(rows: list[Row], domain: PublicDomain, table: TableSpec) -> np.ndar
     return np.array(parts, dtype=np.int64)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows=TRIPS)
 def test_unbounded_counts_agree_with_pandas(rows: list[Row], trip_lab: Lab) -> None:
     found = trip_lab.count(rows)
@@ -88,7 +88,7 @@ def test_unbounded_counts_agree_with_pandas(rows: list[Row], trip_lab: Lab) -> N
         assert counts.sum() == len(rows)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows=TRIPS, bound=BOUNDS)
 def test_bounded_counts_add_up_over_units_so_each_depends_on_its_own_rows_only(
     rows: list[Row], bound: tuple[int, bool], trip_lab: Lab
@@ -104,7 +104,7 @@ def test_bounded_counts_add_up_over_units_so_each_depends_on_its_own_rows_only(
             assert not once or part[label].max() <= 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows=TRIPS, at_most=st.integers(1, 4))
 def test_a_bound_keeps_as_many_trips_as_it_allows_and_never_raises_a_cell(
     rows: list[Row], at_most: int, trip_lab: Lab
@@ -117,7 +117,7 @@ def test_a_bound_keeps_as_many_trips_as_it_allows_and_never_raises_a_cell(
         assert (counts <= free[label]).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(rows=TRIPS, bound=BOUNDS)
 def test_counts_do_not_depend_on_the_order_or_the_files_of_rows(
     rows: list[Row], bound: tuple[int, bool], trip_lab: Lab
@@ -130,7 +130,7 @@ def test_counts_do_not_depend_on_the_order_or_the_files_of_rows(
         assert np.array_equal(counts, three_files[label])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows=TRIPS, new=trips(), bound=st.none() | BOUNDS)
 def test_one_more_trip_changes_a_table_by_at_most_two_if_bounded_and_one_if_not(
     rows: list[Row], new: Row, bound: tuple[int, bool] | None, trip_lab: Lab
@@ -161,7 +161,7 @@ def test_two_is_reached_when_a_trip_pushes_another_out(trip_lab: Lab) -> None:
     assert largest == 2
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(
     rows=TRIPS,
     new=st.lists(trips(cards="x"), max_size=12),
@@ -226,7 +226,7 @@ def test_tables_come_in_the_order_of_the_plan(trip_lab: Lab) -> None:
     ]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(rows=TRIPS)
 def test_where_rows_outside_are_dropped_on_and_off_tables_hold_the_same_trips(
     rows: list[Row], include: Path, trip_lab: Lab
