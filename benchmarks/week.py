@@ -17,7 +17,10 @@ from pathlib import Path
 from turnstile.release.steps import STEPS
 
 WEEK = "2016-W30"
-_STEP = "import sys; from turnstile.release.steps import step_named; step_named(sys.argv[1])(*sys.argv[2:], 0)"
+_STEP = (
+    "import sys; from turnstile.release.steps import step_named; "
+    "step_named(sys.argv[1])(*sys.argv[2:], 0)"
+)
 _SAMPLE = "import sys; from turnstile.cli import main; sys.exit(main(sys.argv[1:]))"
 _KIB_PER_MIB = 1024
 
