@@ -50,10 +50,10 @@ def _quiet_context() -> Any:  # noqa: ANN401 - the library's own type is not imp
     """Ephemeral context that prints no bars, writes no log lines and calls nobody."""
     # The library reads this switch when it is imported; nothing is read from the environment here.
     os.environ["GX_ANALYTICS_ENABLED"] = "false"  # noqa: TID251
-    logging.getLogger("great_expectations").setLevel(logging.CRITICAL)
     import great_expectations as gx
     from great_expectations.data_context.types.base import ProgressBarsConfig
 
+    logging.getLogger("great_expectations").setLevel(logging.CRITICAL)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
     return context

@@ -16,8 +16,8 @@ from turnstile.service_calendar import MINUTES_PER_DAY
 from turnstile.sources.canonical import COLUMNS, RULES
 
 # Moving buses of Surat have daily medians of 22-25 km/h and those of Austin of 33-46; the same
-# figures in m/s are below 9, and km/h taken for m/s would be above 79.
-_MOVING_SPEED_KMH = (12.0, 60.0)
+# figures in m/s are below 13, and km/h taken for m/s would be above 79.
+_MOVING_SPEED_KMH = (14.0, 60.0)
 _MANY_UNKNOWN_MODES = 0.001
 _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2

@@ -1,0 +1,259 @@
+"""Validation of ingested weeks: what stops, what warns, and what never leaves the private zone."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnstile.commands import sample
+from turnstile.programme.spec import MissingDay, Programme, SpeedUnit
+from turnstile.quality.checks import load_report, validate
+from turnstile.quality.findings import Finding, QualityReport, Severity
+from turnstile.quality.metrics import measure
+from turnstile.service_calendar import ServiceWeek
+
+WEEK = "2016-W30"
+CANARY = "3085999999999999"
+MakeProgramme = Callable[..., Programme]
+
+
+def _deliver(zones: Any, programme: str, week: str, *arguments: str) -> None:
+    """Put a sample into the landing zone."""
+    parser = argparse.ArgumentParser()
+    sample.add_parser(parser.add_subparsers())
+    made = zones.root / "made"
+    usual = ["sample", programme, "--weeks", week, "--out", str(made)]
+    args = parser.parse_args([*usual, *arguments])
+    args.command(args)
+    zones.landing.mkdir(exist_ok=True)
+    (made / programme / week).rename(zones.landing / week)
+
+
+def _judged(zones: Any, programme: Programme, week: str = WEEK) -> QualityReport:
+    snapshot = zones.ingest(programme, week)
+    report = validate(programme, ServiceWeek.parse(week), snapshot, private=zones.private)
+    assert load_report(snapshot) == report
+    return report
+
+
+def _not_kept(report: QualityReport) -> set[str]:
+    return {finding.rule for finding in report.findings if not finding.passed}
+
+
+@pytest.mark.parametrize("name", ["opal", "itms"])
+def test_a_clean_week_passes_without_a_warning(
+    zones: Any, programme_of: MakeProgramme, name: str
+) -> None:
+    _deliver(zones, name, WEEK, "--rows", "3000")
+    report = _judged(zones, programme_of(name))
+    assert report.passed
+    assert report.worst is None
+    assert len(report.findings) > 20
+
+
+_SEEN_AS = {
+    ("opal", "duplicates"): ({"duplicates"}, Severity.WARN),
+    ("opal", "nulls"): ({"card_id_missing"}, Severity.WARN),
+    ("opal", "outliers"): ({"tap_off_before_tap_on"}, Severity.WARN),
+    ("opal", "late"): ({"outside_week"}, Severity.WARN),
+    ("opal", "missing-day"): ({"days_present"}, Severity.ERROR),
+    ("opal", "future"): ({"future_date"}, Severity.ERROR),
+    ("opal", "unknown-mode"): ({"unknown_mode", "unknown_mode_many"}, Severity.ERROR),
+    ("itms", "duplicates"): ({"duplicates"}, Severity.WARN),
+    ("itms", "nulls"): ({"null_vehicle", "null_coordinates", "null_speed"}, Severity.WARN),
+    ("itms", "outliers"): ({"speed_out_of_range", "coordinates_out_of_range"}, Severity.WARN),
+    ("itms", "late"): ({"outside_week"}, Severity.WARN),
+    ("itms", "missing-day"): ({"days_present"}, Severity.ERROR),
+    ("itms", "future"): ({"future_date"}, Severity.ERROR),
+    ("itms", "wrong-unit"): ({"speed_unit"}, Severity.ERROR),
+}
+
+
+@pytest.mark.parametrize(("name", "dirt"), _SEEN_AS)
+def test_dirt_is_seen_by_a_named_rule(
+    zones: Any, programme_of: MakeProgramme, name: str, dirt: str
+) -> None:
+    _deliver(zones, name, WEEK, "--rows", "3000", "--dirt", dirt)
+    report = _judged(zones, programme_of(name))
+    assert (_not_kept(report), report.worst) == _SEEN_AS[name, dirt]
+    assert report.passed is (report.worst is Severity.WARN)
+
+
+def test_a_missing_day_may_be_published_with_a_gap_if_the_programme_says_so(
+    zones: Any, programme_of: MakeProgramme
+) -> None:
+    _deliver(zones, "opal", WEEK, "--rows", "3000", "--dirt", "missing-day")
+    report = _judged(zones, programme_of("opal", missing_day=MissingDay.PUBLISH_WITH_GAP))
+    assert report.passed
+    assert {finding.rule for finding in report.warnings} == {"days_present"}
+
+
+def test_a_day_below_the_floor_of_the_programme_stops_the_week(
+    zones: Any, programme_of: MakeProgramme
+) -> None:
+    _deliver(zones, "opal", WEEK, "--rows", "3000")
+    report = _judged(zones, programme_of("opal", rows_per_day_at_least=300))
+    assert _not_kept(report) == {"days_complete"}
+    assert not report.passed
+
+
+def test_kilometers_taken_for_meters_are_seen_too(zones: Any, programme_of: MakeProgramme) -> None:
+    _deliver(zones, "itms", WEEK, "--rows", "3000")
+    report = _judged(zones, programme_of("itms", speed_unit=SpeedUnit.MS, speed_at_most_kmh=300))
+    assert "speed_unit" in _not_kept(report)
+    assert "not m/s" in report.refusal()
+
+
+def test_an_empty_week_stops_and_no_check_is_broken(
+    zones: Any, programme_of: MakeProgramme
+) -> None:
+    for name in ("opal", "itms"):
+        header = {
+            "opal": "card_id,mode,tap_on_date,tap_on_time,tap_on_location,"
+            "tap_off_date,tap_off_time,tap_off_location\n",
+            "itms": "license_plate,observationDateTime,speed,location.coordinates\n",
+        }[name]
+        zones.deliver(WEEK, {"a.csv": header})
+        report = _judged(zones, programme_of(name))
+        assert not report.passed
+        assert {"rows_present", "days_present"} <= _not_kept(report)
+        assert not any(finding.is_broken_check for finding in report.findings)
+
+
+def test_an_unusual_volume_warns_against_the_weeks_before(
+    zones: Any, programme_of: MakeProgramme
+) -> None:
+    programme = programme_of("opal")
+    for week, rows in (("2016-W28", "3000"), ("2016-W29", "3100")):
+        _deliver(zones, "opal", week, "--rows", rows)
+        assert "volume_usual" not in _not_kept(_judged(zones, programme, week))
+    _deliver(zones, "opal", WEEK, "--rows", "1000")
+    report = _judged(zones, programme)
+    assert _not_kept(report) == {"volume_usual"}
+    assert report.worst is Severity.WARN
+    _deliver(zones, "opal", "2016-W31", "--rows", "9000")
+    assert "volume_usual" in _not_kept(_judged(zones, programme, "2016-W31"))
+
+
+def test_a_week_that_stops_is_no_measure_for_later_weeks(
+    zones: Any, programme_of: MakeProgramme
+) -> None:
+    programme = programme_of("opal")
+    _deliver(zones, "opal", "2016-W29", "--rows", "300", "--dirt", "future")
+    assert not _judged(zones, programme, "2016-W29").passed
+    assert not list(zones.private.rglob("metrics.json"))
+    _deliver(zones, "opal", WEEK, "--rows", "3000")
+    assert _judged(zones, programme).worst is None
+
+
+def test_a_planted_card_is_in_no_finding_no_message_and_no_log(
+    zones: Any,
+    programme_of: MakeProgramme,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    _deliver(zones, "opal", WEEK, "--rows", "3000", "--dirt", "unknown-mode")
+    bad = f"{CANARY},{CANARY},2031-01-01,08:00,{CANARY},,,\n"
+    file = next((zones.landing / WEEK).iterdir())
+    file.write_text(file.read_text() + bad + f"{CANARY},bus\n{CANARY},bus,2016-07-25,99:00,A,,,\n")
+    programme = programme_of("opal")
+    report = _judged(zones, programme)
+    snapshot = zones.ingest(programme, WEEK)
+    told = capfd.readouterr()
+    written = (snapshot.folder / "quality.json").read_text()
+    for text in (repr(report), report.refusal(), written, caplog.text, told.out, told.err):
+        assert CANARY not in text
+    assert not report.passed
+
+
+def test_findings_hold_no_number_of_the_data(zones: Any, programme_of: MakeProgramme) -> None:
+    """The same findings come from twice the data: nothing in them counts."""
+    texts = []
+    for rows, aside in (("3000", "small"), ("6000", "large")):
+        _deliver(zones, "itms", WEEK, "--rows", rows, "--dirt", "nulls,duplicates")
+        snapshot = zones.ingest(programme_of("itms"), WEEK)
+        week = ServiceWeek.parse(WEEK)
+        validate(programme_of("itms"), week, snapshot, private=zones.private)
+        texts.append((snapshot.folder / "quality.json").read_text())
+        (zones.landing / WEEK).rename(zones.root / aside)
+    assert texts[0] == texts[1]
+    assert {type(value) for one in json.loads(texts[0])["findings"] for value in one.values()} == {
+        str,
+        bool,
+    }
+
+
+def test_exact_figures_do_not_print_and_cannot_be_pickled(
+    zones: Any, programme_of: MakeProgramme
+) -> None:
+    _deliver(zones, "opal", WEEK, "--rows", "300")
+    programme = programme_of("opal")
+    snapshot = zones.ingest(programme, WEEK)
+    metrics = measure(programme, ServiceWeek.parse(WEEK), snapshot, private=zones.private)
+    assert repr(metrics) == "<private metrics>"
+    with pytest.raises(TypeError):
+        pickle.dumps(metrics)
+
+
+@pytest.mark.parametrize(
+    ("week", "files", "zone"),
+    [
+        ("2021-W52", ("surat_itms/suratITMS.csv", "surat_itms/suratITMS_30minsTest.csv"), None),
+        ("2022-W01", ("surat_itms/suratTestLarge.zip",), None),
+        (
+            "2016-W47",
+            tuple(f"capmetro_bus_gps/2016-11-{day}.csv" for day in range(24, 28)),
+            "America/Chicago",
+        ),
+        ("2015-W10", ("capmetro_bus_gps/2015-03-08.csv",), "America/Chicago"),
+    ],
+)
+def test_the_real_files_pass_where_a_gap_is_allowed_and_stop_where_not(
+    zones: Any,
+    programme_of: MakeProgramme,
+    shared_data: Path,
+    week: str,
+    files: tuple[str, ...],
+    zone: str | None,
+) -> None:
+    source: dict[str, Any] = {}
+    if zone:
+        source["columns"] = (("vehicle_id", "vehicle_id"), ("observed_at", "timestamp"))
+        source["speed_unit"] = SpeedUnit.MS
+    zones.deliver(week, {Path(file).name: (shared_data / file).read_bytes() for file in files})
+    gap = programme_of("itms", zone=zone, missing_day=MissingDay.PUBLISH_WITH_GAP, **source)
+    report = _judged(zones, gap, week)
+    assert report.passed, report.refusal()
+    assert "days_present" in _not_kept(report)
+    strict = _judged(zones, programme_of("itms", zone=zone, **source), week)
+    assert not strict.passed
+    if zone:
+        wrong = programme_of("itms", zone=zone, **(source | {"speed_unit": SpeedUnit.KMH}))
+        assert "speed_unit" in _not_kept(_judged(zones, wrong, week))
+
+
+def _finding(**fields: Any) -> Finding:
+    usual = {"rule": "r", "severity": Severity.ERROR, "passed": False, "sentence": "say so"}
+    return Finding(**(usual | fields))
+
+
+def test_a_broken_check_stops_the_week_even_if_its_rule_would_only_warn() -> None:
+    broken = _finding(severity=Severity.WARN, is_broken_check=True)
+    report = QualityReport("opal", WEEK, (broken,))
+    assert not report.passed
+    assert "the check itself failed, the data are not judged" in report.refusal()
+
+
+def test_a_warning_does_not_stop_the_week() -> None:
+    report = QualityReport("opal", WEEK, (_finding(severity=Severity.WARN), _finding(passed=True)))
+    assert report.passed
+    assert report.worst is Severity.WARN
+    assert len(report.warnings) == 1
