@@ -115,9 +115,7 @@ def test_the_schedule_gives_whole_service_weeks_over_daylight_saving(dag: Any) -
     assert weeks == ["2016-W39", "2016-W40", "2016-W41", "2016-W42"]
 
 
-def test_two_parses_are_equal_when_written_down(
-    parse: Callable[[Path], Any], bag: Any, tmp_path: Path
-) -> None:
+def test_two_parses_are_equal_when_written_down(parse: Callable[[Path], Any], bag: Any) -> None:
     serialized = importlib.import_module("airflow.serialization.serialized_objects")
     written = serialized.DagSerialization.to_dict
     again = parse(ROOT / "dags")

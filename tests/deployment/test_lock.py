@@ -1,0 +1,50 @@
+"""requirements.lock is complete, hashed, without hosts, and conflicts in one known line."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
+def _pins(lock: str) -> dict[str, int]:
+    """Return the pinned packages with the number of their hashes."""
+    blocks = re.split(r"\n(?=\S)", lock.strip())
+    return {block.split("==")[0]: block.count("--hash=sha256:") for block in blocks}
+
+
+def _asked(text: str) -> set[str]:
+    """Return the names in requirements.in, normalized, without extras."""
+    names = re.findall(r"^[a-z0-9][a-z0-9_.-]*", text, re.MULTILINE | re.IGNORECASE)
+    return {re.sub(r"[-_.]+", "-", name).lower() for name in names}
+
+
+def test_every_pin_has_a_hash_and_no_line_names_a_host() -> None:
+    assert all(_pins(LOCK).values())
+    assert "://" not in LOCK
+    assert "--index" not in LOCK
+
+
+def test_a_pin_without_a_hash_is_seen() -> None:
+    assert _pins("a==1 \\\n    --hash=sha256:00\nb==2\n") == {"a": 1, "b": 0}
+
+
+def test_everything_that_is_asked_for_is_pinned() -> None:
+    asked = _asked((ROOT / "requirements.in").read_text(encoding="utf-8"))
+    assert len(asked) > 0
+    assert asked - set(_pins(LOCK)) == set()
+
+
+def test_the_environment_has_the_one_known_conflict_and_no_other() -> None:
+    check = subprocess.run(
+        [sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False
+    )
+    (line,) = check.stdout.splitlines()
+    assert re.fullmatch(
+        r"dp-accounting 0\.6\.0 has requirement attrs<24,>=22, but you have attrs 2[5-9][\d.]*\.",
+        line,
+    )

@@ -1,0 +1,118 @@
+"""The stack leaves no process behind, tells how a component died, and runs once per folder."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from turnstile.deployment import native_stack
+from turnstile.deployment.native_stack import NativeStack, free_port
+from turnstile.errors import TurnstileError
+
+# A stand-in for `python -m airflow`: a component has a child in a session of its own, and neither
+# heeds SIGTERM, as Airflow's scheduler with a running task.
+STAND_IN = """
+import os, signal, subprocess, sys, time
+name = sys.argv[1]
+print("this is", name, flush=True)
+if name == os.environ.get("DIES"):
+    sys.exit("bad luck")
+if name == "db":
+    sys.exit(0)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    monkeypatch.setattr(native_stack, "_GRACE_S", 0.5)
+    monkeypatch.setattr(native_stack, "_POLL_S", 0.05)
+    package = tmp_path / "stand_in/airflow"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(STAND_IN, encoding="utf-8")
+    return {"PYTHONPATH": str(package.parent), "PATH": os.defpath, "MARK": str(tmp_path)}
+
+
+def _left(mark: str) -> list[int]:
+    """List the processes that carry the mark of this test."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("MARK") == mark:
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+def _wait_for(count: int, mark: str) -> None:
+    deadline = time.monotonic() + 20
+    while len(_left(mark)) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_nothing_is_left_however_the_block_is_left(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    def interrupted() -> None:
+        with NativeStack(tmp_path / "home", environment) as stack:
+            stack.start_scheduling()
+            _wait_for(8, environment["MARK"])  # four components, each with a child
+            raise SystemExit(130)
+
+    with pytest.raises(SystemExit):
+        interrupted()
+    assert _left(environment["MARK"]) == []
+
+
+@pytest.mark.parametrize("name", ["db", "scheduler"])
+def test_a_component_that_dies_is_named_with_the_end_of_its_log(
+    name: str, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    def doomed() -> None:
+        with NativeStack(tmp_path / "home", environment | {"DIES": name}) as stack:
+            stack.start_scheduling()
+            stack.wait_until(lambda: False, what="luck", timeout_s=20)
+
+    with pytest.raises(TurnstileError, match=rf"(?s)ended unexpectedly.*this is {name}\nbad luck"):
+        doomed()
+    assert _left(environment["MARK"]) == []
+
+
+def test_waiting_has_a_bound(tmp_path: Path, environment: dict[str, str]) -> None:
+    with (
+        pytest.raises(TurnstileError, match="luck took more than 0 s"),
+        NativeStack(tmp_path / "home", environment) as stack,
+    ):
+        stack.wait_until(lambda: False, what="luck", timeout_s=0)
+
+
+def test_a_second_stack_of_the_same_folder_is_refused(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    home = tmp_path / "home"
+    with (
+        NativeStack(home, environment),
+        pytest.raises(TurnstileError, match=f"started by process {os.getpid()}"),
+        NativeStack(home, environment),
+    ):
+        pass
+    with NativeStack(home, environment):
+        assert _left(environment["MARK"])
+
+
+def test_a_busy_port_gives_way_to_a_free_one() -> None:
+    first = free_port(0)
+    assert free_port(first) == first
+    with native_stack.socket.socket() as taken:
+        taken.bind(("127.0.0.1", first))
+        taken.listen()
+        assert free_port(first) != first

@@ -1,0 +1,61 @@
+"""The summary says what happened to each package, and an altered one stops everything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from turnstile.deployment.summary import find_packages, folder_digest, outcome, summary_lines
+from turnstile.errors import IntegrityError
+from turnstile.service_calendar import ServiceWeek
+
+WEEKS = (ServiceWeek(2016, 30), ServiceWeek(2016, 31))
+
+
+def _publish(public: Path, week: ServiceWeek, content: str) -> None:
+    folder = public / "opal" / str(week) / "r0"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "datapackage.json").write_text(content, encoding="utf-8")
+
+
+def test_a_new_package_is_published_and_an_old_one_is_the_same(tmp_path: Path) -> None:
+    _publish(tmp_path, WEEKS[0], "a")
+    before = find_packages(tmp_path, ["opal"], WEEKS)
+    _publish(tmp_path, WEEKS[1], "b")
+    after = find_packages(tmp_path, ["opal"], WEEKS)
+    first, second = summary_lines(before, after)
+    assert "2016-W30  re-issued, same bytes: nothing was redrawn" in first
+    assert "2016-W31  published" in second
+    assert str(after[1].folder) in second
+
+
+def test_a_week_without_a_package_is_not_published(tmp_path: Path) -> None:
+    (package,) = find_packages(tmp_path, ["opal"], WEEKS[:1])
+    assert package.digest is None
+    assert outcome(package, package) == "not published"
+
+
+@pytest.mark.parametrize("change", ["edit", "add", "remove"])
+def test_a_published_package_that_changes_is_an_integrity_error(
+    tmp_path: Path, change: str
+) -> None:
+    _publish(tmp_path, WEEKS[0], "a")
+    (before,) = find_packages(tmp_path, ["opal"], WEEKS[:1])
+    if change == "edit":
+        _publish(tmp_path, WEEKS[0], "b")
+    elif change == "add":
+        (before.folder / "more.csv").touch()
+    else:
+        (before.folder / "datapackage.json").unlink()
+    (after,) = find_packages(tmp_path, ["opal"], WEEKS[:1])
+    with pytest.raises(IntegrityError, match="bytes changed"):
+        outcome(before, after)
+
+
+def test_a_digest_tells_names_from_contents(tmp_path: Path) -> None:
+    for name, content in (("x", "yz"), ("xy", "z")):
+        folder = tmp_path / f"folder-{name}"
+        folder.mkdir()
+        (folder / name).write_text(content, encoding="utf-8")
+    assert folder_digest(tmp_path / "folder-x") != folder_digest(tmp_path / "folder-xy")
