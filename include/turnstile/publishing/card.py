@@ -18,8 +18,8 @@ from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.spec import Programme
 from turnstile.publishing.error_bars import error_bar
+from turnstile.release.drawn import Drawn
 from turnstile.release.plan import ReleasePlan, loss_by_unit
-from turnstile.release.presenting import Drawn
 
 SHOWN_AT_DELTA = Fraction(1, 10**6)
 _FIGURES = ("epsilon", "epsilon_replace", "rho", "delta")

@@ -18,7 +18,7 @@ from turnstile.publishing.card import card_markdown, release_card
 from turnstile.publishing.datapackage import datapackage
 from turnstile.publishing.labelled import csv_bytes
 from turnstile.publishing.manifest import MANIFEST, manifest_bytes
-from turnstile.release.presenting import Drawn
+from turnstile.release.drawn import Drawn
 from turnstile.release.zones import write_atomically
 
 _FOLDERS = ("tables", "measurements")

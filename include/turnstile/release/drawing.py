@@ -63,7 +63,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     """Draw under a reservation. Nothing before `begin_draw` costs, everything after it does."""
     from turnstile.counting.exact_store import load_exact
     from turnstile.privacy.mechanisms.dense import agree
-    from turnstile.privacy.mechanisms.dense import draw as draw_dense
+    from turnstile.privacy.mechanisms.dispatch import draw as draw_one
 
     events = release.plan.events
     for event in {_shape(event): event for event in events}.values():
@@ -75,7 +75,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
         vectors = list(
             threads.map(
-                lambda pair: draw_dense(pair[0], pair[1].reveal_to_mechanism()),
+                lambda pair: draw_one(pair[0], pair[1].reveal_to_mechanism()),
                 zip(events, exact, strict=True),
             )
         )

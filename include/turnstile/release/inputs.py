@@ -17,8 +17,8 @@ from turnstile.release.context import Release
 from turnstile.release.interval import final_at
 from turnstile.release.plan import ReleasePlan
 from turnstile.release.zones import bounding_secret, write_atomically
-from turnstile.sources.snapshot import Snapshot, load_snapshot
 from turnstile.sources.ingest import ingest as ingest_files
+from turnstile.sources.snapshot import Snapshot, load_snapshot
 
 _log = logging.getLogger("turnstile")
 _INCOMPLETE = {"days_present", "days_complete"}  # the week may yet become complete

@@ -18,7 +18,8 @@ from turnstile.publishing.labelled import parquet_bytes
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package import build_package
 from turnstile.release.context import Release
-from turnstile.release.presenting import Drawn, measurements, presented
+from turnstile.release.drawn import Drawn
+from turnstile.release.presenting import measurements, presented
 from turnstile.release.sealed import decode
 from turnstile.release.zones import digest_of, read_sealed, sync_folder, write_atomically
 

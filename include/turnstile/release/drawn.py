@@ -1,0 +1,47 @@
+"""A sealed release as everything after the draw sees it: promise, ledger's word, noisy integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.ledger.records import Attempt
+from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.noise import noise_variance
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.spec import Programme, TableSpec
+from turnstile.release.plan import ReleasePlan
+from turnstile.release.sealed import Artefact
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A sealed release: what was promised, what the ledger says of it, and the noisy numbers."""
+
+    programme: Programme
+    domain: PublicDomain
+    plan: ReleasePlan
+    attempt: Attempt
+    artefact: Artefact
+
+    @property
+    def events(self) -> tuple[DrawEvent, ...]:
+        """Every draw, in order."""
+        return self.plan.events
+
+    def vectors(self, table: TableSpec, statistic: str) -> dict[date | None, NDArray[np.int64]]:
+        """Return the noisy vectors of one statistic by service day."""
+        return {
+            noisy.service_date: noisy.values
+            for noisy in self.artefact.tables
+            if (noisy.table, noisy.statistic) == (table.name, statistic)
+        }
+
+    def variance(self, table: TableSpec, statistic: str) -> float:
+        """Return the variance of the noise of one statistic; it is the same on every day."""
+        label = f"{table.name}/{statistic}"
+        event = next(event for event in self.events if event.label == label)
+        return noise_variance(event.noise, event.scale)
