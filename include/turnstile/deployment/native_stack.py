@@ -130,8 +130,8 @@ class NativeStack:
         for process in stubborn:
             _signal(process.kill)
         psutil.wait_procs(stubborn, timeout=_GRACE_S)
-        for process in self._processes.values():
-            process.wait()
+        for started in self._processes.values():
+            started.wait()
         self._processes.clear()
         if self._lock is not None:
             self._lock.close()
