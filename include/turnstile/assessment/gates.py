@@ -14,7 +14,7 @@ from turnstile.assessment.gate_result import GateResult
 from turnstile.assessment.gates_of_numbers import fresh, integers, noised_zeros, support
 from turnstile.assessment.gates_of_scale import below_zero, nested_scale
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.release.presenting import Drawn
+from turnstile.release.drawn import Drawn
 
 __all__ = ["GateResult", "audits_of", "gate_results"]
 

@@ -1,0 +1,180 @@
+"""The threshold of a table whose small counts were dropped, from the table alone.
+
+Where continuous noise is cut at t and rounded afterwards, the smallest published number holds only
+the part of its unit cell that lies above t: 18 stands for [17.588, 18.5). How empty it is, against
+the numbers above it, tells t. An integer cut, or a cut after rounding, leaves the smallest cell
+full: t is then its lower end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONFIDENCE = 0.99
+_WINDOW = 3.0  # numbers up to so many times the smallest are used
+_WINDOW_LEAST = 25
+_GRID = 0.002
+_DEGREE = 2
+_SMALLEST_SCALE = 1.0  # the interval allows for noise of this scale and more
+
+
+@dataclass(frozen=True, slots=True)
+class CutEstimate:
+    """A recovered cut.
+
+    Args:
+        cut: most likely cut before rounding, in counts.
+        low: lower end of the interval.
+        high: upper end.
+        confidence: of the interval, at least.
+        smallest: smallest published number.
+        samples: published numbers that it rests on.
+    """
+
+    cut: float
+    low: float
+    high: float
+    confidence: float
+    smallest: int
+    samples: int
+
+    @property
+    def allows_whole(self) -> bool:
+        """Whether a cut after rounding, at `smallest`, is within the interval."""
+        return self.low <= self.smallest - 0.5 <= self.high
+
+    @property
+    def statement(self) -> str:
+        """What was found, in words."""
+        rounding = (
+            f" A cut after rounding, or of whole numbers, that keeps {self.smallest} and more, is "
+            "not excluded."
+            if self.allows_whole
+            else f" A cut after rounding is excluded: {self.smallest} is rarer than the numbers "
+            "above it."
+        )
+        return (
+            f"the cut before rounding is {self.cut:.2f}, between {self.low:.2f} and "
+            f"{self.high:.2f} with {self.confidence:.0%} confidence, from the {self.samples} "
+            f"smallest numbers of the table (smallest {self.smallest}).{rounding}"
+        )
+
+
+def recover_cut(counts: NDArray[np.int64]) -> CutEstimate | None:
+    """Return the cut of a table of published counts; None where nothing shows one.
+
+    A smooth curve (a log-quadratic Poisson regression on the logarithm of the count) is fitted to
+    the histogram of the numbers from the smallest on, with the first cell partly filled: a profile
+    likelihood over the cut. The interval holds every cut whose log likelihood is within
+    ln(1/0.01) of the best, wide enough for both its regular and its exponential side, and is
+    stretched by what noise of scale 1 or more can shift inside a unit cell, and by any
+    over-dispersion.
+
+    Args:
+        counts: published counts, any shape; numbers below 1 show that nothing was cut.
+    """
+    if counts.size == 0 or counts.min() < 1:
+        return None
+    smallest = int(counts.min())
+    if smallest == 1:
+        return None
+    last = max(smallest + _WINDOW_LEAST, math.ceil(_WINDOW * smallest))
+    lower = max(1, smallest - _below(counts, smallest, last))
+    numbers = np.arange(lower, last + 1)
+    found = np.bincount(counts[counts <= last], minlength=last + 1)[lower:].astype(np.float64)
+    cuts = np.arange(lower - 0.5, smallest + 0.5, _GRID) + _GRID / 2
+    heights = _profile(numbers, found, cuts)
+    spread = _overdispersion(numbers[numbers > smallest], found[numbers > smallest])
+    inside = cuts[heights >= heights.max() - spread * math.log(1 / (1 - CONFIDENCE))]
+    best = float(cuts[int(np.argmax(heights))])
+    return CutEstimate(
+        cut=best,
+        low=max(float(lower) - 0.5, _shifted(float(inside[0]), -1)),
+        high=min(smallest + 0.5, _shifted(float(inside[-1]), 1)),
+        confidence=CONFIDENCE,
+        smallest=smallest,
+        samples=int(found.sum()),
+    )
+
+
+def _below(counts: NDArray[np.int64], smallest: int, last: int) -> int:
+    """How far below the smallest number a cut may lie unseen: few numbers leave it far."""
+    inside = int((counts <= last).sum())
+    per_number = max(inside / (last - smallest + 1), 1e-3)
+    return math.ceil(12 / per_number) + 1
+
+
+def _profile(
+    numbers: NDArray[np.int64], found: NDArray[np.float64], cuts: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the largest Poisson log likelihood for each cut.
+
+    The filled share of a cell is an offset of the regression. The curve is fitted for each integer
+    cell in which the cut may lie at a few places and the heights are interpolated in between:
+    they are smooth inside a cell.
+    """
+    heights = np.empty(cuts.size)
+    for cell in np.unique(np.floor(cuts + 0.5)):
+        inside = np.floor(cuts + 0.5) == cell
+        places = np.linspace(cell - 0.499, cell + 0.499, 41)
+        known = [_height(numbers, found, float(place)) for place in places]
+        heights[inside] = np.interp(cuts[inside], places, known)
+    return heights
+
+
+def _height(numbers: NDArray[np.int64], found: NDArray[np.float64], cut: float) -> float:
+    """Return the log likelihood of the best curve for one cut."""
+    share = np.clip(numbers + 0.5 - cut, 0, 1)
+    used = share > 0
+    if found[~used].any():
+        return -math.inf
+    fitted = _curve(numbers[used], found[used], share[used])
+    return float(np.sum(found[used] * np.log(fitted) - fitted))
+
+
+def _curve(
+    numbers: NDArray[np.int64], found: NDArray[np.float64], share: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the expected counts of a Poisson regression on the logarithm, by Newton's method."""
+    place = np.log(numbers / numbers.mean())
+    degree = _DEGREE if np.count_nonzero(found) > 2 * _DEGREE + 1 else 0
+    design = np.vander(place, degree + 1)
+    start = np.log(np.maximum(found, 0.5) / np.maximum(share, 0.05))
+    weights = np.maximum(found, 0.5)
+    scaled = design * weights[:, None]
+    ridge = 1e-8 * np.eye(degree + 1)
+    beta = np.linalg.solve(design.T @ scaled + ridge, scaled.T @ start)
+    for _ in range(25):
+        fitted = share * np.exp(np.clip(design @ beta, -30, 30))
+        slope = design.T @ (found - fitted)
+        curvature = design.T @ (design * fitted[:, None]) + ridge
+        step = np.linalg.solve(curvature, slope)
+        beta = beta + step
+        if float(np.abs(step).max()) < 1e-8:
+            break
+    return np.asarray(np.maximum(share * np.exp(np.clip(design @ beta, -30, 30)), 1e-300))
+
+
+def _overdispersion(numbers: NDArray[np.int64], found: NDArray[np.float64]) -> float:
+    """Return how much more the histogram scatters around its curve than a Poisson one; >= 1."""
+    if numbers.size <= _DEGREE + 1 or found.sum() == 0:
+        return 1.0
+    fitted = _curve(numbers, found, np.ones(numbers.size))
+    return max(1.0, float(np.sum((found - fitted) ** 2 / fitted)) / (numbers.size - _DEGREE - 1))
+
+
+def _shifted(cut: float, sign: int) -> float:
+    """Return an end of the interval, moved out by what noise of scale 1 does inside a unit cell.
+
+    Counts are whole, so the density of a noisy value inside a cell is that of the periodic Laplace
+    law, cosh((1/2 - |x|)/b)/(2b sinh(1/(2b))), not flat; at b = 1 it lies within 9 % of flat.
+    """
+    inside = cut - math.floor(cut + 0.5)  # in [-1/2, 1/2)
+    half = 0.5 / _SMALLEST_SCALE
+    bulk = math.sinh(half)
+    mass = 0.5 + math.copysign((bulk - math.sinh((0.5 - abs(inside)) / _SMALLEST_SCALE)) / bulk / 2, inside)
+    return cut + sign * abs(mass - 0.5 - inside)

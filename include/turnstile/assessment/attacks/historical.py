@@ -1,0 +1,41 @@
+"""The printed figures of the 2017 assessment, reproduced and labelled as what they are: wrong.
+
+Culnane, Rubinstein & Teague (2017). The right figures come from `presence` and `noise_sums`; the
+derivations are in docs/CORRECTIONS.md. Nothing but the report, the lab and tests reads these.
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def theorem_5_printed(scale: float, alpha: float) -> float:
+    """Return the half-width that the assessment prints: p log10(1/(4 alpha)).
+
+    It covers 25.5 % where 95 % is stated. Right: `half_width` of three Laplace terms.
+
+    Examples:
+        >>> round(theorem_5_printed(1.4, 0.05), 2), round(theorem_5_printed(1.4, 0.01), 2)
+        (0.98, 1.96)
+    """
+    return scale * math.log10(1 / (4 * alpha))
+
+
+def theorem_5_as_stated(scale: float, alpha: float) -> float:
+    """Return the half-width of Theorem 5 with the natural logarithm; it covers 53.4 %, not 95 %.
+
+    Examples:
+        >>> round(theorem_5_as_stated(1.4, 0.05), 3)
+        2.253
+    """
+    return scale * math.log(1 / (4 * alpha))
+
+
+def theorem_1_density(group: int, scale: float, threshold: float = 18.0) -> float:
+    """Return the density that Theorem 1 takes for a probability: exp(-(t - g)/p)/(2p).
+
+    Examples:
+        >>> [f"{theorem_1_density(group, 1.4):.2g}" for group in (1, 5, 12)]
+        ['1.9e-06', '3.3e-05', '0.0049']
+    """
+    return math.exp(-(threshold - group) / scale) / (2 * scale)

@@ -1,0 +1,216 @@
+"""How large the noise is, from published numbers alone.
+
+Three ways: pairs of counts of the same raw number (2017 assessment, section 2 and appendix D);
+totals with all their parts; and, for dense integer Laplace tables, the numbers below zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, whole_pmf
+
+_SPREADS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # shares of pairs that are no pairs
+_STEPS = 60
+_ROUNDS = 3
+_FLOOR = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleEstimate:
+    """A recovered scale.
+
+    Args:
+        scale: most likely b (or sigma), in counts.
+        low: lower end of the interval.
+        high: upper end.
+        confidence: of the interval.
+        samples: numbers that it rests on.
+    """
+
+    scale: float
+    low: float
+    high: float
+    confidence: float
+    samples: int
+
+    def holds(self, scale: float) -> bool:
+        """Tell whether a scale lies in the interval."""
+        return self.low <= scale <= self.high
+
+
+def difference_density(distance: float, scale: float) -> float:
+    """Return the density of the difference of two Laplace(b) variables: (b + |u|) e^(-|u|/b)/(4b^2).
+
+    Appendix D of the 2017 assessment, which is right.
+
+    Examples:
+        >>> difference_density(0.0, 1.0)
+        0.25
+    """
+    size = abs(distance)
+    return (scale + size) * math.exp(-size / scale) / (4 * scale**2)
+
+
+def from_pairs(
+    differences: NDArray[np.int64],
+    *,
+    law: NoiseLaw = NoiseLaw.ROUNDED_LAPLACE,
+    confidence: float = 0.95,
+) -> ScaleEstimate:
+    """Return the scale of the noise from differences of two counts of the same raw number.
+
+    Maximum likelihood under the exact law of the difference, with a small share of pairs that are
+    no pairs; the interval is that of the profile likelihood (Wilks 1938).
+
+    Args:
+        differences: shape (pairs,), whole.
+        law: of the noise of each count.
+        confidence: strictly between 0 and 1.
+    """
+    return from_residuals(
+        differences, np.full(differences.size, 2), law=law, confidence=confidence
+    )
+
+
+def from_residuals(
+    residuals: NDArray[np.int64],
+    terms: NDArray[np.int64],
+    *,
+    law: NoiseLaw = NoiseLaw.ROUNDED_LAPLACE,
+    confidence: float = 0.95,
+    total_over_part: float = 1.0,
+) -> ScaleEstimate:
+    """Return the scale of the parts' noise from totals minus all their parts.
+
+    Args:
+        residuals: shape (groups,), total minus the sum of parts.
+        terms: shape (groups,), noises in each residual: the total's and one a part, >= 2.
+        law: of every noise.
+        confidence: strictly between 0 and 1.
+        total_over_part: scale of the total's noise over the scale of a part's.
+    """
+    if residuals.size == 0:
+        raise ValueError("no differences to recover a scale from")
+    groups = [(int(n), residuals[terms == n]) for n in np.unique(terms)]
+
+    def likelihood(scale: float) -> float:
+        """Largest log likelihood over the share of outliers."""
+        laws = [_probabilities(law, scale, total_over_part, n, found) for n, found in groups]
+        return max(
+            sum(float(np.log((1 - share) * inlying + share * wide).sum()) for inlying, wide in laws)
+            for share in _SPREADS
+        )
+
+    rough = float(np.median(np.abs(residuals) / np.sqrt(terms))) + 0.2
+    return _profiled(likelihood, (rough / 30, rough * 30), confidence, residuals.size)
+
+
+def from_negatives(values: NDArray[np.int64], confidence: float = 0.95) -> ScaleEstimate | None:
+    """Return the scale of a dense discrete Laplace table from its numbers below zero.
+
+    For any exact count c >= 0, P(c + Z = -k) is proportional to r^k for k >= 1, r = e^(-1/b): so the
+    numbers below zero are geometric whatever the raw counts are, and b follows from their mean.
+    None without a number below zero. The interval is exact (Clopper & Pearson 1934, negative
+    binomial form).
+
+    Args:
+        values: noisy counts, any shape.
+        confidence: strictly between 0 and 1.
+    """
+    from scipy.stats import beta
+
+    excess = -values[values < 0] - 1
+    if excess.size == 0:
+        return None
+    steps, stops = int(excess.sum()), excess.size
+    alpha = (1 - confidence) / 2
+    low = float(beta.ppf(alpha, steps, stops)) if steps else 0.0
+    high = float(beta.ppf(1 - alpha, steps + 1, stops))
+    return ScaleEstimate(
+        _scale_of_ratio(steps / (steps + stops)),
+        _scale_of_ratio(low),
+        _scale_of_ratio(high),
+        confidence,
+        stops,
+    )
+
+
+def negatives_p_value(values: NDArray[np.int64], scale: float) -> float:
+    """Return the exact two-sided p-value of a declared scale against the numbers below zero.
+
+    1 without any: a table of busy cells says nothing.
+    """
+    from scipy.stats import nbinom
+
+    excess = -values[values < 0] - 1
+    if excess.size == 0:
+        return 1.0
+    steps, stops = int(excess.sum()), excess.size
+    stop_probability = -math.expm1(-1 / scale)
+    fewer = float(nbinom.cdf(steps, stops, stop_probability))
+    more = float(nbinom.sf(steps - 1, stops, stop_probability))
+    return min(1.0, 2 * min(fewer, more))
+
+
+def _scale_of_ratio(ratio: float) -> float:
+    """Return b with e^(-1/b) = ratio."""
+    if ratio <= 0:
+        return 0.0
+    return math.inf if ratio >= 1 else -1 / math.log(ratio)
+
+
+def _probabilities(
+    law: NoiseLaw, scale: float, total_over_part: float, terms: int, found: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], float]:
+    """Return the probability of each residual, and that of any under a wide flat law."""
+    noises: Sequence[Term] = (
+        [Term(law, scale, terms)]
+        if total_over_part == 1
+        else [Term(law, scale, terms - 1), Term(law, scale * total_over_part)]
+    )
+    values, probabilities = whole_pmf(noises)
+    reach = values.size // 2
+    places = np.clip(found, -reach, reach) + reach
+    inside = np.abs(found) <= reach
+    wide = 1 / (2 * max(1, int(np.abs(found).max())) + 1)
+    return np.maximum(np.where(inside, probabilities[places], 0.0), _FLOOR), wide
+
+
+def _profiled(
+    likelihood: Callable[[float], float],
+    bounds: tuple[float, float],
+    confidence: float,
+    samples: int,
+) -> ScaleEstimate:
+    """Maximise over a grid of logarithms that narrows, then walk out to the interval's ends."""
+    from scipy.stats import chi2
+
+    low, high = math.log(bounds[0]), math.log(bounds[1])
+    for _ in range(_ROUNDS):
+        grid = np.linspace(low, high, _STEPS // _ROUNDS + 1)
+        heights = [likelihood(math.exp(point)) for point in grid]
+        best = int(np.argmax(heights))
+        low, high = grid[max(0, best - 1)], grid[min(grid.size - 1, best + 1)]
+    top, place = heights[best], float(grid[best])
+    enough = top - float(chi2.ppf(confidence, 1)) / 2
+    ends = [_end(likelihood, place, math.log(bound), enough) for bound in bounds]
+    return ScaleEstimate(math.exp(place), ends[0], ends[1], confidence, samples)
+
+
+def _end(likelihood: Callable[[float], float], inside: float, outside: float, level: float) -> float:
+    """Bisect for where the log likelihood falls to a level; the outer bound if it never does."""
+    if likelihood(math.exp(outside)) >= level:
+        return math.exp(outside)
+    for _ in range(30):
+        middle = (inside + outside) / 2
+        if likelihood(math.exp(middle)) >= level:
+            inside = middle
+        else:
+            outside = middle
+    return math.exp(outside)

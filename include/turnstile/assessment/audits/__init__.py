@@ -1,0 +1,1 @@
+"""Lower bounds on what a mechanism really costs, each with its confidence."""

@@ -1,0 +1,147 @@
+"""The one-run audit of a release: every kind of draw of its plan, on a synthetic copy.
+
+Made from the plan alone. For each kind of draw and each audited unit: the claim, the lower bound
+at 95 %, and whether the claim is refuted at 1 - 1e-9, which stops a publication.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+
+import numpy as np
+
+from turnstile.assessment.audits.one_run import LowerBound, accuracy_at_least, audit
+from turnstile.assessment.audits.pipeline_copy import CanaryRun, PipelineCopy, run_canaries
+from turnstile.privacy.accounts import loss_of
+from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.guarantees import Zcdp, epsilon_tight
+from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.units import ProtectionUnit
+
+CANARIES = 20_000  # for the unit whose loss the programme states
+CANARIES_OF_OTHERS = 5_000
+SHOWN_CONFIDENCE = 0.95
+ALPHA = 1e-9  # chance that a correct release is stopped by this gate
+GAUSSIAN_DELTA = Fraction(1, 10**5)
+_REACH_SDS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class DrawAudit:
+    """What the audit of one kind of draw found.
+
+    Args:
+        label: table and statistic.
+        unit: audited unit.
+        claimed: epsilon of one draw for the unit, at delta.
+        delta: of the claim; 0 for Laplace noise.
+        bound: lower bound at 95 %.
+        is_refuted: whether the claim cannot be true, at 1 - 1e-9 for the whole release.
+    """
+
+    label: str
+    unit: ProtectionUnit
+    claimed: float
+    delta: float
+    bound: LowerBound
+    is_refuted: bool
+
+    @property
+    def statement(self) -> str:
+        """What was found, in words."""
+        verdict = "refuted" if self.is_refuted else "not refuted"
+        return (
+            f"{self.label} for one {self.unit}: epsilon {self.claimed:.4g} claimed, at least "
+            f"{self.bound.epsilon:.4g} measured ({self.bound.confidence:.0%}); {verdict}"
+        )
+
+
+def audit_release(
+    events: Sequence[DrawEvent],
+    unit: ProtectionUnit,
+    *,
+    others: Sequence[ProtectionUnit] = (),
+    copy: PipelineCopy | None = None,
+) -> tuple[DrawAudit, ...]:
+    """Audit each kind of draw of a plan once, for the units that it bounds.
+
+    Args:
+        events: of the plan.
+        unit: whose loss the programme states.
+        others: further units, audited with fewer canaries; those that a draw does not bound are
+            left out for it.
+        copy: of the pipeline; the product's own stages by default.
+    """
+    kinds = list({event.label: event for event in events}.values())
+    asked = [
+        (event, dict(event.sensitivities).get(one), one, canaries)
+        for one, canaries in [(unit, CANARIES), *((other, CANARIES_OF_OTHERS) for other in others)]
+        for event in kinds
+    ]
+    pipeline = copy or PipelineCopy()
+    error = ALPHA / max(1, len(asked))
+    return tuple(
+        _audited(
+            event,
+            one,
+            sensitivity,
+            run=run_canaries(pipeline, event, sensitivity, canaries=canaries),
+            error=error,
+        )
+        for event, sensitivity, one, canaries in asked
+        if sensitivity is not None
+    )
+
+
+def _audited(
+    event: DrawEvent, unit: ProtectionUnit, sensitivity: Sensitivity, *, run: CanaryRun, error: float
+) -> DrawAudit:
+    """Judge one run."""
+    claimed = claimed_epsilon(event, sensitivity)
+    if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
+        bound, is_refuted = _gaussian(event, sensitivity, run, error)
+        return DrawAudit(event.label, unit, claimed, float(GAUSSIAN_DELTA), bound, is_refuted)
+    bound = audit(run.scores, run.is_in, confidence=SHOWN_CONFIDENCE)
+    certain = audit(run.scores, run.is_in, confidence=1 - error)
+    return DrawAudit(event.label, unit, claimed, 0.0, bound, certain.epsilon > claimed)
+
+
+def _gaussian(
+    event: DrawEvent, sensitivity: Sensitivity, run: CanaryRun, error: float
+) -> tuple[LowerBound, bool]:
+    """Bound a Gaussian draw by the accuracy of one guess a canary, in its own cell.
+
+    Each canary has independent noise in the copy, so right guesses are at most binomial with the
+    best accuracy of the claimed law. A pure-epsilon bound would say nothing of a Gaussian's tails,
+    and its delta term leaves no power at 1 - 1e-9.
+    """
+    right = int(((run.scores > 0) == run.is_in).sum())
+    shown = accuracy_at_least(right, run.is_in.size, confidence=SHOWN_CONFIDENCE)
+    certain = accuracy_at_least(right, run.is_in.size, confidence=1 - error)
+    distance = 2 * NormalDist().inv_cdf(max(0.5, shown))
+    rho = Fraction(distance**2 / 2)
+    epsilon = float(epsilon_tight(Zcdp(rho), GAUSSIAN_DELTA) or 0)
+    bound = LowerBound(epsilon, SHOWN_CONFIDENCE, run.is_in.size, right)
+    return bound, certain > _best_accuracy(event, math.isqrt(sensitivity.l2_squared))
+
+
+def _best_accuracy(event: DrawEvent, change: int) -> float:
+    """Return the chance of the best guess between two inputs that differ by a change in one cell."""
+    reach = math.ceil(_REACH_SDS * event.scale) + change
+    _, law = noise_pmf(event.noise, event.scale, reach=reach)
+    distance = float(np.clip(law[change:] - law[:-change], 0, None).sum())
+    return (1 + distance) / 2
+
+
+def claimed_epsilon(event: DrawEvent, sensitivity: Sensitivity) -> float:
+    """Return the epsilon that one draw claims: pure, or at delta 1e-5 for Gaussian noise."""
+    loss = loss_of(event, sensitivity)
+    if loss.epsilon is not None:
+        return float(loss.epsilon)
+    if loss.rho is None:
+        raise ValueError("a unit without a bound has no claim to audit")
+    return float(epsilon_tight(Zcdp(loss.rho), GAUSSIAN_DELTA) or 0)

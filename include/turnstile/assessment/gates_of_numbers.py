@@ -1,0 +1,117 @@
+"""Gates on the numbers themselves: all cells there, all noised, drawn once, whole."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.assessment.gate_result import ALPHA, GateResult
+from turnstile.privacy.noise import noise_pmf
+from turnstile.release.drawn import Drawn
+
+_CELLS_LEAST = 20  # fewer cells may be alike by chance
+_GRID_CELLS_LEAST = 60  # so many even numbers in a row have a chance below 1e-9 where noise is wide
+
+
+def support(drawn: Drawn) -> GateResult:
+    """Every cell of the public domain is present, for every planned draw, in the planned order."""
+    tables = {table.name: table for table in drawn.programme.tables}
+    planned = [(e.table, e.statistic, drawn.domain.cells(tables[e.table])) for e in drawn.events]
+    found = [(t.table, t.statistic, t.values.size) for t in drawn.artefact.tables]
+    return GateResult(
+        "support",
+        planned == found,
+        "every cell of the public domain holds a number"
+        if planned == found
+        else "cells or draws are missing or too many",
+    )
+
+
+def noised_zeros(drawn: Drawn) -> GateResult:
+    """No dense table holds more zeros than noise can leave: empty cells were not left alone.
+
+    Whatever the raw count, P(noisy = 0) is at most the noise's largest probability p, so the number
+    of zeros is stochastically below Bin(cells, p). A thresholded table holds 0 or its threshold and
+    more, which is its rule and shows.
+    """
+    from scipy.stats import binom
+
+    below = []
+    chances: dict[str, float] = {}
+    for event, noisy in zip(drawn.events, drawn.artefact.tables, strict=False):
+        if event.threshold is not None:
+            below += _below_threshold(event.threshold, noisy.values)
+            continue
+        _, law = noise_pmf(event.noise, event.scale, reach=1)
+        zeros = int((noisy.values == 0).sum())
+        chance = float(binom.sf(zeros - 1, noisy.values.size, float(law[1])))
+        chances[event.label] = min(chance, chances.get(event.label, 1.0))
+    bad = sorted(label for label, chance in chances.items() if chance * len(drawn.events) < ALPHA)
+    passed = not bad and not below
+    statement = (
+        "no table has more zeros than its noise allows"
+        if passed
+        else f"zeros without noise in {', '.join(bad) or 'thresholded tables'}: presence would show"
+    )
+    return GateResult("noised_zeros", passed, statement)
+
+
+def fresh(drawn: Drawn) -> GateResult:
+    """The key has one sealed byte string, and no vector of noise serves twice in it.
+
+    Two equal vectors are one draw used twice, or a copy: independent noise on so many cells repeats
+    with a chance that is nil.
+    """
+    if not drawn.attempt.is_sealed or not drawn.attempt.artefact_digest:
+        return GateResult("one_sealed", False, "the ledger holds no sealed bytes for this key")
+    names = [(t.table, t.statistic, t.service_date) for t in drawn.artefact.tables]
+    contents = sorted(
+        t.values.tobytes()
+        for t in drawn.artefact.tables
+        if t.values.size >= _CELLS_LEAST and bool(t.values.any())
+    )
+    repeated = len(set(names)) < len(names) or any(one == next_ for one, next_ in pairwise(contents))
+    return GateResult(
+        "one_sealed",
+        not repeated,
+        "the same draw stands twice in the sealed bytes"
+        if repeated
+        else f"one sealed byte string, {drawn.attempt.artefact_digest[:16]}, no draw twice in it",
+    )
+
+
+def integers(drawn: Drawn) -> GateResult:
+    """Every number is a 64-bit integer, without a coarser grid, a sign of zero or a fraction."""
+    wrong = [
+        f"{t.table}/{t.statistic} {problem}"
+        for t in drawn.artefact.tables
+        if (problem := _off_grid(t.values)) is not None
+    ]
+    return GateResult(
+        "integers",
+        not wrong,
+        f"{wrong[0]}" if wrong else "every number is a whole number of 64 bits, on no coarser grid",
+    )
+
+
+def _off_grid(values: NDArray[np.int64]) -> str | None:
+    """Name what is wrong with a vector of numbers, or None."""
+    if values.dtype.kind == "f":
+        floats = np.asarray(values, dtype=np.float64)
+        if bool(np.any((floats == 0) & np.signbit(floats))):
+            return "holds a negative zero"
+        return "holds floating-point numbers"
+    if values.dtype != np.dtype(np.int64):
+        return f"holds numbers of type {values.dtype}"
+    filled = values[values != 0]
+    if filled.size >= _GRID_CELLS_LEAST and math.gcd(*filled.tolist()) > 1:
+        return "holds only multiples of a number above 1"
+    return None
+
+
+def _below_threshold(threshold: int, values: NDArray[np.int64]) -> list[int]:
+    """Return what a thresholded table must not hold: numbers below its threshold but 0."""
+    return [1] if bool(np.any((values != 0) & (values < threshold))) else []

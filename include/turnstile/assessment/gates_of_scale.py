@@ -1,0 +1,109 @@
+"""Gates on the size of the noise: what an outsider recovers must be what was declared."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.assessment.attacks.scale_of_noise import from_negatives, negatives_p_value
+from turnstile.assessment.gate_result import ALPHA, GateResult
+from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.noise import noise_variance
+from turnstile.programme.domain import layout
+from turnstile.programme.spec import Measure, TableSpec
+from turnstile.release.drawn import Drawn
+
+
+def below_zero(drawn: Drawn) -> GateResult:
+    """The numbers below zero of each dense Laplace table of counts have the declared scale.
+
+    They are geometric with ratio e^(-1/b) whatever the raw counts are, so the test is exact
+    (`from_negatives`). Centered sums of speeds are left out: they are below zero in earnest.
+    """
+    values = _counts_by_label(drawn)
+    tested = {event.label: event for event in drawn.events if event.label in values}
+    wrong, shown = [], []
+    for label, event in tested.items():
+        chance = negatives_p_value(values[label], float(event.scale))
+        estimate = from_negatives(values[label])
+        if estimate is not None:
+            words = f"{label}: declared {float(event.scale):.4g}, recovered {estimate.scale:.4g}"
+            shown.append(words)
+            if chance * len(tested) < ALPHA:
+                wrong.append(words)
+    statement = "; ".join(wrong or shown) or "no number below zero to test"
+    return GateResult("scale_below_zero", not wrong, statement)
+
+
+def _counts_by_label(drawn: Drawn) -> dict[str, NDArray[np.int64]]:
+    """Return all numbers of each dense Laplace vector that counts something."""
+    found: defaultdict[str, list[NDArray[np.int64]]] = defaultdict(list)
+    for event, noisy in zip(drawn.events, drawn.artefact.tables, strict=False):
+        if _is_tested(event):
+            found[event.label].append(noisy.values)
+    return {label: np.concatenate(vectors) for label, vectors in found.items()}
+
+
+def _is_tested(event: DrawEvent) -> bool:
+    """Whether numbers below zero can only be noise, of a law with a geometric tail."""
+    is_dense_laplace = event.noise is NoiseFamily.DISCRETE_LAPLACE and event.threshold is None
+    return is_dense_laplace and event.statistic != "sum"
+
+
+def nested_scale(drawn: Drawn) -> GateResult:
+    """The noise between two tables of the same raw numbers is as large as was declared.
+
+    The row sums of a finer table and the coarser table describe the same counts, so their
+    differences hold noise alone: their mean square over the declared variance is near 1.
+    Thresholded tables are left out: their sums lack what was suppressed.
+    """
+    ratios = [ratio for pair in _nested(drawn) for ratio in _standardized(drawn, *pair)]
+    if not ratios:
+        return GateResult("declared_scale", passed=True, statement="no two tables to compare")
+    squares = np.concatenate(ratios) ** 2
+    # Mean of n squared standardized sums of independent noise; heavier tails than the normal's
+    # are covered by the estimated spread.
+    spread = max(math.sqrt(2), float(squares.std())) / math.sqrt(squares.size)
+    reach = NormalDist().inv_cdf(1 - ALPHA / 2) * spread
+    mean = float(squares.mean())
+    return GateResult(
+        "declared_scale",
+        abs(mean - 1) <= reach,
+        f"recovered over declared variance {mean:.3f}, accepted within {reach:.3f} of 1",
+    )
+
+
+def _nested(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:
+    """Return pairs of a table and one whose dimensions include its own."""
+    cut = {event.table for event in drawn.events if event.threshold is not None}
+    counts = [
+        table
+        for table in drawn.programme.tables
+        if table.measure is Measure.COUNT and table.name not in cut
+    ]
+    return [(coarse, fine) for coarse in counts for fine in counts if set(coarse.by) < set(fine.by)]
+
+
+def _standardized(
+    drawn: Drawn, coarse: TableSpec, fine: TableSpec
+) -> Sequence[NDArray[np.float64]]:
+    """Return, a partition at a time, (row sums - coarser table) over the declared deviation."""
+    found: list[NDArray[np.float64]] = []
+    coarse_vectors = drawn.vectors(coarse, "count")
+    axes = tuple(place for place, name in enumerate(fine.by) if name not in coarse.by)
+    noise = {event.table: noise_variance(event.noise, event.scale) for event in drawn.events}
+    for day, vector in drawn.vectors(fine, "count").items():
+        segments = zip(layout(drawn.domain, fine), layout(drawn.domain, coarse), strict=True)
+        for large, small in segments:
+            cells = vector[large.offset : large.offset + large.cells].reshape(large.shape)
+            sums = cells.sum(axis=axes).ravel()
+            direct = coarse_vectors[day][small.offset : small.offset + small.cells]
+            terms = large.cells // small.cells
+            deviation = math.sqrt(terms * noise[fine.name] + noise[coarse.name])
+            found.append((sums - direct) / deviation)
+    return found

@@ -1,0 +1,1 @@
+"""Known-bad baselines, defeated one by one. Nothing in here can publish anything."""
