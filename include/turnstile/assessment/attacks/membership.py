@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from turnstile.assessment.attacks.presence import step_of
+from turnstile.assessment.attacks.presence import log_ratios, step_of
 from turnstile.assessment.audits.pipeline_copy import coins
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 
 
 def membership_accuracy(
@@ -35,11 +35,7 @@ def membership_accuracy(
             change = step_of(event)
             exact = np.where(is_in, change, 0).astype(np.int64)
             value = draw(event, exact)
-            scale = float(event.scale)
-            if event.noise is NoiseFamily.DISCRETE_LAPLACE:
-                ratios += (np.abs(value) - np.abs(value - change)) / scale
-            else:
-                ratios += (2 * change * value - change**2) / (2 * scale**2)
+            ratios += log_ratios(event, value, change)
         guessed = np.where(ratios == 0, coins(canaries), ratios > 0)
         accuracy.append(float(np.mean(guessed == is_in)))
     return tuple(accuracy)

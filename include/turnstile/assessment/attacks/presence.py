@@ -84,7 +84,7 @@ def guess_after(events: Sequence[DrawEvent], *, group: int = 1, weeks: int = 1) 
         >>> [round(guess_after([once], weeks=draws), 3) for draws in (1, 5, 10)]
         [0.731, 0.876, 0.935]
     """
-    laws = [_losses(event, group) for event in events]
+    laws = [_losses(event, group * step_of(event)) for event in events]
     span = weeks * sum(float(np.abs(ratios).max()) for ratios, _ in laws)
     step = 2.2 * span / _GRID_CELLS
     transform = np.ones(_GRID_CELLS // 2 + 1, dtype=np.complex128)
@@ -96,18 +96,27 @@ def guess_after(events: Sequence[DrawEvent], *, group: int = 1, weeks: int = 1) 
     return min(1.0, (1 + distance) / 2)
 
 
-def _losses(event: DrawEvent, group: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the log likelihood ratios of one draw, and their probabilities if they were there."""
-    deviation = math.sqrt(noise_variance(event.noise, event.scale))
-    reach = math.ceil(_REACH_SDS * 2 * deviation) + group
-    values, absent = noise_pmf(event.noise, event.scale, reach=reach)
-    present = np.concatenate((np.zeros(group), absent[:-group]))
+def step_of(event: DrawEvent) -> int:
+    """Return how far one record moves its cell in a draw: 1 for counts, more for sums."""
+    bounded = [bound for _, bound in event.sensitivities if bound is not None]
+    return max(1, bounded[0].l1 // bounded[0].l0) if bounded else 1
+
+
+def log_ratios(event: DrawEvent, values: NDArray[np.int64], change: int) -> NDArray[np.float64]:
+    """Return ln P(value | change in the cell) - ln P(value | nothing in it)."""
     scale = float(event.scale)
     if event.noise is NoiseFamily.DISCRETE_LAPLACE:
-        ratios = (np.abs(values) - np.abs(values - group)) / scale
-    else:
-        ratios = (2 * group * values - group**2) / (2 * scale**2)
-    return ratios, present
+        return np.asarray((np.abs(values) - np.abs(values - change)) / scale)
+    return np.asarray((2 * change * values - change**2) / (2 * scale**2))
+
+
+def _losses(event: DrawEvent, change: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the log likelihood ratios of one draw, and their probabilities if they were there."""
+    deviation = math.sqrt(noise_variance(event.noise, event.scale))
+    reach = math.ceil(_REACH_SDS * 2 * deviation) + change
+    values, absent = noise_pmf(event.noise, event.scale, reach=reach)
+    present = np.concatenate((np.zeros(change), absent[:-change]))
+    return log_ratios(event, values, change), present
 
 
 def _on_grid(places: NDArray[np.float64], masses: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.assessment.attacks.presence import log_ratios
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 
 Draw = Callable[[DrawEvent, NDArray[np.int64]], tuple[NDArray[np.int64], ...]]
 Bound = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
 Count = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
+_TIE_BREAK = 1e-9
 _OFFERED_TIMES = 3  # a canary offers so many times its bound
 
 
@@ -113,8 +115,5 @@ def _base(event: DrawEvent) -> int:
 
 def _ratios(event: DrawEvent, value: NDArray[np.int64], change: int) -> NDArray[np.float64]:
     """Return the log likelihood ratio, with the plain value as a tie-break below any step of it."""
-    scale = float(event.scale)
-    if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
-        return np.asarray((2 * change * value - change**2) / (2 * scale**2))
-    ratio = (np.abs(value) - np.abs(value - change)) / scale
-    return np.asarray(ratio + 1e-9 * (value - change / 2) / scale)
+    tie_break = _TIE_BREAK * (value - change / 2) / float(event.scale)
+    return np.asarray(log_ratios(event, value, change) + tie_break)
