@@ -90,7 +90,7 @@ def test_telemetry_is_drawn_once_over_the_days_of_the_week() -> None:
     ],
 )
 def test_a_cap_below_one_week_is_refused_before_any_data(old: str, new: str) -> None:
-    with pytest.raises(ProgrammeError, match=r"opal.yaml.*caps\[\d\].*above the cap"):
+    with pytest.raises(ProgrammeError, match=r"opal.yaml:\d+.*caps\[\d\].*above the cap"):
         planned(text_of("opal").replace(old, new))
 
 

@@ -145,6 +145,7 @@ def read_cap(section: Section, units: tuple[UnitBound, ...]) -> CapSpec:
         rho=section.amount("rho") if in_rho else None,
         delta=section.amount("delta") if section.has("delta") else None,
         window_weeks=section.integer("window_weeks", 52, least=1) if windowed else None,
+        line=section.line,
     )
     section.finish()
     return cap

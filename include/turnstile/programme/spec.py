@@ -6,7 +6,7 @@ makes one. Privacy parameters come from here and from nowhere else: never from a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import time
 from enum import StrEnum
 from fractions import Fraction
@@ -126,7 +126,7 @@ class UnitBound:
     Args:
         unit: what is bounded.
         contributions_max: trips (or H3-cell-and-slot pairs) of one unit that are counted.
-        once_per_cell: True if several trips of a unit in one cell count once.
+        once_per_cell: True if no two trips of a unit that are counted share a cell of any table.
     """
 
     unit: ProtectionUnit
@@ -207,7 +207,10 @@ class MechanismSpec:
 
 @dataclass(frozen=True, slots=True)
 class CapSpec:
-    """What one unit may lose: epsilon, or rho and delta; over a window of weeks if it says so."""
+    """What one unit may lose: epsilon, or rho and delta; over a window of weeks if it says so.
+
+    `line` is where the programme file states it, for messages.
+    """
 
     unit: ProtectionUnit
     relation: NeighboringRelation
@@ -215,6 +218,7 @@ class CapSpec:
     rho: Fraction | None
     delta: Fraction | None
     window_weeks: int | None
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,3 +278,13 @@ class Programme:
     def bound_of(self, unit: ProtectionUnit) -> UnitBound | None:
         """Return the bound that the programme sets on a unit, if it sets one."""
         return next((bound for bound in self.units if bound.unit is unit), None)
+
+    @property
+    def finest_sharing(self) -> tuple[tuple[str, ...], ...]:
+        """Dimensions in which two records must differ to share no cell of any table.
+
+        Those of every table whose dimensions include no other table's: who differs in the slot
+        differs in slot and place too.
+        """
+        used = sorted({tuple(sorted(table.by)) for table in self.tables})
+        return tuple(by for by in used if not any(set(other) < set(by) for other in used))

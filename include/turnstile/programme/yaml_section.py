@@ -46,6 +46,11 @@ class Section:
         where = f"{self.file}:{node.start_mark.line + 1}"
         raise ProgrammeError(where=where, field=self._name(key), rule=rule)
 
+    @property
+    def line(self) -> int:
+        """Line of the file on which the mapping starts."""
+        return int(self.node.start_mark.line) + 1
+
     def has(self, key: str) -> bool:
         """Tell whether an optional key is there."""
         return key in self._pairs()

@@ -163,7 +163,7 @@ def _check_cap(
     if asked is None or allowed is None or asked > allowed:
         needed = "an infinite amount" if asked is None else f"{amount} {asked}"
         raise ProgrammeError(
-            where=f"{programme.name}.yaml",
+            where=f"{programme.name}.yaml:{cap.line}",
             field=f"caps[{place}]",
             rule=f"one week costs a {cap.unit} {needed}, above the cap of {allowed}; "
             "raise the cap or lower the mechanism's amount",
