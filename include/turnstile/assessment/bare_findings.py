@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.cut import CutEstimate, recover_cut
 from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, half_width, tail
-from turnstile.assessment.attacks.presence import proof_rounded
+from turnstile.assessment.attacks.presence import proof_continuous
 from turnstile.assessment.attacks.rows import RowBalance
 from turnstile.assessment.attacks.scale_of_noise import (
     ScaleEstimate,
@@ -20,6 +19,7 @@ from turnstile.assessment.attacks.scale_of_noise import (
     from_residuals,
 )
 from turnstile.assessment.bare_table import DIMENSIONS, BareTable, Cell
+from turnstile.assessment.findings import Finding
 from turnstile.assessment.groups import Residuals, point_to_point, residuals
 
 _GROUPS = (1, 5, 12)
@@ -34,23 +34,6 @@ ONE_TABLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a table gives away.
-
-    Args:
-        name: short.
-        is_flaw: True where a mechanism like that must not publish.
-        statement: in words.
-        figures: numbers behind the statement, ready for JSON.
-    """
-
-    name: str
-    is_flaw: bool
-    statement: str
-    figures: dict[str, Any]
-
-
 def assess_bare(table: BareTable) -> tuple[Finding, ...]:
     """Return everything that the attacks find in a table, in a fixed order."""
     scales = _scales(table)
@@ -58,7 +41,7 @@ def assess_bare(table: BareTable) -> tuple[Finding, ...]:
     found = [*cuts.values(), *scales]
     if not scales:
         found.append(Finding("scale", False, ONE_TABLE, {"identified": False}))
-    found += _presence(table, scales)
+    found += _presence(list(cuts.values()), scales)
     found += [
         finding
         for finding in (
@@ -176,31 +159,41 @@ def _scale_finding(source: str, words: str, estimate: ScaleEstimate) -> Finding:
     )
 
 
-def _presence(table: BareTable, scales: list[Finding]) -> list[Finding]:
+def _presence(cuts: list[Finding], scales: list[Finding]) -> list[Finding]:
     """Return the probability that a released cell proves presence, if zeros were left alone."""
-    counts = _whole(table)
-    least = int(counts.min())
-    if least <= 1:
-        return []
     shown = [finding.figures["scale"] for finding in scales] or list(_SCALES_SHOWN)
-    figures = {
-        f"{scale:g}": {
-            str(group): proof_rounded(group, least=least, scale=scale) for group in _GROUPS
+    found = []
+    for own in cuts:
+        figures = own.figures
+        if figures["cut"] is None or figures["table"].startswith("every mode"):
+            continue
+        cut = figures["cut"]
+        if figures["cut_after_rounding_possible"]:
+            cut = figures["smallest_published"] - 0.5
+        chances = {
+            f"{scale:g}": {
+                str(group): proof_continuous(group, cut=cut, scale=scale) for group in _GROUPS
+            }
+            for scale in shown
         }
-        for scale in shown
-    }
-    scale, chances = next(iter(figures.items()))
-    words = ", ".join(f"{chance:.2g} for {group}" for group, chance in chances.items())
-    return [
-        Finding(
-            "presence",
-            True,
-            f"if empty cells are left alone, a released cell proves that somebody was there; at "
-            f"noise scale {scale} the chance is {words} in an otherwise empty cell "
-            "(1/2 exp(-(t - g)/p), cut after rounding)",
-            {"smallest_published": least, "probability_by_scale_and_group": figures},
+        scale, first = next(iter(chances.items()))
+        words = ", ".join(f"{chance:.2g} for {group}" for group, chance in first.items())
+        found.append(
+            Finding(
+                "presence",
+                True,
+                f"{figures['table']}: if empty cells are left alone, a released cell proves that "
+                f"somebody was there; at noise scale {scale} the chance is {words} people in an "
+                f"otherwise empty cell (1/2 exp(-(t - g)/p) with t = {cut:g})",
+                {
+                    "table": figures["table"],
+                    "cut_before_rounding": cut,
+                    "scale_is_assumed": not scales,
+                    "probability_by_scale_and_group": chances,
+                },
+            )
         )
-    ]
+    return found
 
 
 def _rows(table: BareTable) -> Finding:

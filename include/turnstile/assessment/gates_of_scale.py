@@ -62,7 +62,7 @@ def nested_scale(drawn: Drawn) -> GateResult:
     differences hold noise alone: their mean square over the declared variance is near 1.
     Thresholded tables are left out: their sums lack what was suppressed.
     """
-    ratios = [ratio for pair in _nested(drawn) for ratio in _standardized(drawn, *pair)]
+    ratios = [ratio for pair in nested_tables(drawn) for ratio in _standardized(drawn, *pair)]
     if not ratios:
         return GateResult("declared_scale", passed=True, statement="no two tables to compare")
     squares = np.concatenate(ratios) ** 2
@@ -78,7 +78,7 @@ def nested_scale(drawn: Drawn) -> GateResult:
     )
 
 
-def _nested(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:
+def nested_tables(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:
     """Return pairs of a table and one whose dimensions include its own."""
     cut = {event.table for event in drawn.events if event.threshold is not None}
     counts = [

@@ -1,0 +1,227 @@
+"""The assessment of one release as values: gates, audits, attacks, risk over time, limits.
+
+Gates decide; everything else is a report and never blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from turnstile.assessment.attacks.averaging import averaged
+from turnstile.assessment.attacks.noise_sums import half_width, term_of
+from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
+from turnstile.assessment.audits.release_audit import DrawAudit
+from turnstile.assessment.gate_result import GateResult
+from turnstile.assessment.gates import audits_of, gate_results
+from turnstile.assessment.gates_of_scale import nested_tables
+from turnstile.assessment.risk import WeekRisk, forecast, kinds_of
+from turnstile.assessment.synthetic import (
+    Reconstruction,
+    can_reconstruct,
+    reconstruction,
+    simulated_membership,
+)
+from turnstile.ledger.records import AccountBalance
+from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.programme.domain import layout
+from turnstile.release.drawn import Drawn
+from turnstile.release.plan import loss_by_unit
+
+_DRAWS_SHOWN = (1, 2, 5, 10)
+LIMITS = (
+    "Gates and audits look for breaches of the claim. That none was found is no proof: the proof is "
+    "the mechanism's, and holds for the code and the randomness that it is about.",
+    "The guarantee is per unit. What a unit is, and what is not protected, is on the release card: "
+    "groups of people, habits over weeks, and facts about a whole vehicle or line are outside it.",
+    "The best guesses are those of the strongest attacker, who knows everything but one person. "
+    "Weaker ones do worse; nobody who sees only this release does better.",
+    "A timetable can show that a cell is one vehicle or one stop; the noise still hides each person, "
+    "but the cell says where and when.",
+    "Whether a week appears at all depends on its data through validation.",
+    "The audit draws synthetic canaries through the same mechanisms; it does not run the counting of "
+    "real rows, whose bounds are tested on their own.",
+)
+SOURCES = (
+    ("best guess", "(1 + TV)/2, TV of the summed log likelihood ratios", "Neyman & Pearson 1933"),
+    (
+        "proof of presence",
+        "1/2 exp(-(t - g)/p), continuous; r^(T-g)/(1 + r), whole numbers",
+        "Culnane, Rubinstein & Teague 2017, Theorem 1, corrected",
+    ),
+    (
+        "differencing",
+        "exact law of a sum of noises; three Laplace terms: e^(-u)(8 + 5u + u^2)/8",
+        "Culnane, Rubinstein & Teague 2017, Theorem 5, corrected; Gil-Pelaez 1951",
+    ),
+    ("one-run audit", "right guesses below Bin(r, e^eps/(1 + e^eps))", "Steinke, Nasr & Jagielski 2023"),
+    ("scale below zero", "P(c + Z = -k) is proportional to e^(-k/b)", "memoryless tail of the law"),
+    ("reconstruction", "least squares; least weighted distance", "Dinur & Nissim 2003"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Differencing:
+    """How well one cell is known from a total minus its other parts.
+
+    Args:
+        total: name of the coarser table.
+        parts: name of the finer table.
+        mode: partition.
+        terms: noises in the difference.
+        half_width_95: of the difference, in counts.
+        own_half_width_95: of the published cell itself.
+    """
+
+    total: str
+    parts: str
+    mode: str
+    terms: int
+    half_width_95: float
+    own_half_width_95: float
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """Everything that was found about one release."""
+
+    drawn: Drawn
+    gates: tuple[GateResult, ...]
+    audits: tuple[DrawAudit, ...]
+    risk: tuple[WeekRisk, ...]
+    differencing: tuple[Differencing, ...]
+    reconstruction: Reconstruction | None
+    membership: tuple[float, ...] | None
+    balances: tuple[AccountBalance, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate lets the release go."""
+        return all(gate.passed for gate in self.gates)
+
+
+def assess_release(drawn: Drawn, balances: Sequence[AccountBalance] = ()) -> Assessment:
+    """Put a sealed release through gates, audits and attacks.
+
+    Args:
+        drawn: the sealed release.
+        balances: of the family's accounts, for the loss so far.
+    """
+    audits = audits_of(drawn)
+    kinds = kinds_of(drawn.events)
+    return Assessment(
+        drawn=drawn,
+        gates=gate_results(drawn, audits),
+        audits=audits,
+        risk=forecast(drawn.events),
+        differencing=_differencing(drawn),
+        reconstruction=_reconstruction(drawn),
+        membership=simulated_membership(kinds),
+        balances=tuple(balances),
+    )
+
+
+def content_of(found: Assessment) -> dict[str, Any]:
+    """Return an assessment as plain values for JSON."""
+    drawn = found.drawn
+    kinds = kinds_of(drawn.events)
+    return {
+        "release": str(drawn.attempt.key),
+        "sealed_sha256": drawn.attempt.artefact_digest,
+        "plan_sha256": drawn.plan.digest,
+        "passed": found.passed,
+        "gates": [asdict(gate) for gate in found.gates],
+        "audits": [_audit(audit) for audit in found.audits],
+        "what_an_audit_means": WHAT_IT_MEANS,
+        "loss_by_unit": {
+            str(unit): {
+                "epsilon": None if loss.epsilon is None else str(loss.epsilon),
+                "rho": None if loss.rho is None else str(loss.rho),
+                "delta": str(loss.delta),
+            }
+            for unit, loss in loss_by_unit(drawn.events).items()
+        },
+        "risk_over_weeks": [_week(one) for one in found.risk],
+        "averaging": {
+            event.label: [asdict(averaged(event, draws)) for draws in _DRAWS_SHOWN]
+            for event in kinds
+        },
+        "differencing": [asdict(one) for one in found.differencing],
+        "reconstruction_of_synthetic_table": (
+            None if found.reconstruction is None else asdict(found.reconstruction)
+        ),
+        "membership_simulated_by_week": found.membership,
+        "ledger": [_balance(balance) for balance in found.balances],
+        "limits": list(LIMITS),
+        "formulas": [{"what": w, "formula": f, "source": s} for w, f, s in SOURCES],
+    }
+
+
+def _differencing(drawn: Drawn) -> tuple[Differencing, ...]:
+    """Return the exact interval of every pair of a total and its parts, a mode at a time."""
+    events = {event.table: event for event in drawn.events}
+    found = []
+    for coarse, fine in nested_tables(drawn):
+        segments = zip(layout(drawn.domain, fine), layout(drawn.domain, coarse), strict=True)
+        own = half_width([term_of(events[fine.name])], 0.95)
+        for large, small in segments:
+            parts = large.cells // small.cells
+            terms = [term_of(events[coarse.name])]
+            if parts > 1:
+                terms.append(term_of(events[fine.name], parts - 1))
+            width = half_width(terms, 0.95)
+            found.append(Differencing(coarse.name, fine.name, large.mode, parts, width, own))
+    return tuple(found)
+
+
+def _reconstruction(drawn: Drawn) -> Reconstruction | None:
+    """Reconstruct a synthetic table with the noise of a fine table and its two margins."""
+    events = {event.table: event for event in drawn.events}
+    pairs = nested_tables(drawn)
+    for fine in {fine.name: fine for _, fine in pairs}.values():
+        margins = [events[coarse.name] for coarse, own in pairs if own is fine]
+        if len(fine.by) == 2 and len(margins) >= 2 and can_reconstruct(margins):  # noqa: PLR2004 - rows and columns
+            return reconstruction(events[fine.name], margins[0], margins[1])
+    return None
+
+
+def _audit(audit: DrawAudit) -> dict[str, Any]:
+    """Return an audit for JSON."""
+    return {
+        "draw": audit.label,
+        "unit": str(audit.unit),
+        "epsilon_claimed": round(audit.claimed, 6),
+        "delta": audit.delta,
+        "epsilon_at_least": round(audit.bound.epsilon, 4),
+        "confidence": audit.bound.confidence,
+        "guesses": audit.bound.guesses,
+        "right": audit.bound.right,
+        "is_refuted": audit.is_refuted,
+    }
+
+
+def _week(one: WeekRisk) -> dict[str, Any]:
+    """Return a week of the forecast for JSON."""
+    return {
+        "weeks": one.weeks,
+        "best_guess": {str(group): round(value, 6) for group, value in one.guess_right},
+        "average_half_width_95": round(one.average_half_width_95, 4),
+        "epsilon_at_delta_1e-6": {str(unit): value for unit, value in one.epsilon_by_unit},
+    }
+
+
+def _balance(balance: AccountBalance) -> dict[str, Any]:
+    """Return what an account has lost, for JSON."""
+    spent = balance.spent
+    return {
+        "unit": str(balance.unit),
+        "scope": balance.scope,
+        "epsilon": None if spent.epsilon_micro is None else spent.epsilon_micro / MICRO,
+        "rho": None if spent.rho_nano is None else spent.rho_nano / NANO,
+        "cap_epsilon": (
+            None
+            if balance.cap is None or balance.cap.epsilon_micro is None
+            else balance.cap.epsilon_micro / MICRO
+        ),
+    }

@@ -1,0 +1,50 @@
+"""One thing that published numbers give away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that published numbers give away.
+
+    Args:
+        name: short.
+        is_flaw: True where a release like that falls short of what a noised release can be.
+        statement: in words.
+        figures: numbers behind the statement, ready for JSON.
+    """
+
+    name: str
+    is_flaw: bool
+    statement: str
+    figures: dict[str, Any]
+
+
+def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Return findings for JSON: all of them, and the asked-for figures by name."""
+    return {
+        "threshold": _figures(findings, "cut"),
+        "scale_identified": any(f["identified"] for f in _figures(findings, "scale")),
+        "scale": _figures(findings, "scale"),
+        "presence": _figures(findings, "presence"),
+        "differencing": _figures(findings, "differencing"),
+        "flaws": [finding.name for finding in findings if finding.is_flaw],
+        "findings": [
+            {
+                "name": finding.name,
+                "is_flaw": finding.is_flaw,
+                "statement": finding.statement,
+                "figures": finding.figures,
+            }
+            for finding in findings
+        ],
+    }
+
+
+def _figures(findings: Sequence[Finding], name: str) -> list[dict[str, Any]]:
+    """Return the figures of all findings of a name."""
+    return [finding.figures for finding in findings if finding.name == name]
