@@ -36,6 +36,7 @@ def kept(
     *,
     secret: bytes = SECRET,
     day: date = DAY,
+    apart: tuple[tuple[str, ...], ...] = (),
 ) -> list[Record]:
     install_key(connection, secret)
     connection.execute("CREATE OR REPLACE TEMP TABLE rec (card VARCHAR, x INTEGER, y INTEGER)")
@@ -43,21 +44,35 @@ def kept(
         "INSERT INTO rec SELECT unnest(?::VARCHAR[]), unnest(?::INTEGER[]), unnest(?::INTEGER[])",
         [[record[place] for record in records] for place in range(3)],
     )
-    bounding = Bounding("card", ("x", "y"), at_most)
+    bounding = Bounding("card", ("x", "y"), at_most, apart)
     keep_at_most(connection, "rec", "kept_rec", bounding=bounding, day=day)
     return sorted(connection.execute("SELECT card, x, y FROM kept_rec").fetchall())
+
+
+def key(record: Record) -> tuple[str, int, int]:
+    text = message(DAY, record[1:], record[0])
+    return hmac.new(SECRET, text, hashlib.sha256).hexdigest(), record[1], record[2]
 
 
 def by_hand(records: list[Record], at_most: int) -> list[Record]:
     units: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         units[record[0]].append(record)
-
-    def key(record: Record) -> tuple[str, int, int]:
-        text = message(DAY, record[1:], record[0])
-        return hmac.new(SECRET, text, hashlib.sha256).hexdigest(), record[1], record[2]
-
     return sorted(record for unit in units.values() for record in sorted(unit, key=key)[:at_most])
+
+
+def apart_by_hand(records: list[Record], at_most: int) -> list[Record]:
+    """Keep what no other record of the unit with the same x or the same y comes before."""
+    alone = [
+        one
+        for one in set(records)
+        if all(
+            key(one) <= key(other)
+            for other in records
+            if other[0] == one[0] and (other[1] == one[1] or other[2] == one[2])
+        )
+    ]
+    return by_hand(alone, at_most)
 
 
 @settings(max_examples=40, deadline=None)
@@ -141,3 +156,22 @@ def test_an_engine_error_shows_no_value(tmp_path: Path) -> None:
         opened.execute("SELECT 'canary-card-77'::INTEGER")
     assert "canary" not in str(error.value)
     assert error.value.__suppress_context__
+
+
+@settings(max_examples=40, deadline=None)
+@given(records=RECORDS, at_most=st.integers(1, 3))
+def test_records_kept_apart_are_the_lowest_of_all_that_share_a_cell_with_them(
+    connection: Connection, records: list[Record], at_most: int
+) -> None:
+    found = kept(connection, records, at_most, apart=(("x",), ("y",)))
+    assert found == apart_by_hand(records, at_most)
+    for column in (1, 2):
+        cells = [(record[0], record[column]) for record in found]
+        assert len(set(cells)) == len(cells)
+
+
+def test_records_that_are_not_kept_apart_share_cells(connection: Connection) -> None:
+    records = [("a", 0, 0), ("a", 0, 1)]
+    assert kept(connection, records, 5) == records
+    assert len(kept(connection, records, 5, apart=(("x",), ("y",)))) == 1
+    assert kept(connection, records, 5, apart=(("x", "y"),)) == records

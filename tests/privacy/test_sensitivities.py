@@ -120,6 +120,52 @@ def test_a_hash_of_the_position_breaks_the_bound_of_two() -> None:
     assert largest > 2
 
 
+# Four dimensions of a trip: on-slot, on-place, off-slot, off-place. Hash = place in this order.
+TRIPS = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4), st.integers(0, 4)),
+    max_size=10,
+    unique=True,
+)
+MARGINAL, CELL = (lambda trip: trip[0]), (lambda trip: trip[:2])
+
+
+def kept_apart(trips: list[tuple[int, ...]], bound: int) -> list[tuple[int, ...]]:
+    """Trips of one card-day, in hash order: the lowest of all that share a dimension, then k."""
+    alone = [
+        trip
+        for place, trip in enumerate(trips)
+        if not any(set(enumerate(trip)) & set(enumerate(earlier)) for earlier in trips[:place])
+    ]
+    return alone[:bound]
+
+
+def once_bound(bound: int, others: int) -> Sensitivity:
+    return difference_of_counts(cells_at_most(max(1, min(bound, others))))
+
+
+@settings(max_examples=400)
+@given(TRIPS, st.integers(0, 9), st.integers(1, 6))
+def test_one_more_trip_of_a_card_that_counts_once_a_cell_displaces_at_most_four(
+    trips: list[tuple[int, ...]], place: int, bound: int
+) -> None:
+    if not trips:
+        return
+    place %= len(trips)
+    before = kept_apart(trips[:place] + trips[place + 1 :], bound)
+    after = kept_apart(trips, bound)
+    assert within(change(before, after, CELL), once_bound(bound, 4))
+    assert within(change(before, after, MARGINAL), once_bound(bound, 3))
+
+
+def test_four_in_the_cells_and_three_in_a_marginal_are_reached() -> None:
+    new = (0, 0, 0, 0)
+    pushed = [(0, 1, 1, 1), (2, 0, 2, 2), (3, 3, 0, 3), (4, 4, 4, 0)]  # each shares one dimension
+    waiting = [(10 + n,) * 4 for n in range(4)]
+    before, after = kept_apart([*pushed, *waiting], 4), kept_apart([new, *pushed, *waiting], 4)
+    assert sum(map(abs, change(before, after, CELL).values())) == 8
+    assert sum(map(abs, change(before, after, MARGINAL).values())) == 6
+
+
 VECTORS = st.lists(st.integers(0, 3), min_size=4, max_size=4)
 
 

@@ -6,6 +6,11 @@ function of the unit's own records and the key, which is all that the sensitivit
 the key makes it unforeseeable for somebody who plants records, and the same on every retry. Only
 units above the bound are ranked: they are few, and a window over all rows costs ten times the
 memory.
+
+Where a unit counts once in each cell (PRIVACY 4.5), a record counts only if it is the lowest, in
+the same order, among all records of its unit that share a cell of any table with it; of those that
+are left, the first `at_most` are kept. So no two kept records share a cell of any table, and all
+tables count the same records.
 """
 
 from __future__ import annotations
@@ -28,11 +33,13 @@ class Bounding:
         unit: column with the id of the card or vehicle; never NULL.
         cell: integer columns that say in which cell a record lies; never NULL.
         at_most: records of one unit and day that are kept, >= 1.
+        apart: groups of columns; no two kept records of a unit agree on all columns of a group.
     """
 
     unit: str
     cell: tuple[str, ...]
     at_most: int
+    apart: tuple[tuple[str, ...], ...] = ()
 
 
 def install_key(connection: Connection, secret: bytes) -> None:
@@ -59,6 +66,7 @@ def keep_at_most(
     """Make a relation of the records that count; call `install_key` first.
 
     Records of a unit that share a cell are alike for every table, so ties need no further order.
+    Where records are kept apart, equal ones are taken for one: no other column may differ in them.
 
     Args:
         connection: engine.
@@ -68,23 +76,43 @@ def keep_at_most(
         day: service day, part of the unit.
     """
     unit, cells = bounding.unit, ", ".join(bounding.cell)
-    connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE {kept}_over AS SELECT {unit} FROM {records} "  # noqa: S608 - names of ours
-        f"GROUP BY {unit} HAVING count(*) > {bounding.at_most}"
-    )
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {kept}_over AS {_over(records, bounding)}")
     # The rank is a table, not a view: it would be computed anew for every reader.
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE {kept}_ranked AS "  # noqa: S608 - names of ours
-        f"SELECT * FROM (SELECT {records}.*, row_number() OVER "
-        f"(PARTITION BY {unit} ORDER BY {_hmac(bounding.cell, unit, day)}, {cells}) AS place "
-        f"FROM {records} SEMI JOIN {kept}_over USING ({unit}), bounding_key) "
-        f"WHERE place <= {bounding.at_most}"
+        f"CREATE OR REPLACE TEMP TABLE {kept}_ranked AS WITH hashed AS MATERIALIZED ("  # noqa: S608 - names of ours
+        f"SELECT {'DISTINCT' if bounding.apart else ''} {records}.*, "
+        f"{_hmac(bounding.cell, unit, day)} AS hmac "
+        f"FROM {records} SEMI JOIN {kept}_over USING ({unit}), bounding_key"
+        f"), alone AS (SELECT * FROM hashed {_lowest_of_each(bounding)}) "
+        f"SELECT * EXCLUDE (hmac) FROM alone QUALIFY row_number() OVER "
+        f"(PARTITION BY {unit} ORDER BY hmac, {cells}) <= {bounding.at_most}"
     )
     connection.execute(
         f"CREATE OR REPLACE TEMP VIEW {kept} AS "  # noqa: S608 - names of ours
         f"SELECT * FROM {records} ANTI JOIN {kept}_over USING ({unit}) "
-        f"UNION ALL SELECT * EXCLUDE (place) FROM {kept}_ranked"
+        f"UNION ALL SELECT * FROM {kept}_ranked"
     )
+
+
+def _over(records: str, bounding: Bounding) -> str:
+    """Return the SQL of the units that lose records: too many, or two in one cell."""
+    unit = bounding.unit
+    found = [f"SELECT {unit} FROM {records} GROUP BY {unit} HAVING count(*) > {bounding.at_most}"]  # noqa: S608 - names of ours
+    for group in bounding.apart:
+        columns = ", ".join((unit, *group))
+        found.append(f"SELECT {unit} FROM {records} GROUP BY {columns} HAVING count(*) > 1")  # noqa: S608 - names of ours
+    return " UNION ".join(found)
+
+
+def _lowest_of_each(bounding: Bounding) -> str:
+    """Return the SQL that keeps what is first among all records that share a group with it."""
+    cells = ", ".join(bounding.cell)
+    rules = [
+        f"row_number() OVER (PARTITION BY {', '.join((bounding.unit, *group))} "
+        f"ORDER BY hmac, {cells}) = 1"
+        for group in bounding.apart
+    ]
+    return f"QUALIFY {' AND '.join(rules)}" if rules else ""
 
 
 def message(day: date, cell: Sequence[int], unit: str) -> bytes:

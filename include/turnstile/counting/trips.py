@@ -20,7 +20,7 @@ from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts, ExactTable
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain, layout
-from turnstile.programme.spec import Programme, TableSpec, UnitBound
+from turnstile.programme.spec import Programme, TableSpec
 
 AXES = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
 _OUTSIDE = -1
@@ -72,7 +72,7 @@ def count_trips(
     groups: dict[str, NDArray[Any]] | None = None
     if files:
         _read_day(connection, programme, files)
-        kept = _bounded(connection, programme.bound_of(ProtectionUnit.CARD_DAY), day)
+        kept = _bounded(connection, programme, day)
         groups = _groups(connection, programme, kept)
     return tuple(
         ExactTable(table.name, "count", day, _vector(domain, table, groups))
@@ -87,10 +87,9 @@ def _read_day(connection: Connection, programme: Programme, files: list[str]) ->
     conditions = [f"{axis} <> {_OUTSIDE}" for axis in used]
     if bound is not None:
         conditions.append("card_id IS NOT NULL")  # what has no unit could not be bounded
-    distinct = "DISTINCT" if bound is not None and bound.once_per_cell else ""
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE trip AS SELECT {distinct} * FROM ("  # noqa: S608 - names of ours
+        f"CREATE OR REPLACE TEMP TABLE trip AS SELECT * FROM ("  # noqa: S608 - names of ours
         "SELECT trips.card_id, modes.mode_place, "
         f"{_slot(programme, 'tap_on')}, {_area('tap_on')}, "
         f"{_slot(programme, 'tap_off')}, {_area('tap_off')} "
@@ -120,22 +119,24 @@ def _area(side: str) -> str:
     return f"coalesce({side}.area, modes.unknown_{name}, {_OUTSIDE}) AS {name}"
 
 
-def _bounded(connection: Connection, bound: UnitBound | None, day: date) -> str:
-    """Return the relation of the trips that count."""
+def _bounded(connection: Connection, programme: Programme, day: date) -> str:
+    """Return the relation of the trips that count, the same ones for every table."""
+    bound = programme.bound_of(ProtectionUnit.CARD_DAY)
     if bound is None:
         return "trip"
-    bounding = Bounding("card_id", ("mode_place", *AXES), bound.contributions_max)
+    apart = programme.finest_sharing if bound.once_per_cell else ()
+    bounding = Bounding(
+        unit="card_id",
+        cell=("mode_place", *AXES),
+        at_most=bound.contributions_max,
+        apart=tuple(("mode_place", *by) for by in apart),
+    )
     keep_at_most(connection, "trip", "kept_trip", bounding=bounding, day=day)
     return "kept_trip"
 
 
 def _groups(connection: Connection, programme: Programme, kept: str) -> dict[str, NDArray[Any]]:
     """Count all tables in one pass over the trips."""
-    bound = programme.bound_of(ProtectionUnit.CARD_DAY)
-    # PRIVACY 4.5: two trips of a card in one cell of a table count there once. Distinct per table,
-    # because trips that differ in one axis share a cell of the tables without that axis.
-    once = bound is not None and bound.once_per_cell
-    records = "count(DISTINCT card_id)" if once else "count(*)"
     sets = ", ".join(
         f"({', '.join(('mode_place', *by))})"
         for by in sorted({table.by for table in programme.tables})
@@ -144,7 +145,7 @@ def _groups(connection: Connection, programme: Programme, kept: str) -> dict[str
     return columns_of(
         connection,
         f"SELECT grouping_id({', '.join(AXES)}) AS grouping_set, mode_place, {axes}, "  # noqa: S608 - names of ours
-        f"{records} AS records FROM {kept} GROUP BY GROUPING SETS ({sets})",
+        f"count(*) AS records FROM {kept} GROUP BY GROUPING SETS ({sets})",
     )
 
 

@@ -2,7 +2,8 @@
 
 PRIVACY 1 and 5. A bound says how many records (or H3-cell-and-slot pairs) of a unit and day are
 counted; everything coarser follows by adding days, and a trip by displacement: where a card-day
-keeps its first k trips, one more trip can push another out, so two cells change.
+keeps its first k trips, one more trip can push another out, so two cells change; where no two trips
+share a cell, it can take the places of several (PRIVACY 4.3, 4.5).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def sensitivities(
         return tuple((unit, _of_unit(unit, bound, step, days)) for unit in VEHICLE_UNITS)
     bound = programme.bound_of(ProtectionUnit.CARD_DAY)
     coarse = tuple((unit, _of_unit(unit, bound, step, days)) for unit in CARD_UNITS[1:])
-    return ((ProtectionUnit.TRIP, _of_trip(bound)), *coarse)
+    return ((ProtectionUnit.TRIP, _of_trip(bound, programme, table)), *coarse)
 
 
 def _largest_step(table: TableSpec, statistic: str) -> int:
@@ -57,12 +58,12 @@ def _of_unit(
     return Sensitivity(l0=records, l1=step * records, l2_squared=step * records * linf, linf=linf)
 
 
-def _of_trip(bound: UnitBound | None) -> Sensitivity:
+def _of_trip(bound: UnitBound | None, programme: Programme, table: TableSpec) -> Sensitivity:
     """Return the sensitivity of one trip, displacement included."""
     if bound is None:
         return records_at_most(1)
-    if bound.once_per_cell:
-        # One more trip may hide several that share a cell with it, so all that is known is that
-        # at most k trips are kept before and after, no cell twice.
-        return difference_of_counts(cells_at_most(bound.contributions_max))
-    return difference_of_counts(records_at_most(1))
+    if not bound.once_per_cell:
+        return difference_of_counts(records_at_most(1))
+    groups = programme.finest_sharing
+    others = len(groups) - (tuple(sorted(table.by)) in groups)
+    return difference_of_counts(cells_at_most(max(1, min(bound.contributions_max, others))))
