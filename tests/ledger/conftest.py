@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -22,11 +22,19 @@ sys.path.insert(0, str(Path(__file__).parent))
 from ledger_asks import noon
 
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.store import LATEST
 
 NUMBERS = count()
 PORT = 54_329
 KINDS = ("sqlite", "postgresql")
-OpenLedger = Callable[..., Ledger]
+GUARDED = ("entry", "attempt", "account")
+RESET = (
+    *(f"ALTER TABLE {name} DISABLE TRIGGER ALL" for name in GUARDED),
+    "TRUNCATE entry, head, family, caps, attempt, account",
+    *(f"ALTER TABLE {name} ENABLE TRIGGER ALL" for name in GUARDED),
+    f"INSERT INTO head VALUES (1, 0, '{'0' * 64}')",
+    f"UPDATE ledger_version SET version_num = '{LATEST}'",
+)
 
 
 def run_as_server(url: str, *statements: str) -> None:
@@ -35,6 +43,11 @@ def run_as_server(url: str, *statements: str) -> None:
     with engine.connect() as connection:
         for statement in statements:
             connection.execute(text(statement.replace(":", r"\:")))  # no parameters here
+
+
+def run_quietly(command: list[str], owner: dict[str, str]) -> None:
+    """Run a program of the database server; its failure is the test's."""
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **owner)  # type: ignore[call-overload]  # noqa: S603 - our own words
 
 
 def running_server() -> str | None:
@@ -50,7 +63,7 @@ def running_server() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def postgresql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgresql_server() -> Iterator[str]:
     """A server: the one that runs, else one started from the machine's binaries."""
     running = running_server()
     if running is not None:
@@ -66,12 +79,12 @@ def postgresql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     if owner:
         shutil.chown(data, user="postgres")
     initdb = [str(binaries / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust"]
-    subprocess.run(initdb, check=True, capture_output=True, **owner)
+    run_quietly(initdb, owner)
     start = [str(binaries / "pg_ctl"), "-D", str(data), "-w", "-l", str(data / "log")]
     options = f"-p {PORT} -k {data} -c listen_addresses=127.0.0.1"
-    subprocess.run([*start, "-o", options, "start"], check=True, capture_output=True, **owner)
+    run_quietly([*start, "-o", options, "start"], owner)
     yield f"postgresql+psycopg://postgres@127.0.0.1:{PORT}/postgres"
-    subprocess.run([*start, "-m", "fast", "stop"], check=True, capture_output=True, **owner)
+    run_quietly([*start, "-m", "fast", "stop"], owner)
     shutil.rmtree(data)
 
 
@@ -81,6 +94,7 @@ class Stores:
     def __init__(self, kind: str, folder: Path, server: str | None) -> None:
         self.kind, self.folder, self.server = kind, folder, server
         self.made: list[str] = []
+        self.free: list[str] = []
         self.template = self.empty()
         Ledger.open(self.template, clock=noon)
 
@@ -96,8 +110,17 @@ class Stores:
         return self._made(name)
 
     def new(self) -> str:
-        """A database with tables."""
-        return self.copy_of(self.template)
+        """A database with tables, nothing in them."""
+        if not self.free:
+            return self.copy_of(self.template)
+        url = self.free.pop()
+        run_as_server(url, *RESET)
+        return url
+
+    def give_back(self, url: str) -> None:
+        """Let another test have a server's database: making and dropping one takes long."""
+        if self.server is not None:
+            self.free.append(url)
 
     def copy_of(self, url: str) -> str:
         """An exact copy, as a backup would hold it."""
@@ -120,11 +143,7 @@ class Stores:
 
     def tamper(self, url: str, *statements: str) -> None:
         """Change a database as its administrator could: guards off first."""
-        off = [
-            "ALTER TABLE entry DISABLE TRIGGER ALL",
-            "ALTER TABLE attempt DISABLE TRIGGER ALL",
-            "ALTER TABLE account DISABLE TRIGGER ALL",
-        ]
+        off = [f"ALTER TABLE {name} DISABLE TRIGGER ALL" for name in GUARDED]
         if self.server is None:
             off = [
                 f"DROP TRIGGER IF EXISTS {name}"
@@ -153,9 +172,11 @@ def stores(
 
 
 @pytest.fixture
-def url(stores: Stores) -> str:
+def url(stores: Stores) -> Iterator[str]:
     """A fresh, migrated database."""
-    return stores.new()
+    fresh = stores.new()
+    yield fresh
+    stores.give_back(fresh)
 
 
 @pytest.fixture

@@ -115,8 +115,7 @@ def forgery(url: str, hash_of: object = None) -> tuple[str, str]:
     digest = hash_of(entry) if callable(hash_of) else entry.hash
     columns = f"8, 'voided', 'opal/2016-W31/r0', '{attempt}', '{entry.record}', '{digest}'"
     return (
-        "INSERT INTO entry (sequence, kind, release_key, attempt_id, record, hash) "
-        f"VALUES ({columns})",
+        f"INSERT INTO entry VALUES ({columns})",
         f"UPDATE head SET sequence = 8, hash = '{digest}'",
     )
 

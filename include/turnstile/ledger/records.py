@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from turnstile.privacy.accounts import Posting
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_KEY = re.compile(r"([^/]+)/([^/]+)/r(0|[1-9]\d*)")
+_KEY = re.compile(r"([^/]+)/([^/]+)/r(0|[1-9][0-9]*)")
 EVER = "ever"
 
 
@@ -202,7 +202,9 @@ class Request:
         Raises:
             InputError: the week is no ISO week, or a revision lacks its reason or approver.
         """
-        ServiceWeek.parse(self.week, where=str(self.key))
+        week = ServiceWeek.parse(self.week, where=str(self.key))
+        if str(week) != self.week:  # rows are found by name, so a week has one spelling
+            raise InputError(where=str(self.key), field="week", rule=f"write {week}")
         if self.key.revision and not (self.reason and self.approver):
             rule = "a revision is charged in full; give a reason and an approver"
             raise InputError(where=str(self.key), field="revision", rule=rule)

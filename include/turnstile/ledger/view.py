@@ -90,10 +90,11 @@ class LedgerView:
         """Return every account of a family (or of all), sorted, and the fullest windows."""
         return self._store.read(lambda c: balances(c, family))
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield every fact in order, of one state of the ledger."""
+    def entries(self, *, after: int = 0) -> Iterator[Entry]:
+        """Yield every fact after a sequence number, in order, of one state of the ledger."""
         with self._store.snapshot() as connection, connection.begin():
-            query = select(ENTRY.c.record, ENTRY.c.hash).order_by(ENTRY.c.sequence)
+            later = ENTRY.c.sequence > after
+            query = select(ENTRY.c.record, ENTRY.c.hash).where(later).order_by(ENTRY.c.sequence)
             rows = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)
             for row in rows:
                 yield read_entry(row.record, row.hash)

@@ -1,0 +1,212 @@
+"""`turnstile ledger`: what people see, what scripts read, and exit codes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from ledger_asks import CAPS, CARD, LOSS_MICRO, ask, drawn, published, week_number
+
+from conftest import Stores
+from turnstile.cli import main
+from turnstile.ledger.export import verify_export
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import Cap
+
+WIDE = (*CAPS[:1], Cap(CARD, epsilon_micro=13 * LOSS_MICRO, window_weeks=52))
+
+
+@pytest.fixture
+def home(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A deployment of its own."""
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path))
+    monkeypatch.setenv("TURNSTILE_LEDGER_URL", url)
+    monkeypatch.setenv("TURNSTILE_WITNESS", str(tmp_path / "second"))
+    return tmp_path
+
+
+@pytest.fixture
+def lived(ledger: Ledger, home: Path) -> Ledger:
+    """Three weeks, one of them published."""
+    assert home
+    for n in range(3):
+        drawn(ledger, ask(week_number(n), caps=WIDE))
+    ledger.reserve(ask(week_number(3), caps=WIDE))
+    return ledger
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Run the command; return its exit code and what it printed."""
+    code = main(["ledger", *words])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+@pytest.mark.usefixtures("lived")
+class TestTheCommand:
+    def test_balance_shows_the_fullest_account_of_each_unit(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        code, out, _ = run(capsys, "balance")
+        assert code == 0
+        lines = out.splitlines()
+        assert len(lines) == 4  # head, card for ever, card in its window, trip
+        assert "epsilon 36" in lines[2]
+        assert "epsilon 52" in lines[2]
+
+    def test_balance_for_scripts_holds_every_amount_and_what_is_left(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        _, out, _ = run(capsys, "balance", "--all", "--json")
+        accounts = json.loads(out)
+        window = next(a for a in accounts if a["cap"] and a["cap"]["window_weeks"])
+        assert window["spent"]["epsilon_micro"] == 3 * LOSS_MICRO
+        assert window["held"]["epsilon_micro"] == LOSS_MICRO
+        assert window["left"]["epsilon_micro"] == 9 * LOSS_MICRO
+        assert len(accounts) == 4 + 2
+
+    def test_entries_are_listed_in_order_or_of_one_release(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        _, out, _ = run(capsys, "entries", "--json")
+        facts = [json.loads(line) for line in out.splitlines()]
+        assert [fact["sequence"] for fact in facts] == list(range(1, 9))
+        _, out, _ = run(capsys, "entries", "--key", "opal/2016-W31/r0")
+        assert [line.split()[2] for line in out.splitlines()] == ["reserved", "draw_begun"]
+
+    def test_forecast_names_the_week_in_which_a_cap_is_reached(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        code, out, _ = run(capsys, "forecast", "--plot", str(tmp_path / "plot.svg"))
+        assert code == 0
+        card, trip = (line for line in out.splitlines() if "opal_cards" in line)
+        assert card.endswith(f"in {week_number(13)}")
+        assert " 208 " in card  # 52 weeks of epsilon 4
+        assert trip.endswith("never at this rate")
+        picture = ET.parse(tmp_path / "plot.svg").getroot()  # noqa: S314 - our own
+        assert picture.tag.endswith("svg")
+        assert "reached in" in (tmp_path / "plot.svg").read_text()
+
+    def test_forecast_for_scripts_agrees_with_what_the_ledger_then_refuses(
+        self, capsys: pytest.CaptureFixture[str], lived: Ledger
+    ) -> None:
+        _, out, _ = run(capsys, "forecast", "--json")
+        card = next(one for one in json.loads(out) if one["cap"]["unit"] == "card")
+        for n in range(4, 13):
+            lived.reserve(ask(week_number(n), caps=WIDE))
+        assert card["reached_in"] == week_number(13)
+        assert main_code_of(lambda: lived.reserve(ask(card["reached_in"], caps=WIDE))) == 3
+
+    def test_verify_is_0_for_a_whole_ledger(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run(capsys, "verify")[0] == 0
+
+    def test_verify_is_4_and_names_the_entry_of_an_altered_one(
+        self, capsys: pytest.CaptureFixture[str], stores: Stores, url: str
+    ) -> None:
+        stores.tamper(url, "UPDATE entry SET record = replace(record, 'opal', 'opaI')")
+        code, out, err = run(capsys, "verify", "--json")
+        assert code == 4
+        assert {k: v for k, v in json.loads(out)[1].items() if k != "problem"} == {
+            "check": "chain",
+            "entry": 2,
+        }
+        assert "entry 1" in err
+
+
+def main_code_of(act: object) -> int:
+    """Exit code of a refusal."""
+    from turnstile.errors import TurnstileError
+
+    with pytest.raises(TurnstileError) as refused:
+        act()  # type: ignore[operator]
+    return refused.value.exit_code
+
+
+def test_a_ledger_that_does_not_exist_is_said_to(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TURNSTILE_LEDGER_URL", f"sqlite:///{tmp_path / 'none.sqlite'}")
+    code, _, err = run(capsys, "balance")
+    assert code == 2
+    assert "no ledger yet" in err
+
+
+def test_the_commands_load_without_a_database_package() -> None:
+    script = "import sys, turnstile.commands.ledger; print('sqlalchemy' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.usefixtures("lived")
+class TestAnExport:
+    @pytest.fixture
+    def copy(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Path:
+        assert run(capsys, "export", str(tmp_path / "copy"))[0] == 0
+        return tmp_path / "copy"
+
+    def test_verifies_without_the_database(
+        self, capsys: pytest.CaptureFixture[str], copy: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TURNSTILE_LEDGER_URL", "sqlite:////nowhere/at/all.sqlite")
+        assert run(capsys, "verify", "--export", str(copy))[0] == 0
+
+    def test_is_never_written_over_another(
+        self, capsys: pytest.CaptureFixture[str], copy: Path
+    ) -> None:
+        assert run(capsys, "export", str(copy))[0] == 2
+
+    @pytest.mark.parametrize("alter", ["drop first", "drop last", "swap", "edit", "append"])
+    def test_that_was_altered_is_named(
+        self, capsys: pytest.CaptureFixture[str], copy: Path, alter: str
+    ) -> None:
+        path = copy / "entries.jsonl"
+        lines = path.read_text().splitlines(keepends=True)
+        altered = {
+            "drop first": lines[1:],
+            "drop last": lines[:-1],
+            "swap": [lines[1], lines[0], *lines[2:]],
+            "edit": [lines[0], lines[1].replace("4000000", "1000000"), *lines[2:]],
+            "append": [*lines, lines[-1]],
+        }
+        path.write_text("".join(altered[alter]))
+        assert run(capsys, "verify", "--export", str(copy))[0] == 4
+
+    def test_signed_by_a_stranger_is_named_where_the_key_is_known(
+        self, copy: Path, url: str, tmp_path: Path
+    ) -> None:
+        from ledger_asks import noon
+
+        forged = tmp_path / "forged"
+        stranger = Ledger.open(url, clock=noon, key=tmp_path / "stranger.pem")
+        stranger.export(forged)
+        assert tuple(verify_export(forged)) == ()
+        (finding,) = verify_export(forged, trusted=copy / "ledger.pub")
+        assert "no signature" in finding.problem
+
+    def test_without_its_note_or_entries_is_named(
+        self, capsys: pytest.CaptureFixture[str], copy: Path, tmp_path: Path
+    ) -> None:
+        (copy / "checkpoint.note").unlink()
+        assert run(capsys, "verify", "--export", str(copy))[0] == 4
+        shutil.rmtree(copy)
+        assert run(capsys, "verify", "--export", str(tmp_path / "copy"))[0] == 2
+
+
+def test_a_forecast_of_an_empty_ledger_is_empty(ledger: Ledger) -> None:
+    assert ledger.forecast() == ()
+
+
+def test_a_forecast_sums_the_programmes_of_a_family(ledger: Ledger) -> None:
+    caps = (Cap(CARD, epsilon_micro=20 * LOSS_MICRO),)
+    published(ledger, ask(caps=caps))
+    drawn(ledger, ask(programme="other", caps=caps))
+    (card,) = ledger.forecast("opal_cards")
+    assert card.weekly == 2 * LOSS_MICRO
+    assert card.reached_in == week_number(10)

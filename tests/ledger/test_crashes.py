@@ -1,0 +1,187 @@
+"""Real deaths: SIGKILL at every commit, a full disk, a read-only file. Never an under-count."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ledger_asks import (
+    BINDINGS,
+    LOSS_MICRO,
+    Task,
+    ask,
+    drawn,
+    in_child,
+    killed_at_commit,
+    noon,
+    spent_micro,
+)
+from sqlalchemy.engine import make_url
+
+from conftest import Stores
+from turnstile.errors import InputError, RefusedError
+from turnstile.ledger import attempts
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.states import ReleaseState
+
+COMMITS = {1: "reserve", 2: "begin_draw", 3: "seal", 4: "publish"}
+KILLED = -9
+POINTS = [(n, when) for n in COMMITS for when in ("before", "after")]
+
+
+def run_and_die(url: str, zone: Path, number: int, *, before: bool) -> None:
+    """Run the release in a child that is killed at one commit."""
+
+    def act() -> int:
+        ledger = Ledger.open(url, clock=noon)
+        with killed_at_commit(ledger, number, before=before):
+            Task(ledger, zone).run(ask())
+        return 0
+
+    assert in_child(act) == KILLED
+
+
+def check_after_rerun(url: str, zone: Path, *, draws_before: int, was_sealed: bool) -> None:
+    """Run the release again, alive, and compare the ledger with what was truly drawn."""
+    ledger = Ledger.open(url, clock=noon)
+    assert (spent_micro(ledger) or 0) >= draws_before * LOSS_MICRO
+    assert ledger.verify() == ()
+    task = Task(ledger, zone)
+    artefact = task.run(ask())
+    assert (spent_micro(ledger) or 0) >= task.draws() * LOSS_MICRO
+    if was_sealed:
+        assert task.draws() == draws_before, "a sealed key drew again"
+    found = ledger.find(ask().key)
+    assert found is not None
+    assert (found.state, found.artefact_digest) == (ReleaseState.PUBLISHED, artefact)
+    assert task.run(ask()) == artefact
+    assert ledger.verify() == ()
+
+
+@pytest.mark.parametrize(
+    ("number", "when"),
+    POINTS,
+    ids=[f"{when}-{COMMITS[n]}" for n, when in POINTS],
+)
+def test_a_task_killed_at_any_commit_never_undercounts(
+    url: str, tmp_path: Path, number: int, when: str
+) -> None:
+    run_and_die(url, tmp_path, number, before=when == "before")
+    sealed = number > 3 or (number == 3 and when == "after")
+    draws = len(list(tmp_path.iterdir()))
+    assert draws == (1 if number > 2 else 0)
+    check_after_rerun(url, tmp_path, draws_before=draws, was_sealed=sealed)
+
+
+def test_a_ledger_that_spends_at_the_seal_is_caught_by_a_kill(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from test_mutants import spend_after_the_draw
+
+    spend_after_the_draw(monkeypatch)
+    assert attempts.changes_of.__name__ == "late"
+    run_and_die(url, tmp_path, 3, before=True)
+    with pytest.raises(AssertionError):
+        check_after_rerun(url, tmp_path, draws_before=1, was_sealed=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("delay_ms", range(2, 122, 3))
+def test_a_task_killed_at_any_moment_never_undercounts(
+    url: str, tmp_path: Path, delay_ms: int
+) -> None:
+    import signal
+    import time
+
+    child = os.fork()
+    if child == 0:
+        try:
+            Task(Ledger.open(url, clock=noon), tmp_path).run(ask())
+        finally:
+            os._exit(0)
+    time.sleep(delay_ms / 1000)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    found = Ledger.open(url, clock=noon).find(ask().key)
+    check_after_rerun(
+        url,
+        tmp_path,
+        draws_before=len(list(tmp_path.iterdir())),
+        was_sealed=found is not None and found.is_sealed,
+    )
+
+
+def refusal_of(act: Callable[[], object]) -> int:
+    """Run in a child: 2 if it was refused with a sentence that says what to do, else 0 or 99."""
+
+    def child() -> int:
+        try:
+            act()
+        except InputError as error:
+            return 2 if "nothing was done" in str(error) else 98
+        return 0
+
+    return in_child(child)
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+class TestAFileThatCannotBeWritten:
+    """SQLite only: the disk of a PostgreSQL server is the server's."""
+
+    def test_because_the_disk_is_full_leaves_a_state_to_go_on_from(
+        self, url: str, stores: Stores
+    ) -> None:
+        assert stores.kind == "sqlite"
+        ledger = Ledger.open(url, clock=noon)
+        attempt = drawn(ledger, ask())
+
+        def seal_without_space() -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+            ledger.seal(attempt.attempt_id, "artefact-1")
+
+        assert refusal_of(seal_without_space) == 2
+        assert ledger.find(attempt.key) == attempt
+        assert ledger.verify() == ()
+        assert ledger.seal(attempt.attempt_id, "artefact-1").is_sealed
+
+    def test_because_it_is_read_only_leaves_a_state_to_go_on_from(self, url: str) -> None:
+        ledger = Ledger.open(url, clock=noon)
+        attempt = drawn(ledger, ask())
+        folder = Path(str(make_url(url).database)).parent
+        modes = {path: path.stat().st_mode for path in (folder, *folder.iterdir())}
+
+        def seal_as_a_stranger() -> None:
+            if os.geteuid() == 0:
+                os.setuid(65_534)
+            ledger.seal(attempt.attempt_id, "artefact-1")
+
+        for path in modes:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        above = [p for p in folder.parents if p.stat().st_mode & 0o1 == 0]
+        widened = {path: path.stat().st_mode for path in above}
+        for path in widened:
+            path.chmod(0o755)
+        try:
+            assert refusal_of(seal_as_a_stranger) == 2
+        finally:
+            for path, mode in (modes | widened).items():
+                path.chmod(mode)
+        assert ledger.seal(attempt.attempt_id, "artefact-1").is_sealed
+
+
+def test_a_witness_that_cannot_be_written_stops_the_draw_with_the_charge_kept(
+    url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "second").write_text("a file where a folder should be")
+    ledger = Ledger.open(url, clock=noon, witnesses=[tmp_path / "second"], key=tmp_path / "k.pem")
+    attempt = ledger.reserve(ask())
+    with pytest.raises(InputError, match="witness"):
+        ledger.begin_draw(attempt.attempt_id, BINDINGS)
+    (tmp_path / "second").unlink()
+    with pytest.raises(RefusedError):
+        ledger.begin_draw(attempt.attempt_id, BINDINGS)
+    again = ledger.reserve(ask())
+    assert ledger.begin_draw(again.attempt_id, BINDINGS).state is ReleaseState.DRAWING

@@ -1,0 +1,225 @@
+"""Encodings, folds, windows and forecasts: laws of the pure rooms."""
+
+from __future__ import annotations
+
+from datetime import date
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ledger_asks import CARD, TRIP, posting, week_number
+
+from turnstile.errors import InputError
+from turnstile.ledger.balance import (
+    NOTHING,
+    Amount,
+    Row,
+    amounts_by_row,
+    binding_caps,
+    fullest_window,
+)
+from turnstile.ledger.balances import _fullest
+from turnstile.ledger.encoding import (
+    canonical,
+    decode_cap,
+    decode_event,
+    decode_posting,
+    encode_cap,
+    encode_event,
+    encode_posting,
+)
+from turnstile.ledger.entries import GENESIS, EntryKind, make_entry, read_entry
+from turnstile.ledger.records import Cap, Loss, ReleaseKey
+from turnstile.ledger.refusals import amount_text
+from turnstile.ledger.states import MOVES, Move, ReleaseState, is_allowed, is_repeat
+from turnstile.privacy.accounts import Posting
+from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
+
+AMOUNTS = st.one_of(st.none(), st.integers(0, 10**15))
+CAPS = st.builds(
+    Cap,
+    unit=st.just(TRIP),
+    epsilon_micro=st.integers(0, 10**9),
+    rho_nano=AMOUNTS,
+    delta_femto=AMOUNTS,
+)
+POSTINGS = st.builds(
+    Posting,
+    unit=st.sampled_from(ProtectionUnit),
+    scope=st.text(max_size=9),
+    epsilon_micro=AMOUNTS,
+    rho_nano=AMOUNTS,
+    delta_femto=st.integers(0, 10**15),
+)
+
+
+class TestEncoding:
+    def test_is_one_text_whatever_the_order_of_keys(self) -> None:
+        assert canonical({"b": [1, None], "a": "é"}) == canonical({"a": "é", "b": (1, None)})
+
+    @pytest.mark.parametrize("value", [1.0, {"a": [0.5]}, {1: "a"}, {"a": object()}])
+    def test_refuses_floats_and_strangers(self, value: object) -> None:
+        with pytest.raises(TypeError):
+            canonical(value)
+
+    @given(POSTINGS)
+    def test_of_a_posting_reads_back(self, one: Posting) -> None:
+        assert decode_posting(encode_posting(one)) == one
+
+    @given(CAPS)
+    def test_of_a_cap_reads_back(self, cap: Cap) -> None:
+        assert decode_cap(encode_cap(cap)) == cap
+
+    @pytest.mark.parametrize("threshold", [None, 17])
+    def test_of_an_event_reads_back(self, threshold: int | None) -> None:
+        event = DrawEvent(
+            table="on_time",
+            statistic="count",
+            noise=NoiseFamily.DISCRETE_LAPLACE,
+            scale=Fraction(5, 2),
+            blocks=(Block(date(2016, 7, 25), "bus"), Block(date(2016, 7, 26), "train", "late-1")),
+            sensitivities=((TRIP, Sensitivity(1, 1, 1, 1)), (CARD, None)),
+            delta=Fraction(0) if threshold is None else Fraction(1, 3),
+            threshold=threshold,
+        )
+        written = encode_event(event)
+        assert decode_event(written) == event
+        assert canonical(written)
+
+    def test_of_an_entry_reads_back_and_unknown_versions_are_refused(self) -> None:
+        entry = make_entry((0, GENESIS), "2016-08-09T12:00:00+00:00", EntryKind.BURNED, {"a": 1})
+        assert read_entry(entry.record, entry.hash) == entry
+        with pytest.raises(ValueError, match="version 2"):
+            read_entry(entry.record.replace('"version":1', '"version":2'), entry.hash)
+        with pytest.raises(ValueError, match="not an entry"):
+            read_entry("[]", entry.hash)
+
+    def test_of_the_first_entry_never_changes(self) -> None:
+        """A golden record: what was written ten years ago has to verify for ever."""
+        body = {"attempt": "opal/2016-W30/r0#1", "key": "opal/2016-W30/r0", "reason": "died"}
+        entry = make_entry((6, "ab" * 32), "2016-08-09T12:00:00+00:00", EntryKind.BURNED, body)
+        assert entry.record == (
+            '{"at":"2016-08-09T12:00:00+00:00","body":{"attempt":"opal/2016-W30/r0#1",'
+            '"key":"opal/2016-W30/r0","reason":"died"},"kind":"burned","previous":"'
+            + "ab" * 32
+            + '","sequence":7,"version":1}'
+        )
+        assert entry.hash == "e3805d82484e5eaeb498b47f875628daa7efffd80af59197db67c1b5108c4867"
+
+
+class TestAmounts:
+    @given(st.lists(POSTINGS, max_size=6), st.randoms())
+    def test_do_not_depend_on_the_order_of_postings(
+        self, postings: list[Posting], random: object
+    ) -> None:
+        shuffled = postings.copy()
+        random.shuffle(shuffled)  # type: ignore[attr-defined]
+        assert amounts_by_row(postings, "2016-W30") == amounts_by_row(shuffled, "2016-W30")
+
+    @given(st.lists(POSTINGS, max_size=6))
+    def test_are_listed_in_lock_order(self, postings: list[Posting]) -> None:
+        rows = list(amounts_by_row(postings, "2016-W30"))
+        assert all(one < other for one, other in pairwise(rows))
+
+    @given(POSTINGS, POSTINGS)
+    def test_add_up_like_losses(self, one: Posting, other: Posting) -> None:
+        both = Amount.of(one).plus(Amount.of(other))
+        assert both.loss == Amount.of(one).loss + Amount.of(other).loss
+        assert both.plus(Amount.of(other).negated()) == Amount.of(one)
+
+    def test_of_a_lifelong_unit_are_kept_for_ever_and_by_week(self) -> None:
+        rows = amounts_by_row([posting(CARD, "ever"), posting(TRIP, "d/bus/b0")], "2016-W30")
+        assert list(rows) == [
+            Row("card", "ever"),
+            Row("card", "ever", "2016-W30"),
+            Row("trip", "d/bus/b0"),
+        ]
+
+    @given(st.integers(0, 10**18))
+    def test_are_written_exactly(self, amount: int) -> None:
+        assert Fraction(amount_text("epsilon", amount)) == Fraction(amount, 10**6)
+
+
+class TestWindows:
+    @given(
+        st.lists(st.integers(0, 9), min_size=7, max_size=7), st.integers(1, 5), st.integers(0, 6)
+    )
+    def test_that_are_fullest_equal_the_plain_maximum(
+        self, weekly: list[int], window_weeks: int, week: int
+    ) -> None:
+        figures = {week_number(n): amount for n, amount in enumerate(weekly)}
+
+        def taken(row: Row) -> Amount:
+            return Amount(epsilon_micro=figures.get(row.week, 0))
+
+        _, found = fullest_window(Row("card", "ever"), week_number(week), window_weeks, taken)
+        padded = {n: weekly[n] if 0 <= n < 7 else 0 for n in range(-10, 20)}
+        starts = range(week - window_weeks + 1, week + 1)
+        plain = max(sum(padded[n] for n in range(s, s + window_weeks)) for s in starts)
+        assert found.epsilon_micro == plain
+
+    @given(st.lists(st.integers(0, 9), min_size=1, max_size=9), st.integers(1, 5))
+    def test_of_a_balance_equal_the_plain_maximum(
+        self, weekly: list[int], window_weeks: int
+    ) -> None:
+        rows = {week_number(n): (Amount(a), NOTHING) for n, a in enumerate(weekly) if a}
+        if not rows:
+            return
+        _, spent, _ = _fullest(rows, window_weeks)
+        plain = max(sum(weekly[n : n + window_weeks]) for n in range(len(weekly)))
+        assert spent.epsilon_micro == plain
+
+
+class TestCapsInForce:
+    @given(st.lists(CAPS, min_size=1, max_size=4))
+    def test_are_no_larger_than_any_programme_says(self, caps: list[Cap]) -> None:
+        (found,) = binding_caps(caps)
+        for cap in caps:
+            assert found.epsilon_micro is not None
+            assert cap.epsilon_micro is not None
+            assert found.epsilon_micro <= cap.epsilon_micro
+            assert (found.delta_femto or 0) <= (cap.delta_femto or 0)
+            if cap.rho_nano is not None:
+                assert found.rho_nano is not None
+                assert found.rho_nano <= cap.rho_nano
+
+    def test_round_a_halved_cap_down(self) -> None:
+        (found,) = binding_caps([Cap(TRIP, NeighboringRelation.REPLACE, epsilon_micro=7)])
+        assert found.epsilon_micro == 3
+        assert found.relation is NeighboringRelation.ADD_REMOVE
+
+
+class TestStates:
+    def test_end_where_nothing_leads_on(self) -> None:
+        starts = {start for start, _ in MOVES.values()}
+        ends = {ReleaseState.PUBLISHED, ReleaseState.VOID, ReleaseState.BURNED}
+        assert set(ReleaseState) - starts == ends
+
+    def test_let_nothing_but_a_hold_be_voided(self) -> None:
+        assert [s for s in ReleaseState if is_allowed(Move.VOID, s)] == [ReleaseState.RESERVED]
+
+    def test_never_take_a_second_draw_for_a_repeat(self) -> None:
+        assert not any(is_repeat(Move.BEGIN_DRAW, state) for state in ReleaseState)
+
+
+class TestKeys:
+    @given(
+        st.from_regex(r"[a-z][a-z0-9_.-]{0,8}", fullmatch=True),
+        st.from_regex(r"20[0-9]{2}-W[0-9]{2}", fullmatch=True),
+        st.integers(0, 99),
+    )
+    def test_read_back(self, programme: str, period: str, revision: int) -> None:
+        key = ReleaseKey(programme, period, revision)
+        assert ReleaseKey.parse(str(key)) == key
+
+    @pytest.mark.parametrize("text", ["opal", "opal/2016-W30", "opal/2016-W30/r01", "../x/r0"])
+    def test_that_are_none_are_refused(self, text: str) -> None:
+        with pytest.raises((InputError, ValueError)):
+            ReleaseKey.parse(text)
+
+
+def test_a_loss_that_is_infinite_stays_so() -> None:
+    assert Loss(None, 1) + Loss(2, 3, 4) == Loss(None, 4, 4)
