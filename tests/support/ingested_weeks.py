@@ -1,0 +1,82 @@
+"""Fixtures: programmes, landing zones and ingested weeks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import duckdb
+import pytest
+
+from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.ingest import ingest
+from turnstile.sources.snapshot import Snapshot
+
+_INCLUDE = Path(__file__).resolve().parents[2] / "include"
+
+
+@dataclasses.dataclass(frozen=True)
+class Zones:
+    """A landing zone and a private zone, and what can be done with them."""
+
+    root: Path
+
+    @property
+    def landing(self) -> Path:
+        return self.root / "landing"
+
+    @property
+    def private(self) -> Path:
+        return self.root / "private"
+
+    def deliver(self, week: str, files: Mapping[str, str | bytes]) -> None:
+        """Put files into the landing zone of a week."""
+        folder = self.landing / week
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            (folder / name).write_bytes(data)
+
+    def ingest(self, programme: Programme, week: str) -> Snapshot:
+        """Ingest a week."""
+        return ingest(
+            programme,
+            ServiceWeek.parse(week),
+            landing=self.landing,
+            private=self.private,
+            progress=lambda _: None,
+        )
+
+
+@pytest.fixture
+def zones(tmp_path: Path) -> Zones:
+    return Zones(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def programme_of() -> Callable[..., Programme]:
+    """Make a programme from a shipped one, with another source, name or zone."""
+
+    def make(name: str, *, zone: str | None = None, **source: Any) -> Programme:
+        shipped = load_programme(name, _INCLUDE)
+        time = dataclasses.replace(shipped.time, zone=ZoneInfo(zone)) if zone else shipped.time
+        changed = dataclasses.replace(shipped.source, landing="{week}/*", **source)
+        return dataclasses.replace(shipped, source=changed, time=time)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def rows_of() -> Callable[..., list[tuple[Any, ...]]]:
+    """Read canonical rows of a snapshot, in order."""
+
+    def read(snapshot: Snapshot, columns: str = "*") -> list[tuple[Any, ...]]:
+        source = f"read_parquet('{snapshot.rows_glob}', hive_partitioning=false)"
+        return duckdb.execute(f"SELECT {columns} FROM {source} ORDER BY ALL").fetchall()
+
+    return read
