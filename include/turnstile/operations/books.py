@@ -1,0 +1,114 @@
+"""The ledger as a page reads it: folded once, then only what was appended since.
+
+Ten years of entries take seconds to fold and a page may take none, so a long-lived process keeps
+its fold. Nothing here decides anything; balances shown come from the ledger's own rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.fold import Fold, FoldedAttempt
+from turnstile.ledger.forecast import CapForecast, forecasts
+from turnstile.ledger.records import AccountBalance
+from turnstile.ledger.view import LedgerView
+
+_TOLD = ("person", "role", "reason", "artefact_digest", "manifest_digest", "outcome", "attempt")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryLine:
+    """One fact as a list shows it, without its events and postings."""
+
+    sequence: int
+    at: str
+    kind: EntryKind
+    key: str
+    programme: str
+    told: tuple[tuple[str, str], ...]
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPicture:
+    """One state of the ledger.
+
+    Args:
+        lines: every fact, oldest first.
+        attempts: every attempt, in the order of its reservation.
+        family_of: programme to its book of accounts.
+        forecasts: every coordinate of every cap.
+        balances: every account.
+        problems: number of entries that contradict what stands before them.
+    """
+
+    lines: Sequence[EntryLine]
+    attempts: Sequence[FoldedAttempt]
+    family_of: dict[str, str]
+    forecasts: tuple[CapForecast, ...]
+    balances: tuple[AccountBalance, ...]
+    problems: int
+
+    def attempts_of(self, programme: str) -> tuple[FoldedAttempt, ...]:
+        """Return the attempts of a programme."""
+        return tuple(one for one in self.attempts if one.key.startswith(f"{programme}/"))
+
+
+@dataclass(slots=True)
+class Books:
+    """A fold that is kept and brought up to date; safe to share between threads.
+
+    Args:
+        ledger: opened for reading.
+    """
+
+    ledger: LedgerView
+    _fold: Fold = field(default_factory=Fold, init=False)
+    _lines: list[EntryLine] = field(default_factory=list, init=False)
+    _problems: int = field(default=0, init=False)
+    _picture: LedgerPicture | None = field(default=None, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
+
+    def now(self) -> LedgerPicture:
+        """Return the present state of the ledger."""
+        with self._lock:
+            entries = tuple(self.ledger.entries(after=len(self._lines)))
+            if entries or self._picture is None:
+                self._follow(entries)
+                self._picture = self._drawn()
+            return self._picture
+
+    def _follow(self, entries: Sequence[Entry]) -> None:
+        """Take new entries in."""
+        for entry in entries:
+            self._problems += len(tuple(self._fold.follow(entry)))
+            self._lines.append(_line(entry))
+
+    def _drawn(self) -> LedgerPicture:
+        """Derive everything that a page shows."""
+        return LedgerPicture(
+            lines=tuple(self._lines),
+            attempts=tuple(self._fold.attempts.values()),
+            family_of=dict(self._fold.family_of),
+            forecasts=forecasts(self._fold),
+            balances=self.ledger.balance(),
+            problems=self._problems,
+        )
+
+
+def _line(entry: Entry) -> EntryLine:
+    """Keep what a list shows of an entry."""
+    told = tuple((name, str(entry.body[name])) for name in _TOLD if entry.body.get(name))
+    key = entry.key or ""
+    return EntryLine(
+        sequence=entry.sequence,
+        at=entry.at,
+        kind=entry.kind,
+        key=key,
+        programme=key.partition("/")[0] or str(entry.body.get("programme", "")),
+        told=told,
+        hash=entry.hash,
+    )

@@ -1,0 +1,135 @@
+"""The journal of runs: which run worked on which week, how it ended, and what people were told.
+
+One append-only file of JSON lines for each programme and week, beside the zones. The ledger knows
+nothing of orchestrators; this does, and no decision about privacy is ever read from it. What is
+written here is an output: verdicts of rules without numbers, sentences without values.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from turnstile.settings import Settings
+
+FOLDER = "operations"
+
+
+class Happening(StrEnum):
+    """What a line of the journal says."""
+
+    BEGUN = "begun"  # a run takes up a week; told: triggered_by, note
+    JUDGED = "judged"  # told: verdicts, rule to pass, warn, fail or broken
+    FAILED = "failed"  # a step stopped the run; told: step, kind, sentence
+    ENDED = "ended"  # the last step succeeded
+    TOLD = "told"  # an alert was delivered; told: rule, subject, severity
+    ASKED = "asked"  # people were asked to approve; told: until
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line.
+
+    Args:
+        at: ISO 8601, UTC, to the second.
+        happening: what kind of line.
+        programme: name; `ledger` for what concerns no programme.
+        week: ISO week; `all` for what concerns no week.
+        run_id: of the orchestrator; empty where none was involved.
+        told: particulars, without any private value.
+    """
+
+    at: str
+    happening: Happening
+    programme: str
+    week: str
+    run_id: str = ""
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Journal:
+    """The journal of a deployment.
+
+    Args:
+        folder: made on first use; may be shared by processes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def of(cls, settings: Settings) -> Journal:
+        """Return the deployment's journal."""
+        return cls(settings.home / FOLDER / "journal")
+
+    def write(self, line: Line) -> None:
+        """Append a line, whole, and make it durable."""
+        path = self._path(line.programme, line.week)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = (json.dumps(asdict(line), sort_keys=True) + "\n").encode()
+        with path.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def of_week(self, programme: str, week: str) -> tuple[Line, ...]:
+        """Return the lines about a week, oldest first."""
+        return tuple(_lines(self._path(programme, week)))
+
+    def of_programme(self, programme: str) -> tuple[Line, ...]:
+        """Return the lines about a programme, by week, oldest first in each."""
+        paths = sorted((self._folder / programme).glob("*.jsonl"))
+        return tuple(line for path in paths for line in _lines(path))
+
+    def programmes(self) -> tuple[str, ...]:
+        """Return the names under which anything was written."""
+        if not self._folder.is_dir():
+            return ()
+        return tuple(sorted(path.name for path in self._folder.iterdir() if path.is_dir()))
+
+    def _path(self, programme: str, week: str) -> Path:
+        """Name the file of a week."""
+        return self._folder / programme / f"{week}.jsonl"
+
+
+def instant(at: datetime) -> str:
+    """Write an instant as lines carry it."""
+    return at.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def open_runs(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """Return the `begun` lines of runs that neither failed nor ended since.
+
+    Examples:
+        >>> begun = Line("2026-11-20T10:00:00+00:00", Happening.BEGUN, "opal", "2016-W30", "a")
+        >>> ended = Line("2026-11-20T10:05:00+00:00", Happening.ENDED, "opal", "2016-W30", "a")
+        >>> len(open_runs((begun,))), len(open_runs((begun, ended)))
+        (1, 0)
+    """
+    found: dict[str, Line] = {}
+    for line in lines:
+        if line.happening is Happening.BEGUN:
+            found[line.run_id] = line
+        elif line.happening in {Happening.FAILED, Happening.ENDED}:
+            found.pop(line.run_id, None)
+    return tuple(found.values())
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    """Read a file; a half-written last line, left by a crash, is passed over."""
+    if not path.exists():
+        return
+    for text in path.read_text(encoding="utf-8").splitlines():
+        try:
+            parts = json.loads(text)
+            yield Line(**(parts | {"happening": Happening(parts["happening"])}))
+        except (ValueError, TypeError, KeyError):
+            continue

@@ -1,0 +1,216 @@
+"""The budget page of a deployment: opens ledger, journal and public zone, and answers each view.
+
+Reads only. A reader sees the programmes that he may see, and the books of their families.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from turnstile.errors import InputError, TurnstileError
+from turnstile.ledger.presentation import fullest
+from turnstile.ledger.view import LedgerView
+from turnstile.operations import page_data, page_html
+from turnstile.operations.books import Books, LedgerPicture
+from turnstile.operations.journal import Happening, Journal, Line
+from turnstile.operations.page_data import WeekMark
+from turnstile.operations.plan_view import plan_of, plan_view
+from turnstile.programme.loading import load_programme, programme_files
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServiceWeek
+from turnstile.settings import Settings
+
+QUALITY_WEEKS = 104
+
+
+@dataclass(slots=True)
+class BudgetPage:
+    """Answers for one deployment; safe to share between threads.
+
+    Args:
+        settings: where everything lies.
+        clock: the present instant.
+    """
+
+    settings: Settings
+    clock: Callable[[], datetime]
+    _books: Books | None = field(default=None, init=False)
+
+    def programmes(self) -> tuple[Programme, ...]:
+        """Return the programmes whose files can be read; a broken file hides its own only."""
+        return tuple(self._readable())
+
+    def budget(self, visible: frozenset[str]) -> str:
+        """Return programmes, balances and forecasts."""
+        picture, seen = self._picture(), self._seen(visible)
+        families = frozenset(one.family for one in seen)
+        states = [
+            page_data.state_of_programme(one, self._marks(one, picture, lines), lines)
+            for one in seen
+            for lines in (self._journal(one),)
+        ]
+        body = page_html.budget_body(
+            states,
+            [one for one in fullest(picture.balances) if one.family in families],
+            [one for one in picture.forecasts if one.family in families],
+            picture.problems,
+        )
+        return page_html.page("", "Privacy budget", body, root="")
+
+    def calendar(self, visible: frozenset[str]) -> str:
+        """Return the weeks of every programme."""
+        body = page_html.calendar_body(self._calendars(visible))
+        return page_html.page("calendar", "Weeks", body, root="")
+
+    def ledger(self, visible: frozenset[str], wanted: Mapping[str, str]) -> str:
+        """Return the entries that were asked for."""
+        lines = page_data.entries_view(self._picture().lines, visible, dict(wanted))
+        choices = {"programme": sorted(visible), "kind": page_data.kinds()}
+        body = page_html.ledger_body(lines, wanted, choices, self._runs(visible))
+        return page_html.page("ledger", "Ledger", body, root="")
+
+    def plan(self, visible: frozenset[str]) -> str:
+        """Return the next week of every programme."""
+        body = page_html.plan_body(self._plans(visible))
+        return page_html.page("plan", "Next week", body, root="")
+
+    def quality(self, visible: frozenset[str]) -> str:
+        """Return the history of verdicts."""
+        found = {name: self._verdicts(name) for name in sorted(visible)}
+        shown = {name: verdicts for name, verdicts in found.items() if verdicts}
+        body = page_html.quality_body(shown, QUALITY_WEEKS)
+        return page_html.page("quality", "Quality of the input, rule by week", body, root="")
+
+    def week(self, programme: str, week: str, revision: int | None) -> str:
+        """Return a published week.
+
+        Raises:
+            InputError: it is not a week, or not public.
+        """
+        from turnstile.operations.week_view import published_week
+
+        spec = load_programme(programme, self.settings.include)
+        name = str(ServiceWeek.parse(week, where="page"))
+        marks = self._marks(spec, self._picture(), self._journal(spec))
+        mark = next((one for one in marks if one.week == name), WeekMark(name, "missing"))
+        number = mark.revision if revision is None else revision
+        package = self.settings.public / spec.name / name / f"r{number}"
+        if not (package / "manifest.json").is_file():
+            raise InputError(where="page", field="week", rule=f"{name} r{number} is not public")
+        shown = published_week(package, spec, self.settings.include)
+        files = sorted(p.relative_to(package).as_posix() for p in package.rglob("*") if p.is_file())
+        body = page_html.week_body(shown, mark, spec.name, files)
+        title = f"{spec.title}, {name}, r{number}"
+        return page_html.page("calendar", title, body, root="../../")
+
+    def data(self, view: str, visible: frozenset[str], wanted: Mapping[str, str]) -> Any:  # noqa: ANN401 - JSON
+        """Return a view as plain values.
+
+        Raises:
+            InputError: there is no such view.
+        """
+        picture = self._picture()
+        families = frozenset(one.family for one in self._seen(visible))
+        if view == "balance":
+            return page_data.balance_view(picture, families)
+        if view == "forecast":
+            return page_data.forecast_view(picture, families)
+        if view == "calendar":
+            return {n: [_plain(m) for m in marks] for n, marks in self._calendars(visible).items()}
+        if view == "entries":
+            lines = page_data.entries_view(picture.lines, visible, dict(wanted))
+            return [_plain(line) for line in lines[: page_data.PAGE_LINES]]
+        if view == "plan":
+            return self._plans(visible)
+        rule = f"{view!r} is none; choose balance, forecast, calendar, entries or plan"
+        raise InputError(where="page", field="view", rule=rule)
+
+    def warm(self) -> None:
+        """Fold the ledger before the first reader comes; trouble shows when he does."""
+        try:
+            self._picture()
+        except TurnstileError:
+            return
+
+    def _readable(self) -> Iterator[Programme]:
+        """Yield the programmes that can be read."""
+        for file in programme_files(self.settings.include):
+            try:
+                yield load_programme(file.name, self.settings.include)
+            except TurnstileError:
+                continue
+
+    def _seen(self, visible: frozenset[str]) -> tuple[Programme, ...]:
+        """Return the programmes that this reader sees."""
+        return tuple(one for one in self.programmes() if one.name in visible)
+
+    def _picture(self) -> LedgerPicture:
+        """Return the present state of the ledger; empty before the first release."""
+        if self._books is None:
+            file = self.settings.ledger_url.partition("sqlite:///")[2]
+            if file and not Path(file).exists():
+                return LedgerPicture((), (), {}, (), (), 0)
+            ledger = LedgerView.open(
+                self.settings.ledger_url,
+                clock=self.clock,
+                witnesses=self.settings.witness,
+                public=self.settings.public,
+            )
+            self._books = Books(ledger)
+        return self._books.now()
+
+    def _journal(self, programme: Programme) -> tuple[Line, ...]:
+        """Return what runs told about a programme."""
+        return Journal.of(self.settings).of_programme(programme.name)
+
+    def _marks(
+        self, programme: Programme, picture: LedgerPicture, lines: Sequence[Line]
+    ) -> tuple[WeekMark, ...]:
+        """Return the calendar of a programme."""
+        return page_data.calendar_of(programme, picture, lines, self.clock())
+
+    def _calendars(self, visible: frozenset[str]) -> dict[str, tuple[WeekMark, ...]]:
+        """Return the calendars of the programmes that this reader sees."""
+        picture = self._picture()
+        return {
+            one.name: self._marks(one, picture, self._journal(one)) for one in self._seen(visible)
+        }
+
+    def _runs(self, visible: frozenset[str]) -> dict[str, str]:
+        """Return the last run of each release key."""
+        journal = Journal.of(self.settings)
+        return {
+            f"{line.programme}/{line.week}/r{line.told.get('revision', 0)}": line.run_id
+            for name in sorted(visible)
+            for line in journal.of_programme(name)
+            if line.happening is Happening.BEGUN and line.run_id
+        }
+
+    def _plans(self, visible: frozenset[str]) -> dict[str, Any]:
+        """Return the plan of the next week of each programme."""
+        picture = self._picture()
+        plans = {}
+        for one in self._seen(visible):
+            week = page_data.next_week(self._marks(one, picture, self._journal(one)))
+            if week is not None:
+                planned = plan_of(one, self.settings.include, week)
+                plans[one.name] = plan_view(planned, picture.balances)
+        return plans
+
+    def _verdicts(self, programme: str) -> dict[tuple[str, str], str]:
+        """Return the last verdict of each rule and week."""
+        return {
+            (rule, line.week): verdict
+            for line in Journal.of(self.settings).of_programme(programme)
+            if line.happening is Happening.JUDGED
+            for rule, verdict in line.told.get("verdicts", {}).items()
+        }
+
+
+def _plain(record: Any) -> dict[str, Any]:  # noqa: ANN401 - a frozen record
+    """Return a record's fields."""
+    return {name: getattr(record, name) for name in record.__slots__}

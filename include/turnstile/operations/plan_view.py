@@ -1,0 +1,120 @@
+"""What the next week of a programme will cost each unit, and what it leaves. Sees no data."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from turnstile.ledger.records import AccountBalance, Cap, is_lifelong
+from turnstile.privacy.accounts import Posting
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import Programme
+from turnstile.publishing.card import loss_figures
+from turnstile.publishing.error_bars import error_bar
+from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
+from turnstile.service_calendar import ServiceWeek
+
+_COORDINATES = ("epsilon_micro", "rho_nano")
+
+
+def plan_of(programme: Programme, include: Path, week: str) -> ReleasePlan:
+    """Return the plan of a week, remembered by the programme's digest."""
+    return _planned(programme.name, str(include), week, programme.digest)
+
+
+@lru_cache(maxsize=64)
+def _planned(name: str, include: str, week: str, digest: str) -> ReleasePlan:
+    """Plan a week once for each text of the programme's file."""
+    programme = load_programme(name, Path(include))
+    if programme.digest != digest:  # the file changed between two reads: plan what is there now
+        digest = programme.digest
+    return make_plan(programme, load_domain(programme, Path(include)), ServiceWeek.parse(week))
+
+
+def plan_view(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> dict[str, Any]:
+    """Return draws, losses and what every capped unit has left before and after the week.
+
+    Args:
+        planned: of the next week.
+        balances: every account of the family.
+    """
+    draws = [
+        {
+            "draw": event.label,
+            "noise": str(event.noise),
+            "scale": str(event.scale),
+            "standard_deviation": round(error_bar(event).standard_deviation, 3),
+            "half_width_95": error_bar(event).half_width_95,
+        }
+        for event in {event.label: event for event in planned.events}.values()
+    ]
+    losses = {str(u): loss_figures(loss) for u, loss in loss_by_unit(planned.events).items()}
+    return {
+        "week": str(planned.week),
+        "plan_digest": planned.digest,
+        "draws": draws,
+        "loss": losses,
+        "left": _left(planned, balances),
+    }
+
+
+def cost_in_words(planned: ReleasePlan) -> str:
+    """Return what one draw charges: `epsilon 4 for a trip, epsilon 20 for a card_day`."""
+    words = [
+        f"epsilon {loss_figures(loss)['epsilon']} for a {unit}"
+        if loss.epsilon is not None
+        else f"rho {loss_figures(loss)['rho']} for a {unit}"
+        for unit, loss in loss_by_unit(planned.events).items()
+        if loss.epsilon is not None or loss.rho is not None
+    ]
+    return ", ".join(words) or "an unbounded loss"
+
+
+def _left(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> list[dict[str, Any]]:
+    """Return cap, taken, asked and left of the account that has least left, unit by unit."""
+    dearest: dict[str, Posting] = {}
+    for posting in planned.postings:
+        known = dearest.get(posting.unit.value)
+        if known is None or (posting.epsilon_micro or 0) > (known.epsilon_micro or 0):
+            dearest[posting.unit.value] = posting
+    found: dict[tuple[str, str, int], dict[str, Any]] = {}
+    for one in balances:
+        asked = dearest.get(one.unit.value)
+        if one.cap is None or asked is None or one.family != planned.family:
+            continue
+        for line in _lines(one, one.cap, asked):
+            place = (line["unit"], line["coordinate"], line["window_weeks"] or 0)
+            known_line = found.get(place)
+            if known_line is None or (line["taken"] or 0) > (known_line["taken"] or 0):
+                found[place] = line
+    return list(found.values())
+
+
+def _lines(one: AccountBalance, cap: Cap, asked: Posting) -> list[dict[str, Any]]:
+    """Return a line for each coordinate that the cap limits.
+
+    A unit of a day or a week meets this week with fresh accounts; a lifelong one with what is taken
+    (in its fullest window, which is at least that of the next).
+    """
+    lines = []
+    taken = one.spent + one.held
+    for name in _COORDINATES:
+        limit, cost = getattr(cap, name), getattr(asked, name)
+        if limit is None:
+            continue
+        before = getattr(taken, name) if is_lifelong(one.unit) else 0
+        after = None if None in (before, cost) else limit - before - cost
+        lines.append(
+            {
+                "unit": one.unit.value,
+                "coordinate": name.partition("_")[0],
+                "window_weeks": cap.window_weeks,
+                "cap": limit,
+                "taken": before,
+                "asked": cost,
+                "left_after": after,
+            }
+        )
+    return lines

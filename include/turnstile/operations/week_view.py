@@ -1,0 +1,176 @@
+"""A published week as the page shows it: map, heat map, error bars, gates; public bytes only.
+
+Sums over cells add variances of the published standard deviations; where tables were reconciled
+that is an upper picture of the error, and the published tables hold the exact ones.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from turnstile.operations.pictures import Bar, Place
+from turnstile.programme.spec import Measure, Programme, TableSpec
+
+_WEEK = "the week"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedWeek:
+    """What is shown of one package.
+
+    Args:
+        card: release card as published.
+        gates: gate, whether it passed, and its statement.
+        places: name of a table to the places of its map.
+        rows: service days, or the one word for the week.
+        slots: names of the time slots, in order.
+        heat: (row, slot) to the number there.
+        series: numbers by slot over the whole week.
+        unit: what the numbers are.
+    """
+
+    card: Mapping[str, Any]
+    gates: tuple[Mapping[str, Any], ...]
+    places: tuple[Place, ...]
+    rows: tuple[str, ...]
+    slots: tuple[str, ...]
+    heat: Mapping[tuple[str, str], Bar]
+    series: tuple[Bar, ...]
+    unit: str
+
+
+def published_week(package: Path, programme: Programme, include: Path) -> PublishedWeek:
+    """Read a published package.
+
+    Args:
+        package: `public/<programme>/<week>/r<revision>`.
+        programme: whose package it is.
+        include: folder of the public domain files.
+    """
+    card = json.loads((package / "release_card.json").read_bytes())
+    gates = json.loads((package / "assessment.json").read_bytes())["gates"]
+    in_time, in_space = _table_by(programme, "slot"), _table_by(programme, "place")
+    heat = _summed(package, in_time, _row_and_slot) if in_time else {}
+    series = _summed(package, in_time, _slot) if in_time else {}
+    space = _summed(package, in_space, _place) if in_space else {}
+    rows = tuple(dict.fromkeys(row for row, _ in heat))
+    slots = tuple(dict.fromkeys(slot for _, slot in heat))
+    chosen = in_time or in_space
+    return PublishedWeek(
+        card=card,
+        gates=tuple(gates),
+        places=tuple(_places(space, programme, include)),
+        rows=rows,
+        slots=slots,
+        heat=heat,
+        series=tuple(series[slot] for slot in slots),
+        unit=_unit(chosen) if chosen else "",
+    )
+
+
+def _table_by(programme: Programme, what: str) -> TableSpec | None:
+    """Return the smallest table that has a time, or a place, among its dimensions."""
+    wanted = "slot" if what == "slot" else ("location", "cell")
+    names = (wanted,) if isinstance(wanted, str) else wanted
+    fitting = [t for t in programme.tables if any(by.endswith(n) for by in t.by for n in names)]
+    return min(fitting, key=lambda table: len(table.by), default=None)
+
+
+def _unit(table: TableSpec) -> str:
+    """Say what a table's numbers are."""
+    if table.measure is Measure.MEAN_SPEED:
+        return "mean of the mean speeds shown, km/h"
+    return "taps" if table.measure is Measure.COUNT else "buses a day, mean of the cells"
+
+
+def _columns(table: TableSpec) -> tuple[str, str]:
+    """Name the columns of a table's number and of its standard deviation."""
+    if table.measure is Measure.COUNT:
+        return "estimate", "standard_deviation"
+    if table.measure is Measure.MEAN_SPEED:
+        return "mean_speed_kmh", "standard_deviation_kmh"
+    limit = table.limits_kmh[0]
+    return f"buses_a_day_over_{limit}_kmh", f"standard_deviation_over_{limit}"
+
+
+def _summed(package: Path, table: TableSpec, key_of: Any) -> dict[Any, Bar]:  # noqa: ANN401 - a key
+    """Add a table up by a key; counts are summed, other numbers averaged."""
+    value_name, deviation_name = _columns(table)
+    data = pq.read_table(package / "tables" / f"{table.name}.parquet")
+    columns = {name: data.column(name).to_pylist() for name in data.column_names}
+    size = data.num_rows
+    labels = {name: columns.get(name, [_WEEK] * size) for name in ("service_date", *table.by)}
+    totals: dict[Any, list[float]] = {}
+    for n in range(size):
+        key = key_of({name: str(column[n]) for name, column in labels.items()})
+        total = totals.setdefault(key, [0.0, 0.0, 0.0])
+        value, deviation = columns[value_name][n], columns[deviation_name][n]
+        if value is not None:
+            total[0] += value
+            total[1] += (deviation or 0.0) ** 2
+            total[2] += 1
+    is_sum = table.measure is Measure.COUNT
+    return {key: _bar(key, total, is_sum=is_sum) for key, total in totals.items()}
+
+
+def _bar(key: object, total: list[float], *, is_sum: bool) -> Bar:
+    """Make a number of a sum, a sum of variances and how many went in."""
+    value, variance, parts = total
+    name = key if isinstance(key, str) else ", ".join(key) if isinstance(key, tuple) else str(key)
+    if not parts:
+        return Bar(name, None, 0.0)
+    divisor = 1.0 if is_sum else parts
+    return Bar(name, value / divisor, math.sqrt(variance) / divisor)
+
+
+def _row_and_slot(labels: Mapping[str, str]) -> tuple[str, str]:
+    """Return service day and slot of a row."""
+    return labels["service_date"], _slot(labels)
+
+
+def _slot(labels: Mapping[str, str]) -> str:
+    """Return the slot of a row."""
+    return next(value for name, value in labels.items() if name.endswith("slot"))
+
+
+def _place(labels: Mapping[str, str]) -> str:
+    """Return the place of a row."""
+    return next(value for name, value in labels.items() if name.endswith(("location", "cell")))
+
+
+def _places(space: Mapping[str, Bar], programme: Programme, include: Path) -> Iterable[Place]:
+    """Give each number its place on the map, from the public domain; others are left out."""
+    if programme.domain.h3_resolution is not None:
+        import h3
+
+        for name, bar in space.items():
+            if h3.is_valid_cell(name):
+                outline = tuple((lng, lat) for lat, lng in h3.cell_to_boundary(name))
+                yield Place(name, outline, bar.value, bar.deviation)
+        return
+    points = _points(include / str(programme.domain.locations))
+    for name, bar in space.items():
+        if name in points:
+            yield Place(name, (points[name],), bar.value, bar.deviation)
+
+
+def _points(path: Path) -> dict[str, tuple[float, float]]:
+    """Return the middle of each published area, from the public file of locations."""
+    sums: dict[str, list[float]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if not (row.get("latitude") and row.get("longitude")):
+                continue
+            total = sums.setdefault(row["area"] or row["location"], [0.0, 0.0, 0.0])
+            total[0] += float(row["longitude"])
+            total[1] += float(row["latitude"])
+            total[2] += 1
+    return {name: (x / n, y / n) for name, (x, y, n) in sums.items()}

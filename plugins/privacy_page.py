@@ -1,0 +1,200 @@
+"""The Privacy budget page in Airflow's own navigation: routes and rights; the rest is Airflow-free.
+
+Every path below `/privacy-budget`, known or not, whatever the method, asks for an Airflow user who
+may read at least one release DAG; anything that goes wrong on the way to that answer refuses. A
+reader sees the programmes whose DAG he may read. Nothing here writes.
+
+Airflow loads plugins in every process; the web application is built in the API server only.
+"""
+# No `from __future__ import annotations`: FastAPI reads the annotations of the routes below.
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from airflow.plugins_manager import AirflowPlugin
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI, params
+    from fastapi.responses import Response
+
+    from turnstile.operations.page import BudgetPage
+
+PREFIX = "/privacy-budget"
+FILES = Path(__file__).resolve().parent / "page_files"
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
+    "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def make_app() -> "FastAPI":
+    """Return the web application."""
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+    from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+    from airflow.api_fastapi.core_api.security import get_user
+    from fastapi import Depends, FastAPI, HTTPException
+
+    from turnstile.operations.page import BudgetPage
+    from turnstile.settings import Settings, system_clock
+
+    budget = BudgetPage(Settings.from_environment(), system_clock)
+
+    def visible_to(user: Annotated[BaseUser, Depends(get_user)]) -> frozenset[str]:
+        """Return the programmes whose release DAG the user may read; refuse if there is none."""
+        manager = get_auth_manager()
+        seen = frozenset(
+            one.name
+            for one in budget.programmes()
+            if manager.is_authorized_dag(
+                method="GET", details=DagDetails(id=f"release_{one.name}"), user=user
+            )
+        )
+        if not seen:
+            raise HTTPException(403, "You may read no release DAG; ask your Airflow administrator")
+        return seen
+
+    app = FastAPI(
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        dependencies=[Depends(visible_to)],
+    )
+    _harden(app)
+    _add_pages(app, budget, Depends(visible_to))
+    _add_files(app)
+    Thread(target=budget.warm, name="privacy-page", daemon=True).start()
+    return app
+
+
+def _harden(app: "FastAPI") -> None:
+    """Put the same headers on every answer, refusals included; explain our own errors."""
+    from fastapi import Request
+    from fastapi.responses import JSONResponse, Response
+    from starlette.middleware.base import RequestResponseEndpoint
+
+    from turnstile.errors import TurnstileError
+
+    @app.middleware("http")
+    async def harden(request: Request, go_on: RequestResponseEndpoint) -> Response:
+        answer = await go_on(request)
+        answer.headers.update(HEADERS)
+        return answer
+
+    @app.exception_handler(TurnstileError)
+    def explain(_: Request, error: TurnstileError) -> Response:
+        return JSONResponse({"detail": str(error)}, status_code=404)
+
+
+def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") -> None:
+    """Add the sections, the weeks and the same figures as JSON."""
+    from fastapi import HTTPException, Request
+    from fastapi.responses import HTMLResponse, JSONResponse, Response
+
+    sections = {
+        "/": budget.budget,
+        "/calendar": budget.calendar,
+        "/plan": budget.plan,
+        "/quality": budget.quality,
+    }
+    for path, answer in sections.items():
+        app.add_api_route(path, _section(answer, visible), methods=["GET"])
+
+    @app.get("/ledger")
+    def ledger(seen: Annotated[frozenset[str], visible], request: Request) -> Response:
+        return HTMLResponse(budget.ledger(seen, _asked(request.query_params)))
+
+    @app.get("/week/{programme}/{week}")
+    def week(
+        seen: Annotated[frozenset[str], visible],
+        programme: str,
+        week: str,
+        revision: int | None = None,
+    ) -> Response:
+        if programme not in seen:
+            raise HTTPException(404, "There is no such week")
+        return HTMLResponse(budget.week(programme, week, revision))
+
+    @app.get("/data/{view}.json")
+    def data(seen: Annotated[frozenset[str], visible], view: str, request: Request) -> Response:
+        return JSONResponse(budget.data(view, seen, _asked(request.query_params)))
+
+
+def _section(
+    answer: Callable[[frozenset[str]], str], visible: "params.Depends"
+) -> Callable[..., "Response"]:
+    """Return the route of one section."""
+    from fastapi.responses import HTMLResponse
+
+    def section(seen: Annotated[frozenset[str], visible]) -> HTMLResponse:
+        return HTMLResponse(answer(seen))
+
+    return section
+
+
+def _add_files(app: "FastAPI") -> None:
+    """Add style and script, and an answer for everything else that the rights guard too."""
+    from fastapi import HTTPException
+    from fastapi.responses import FileResponse, Response
+
+    @app.get("/style.css")
+    def style() -> Response:
+        return FileResponse(FILES / "style.css", media_type="text/css")
+
+    @app.get("/page.js")
+    def script() -> Response:
+        return FileResponse(FILES / "page.js", media_type="text/javascript")
+
+    @app.api_route("/{path:path}", methods=METHODS)
+    def nothing_here() -> Response:
+        raise HTTPException(404, "There is nothing here")
+
+
+def _asked(query: Mapping[str, str]) -> dict[str, str]:
+    """Return the filters of a request; a page number that is none is the first page."""
+    asked = {name: str(query.get(name, ""))[:100] for name in ("programme", "kind", "key", "page")}
+    asked["page"] = asked["page"] if asked["page"].isdecimal() else ""
+    return asked
+
+
+def is_api_server(arguments: list[str]) -> bool:
+    """Tell from a command line whether the process serves Airflow's API.
+
+    Examples:
+        >>> is_api_server(["airflow", "api-server"]), is_api_server(["airflow", "scheduler"])
+        (True, False)
+    """
+    return any(
+        word in argument
+        for argument in arguments
+        for word in ("api-server", "api_server", "api_fastapi")
+    )
+
+
+class PrivacyBudgetPlugin(AirflowPlugin):
+    """Adds the page and its entry in the navigation."""
+
+    name = "privacy_budget"
+    fastapi_apps: ClassVar[list[dict[str, Any]]] = []
+    external_views: ClassVar[list[dict[str, str]]] = [
+        {
+            "name": "Budget",
+            "href": f"{PREFIX}/".lstrip("/"),
+            "destination": "nav",
+            "url_route": "privacy-budget-view",
+        }
+    ]
+
+    @classmethod
+    def on_load(cls, *_: object, **__: object) -> None:
+        """Build the web application where it is served."""
+        if is_api_server(sys.argv):
+            cls.fastapi_apps = [{"app": make_app(), "url_prefix": PREFIX, "name": "Privacy budget"}]
