@@ -12,6 +12,7 @@ from sqlalchemy.pool import NullPool
 
 from conftest import Stores
 from turnstile.errors import IntegrityError
+from turnstile.ledger import verification
 from turnstile.ledger.encoding import canonical
 from turnstile.ledger.entries import EntryKind, make_entry
 from turnstile.ledger.ledger import Ledger
@@ -199,6 +200,21 @@ class TestAPublication:
         (folder / "manifest.json").write_text("{}")
         assert [finding.check for finding in ledger.verify()] == ["manifest"]
 
+    def test_that_appears_a_moment_after_its_entry_is_waited_for(
+        self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ledger = Ledger.open(url, clock=noon, public=tmp_path / "public")
+        folder = publish_package(ledger, tmp_path / "public", 0)
+        folder.rename(tmp_path / "staged")
+        monkeypatch.setattr(verification.time, "sleep", lambda _: late.append(1))
+        late: list[int] = []
+        assert [finding.check for finding in ledger.verify()] == ["manifest"]
+        monkeypatch.setattr(
+            verification.time, "sleep", lambda _: (tmp_path / "staged").rename(folder)
+        )
+        assert ledger.verify() == ()
+        assert late == [1]
+
     def test_that_is_gone_is_named_unless_it_was_withdrawn(self, url: str, tmp_path: Path) -> None:
         ledger = Ledger.open(url, clock=noon, public=tmp_path / "public")
         folder = publish_package(ledger, tmp_path / "public", 0)
@@ -248,6 +264,23 @@ class TestACheckpoint:
         Ledger.open(url, clock=noon, witnesses=[tmp_path / "second"], key=key).checkpoint()
         assert key.stat().st_mode & 0o077 == 0
         assert (tmp_path / "second/ledger.pub").read_text().startswith("turnstile.ledger+")
+
+
+def test_a_note_written_while_verification_reads_is_no_sign_of_an_old_copy(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {"witnesses": [tmp_path / "second"], "key": tmp_path / "key.pem"}
+    ledger = Ledger.open(url, clock=noon, **places)  # type: ignore[arg-type]
+    sealed(ledger, ask())
+    fold = verification.Fold
+
+    def fold_while_another_draws() -> object:
+        other = Ledger.open(url, clock=noon, **places)  # type: ignore[arg-type]
+        sealed(other, ask(week_number(1)), "artefact-2")
+        return fold()
+
+    monkeypatch.setattr(verification, "Fold", fold_while_another_draws)
+    assert ledger.verify() == ()
 
 
 def test_caps_and_family_of_a_forged_history_are_checked_by_the_fold(

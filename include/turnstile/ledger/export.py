@@ -19,7 +19,7 @@ from turnstile.ledger.encoding import canonical
 from turnstile.ledger.entries import Entry, read_entry
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.records import Finding
-from turnstile.ledger.witness import Witnesses, note_findings
+from turnstile.ledger.witness import Note, Witnesses, note_findings
 
 ENTRIES = "entries.jsonl"
 PUBLIC_KEY = "ledger.pub"
@@ -73,7 +73,7 @@ def verify_export(folder: Path, *, trusted: Path | None = None) -> Iterator[Find
         yield Finding("checkpoint", None, f"{NOTE} or the public key is missing")
         return
     keys = tuple(public_key.read_text("utf-8").splitlines())
-    yield from note_findings(note, keys, fold.hash_at)
+    yield from note_findings(Note.read(note, keys), fold.hash_at)
     if f"\n{fold.chain.head[0]}\n" not in note.read_text("utf-8"):
         yield Finding("checkpoint", fold.chain.head[0], f"the copy goes on after its {NOTE}")
 

@@ -32,6 +32,7 @@ from turnstile.ledger.states import (
     is_repeat,
 )
 from turnstile.ledger.view import LedgerView
+from turnstile.ledger.witness import note_findings
 
 DRAWS_MAX = 2
 
@@ -107,7 +108,7 @@ class Ledger(LedgerView):
             RevisionNeeded: programme, domain or snapshot changed since it was reserved.
             IntegrityError: this ledger is behind a published checkpoint, or another ledger.
         """
-        self._store.read(self._refuse_if_behind)
+        self._refuse_if_behind()
 
         def begin(connection: Connection) -> Attempt:
             found = self._locked(connection, attempt_id)
@@ -258,18 +259,22 @@ class Ledger(LedgerView):
         """Write a decision: `person`, `role` and `reason`."""
         return self._store.write(lambda c: decisions.decide(c, self._now(), kind, key, word))
 
-    def _refuse_if_behind(self, connection: Connection) -> None:
+    def _refuse_if_behind(self) -> None:
         """Compare the newest checkpoints with the local chain.
 
         Raises:
             IntegrityError: a checkpoint is ahead of this ledger, or of another history.
         """
-        problem = next(self._witnesses.disagreements(lambda n: facts.hash_at(connection, n)), None)
-        if problem is not None:
-            raise IntegrityError(
-                f"{problem.problem}; drawing would spend budget that is spent already: restore "
-                "the newest ledger, then run `turnstile ledger verify`"
-            )
+
+        def hash_at(sequence: int) -> str | None:
+            return self._store.read(lambda c: facts.hash_at(c, sequence))
+
+        for note in self._witnesses.newest():
+            for finding in note_findings(note, hash_at):
+                raise IntegrityError(
+                    f"{finding.problem}; drawing would spend budget that is spent already: restore "
+                    "the newest ledger, then run `turnstile ledger verify`"
+                )
 
     def _witness(self, key: ReleaseKey | None = None) -> None:
         """Write checkpoints if there is anywhere to write them."""

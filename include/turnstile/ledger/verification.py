@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,22 +21,24 @@ from turnstile.ledger.fold import Fold, FoldedAttempt
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.tables import ATTEMPT, ENTRY
-from turnstile.ledger.witness import Witnesses
+from turnstile.ledger.witness import Witnesses, note_findings
 
 MANIFEST = "manifest.json"
+APPEARS_WITHIN_S = 2
 _ROWS_AT_ONCE = 200
 
 
 def verify_store(connection: Connection, witnesses: Witnesses) -> Iterator[Finding]:
     """Yield everything in which database, entries, checkpoints and packages disagree."""
-    fold = Fold()
+    notes, fold = witnesses.every(), Fold()  # notes first, see Witnesses.newest
     yield from _entries(connection, fold)
     if head(connection) != fold.chain.head:
         yield Finding("chain", head(connection)[0], "is named as the last entry, and is not")
     yield from _attempts(connection, fold)
     for family in sorted(set(families(connection)) | set(fold.books)):
         yield from _accounts(connection, fold, family)
-    yield from witnesses.all_disagreements(fold.hash_at)
+    for note in notes:
+        yield from note_findings(note, fold.hash_at)
     if witnesses.public is not None:
         yield from manifest_findings(fold.attempts.values(), witnesses.public)
 
@@ -100,18 +103,37 @@ def _named(row: Row) -> str:
 def manifest_findings(attempts: Iterable[FoldedAttempt], public: Path) -> Iterator[Finding]:
     """Compare every published manifest with the digest in the ledger.
 
-    A withdrawn release may be gone; one that is there has to be the one that was published.
+    A withdrawn release may be gone; one that is there has to be the one that was published. A
+    package appears a moment after its entry, so a missing one is looked for again.
     """
+    missing = []
     for one in attempts:
         if one.state is not ReleaseState.PUBLISHED:
             continue
-        key = ReleaseKey.parse(one.key)
-        path = public / key.programme / key.period / f"r{key.revision}" / MANIFEST
-        if not path.is_file():
-            if not one.is_withdrawn:
-                yield Finding("manifest", None, f"{one.key} is published, but {path} is missing")
-            continue
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        if (one.manifest_digest or "").removeprefix("sha256:") != digest:
-            problem = f"{path} is not the manifest that {one.key} was published with"
+        path = _manifest_of(one, public)
+        if path.is_file():
+            yield from _compared(one, path)
+        elif not one.is_withdrawn:
+            missing.append((one, path))
+    if missing:
+        time.sleep(APPEARS_WITHIN_S)
+    for one, path in missing:
+        if path.is_file():
+            yield from _compared(one, path)
+        else:
+            problem = f"{one.key} is published, but {path} is missing"
             yield Finding("manifest", one.reserved_sequence, problem)
+
+
+def _manifest_of(one: FoldedAttempt, public: Path) -> Path:
+    """Return where the manifest of a publication is."""
+    key = ReleaseKey.parse(one.key)
+    return public / key.programme / key.period / f"r{key.revision}" / MANIFEST
+
+
+def _compared(one: FoldedAttempt, path: Path) -> Iterator[Finding]:
+    """Compare one manifest with its digest in the ledger."""
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    if (one.manifest_digest or "").removeprefix("sha256:") != digest:
+        problem = f"{path} is not the manifest that {one.key} was published with"
+        yield Finding("manifest", one.reserved_sequence, problem)

@@ -16,7 +16,7 @@ import base64
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,23 @@ class Checkpoint:
     text: str
     key_id: bytes
     signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note as it was found, and the verifier keys of which one has to have signed it."""
+
+    path: Path
+    text: str
+    trusted: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: Path, trusted: tuple[str, ...]) -> Note:
+        """Read a note; what cannot be read is empty, and no checkpoint."""
+        try:
+            return cls(path, path.read_text("utf-8"), trusted)
+        except (OSError, ValueError):
+            return cls(path, "", trusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,22 +141,26 @@ class Witnesses:
                 raise InputError(where=str(place.folder), field="witness", rule=rule) from error
         return note
 
-    def disagreements(self, hash_at: HashAt) -> Iterator[Finding]:
-        """Compare the newest note of every place with the ledger.
+    def newest(self) -> tuple[Note, ...]:
+        """Read the note of every place that stands furthest in the ledger.
 
-        Args:
-            hash_at: looks up the hash of an entry; None if there is none.
+        Read notes before the ledger: a note is written after the entry that it names, so only then
+        is a note beyond the ledger a sign that an old copy was restored.
         """
-        for place in self.places:
-            newest = place.newest()
-            if newest is not None:
-                yield from note_findings(newest, self._trusted(place), hash_at)
+        return tuple(
+            Note.read(path, self._trusted(place))
+            for place in self.places
+            if (path := place.newest()) is not None
+        )
 
-    def all_disagreements(self, hash_at: HashAt) -> Iterator[Finding]:
-        """Compare every note of every place with the ledger."""
-        for place in self.places:
-            for path in place.notes():
-                yield from note_findings(path, self._trusted(place), hash_at)
+    def every(self) -> tuple[Note, ...]:
+        """Read every note of every place; before the ledger, as above."""
+        return tuple(
+            Note.read(path, trusted)
+            for place in self.places
+            for trusted in (self._trusted(place),)
+            for path in place.notes()
+        )
 
     def signed(self, head: tuple[int, str]) -> tuple[str, str]:
         """Return the public key and the signed note of a head; nothing is written but a new key.
@@ -165,29 +186,28 @@ class Witnesses:
         return tuple(kept.read_text("utf-8").splitlines()) if kept.exists() else ()
 
 
-def note_findings(path: Path, trusted: Sequence[str], hash_at: HashAt) -> Iterator[Finding]:
+def note_findings(note: Note, hash_at: HashAt) -> Iterator[Finding]:
     """Check one note: its signature, and that the ledger holds what it says.
 
     Args:
-        path: of the note.
-        trusted: verifier keys, of which one has to have signed.
+        note: as read.
         hash_at: looks up the hash of an entry; None if there is none.
     """
     try:
-        checkpoint = parse_note(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        yield Finding("checkpoint", None, f"{path} is no readable checkpoint")
+        checkpoint = parse_note(note.text)
+    except ValueError:
+        yield Finding("checkpoint", None, f"{note.path} is no readable checkpoint")
         return
-    if not any(_is_signed_by(line, checkpoint) for line in trusted):
-        problem = f"{path} carries no signature of the ledger's key"
+    if not any(_is_signed_by(line, checkpoint) for line in note.trusted):
+        problem = f"{note.path} carries no signature of the ledger's key"
         yield Finding("checkpoint", checkpoint.sequence, problem)
         return
     found = hash_at(checkpoint.sequence)
     if found is None:
-        problem = f"the ledger ends before it, but {path} saw it: an old copy was restored"
+        problem = f"the ledger ends before it, but {note.path} saw it: an old copy was restored"
         yield Finding("checkpoint", checkpoint.sequence, problem)
     elif found != checkpoint.hash:
-        problem = f"is not the entry that {path} saw: the ledger's history was replaced"
+        problem = f"is not the entry that {note.path} saw: the ledger's history was replaced"
         yield Finding("checkpoint", checkpoint.sequence, problem)
 
 
