@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from ledger_asks import (
     killed_at_commit,
     noon,
     spent_micro,
+    week_number,
 )
 from sqlalchemy.engine import make_url
 
@@ -172,7 +174,7 @@ class TestAFileThatCannotBeWritten:
         assert ledger.seal(attempt.attempt_id, "artefact-1").is_sealed
 
 
-def test_a_witness_that_cannot_be_written_stops_the_draw_with_the_charge_kept(
+def test_a_witness_that_cannot_be_written_stops_the_draw_before_the_charge(
     url: str, tmp_path: Path
 ) -> None:
     (tmp_path / "second").write_text("a file where a folder should be")
@@ -180,8 +182,30 @@ def test_a_witness_that_cannot_be_written_stops_the_draw_with_the_charge_kept(
     attempt = ledger.reserve(ask())
     with pytest.raises(InputError, match="witness"):
         ledger.begin_draw(attempt.attempt_id, BINDINGS)
+    assert spent_micro(ledger) == 0
     (tmp_path / "second").unlink()
+    assert ledger.begin_draw(attempt.attempt_id, BINDINGS).state is ReleaseState.DRAWING
+
+
+def test_a_witness_that_fails_after_the_charge_leaves_it_charged(url: str, tmp_path: Path) -> None:
+    ledger = Ledger.open(url, clock=noon, witnesses=[tmp_path / "second"], key=tmp_path / "k.pem")
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second/checkpoints").touch()
+    attempt = ledger.reserve(ask())
+    with pytest.raises(InputError, match="witness"):
+        ledger.begin_draw(attempt.attempt_id, BINDINGS)
+    (tmp_path / "second/checkpoints").unlink()
     with pytest.raises(RefusedError):
         ledger.begin_draw(attempt.attempt_id, BINDINGS)
     again = ledger.reserve(ask())
     assert ledger.begin_draw(again.attempt_id, BINDINGS).state is ReleaseState.DRAWING
+    assert spent_micro(ledger) == 2 * LOSS_MICRO
+
+
+def test_holds_time_out_and_draws_do_not(ledger: Ledger, url: str) -> None:
+    held, drawing = ledger.reserve(ask()), drawn(ledger, ask(week_number(1)))
+    later = Ledger.open(url, clock=lambda: noon() + timedelta(hours=3))
+    assert later.void_stale(timedelta(hours=4)) == ()
+    (voided,) = later.void_stale(timedelta(hours=2))
+    assert (voided.attempt_id, voided.state) == (held.attempt_id, ReleaseState.VOID)
+    assert later.find(drawing.key) == drawing

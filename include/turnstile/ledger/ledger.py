@@ -6,6 +6,7 @@ in its docstring what a second call does. Time comes from a clock, signatures fr
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 
 from sqlalchemy.engine import Connection
@@ -107,8 +108,10 @@ class Ledger(LedgerView):
             RefusedError: the attempt is not reserved.
             RevisionNeeded: programme, domain or snapshot changed since it was reserved.
             IntegrityError: this ledger is behind a published checkpoint, or another ledger.
+            InputError: a witness cannot be written; nothing was charged.
         """
         self._refuse_if_behind()
+        self._witnesses.prepare()
 
         def begin(connection: Connection) -> Attempt:
             found = self._locked(connection, attempt_id)
@@ -162,7 +165,11 @@ class Ledger(LedgerView):
         """Void every hold that is older; a draw under way never times out."""
         limit = facts.instant(self._clock() - older_than)
         stale = self._store.read(lambda c: attempts.reserved_before(c, limit))
-        return tuple(self.void(attempt_id, "timed out") for attempt_id in stale)
+        voided = []
+        for attempt_id in stale:
+            with suppress(RefusedError):  # it began to draw meanwhile, so it is no longer a hold
+                voided.append(self.void(attempt_id, "timed out"))
+        return tuple(voided)
 
     def publish(self, key: ReleaseKey, manifest_digest: str) -> Publication:
         """Say that a sealed release is public, and write signed checkpoints.

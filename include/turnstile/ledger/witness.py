@@ -17,7 +17,9 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import EACCES
 from pathlib import Path
 
 from turnstile.errors import InputError
@@ -129,17 +131,26 @@ class Witnesses:
         signer = self._signer()
         note = signer.sign(head)
         for place in self.places:
-            try:
+            with _told_of(place):
                 _write_once(place.folder / "ledger.pub", signer.public_line)
                 for path in place.paths_for(head[0], key):
                     (_replace if place.is_public else _write_once)(path, note)
-            except OSError as error:
-                rule = (
-                    f"{error.strerror}; the ledger is unharmed: make the folder writable, then "
-                    "run the step again"
-                )
-                raise InputError(where=str(place.folder), field="witness", rule=rule) from error
         return note
+
+    def prepare(self) -> None:
+        """Make sure that a note can be written to every place, before anything is charged.
+
+        Raises:
+            InputError: there is no key, or a place cannot be written.
+        """
+        if not self.places:
+            return
+        public_line = self._signer().public_line
+        for place in self.places:
+            with _told_of(place):
+                _write_once(place.folder / "ledger.pub", public_line)
+                if not os.access(place.folder, os.W_OK):
+                    raise PermissionError(EACCES, os.strerror(EACCES))
 
     def newest(self) -> tuple[Note, ...]:
         """Read the note of every place that stands furthest in the ledger.
@@ -184,6 +195,20 @@ class Witnesses:
             return (_Signer.load(self.key).public_line,)
         kept = place.folder / "ledger.pub"
         return tuple(kept.read_text("utf-8").splitlines()) if kept.exists() else ()
+
+
+@contextmanager
+def _told_of(place: Place) -> Iterator[None]:
+    """Say which place cannot be written, and what to do.
+
+    Raises:
+        InputError: the file system refused.
+    """
+    try:
+        yield
+    except OSError as error:
+        rule = f"{error.strerror}; make the folder writable, then run the step again"
+        raise InputError(where=str(place.folder), field="witness", rule=rule) from error
 
 
 def note_findings(note: Note, hash_at: HashAt) -> Iterator[Finding]:
