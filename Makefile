@@ -46,6 +46,7 @@ check: env ## lint, types, import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
+	MYPYPATH=include:plugins $(BIN)/mypy --strict $(wildcard dags/*.py plugins/*.py)
 	$(BIN)/lint-imports
 
 bench: env ## wall time and memory of every step of a week

@@ -1,0 +1,48 @@
+"""The import rules of pyproject.toml are kept, and a breach of them is seen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LINT = Path(sys.executable).parent / "lint-imports"
+
+
+def _lint(project: Path) -> str:
+    """Check a copy of the project, and return what is said of its contracts."""
+    environment = {"PATH": os.defpath, "PYTHONPATH": str(project / "include")}
+    return subprocess.run(  # noqa: S603 - our own tool
+        [LINT, "--config", project / "pyproject.toml", "--no-cache"],
+        cwd=project,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "include/turnstile", tmp_path / "include/turnstile", ignore=ignored)
+    return tmp_path
+
+
+def test_the_import_rules_are_kept(copy: Path) -> None:
+    assert " 0 broken" in _lint(copy)
+
+
+def test_a_lazy_import_of_airflow_and_a_way_into_the_private_zone_are_seen(copy: Path) -> None:
+    publishing = copy / "include/turnstile/publishing/__init__.py"
+    lazy = "\n\ndef _late() -> None:\n    import airflow\n    import turnstile.counting.exact\n"
+    publishing.write_text(publishing.read_text(encoding="utf-8") + lazy, encoding="utf-8")
+    said = _lint(copy)
+    assert "Nothing under include/turnstile imports Airflow BROKEN" in said
+    assert "Assessment and publishing cannot reach the private zone BROKEN" in said
