@@ -31,7 +31,7 @@ def balances(connection: Connection, family: str | None = None) -> tuple[Account
 def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
     """Yield the accounts of one family."""
     caps = family_caps(connection, family)
-    whole = {cap.unit: cap for cap in caps if cap.window_weeks is None}
+    whole = {cap.unit.value: cap for cap in caps if cap.window_weeks is None}
     units = {unit.value: unit for unit in ProtectionUnit}
     weeks: defaultdict[str, Weeks] = defaultdict(dict)
     losses = _Losses()
@@ -42,7 +42,7 @@ def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
         name, scope, week = row[:_KEYS]
         if week == WHOLE:
             unit, spent, held = units[name], losses[row[_KEYS:middle]], losses[row[middle:]]
-            yield AccountBalance(family, unit, scope, spent, held, whole.get(unit))
+            yield AccountBalance(family, unit, scope, spent, held, whole.get(name))
         else:
             weeks[name][week] = (Amount(*row[_KEYS:middle]), Amount(*row[middle:]))
     yield from _windows(family, caps, weeks)
