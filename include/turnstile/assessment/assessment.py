@@ -31,17 +31,28 @@ from turnstile.release.plan import loss_by_unit
 
 _DRAWS_SHOWN = (1, 2, 5, 10)
 LIMITS = (
-    "Gates and audits look for breaches of the claim. That none was found is no proof: the proof is "
-    "the mechanism's, and holds for the code and the randomness that it is about.",
-    "The guarantee is per unit. What a unit is, and what is not protected, is on the release card: "
-    "groups of people, habits over weeks, and facts about a whole vehicle or line are outside it.",
-    "The best guesses are those of the strongest attacker, who knows everything but one person. "
-    "Weaker ones do worse; nobody who sees only this release does better.",
-    "A timetable can show that a cell is one vehicle or one stop; the noise still hides each person, "
-    "but the cell says where and when.",
+    (
+        "Gates and audits look for breaches of the claim. That none was found is no proof: the "
+        "proof is the mechanism's, and holds for the code and the randomness that it is about."
+    ),
+    (
+        "The guarantee is per unit. What a unit is, and what is not protected, is on the release "
+        "card: groups of people, habits over weeks, and facts about a whole vehicle or line are "
+        "outside it."
+    ),
+    (
+        "The best guesses are those of the strongest attacker, who knows everything but one "
+        "person. Weaker ones do worse; nobody who sees only this release does better."
+    ),
+    (
+        "A timetable can show that a cell is one vehicle or one stop; the noise still hides each "
+        "person, but the cell says where and when."
+    ),
     "Whether a week appears at all depends on its data through validation.",
-    "The audit draws synthetic canaries through the same mechanisms; it does not run the counting of "
-    "real rows, whose bounds are tested on their own.",
+    (
+        "The audit draws synthetic canaries through the same mechanisms; it does not run the "
+        "counting of real rows, whose bounds are tested on their own."
+    ),
 )
 SOURCES = (
     ("best guess", "(1 + TV)/2, TV of the summed log likelihood ratios", "Neyman & Pearson 1933"),
@@ -55,7 +66,11 @@ SOURCES = (
         "exact law of a sum of noises; three Laplace terms: e^(-u)(8 + 5u + u^2)/8",
         "Culnane, Rubinstein & Teague 2017, Theorem 5, corrected; Gil-Pelaez 1951",
     ),
-    ("one-run audit", "right guesses below Bin(r, e^eps/(1 + e^eps))", "Steinke, Nasr & Jagielski 2023"),
+    (
+        "one-run audit",
+        "right guesses below Bin(r, e^eps/(1 + e^eps))",
+        "Steinke, Nasr & Jagielski 2023",
+    ),
     ("scale below zero", "P(c + Z = -k) is proportional to e^(-k/b)", "memoryless tail of the law"),
     ("reconstruction", "least squares; least weighted distance", "Dinur & Nissim 2003"),
 )

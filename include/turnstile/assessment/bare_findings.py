@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from turnstile.assessment.attacks.cut import CutEstimate, recover_cut
 from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, half_width, tail
 from turnstile.assessment.attacks.presence import proof_continuous
-from turnstile.assessment.attacks.rows import RowBalance
+from turnstile.assessment.attacks.rows import RowBalance, expected_rows
 from turnstile.assessment.attacks.scale_of_noise import (
     ScaleEstimate,
     from_negatives,
@@ -27,10 +27,15 @@ _SCALES_SHOWN = (1.0, 1.4, 2.0)
 _FLOAT_BITS = 53
 _NEGATIVES_LEAST = 30
 _GROUPS_LEAST = 10
+_NEARLY_ALL = 0.95
+_ALPHA = 0.05
+_EVERY = "every mode"
+_SPANNING = (1, 3, 4)  # date, time, place in a Cell
+_BELOW_ONE = 0.5  # a raw count of 1 plus noise, below one half, lies on the grid of 2^-53
 ONE_TABLE = (
     "one table alone does not identify the scale of the noise: every published count is an unknown "
-    "raw count plus noise, and any smooth raw histogram fits any scale; give on and off counts of a "
-    "point-to-point service, or totals beside their parts"
+    "raw count plus noise, and any smooth raw histogram fits any scale; give on and off counts of "
+    "a point-to-point service, or totals beside their parts"
 )
 
 
@@ -38,10 +43,10 @@ def assess_bare(table: BareTable) -> tuple[Finding, ...]:
     """Return everything that the attacks find in a table, in a fixed order."""
     scales = _scales(table)
     cuts = _cuts(table)
-    found = [*cuts.values(), *scales]
+    found = [*cuts, *scales]
     if not scales:
         found.append(Finding("scale", False, ONE_TABLE, {"identified": False}))
-    found += _presence(list(cuts.values()), scales)
+    found += _presence(cuts, scales)
     found += [
         finding
         for finding in (
@@ -62,32 +67,52 @@ def _whole(table: BareTable) -> NDArray[np.int64]:
     return np.rint(table.counts).astype(np.int64)
 
 
-def _by_kind(table: BareTable) -> dict[str, NDArray[np.int64]]:
-    """Return the counts of each kind of cell, and of each mode where there are several."""
-    counts = _whole(table)
+def _by_kind(table: BareTable) -> dict[str, list[int]]:
+    """Return the places of each kind of cell, by mode, and over modes where there are several."""
     places: defaultdict[str, list[int]] = defaultdict(list)
+    modes = {cell.mode for cell in table.cells}
     for place, cell in enumerate(table.cells):
         places[f"{cell.mode or 'all'} {cell.kind}"].append(place)
-        places[f"every mode {cell.kind}"].append(place)
-    modes = {cell.mode for cell in table.cells}
-    return {
-        name: counts[own]
-        for name, own in sorted(places.items())
-        if len(modes) > 1 or not name.startswith("every mode")
-    }
+        if len(modes) > 1:
+            places[f"{_EVERY} {cell.kind}"].append(place)
+    return dict(sorted(places.items()))
 
 
-def _cuts(table: BareTable) -> dict[str, Finding]:
+def _spanned(cells: set[Cell]) -> int:
+    """Return the cells of the domain that labels span: dates x times x places of mode and tap."""
+    parts: defaultdict[tuple[str | None, ...], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        parts[cell.mode, cell.tap, cell.kind].append(cell)
+    return sum(
+        expected_rows(*(len({cell[axis] for cell in own}) for axis in _SPANNING))
+        for own in parts.values()
+    )
+
+
+def _cuts(table: BareTable) -> list[Finding]:
     """Return the cut of each kind of table."""
-    found = {}
-    for name, counts in _by_kind(table).items():
-        cut = recover_cut(counts)
-        if cut is None:
-            statement = f"{name}: counts down to {counts.min()} are published: nothing was cut off"
-            found[name] = Finding("cut", False, statement, {"table": name, "cut": None})
-        else:
-            found[name] = Finding("cut", True, f"{name}: {cut.statement}", _cut_figures(name, cut))
-    return found
+    counts = _whole(table)
+    return [
+        _cut(name, counts[own], {table.cells[place] for place in own})
+        for name, own in _by_kind(table).items()
+    ]
+
+
+def _cut(name: str, counts: NDArray[np.int64], cells: set[Cell]) -> Finding:
+    """Return the cut of one kind of table."""
+    cut = recover_cut(counts)
+    least = int(counts.min())
+    if cut is None:
+        statement = f"{name}: counts down to {least} are published: nothing was cut off"
+        return Finding("cut", False, statement, {"table": name, "cut": None})
+    if len(cells) == _spanned(cells) and least > 0:
+        statement = (
+            f"{name}: no row is missing, so no cut shows; if there is one, it lies below "
+            f"{least + 0.5:g}"
+        )
+        figures = {"table": name, "cut": None, "low": 0.0, "high": least + 0.5}
+        return Finding("cut", False, statement, figures)
+    return Finding("cut", True, f"{name}: {cut.statement}", _cut_figures(name, cut))
 
 
 def _cut_figures(name: str, cut: CutEstimate) -> dict[str, Any]:
@@ -165,7 +190,7 @@ def _presence(cuts: list[Finding], scales: list[Finding]) -> list[Finding]:
     found = []
     for own in cuts:
         figures = own.figures
-        if figures["cut"] is None or figures["table"].startswith("every mode"):
+        if figures["cut"] is None or figures["table"].startswith(_EVERY):
             continue
         cut = figures["cut"]
         if figures["cut_after_rounding_possible"]:
@@ -198,21 +223,15 @@ def _presence(cuts: list[Finding], scales: list[Finding]) -> list[Finding]:
 
 def _rows(table: BareTable) -> Finding:
     """Compare published rows with the domain that the table's own labels span."""
-    expected = 0
-    parts: defaultdict[tuple[str | None, ...], list[Cell]] = defaultdict(list)
-    for cell in set(table.cells):
-        parts[cell.mode, cell.tap, cell.kind].append(cell)
-    for cells in parts.values():
-        sizes = [len({getattr(cell, name) for cell in cells}) for name in ("date", "time", "loc")]
-        expected += int(np.prod(sizes))
-    balance = RowBalance(expected, len(set(table.cells)))
+    cells = set(table.cells)
+    balance = RowBalance(_spanned(cells), len(cells))
     return Finding(
         "rows",
         balance.missing > 0,
         f"{balance.statement} (domain as spanned by the table's own labels, "
         f"{table.stray_lines} lines that are no rows)",
         {
-            "expected_at_least": expected,
+            "expected_at_least": balance.expected,
             "published": balance.published,
             "missing": balance.missing,
             "stray_lines": table.stray_lines,
@@ -226,7 +245,7 @@ def _derived(table: BareTable) -> Finding | None:
         groups = residuals(table, dimension)
         if groups is None or groups.values.size < _GROUPS_LEAST:
             continue
-        if float(np.mean(groups.values == 0)) > 0.95 and not groups.is_complete.all():
+        if float(np.mean(groups.values == 0)) > _NEARLY_ALL and not groups.is_complete.all():
             return Finding(
                 "derived_from_thresholded",
                 True,
@@ -244,7 +263,9 @@ def _derived(table: BareTable) -> Finding | None:
 
 def _differencing(table: BareTable, scales: list[Finding]) -> Finding | None:
     """Estimate what is hidden in totals whose parts are not all published."""
-    scale = max((f.figures["scale"] for f in scales if f.figures["source"] != "negatives"), default=None)
+    scale = max(
+        (f.figures["scale"] for f in scales if f.figures["source"] != "negatives"), default=None
+    )
     for dimension in ("loc", "time"):
         groups = residuals(table, dimension)
         if groups is None:
@@ -256,14 +277,18 @@ def _differencing(table: BareTable, scales: list[Finding]) -> Finding | None:
         shown = scale if scale is not None else _SCALES_SHOWN[1]
         noise = [Term(NoiseLaw.ROUNDED_LAPLACE, shown, terms)]
         widths = {f"{level:g}": half_width(noise, level) for level in (0.9, 0.95, 0.99)}
-        beyond = np.array([tail([Term(NoiseLaw.ROUNDED_LAPLACE, shown, int(n) + 1)], abs(v)) < 0.05
-                           for v, n in zip(groups.values[own], groups.parts[own], strict=True)])
+        beyond = np.array(
+            [
+                tail([Term(NoiseLaw.ROUNDED_LAPLACE, shown, int(n) + 1)], abs(v)) < _ALPHA
+                for v, n in zip(groups.values[own], groups.parts[own], strict=True)
+            ]
+        )
         return Finding(
             "differencing",
             True,
             f"{int(own.sum())} totals over {dimension} have hidden parts; total minus parts tells "
-            f"what is hidden within +-{widths['0.95']:g} (95 %, {terms} noises of scale {shown:g}); "
-            f"{int(beyond.sum())} differ from zero by more than that",
+            f"what is hidden within +-{widths['0.95']:g} (95 %, {terms} noises of scale "
+            f"{shown:g}); {int(beyond.sum())} differ from zero by more than that",
             {
                 "dimension": dimension,
                 "groups": int(own.sum()),
@@ -308,14 +333,17 @@ def _fractions(table: BareTable) -> Finding | None:
     if table.is_whole:
         return None
     scaled = np.ldexp(table.counts, _FLOAT_BITS)
-    off_grid = (np.abs(table.counts) < 0.5) & (scaled != np.rint(scaled))
+    off_grid = (np.abs(table.counts) < _BELOW_ONE) & (scaled != np.rint(scaled))
+    broken = int((table.counts != np.rint(table.counts)).sum())
     return Finding(
         "floating_point",
         True,
-        f"{int((table.counts != np.rint(table.counts)).sum())} counts are not whole: floating-point "
-        f"noise; {int(off_grid.sum())} of them lie off the grid of 2^-53, which only a raw count of "
-        "0 can give (Mironov 2012)",
-        {"not_whole": int((table.counts != np.rint(table.counts)).sum()), "surely_zero": int(off_grid.sum())},
+        f"{broken} counts are not whole: floating-point noise; {int(off_grid.sum())} of them lie "
+        "off the grid of 2^-53, which only a raw count of 0 can give (Mironov 2012)",
+        {
+            "not_whole": broken,
+            "surely_zero": int(off_grid.sum()),
+        },
     )
 
 

@@ -73,7 +73,9 @@ def fresh(drawn: Drawn) -> GateResult:
         for t in drawn.artefact.tables
         if t.values.size >= _CELLS_LEAST and bool(t.values.any())
     )
-    repeated = len(set(names)) < len(names) or any(one == next_ for one, next_ in pairwise(contents))
+    repeated = len(set(names)) < len(names) or any(
+        one == next_ for one, next_ in pairwise(contents)
+    )
     return GateResult(
         "one_sealed",
         not repeated,

@@ -120,7 +120,7 @@ def _sides(table: BareTable, mode: str) -> tuple[_Side, _Side] | None:
 def _instants(cells: list[Cell]) -> list[tuple[str | None, str | None]]:
     """Return every slot of every day in order, gaps included, so that a lag is a shift."""
     times = sorted({cell.time for cell in cells if cell.time and ":" in cell.time})
-    days = sorted({cell.date for cell in cells if cell.date is not None})
+    days: list[str | None] = [*sorted({cell.date for cell in cells if cell.date is not None})]
     return [(day, time) for day in days or [None] for time in times]
 
 
@@ -131,7 +131,10 @@ def _of_mode(mode: str | None, on: _Side, off: _Side) -> list[Ends]:
         for end, others in zip(*off, strict=True):
             if start == end:
                 continue
-            tried = [_ends(mode, (start, end), lag, _shifted(counts, others, lag)) for lag in range(_LAGS)]
+            tried = [
+                _ends(mode, (start, end), lag, _shifted(counts, others, lag))
+                for lag in range(_LAGS)
+            ]
             agreeing = [ends for ends in tried if ends is not None]
             if agreeing:
                 found.append(max(agreeing, key=lambda ends: ends.differences.size))

@@ -164,9 +164,9 @@ def _scale(label: str, event: DrawEvent, estimate: ScaleEstimate, chance: float)
     return Finding(
         "scale",
         chance < _REFUTED,
-        f"{label}: noise scale {estimate.scale:.3f} recovered from {estimate.samples} numbers below "
-        f"zero, between {estimate.low:.3f} and {estimate.high:.3f} ({estimate.confidence:.0%}); "
-        f"declared {declared:g}",
+        f"{label}: noise scale {estimate.scale:.3f} recovered from {estimate.samples} numbers "
+        f"below zero, between {estimate.low:.3f} and {estimate.high:.3f} "
+        f"({estimate.confidence:.0%}); declared {declared:g}",
         {
             "table": label,
             "identified": True,
@@ -240,7 +240,11 @@ def _standardized(package: Package, coarse: DrawEvent, fine: DrawEvent) -> NDArr
     """Return (sum of parts - total) over its declared deviation."""
     total, parts = package.tables[coarse.table], package.tables[fine.table]
     keys = _axes(total)
-    added = _plain(parts, keys, "count").group_by(keys).aggregate([("count", "sum"), ("count", "count")])
+    added = (
+        _plain(parts, keys, "count")
+        .group_by(keys)
+        .aggregate([("count", "sum"), ("count", "count")])
+    )
     joined = _plain(total, keys, "count").join(added, keys=keys, join_type="inner")
     terms = joined.column("count_count").to_numpy()
     variance = terms * noise_variance(fine.noise, fine.scale)
@@ -306,9 +310,7 @@ def _presence(package: Package, risk: tuple[WeekRisk, ...]) -> Finding:
         {
             "proof_probability": proofs,
             "best_guess": guesses,
-            "best_guess_by_table": {
-                event.label: round(guess_after([event]), 6) for event in kinds
-            },
+            "best_guess_by_table": {event.label: round(guess_after([event]), 6) for event in kinds},
         },
     )
 

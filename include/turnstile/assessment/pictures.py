@@ -10,9 +10,7 @@ _WIDTH, _HEIGHT = 460, 220
 Point = Mapping[str, float | str]
 
 
-def lines(
-    points: Sequence[Point], *, x: str, y: str, series: str, title: str, log_x: bool = False
-) -> str:
+def lines(points: Sequence[Point], *, x: str, y: str, series: str, title: str) -> str:
     """Return a line chart, one line a series.
 
     Args:
@@ -21,11 +19,10 @@ def lines(
         y: name of the vertical axis, quantity.
         series: name of the text that parts the lines.
         title: above the chart.
-        log_x: whether the horizontal axis is logarithmic.
     """
     import altair as alt
 
-    scale = alt.Scale(type="log") if log_x else alt.Scale(zero=False)
+    scale = alt.Scale(zero=False)
     chart = (
         alt.Chart(alt.Data(values=list(points)), title=title)
         .mark_line(point=True)

@@ -7,7 +7,7 @@ noisy bytes, the plan, the ledger's balances and synthetic data.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -30,6 +30,10 @@ from turnstile.release.zones import write_atomically
 JSON_NAME = "assessment.json"
 PAGE_NAME = "assessment.html"
 _ACCOUNTS_SHOWN = 40
+_SIGN_HERE = (
+    '<div class="sign"><p>I have read this assessment. The gates, the promise and the limits above '
+    "are what I release under.</p><p>Name, role, date: ______________________________</p></div>"
+)
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
     "color:#1b1b1b}table{border-collapse:collapse;margin:1rem 0}th,td{border:1px solid #bbb;"
@@ -82,9 +86,7 @@ def page_of(found: Assessment) -> str:
         "<ul>" + "".join(f"<li>{escape(limit)}</li>" for limit in LIMITS) + "</ul>",
         "<h2>Formulas and sources</h2>",
         _table(("figure", "formula", "source"), SOURCES),
-        '<div class="sign"><p>I have read this assessment. The gates, the promise and the limits '
-        "above are what I release under.</p><p>Name, role, date: ______________________________"
-        "</p></div>",
+        _SIGN_HERE,
     ]
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Assessment of '
@@ -143,16 +145,24 @@ def _attacks(found: Assessment) -> str:
         if cut
         else "No number proves that anybody was there: empty cells are noised like all others."
     )
-    guesses = ", ".join(
-        f"{chance:.3f} for {group}" for group, chance in found.risk[0].guess_right
+    guesses = ", ".join(f"{chance:.3f} for {group}" for group, chance in found.risk[0].guess_right)
+    best = (
+        f"<p>{proof} The best guess whether people were in known cells, knowing all else, is right "
+        f"with {guesses} of them (0.5 by chance).</p>"
     )
     parts = [
-        f"<p>{proof} The best guess whether people were in known cells, knowing all else, is right "
-        f"with {guesses} of them (0.5 by chance).</p>",
+        best,
         _table(
             ("total", "parts", "mode", "noises", "cell from total, +- (95 %)", "cell itself, +-"),
             (
-                (d.total, d.parts, d.mode, d.terms, f"{d.half_width_95:g}", f"{d.own_half_width_95:g}")
+                (
+                    d.total,
+                    d.parts,
+                    d.mode,
+                    d.terms,
+                    f"{d.half_width_95:g}",
+                    f"{d.own_half_width_95:g}",
+                )
                 for d in found.differencing
             ),
         ),
@@ -174,7 +184,7 @@ def _attacks(found: Assessment) -> str:
 
 def _risk(found: Assessment) -> str:
     """Show the forecast as a table and a picture."""
-    points = [
+    points: list[Mapping[str, float | str]] = [
         {"weeks": one.weeks, "chance": chance, "who": f"{group} people"}
         for one in found.risk
         for group, chance in one.guess_right
@@ -185,7 +195,6 @@ def _risk(found: Assessment) -> str:
         y="chance",
         series="who",
         title="Best guess whether people come every week",
-        log_x=True,
     )
     units = [str(unit) for unit, _ in found.risk[0].epsilon_by_unit]
     rows = [
@@ -236,6 +245,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return an HTML table."""
     titles = "".join(f"<th>{escape(title)}</th>" for title in head)
     lines_of_rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>"
+        for row in rows
     )
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{lines_of_rows}</tbody></table>"

@@ -112,4 +112,4 @@ def _average(event: DrawEvent, weeks: int) -> float:
     """95 % half-width of an average over weeks; by the normal law once it is long."""
     term: Term = term_of(event, min(weeks, _NORMAL_FROM_TERMS))
     width = half_width([term], 0.95) / term.times
-    return width * (term.times / weeks) ** 0.5
+    return float(width * (term.times / weeks) ** 0.5)

@@ -17,8 +17,12 @@ from numpy.typing import NDArray
 CONFIDENCE = 0.99
 _WINDOW = 3.0  # numbers up to so many times the smallest are used
 _WINDOW_LEAST = 25
+_NUMBERS_LEAST = 30  # with fewer near the smallest, only an upper bound is stated
+_PLACES_FAR, _PLACES_NEAR = 80, 41
+_MARK_GAP = 2  # between a mark and the smallest number
 _GRID = 0.002
 _DEGREE = 2
+_CONVERGED = 1e-8
 _SMALLEST_SCALE = 1.0  # the interval allows for noise of this scale and more
 
 
@@ -75,30 +79,43 @@ def recover_cut(counts: NDArray[np.int64]) -> CutEstimate | None:
     over-dispersion.
 
     Args:
-        counts: published counts, any shape; numbers below 1 show that nothing was cut.
+        counts: published counts, any shape; numbers below 1 show that nothing was cut, unless all
+            of them are the same mark (0 or -1 for a suppressed cell).
     """
-    if counts.size == 0 or counts.min() < 1:
+    counts = _without_marks(counts)
+    if counts.size == 0 or counts.min() <= 1:
         return None
     smallest = int(counts.min())
-    if smallest == 1:
-        return None
     last = max(smallest + _WINDOW_LEAST, math.ceil(_WINDOW * smallest))
+    inside = int((counts <= last).sum())
+    if inside < _NUMBERS_LEAST:
+        half = smallest - 0.5
+        return CutEstimate(half, 0.5, smallest + 0.5, CONFIDENCE, smallest, inside)
     lower = max(1, smallest - _below(counts, smallest, last))
     numbers = np.arange(lower, last + 1)
     found = np.bincount(counts[counts <= last], minlength=last + 1)[lower:].astype(np.float64)
     cuts = np.arange(lower - 0.5, smallest + 0.5, _GRID) + _GRID / 2
     heights = _profile(numbers, found, cuts)
     spread = _overdispersion(numbers[numbers > smallest], found[numbers > smallest])
-    inside = cuts[heights >= heights.max() - spread * math.log(1 / (1 - CONFIDENCE))]
+    likely = cuts[heights >= heights.max() - spread * math.log(1 / (1 - CONFIDENCE))]
     best = float(cuts[int(np.argmax(heights))])
     return CutEstimate(
         cut=best,
-        low=max(float(lower) - 0.5, _shifted(float(inside[0]), -1)),
-        high=min(smallest + 0.5, _shifted(float(inside[-1]), 1)),
+        low=max(float(lower) - 0.5, _shifted(float(likely[0]), -1)),
+        high=min(smallest + 0.5, _shifted(float(likely[-1]), 1)),
         confidence=CONFIDENCE,
         smallest=smallest,
         samples=int(found.sum()),
     )
+
+
+def _without_marks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the counts without the one number that stands for a suppressed cell, if there is."""
+    positive = counts[counts > 0]
+    marks = np.unique(counts[counts <= 0])
+    if marks.size == 1 and positive.size and positive.min() > _MARK_GAP:
+        return positive
+    return counts
 
 
 def _below(counts: NDArray[np.int64], smallest: int, last: int) -> int:
@@ -113,17 +130,18 @@ def _profile(
 ) -> NDArray[np.float64]:
     """Return the largest Poisson log likelihood for each cut.
 
-    The filled share of a cell is an offset of the regression. The curve is fitted for each integer
-    cell in which the cut may lie at a few places and the heights are interpolated in between:
+    The filled share of a cell is an offset of the regression. The curve is fitted at a few places
+    of the smallest number's own cell and of the range below it, and the heights are interpolated:
     they are smooth inside a cell.
     """
-    heights = np.empty(cuts.size)
-    for cell in np.unique(np.floor(cuts + 0.5)):
-        inside = np.floor(cuts + 0.5) == cell
-        places = np.linspace(cell - 0.499, cell + 0.499, 41)
-        known = [_height(numbers, found, float(place)) for place in places]
-        heights[inside] = np.interp(cuts[inside], places, known)
-    return heights
+    own = math.floor(float(cuts[-1]) + 0.5)
+    near = np.linspace(own - 0.499, own + 0.499, _PLACES_NEAR)
+    cells = max(1, round(own - 0.5 - float(cuts[0])))
+    each = max(2, _PLACES_FAR // cells)
+    far = np.linspace(float(cuts[0]), own - 0.501, min(cells * each, 2 * _PLACES_FAR))
+    places = np.concatenate((far, near))
+    known = np.array([_height(numbers, found, float(place)) for place in places])
+    return np.asarray(np.interp(cuts, places, known))
 
 
 def _height(numbers: NDArray[np.int64], found: NDArray[np.float64], cut: float) -> float:
@@ -154,7 +172,7 @@ def _curve(
         curvature = design.T @ (design * fitted[:, None]) + ridge
         step = np.linalg.solve(curvature, slope)
         beta = beta + step
-        if float(np.abs(step).max()) < 1e-8:
+        if float(np.abs(step).max()) < _CONVERGED:
             break
     return np.asarray(np.maximum(share * np.exp(np.clip(design @ beta, -30, 30)), 1e-300))
 
@@ -176,5 +194,7 @@ def _shifted(cut: float, sign: int) -> float:
     inside = cut - math.floor(cut + 0.5)  # in [-1/2, 1/2)
     half = 0.5 / _SMALLEST_SCALE
     bulk = math.sinh(half)
-    mass = 0.5 + math.copysign((bulk - math.sinh((0.5 - abs(inside)) / _SMALLEST_SCALE)) / bulk / 2, inside)
+    mass = 0.5 + math.copysign(
+        (bulk - math.sinh((0.5 - abs(inside)) / _SMALLEST_SCALE)) / bulk / 2, inside
+    )
     return cut + sign * abs(mass - 0.5 - inside)

@@ -20,6 +20,7 @@ from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.noise import noise_pmf
 
 _REACH_SCALES = 38.0  # e^-38 is below 1e-16
+_NEGLIGIBLE = 1e-17
 _BISECTIONS = 80
 _POINTS_MAX = 2_000_000
 
@@ -200,7 +201,11 @@ def _central(terms: Sequence[Term]) -> Callable[[float], float]:
 
 def _one_laplace(scale: float, whole: Sequence[Term]) -> Callable[[float], float]:
     """One Laplace term (whose transform dies too slowly to invert) and any whole ones."""
-    values, probabilities = whole_pmf(whole) if whole else (np.zeros(1), np.ones(1))
+    probabilities: NDArray[np.float64] = np.ones(1)
+    values: NDArray[np.float64] = np.zeros(1)
+    if whole:
+        numbers, probabilities = whole_pmf(whole)
+        values = numbers.astype(np.float64)
 
     def below(bound: NDArray[np.float64]) -> NDArray[np.float64]:
         """Laplace distribution function."""
@@ -218,7 +223,7 @@ def _inverted(terms: Sequence[Term], smooth: Sequence[Term]) -> Callable[[float]
     """Gil-Pelaez by the midpoint rule, whose error is the mass beyond the reach."""
     step = math.pi / (2 * _reach(terms))
     points = min(_POINTS_MAX, math.ceil(_last_frequency(smooth) / step))
-    frequency = (np.arange(points) + 0.5) * step
+    frequency: NDArray[np.float64] = (np.arange(points, dtype=np.float64) + 0.5) * step
     transform = 2 / math.pi * step / frequency
     for term in terms:
         transform *= _characteristic(term, frequency) ** term.times
@@ -258,6 +263,6 @@ def _by_sum(term: Term, frequency: NDArray[np.float64]) -> NDArray[np.float64]:
     values, probabilities = pmf(term, reach=reach)
     result = np.full(frequency.shape, probabilities[reach])
     for value, probability in zip(values[reach + 1 :], probabilities[reach + 1 :], strict=True):
-        if probability > 1e-17:
+        if probability > _NEGLIGIBLE:
             result += 2 * probability * np.cos(value * frequency)
     return result

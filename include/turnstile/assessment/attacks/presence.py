@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +79,7 @@ def guess_after(events: Sequence[DrawEvent], *, group: int = 1, weeks: int = 1) 
         weeks: weeks in which all of them are drawn.
 
     Examples:
+        >>> from fractions import Fraction
         >>> once = DrawEvent("t", "count", NoiseFamily.DISCRETE_LAPLACE, Fraction(1), (), ())
         >>> [round(guess_after([once], weeks=draws), 3) for draws in (1, 5, 10)]
         [0.731, 0.876, 0.935]

@@ -45,7 +45,7 @@ class ScaleEstimate:
 
 
 def difference_density(distance: float, scale: float) -> float:
-    """Return the density of the difference of two Laplace(b) variables: (b + |u|) e^(-|u|/b)/(4b^2).
+    """Return the density of a difference of two Laplace(b): (b + |u|) e^(-|u|/b)/(4 b^2).
 
     Appendix D of the 2017 assessment, which is right.
 
@@ -73,9 +73,7 @@ def from_pairs(
         law: of the noise of each count.
         confidence: strictly between 0 and 1.
     """
-    return from_residuals(
-        differences, np.full(differences.size, 2), law=law, confidence=confidence
-    )
+    return from_residuals(differences, np.full(differences.size, 2), law=law, confidence=confidence)
 
 
 def from_residuals(
@@ -114,7 +112,7 @@ def from_residuals(
 def from_negatives(values: NDArray[np.int64], confidence: float = 0.95) -> ScaleEstimate | None:
     """Return the scale of a dense discrete Laplace table from its numbers below zero.
 
-    For any exact count c >= 0, P(c + Z = -k) is proportional to r^k for k >= 1, r = e^(-1/b): so the
+    For any exact count c >= 0, P(c + Z = -k) is proportional to r^k for k >= 1, r = e^(-1/b): the
     numbers below zero are geometric whatever the raw counts are, and b follows from their mean.
     None without a number below zero. The interval is exact (Clopper & Pearson 1934, negative
     binomial form).
@@ -203,7 +201,9 @@ def _profiled(
     return ScaleEstimate(math.exp(place), ends[0], ends[1], confidence, samples)
 
 
-def _end(likelihood: Callable[[float], float], inside: float, outside: float, level: float) -> float:
+def _end(
+    likelihood: Callable[[float], float], inside: float, outside: float, level: float
+) -> float:
     """Bisect for where the log likelihood falls to a level; the outer bound if it never does."""
     if likelihood(math.exp(outside)) >= level:
         return math.exp(outside)

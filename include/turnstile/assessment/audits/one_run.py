@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 WHAT_IT_MEANS = (
-    "A lower bound above the claim refutes the claim, at the stated confidence. A lower bound below "
-    "it does not prove the claim: other canaries, other outputs or more of them might refute it. "
-    "The proof is the mechanism's, in its .proof.md; the audit only looks for its breach."
+    "A lower bound above the claim refutes the claim, at the stated confidence. A lower bound "
+    "below it does not prove the claim: other canaries, other outputs or more of them might "
+    "refute it. The proof is the mechanism's, in its .proof.md; the audit only looks for its "
+    "breach."
 )
 _SHARES = (1.0, 0.5, 0.2)  # of the canaries that are guessed, fixed before the run
 _PRECISION = 1e-4

@@ -75,8 +75,9 @@ def run_canaries(
 ) -> CanaryRun:
     """Run a copy on canaries that are in by a fair coin, and score its output.
 
-    A canary that is in offers three times its bound, all to one cell, which is as far as the
-    declared sensitivity lets it go: by l1 for Laplace noise, by the root of l2 squared for Gaussian.
+    A canary that is in offers three times its bound, all to one cell: it goes as far
+    as the declared sensitivity lets it, by l1 for Laplace noise, by the root of l2 squared for
+    Gaussian noise.
 
     Args:
         copy: of the pipeline.

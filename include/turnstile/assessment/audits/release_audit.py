@@ -98,7 +98,12 @@ def audit_release(
 
 
 def _audited(
-    event: DrawEvent, unit: ProtectionUnit, sensitivity: Sensitivity, *, run: CanaryRun, error: float
+    event: DrawEvent,
+    unit: ProtectionUnit,
+    sensitivity: Sensitivity,
+    *,
+    run: CanaryRun,
+    error: float,
 ) -> DrawAudit:
     """Judge one run."""
     claimed = claimed_epsilon(event, sensitivity)
@@ -130,7 +135,7 @@ def _gaussian(
 
 
 def _best_accuracy(event: DrawEvent, change: int) -> float:
-    """Return the chance of the best guess between two inputs that differ by a change in one cell."""
+    """Return the chance of the best guess between two inputs that differ in one cell."""
     reach = math.ceil(_REACH_SDS * event.scale) + change
     _, law = noise_pmf(event.noise, event.scale, reach=reach)
     distance = float(np.clip(law[change:] - law[:-change], 0, None).sum())

@@ -1,0 +1,77 @@
+"""The cut of a thresholded table, found again from the table alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from turnstile.assessment.attacks.cut import recover_cut
+from turnstile.assessment.bare_table import read_bare_tables
+from turnstile.assessment.lab.baselines import naive_laplace, uniforms
+
+
+def raw_counts(label: str, cells: int) -> np.ndarray:
+    """Made-up raw counts, heavy-tailed as those of stations: exp of a Gaussian-like number."""
+    bell = sum(uniforms(f"{label} {n}", cells) for n in range(4)) - 2
+    return np.floor(np.exp(3 + 2.2 * bell)).astype(np.int64)
+
+
+def released(label: str, *, cells: int, scale: float, cut: float) -> np.ndarray:
+    """Laplace noise, cut, rounded afterwards."""
+    noisy = raw_counts(label, cells) + naive_laplace(f"noise {label}", cells, scale)
+    return np.rint(noisy[noisy > cut]).astype(np.int64)
+
+
+@pytest.mark.parametrize("cells", [3_000, 60_000])
+@pytest.mark.parametrize(("scale", "cut"), [(1.0, 17.588), (2.0, 34.178), (1.4, 18.0), (2.0, 9.31)])
+def test_the_stated_interval_holds_the_true_cut(cells: int, scale: float, cut: float) -> None:
+    for seed in range(4):
+        found = recover_cut(released(f"{cells} {seed}", cells=cells, scale=scale, cut=cut))
+        assert found is not None
+        assert found.low <= cut <= found.high
+        if cells > 50_000:
+            assert abs(found.cut - cut) <= 0.15
+            assert found.high - found.low < 0.7
+
+
+def test_the_interval_does_not_hold_every_cut() -> None:
+    counts = released("control", cells=200_000, scale=1.0, cut=17.588)
+    found = recover_cut(counts)
+    assert found is not None
+    assert not found.low <= 17.9 <= found.high
+    assert not found.allows_whole or found.cut < 17.6
+
+
+def test_a_cut_after_rounding_leaves_the_smallest_number_full() -> None:
+    noisy = raw_counts("whole", 100_000) + naive_laplace("whole", 100_000, 1.0)
+    whole = np.rint(noisy).astype(np.int64)
+    found = recover_cut(whole[whole >= 18])
+    assert found is not None
+    assert found.allows_whole
+    assert "is not excluded" in found.statement
+
+
+def test_few_numbers_far_above_the_cut_leave_a_wide_interval() -> None:
+    counts = np.array([60, 75, 90, 110, 140, 200, 260, 400])
+    found = recover_cut(counts)
+    assert found is not None
+    assert found.low < 17.588
+    assert 60.4 < found.high <= 60.5
+
+
+def test_a_table_without_a_cut_shows_none() -> None:
+    assert recover_cut(np.array([-3, 0, 1, 5, 7])) is None
+    assert recover_cut(np.array([], dtype=np.int64)) is None
+    assert recover_cut(np.array([1, 2, 3])) is None
+
+
+def test_the_real_train_table_gives_its_declared_cut(shared_data: Path) -> None:
+    folder = shared_data / "opal_2016_release"
+    table = read_bare_tables([folder / "time-loc_train_on_20160725-31.csv"])
+    found = recover_cut(np.rint(table.counts).astype(np.int64))
+    assert found is not None
+    assert abs(found.cut - 17.588) <= 0.1
+    assert found.low <= 17.588 <= found.high
+    assert not found.low <= 18.0 <= found.high
