@@ -47,8 +47,10 @@ def test_the_split_adds_up_to_the_amount_for_the_programmes_unit() -> None:
     assert losses[ProtectionUnit.CARD_DAY].epsilon == 20
     assert losses[ProtectionUnit.CARD_WEEK].epsilon == 7 * 20
     losses = loss_by_unit(planned(text_of("itms"), "itms").events)
-    assert losses[ProtectionUnit.BUS_DAY].epsilon == 8
-    assert losses[ProtectionUnit.BUS].epsilon == 7 * 8
+    bus_day, bus = (losses[unit].rho for unit in (ProtectionUnit.BUS_DAY, ProtectionUnit.BUS))
+    assert bus_day is not None
+    assert Fraction(31, 100) - Fraction(1, 10**7) < bus_day <= Fraction(31, 100)
+    assert bus == 49 * bus_day  # seven days in one draw: seven times the change, squared
 
 
 def test_the_papers_trip_unit_costs_four_without_a_card_bound() -> None:
@@ -76,7 +78,8 @@ def test_gaussian_noise_with_one_count_a_cell_costs_the_root_of_k() -> None:
 
 def test_telemetry_is_drawn_once_over_the_days_of_the_week() -> None:
     events = planned(text_of("itms"), "itms").events
-    assert [event.label for event in events] == ["speed/sum", "speed/buses", "speeding/over_40"]
+    speeds, speeding = ["speed/sum", "speed/buses"], ["speeding/over_40", "speeding/over_60"]
+    assert [event.label for event in events] == [*speeds, *speeding]
     assert {len(event.blocks) for event in events} == {7}
 
 

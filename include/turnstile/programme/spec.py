@@ -139,6 +139,7 @@ class Measure(StrEnum):
 
     COUNT = "count"
     MEAN_SPEED = "mean_speed"
+    BUSES = "buses"
     BUSES_OVER = "buses_over"
 
 
@@ -167,6 +168,8 @@ class TableSpec:
             return ("count",)
         if self.measure is Measure.MEAN_SPEED:
             return ("sum", "buses")
+        if self.measure is Measure.BUSES:
+            return ("buses",)
         return tuple(f"over_{limit}" for limit in self.limits_kmh)
 
 
