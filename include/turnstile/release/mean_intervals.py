@@ -1,0 +1,174 @@
+"""Means from a noisy sum over a noisy count, with 95 % intervals that hold however small the count.
+
+A mean's error is no normal deviate: both its parts are noisy, and a mean is shown only where its
+noisy count is large, which is a selection. So intervals are found by inverting a test: a mean m is
+in it if T = S - m N lies in the central 95 % of its own distribution (Fieller 1954), given that N
+was large enough to be shown and given W = m S/s_S^2 + N/s_N^2. T is independent of W, so that
+distribution is a truncated normal one, free of the true count (Fithian, Sun & Taylor 2014; Lee,
+Sun, Sun & Taylor 2016). Coverage is 95 % for every cell whose mean is shown. For Laplace noise W
+does not exist: there the test is Fieller's alone, and 95 % holds over shown and withheld means
+together. Post-processing: it reads drawn numbers and declared scales.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.mechanisms.bounded_mean import (
+    STEPS_PER_KMH,
+    center_steps,
+    mean_kmh,
+    mean_sd_kmh,
+)
+from turnstile.privacy.noise import noise_variance
+
+OUTSIDE = 0.05
+_SHOWN_ABOVE_SDS = 3
+_BISECTIONS = 24  # to 0.00001 km/h
+_ALMOST_ZERO = 1e-9
+_GOLDEN = (math.sqrt(5) - 1) / 2
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class RatioNoise:
+    """Declared noise of a sum and of its count.
+
+    Args:
+        family: of both.
+        sum_scale: of the sum, steps of 0.1 km/h.
+        count_scale: of the count, bus-days.
+    """
+
+    family: NoiseFamily
+    sum_scale: Fraction
+    count_scale: Fraction
+
+    @property
+    def sum_sd(self) -> float:
+        """Standard deviation of the sum's noise, steps."""
+        return math.sqrt(noise_variance(self.family, self.sum_scale))
+
+    @property
+    def count_sd(self) -> float:
+        """Standard deviation of the count's noise, bus-days."""
+        return math.sqrt(noise_variance(self.family, self.count_scale))
+
+    @property
+    def least_count(self) -> int:
+        """Noisy bus-days from which on a mean is shown: three times the count's noise.
+
+        A public rule: it needs the declared scale and the noisy count only.
+        """
+        return max(1, math.ceil(_SHOWN_ABOVE_SDS * self.count_sd))
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Published means; not a number where one is withheld. Each shape (cells,), km/h.
+
+    Args:
+        mean: estimate, within [0, V].
+        deviation: its standard deviation, to first order.
+        low: lower end of the 95 % interval.
+        high: upper end.
+        is_withheld: True where the noisy count is within its own noise.
+    """
+
+    mean: Floats
+    deviation: Floats
+    low: Floats
+    high: Floats
+    is_withheld: NDArray[np.bool_]
+
+
+def means_of(sums: Ints, counts: Ints, noise: RatioNoise, *, clamp_kmh: int) -> Means:
+    """Return the means of all cells.
+
+    Args:
+        sums: noisy centered sums, steps of 0.1 km/h, shape (cells,).
+        counts: noisy bus-days, shape (cells,).
+        noise: declared.
+        clamp_kmh: V, km/h.
+    """
+    is_withheld = counts < noise.least_count
+    mean = mean_kmh(sums, counts, clamp_kmh=clamp_kmh, count_min=noise.least_count)
+    deviation = mean_sd_kmh(
+        np.maximum(counts, 1).astype(np.float64),
+        mean,
+        clamp_kmh=clamp_kmh,
+        scales=(noise.sum_sd, noise.count_sd),
+    )
+    low, high = np.full(sums.shape, np.nan), np.full(sums.shape, np.nan)
+    shown = ~is_withheld
+    low[shown], high[shown] = intervals(sums[shown], counts[shown], noise, clamp_kmh=clamp_kmh)
+    return Means(mean, deviation, low, high, is_withheld)
+
+
+def intervals(
+    sums: Ints, counts: Ints, noise: RatioNoise, *, clamp_kmh: int
+) -> tuple[Floats, Floats]:
+    """Return both ends of the 95 % interval of each mean that is shown, km/h, within [0, V].
+
+    Args:
+        sums: noisy centered sums, steps of 0.1 km/h, shape (cells,).
+        counts: noisy bus-days, shape (cells,), each at least `noise.least_count`.
+        noise: declared.
+        clamp_kmh: V, km/h.
+    """
+    half = center_steps(clamp_kmh)
+    # Whole counts would make the truncated test too cautious at its edge; spread evenly over the
+    # unit that each stands for (a Weyl sequence over the cells, the same every time), they do not.
+    spread = counts + (np.arange(counts.size) * _GOLDEN) % 1 - 0.5
+    ends = []
+    for level in (1 - OUTSIDE / 2, OUTSIDE / 2):
+        low, high = np.full(sums.shape, -half, float), np.full(sums.shape, half, float)
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            is_below = _lower_tail(middle, sums, spread, noise) > level
+            low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+        ends.append((half + (low + high) / 2) / STEPS_PER_KMH)
+    return ends[0], ends[1]
+
+
+def _lower_tail(means: Floats, sums: Ints, counts: Floats, noise: RatioNoise) -> Floats:
+    """Return the probability of a T below the observed one, if these were the means; in steps."""
+    apart = sums - means * counts
+    if noise.family is NoiseFamily.DISCRETE_GAUSSIAN:
+        return _truncated_normal_tail(means, apart, counts, noise)
+    outside = _laplace_outside(np.abs(apart), noise, means)
+    return np.where(apart > 0, 1 - outside / 2, outside / 2)
+
+
+def _truncated_normal_tail(
+    means: Floats, apart: Floats, counts: Floats, noise: RatioNoise
+) -> Floats:
+    """Return P(T' <= T) of a normal T' that is truncated where its count would not be shown.
+
+    With W held, one more step of T lowers N by m s_N^2/(s_S^2 + m^2 s_N^2).
+    """
+    count_variance = float(noise.count_scale) ** 2
+    deviation = np.hypot(float(noise.sum_scale), means * float(noise.count_scale))
+    steep = np.where(means == 0, _ALMOST_ZERO, means)
+    spare = counts - (noise.least_count - 0.5)
+    edge = apart + spare * deviation**2 / (steep * count_variance)
+    side = np.sign(steep)  # T is cut off above for positive means, below for negative ones
+    tail: Floats = np.exp(log_ndtr(side * apart / deviation) - log_ndtr(side * edge / deviation))
+    return np.where(side > 0, tail, 1 - tail)
+
+
+def _laplace_outside(reach: Floats, noise: RatioNoise, means: Floats) -> Floats:
+    """Return P(|X + Y| > reach) of two Laplace deviates, (a^2 e^-t/a - b^2 e^-t/b)/(a^2 - b^2)."""
+    one, other = float(noise.sum_scale), np.abs(means) * float(noise.count_scale)
+    apart = np.where(np.isclose(other, one, rtol=1e-4), one * (1 + 1e-4), other)
+    tail = np.exp(-reach / np.maximum(apart, _ALMOST_ZERO))
+    found: Floats = (one**2 * np.exp(-reach / one) - apart**2 * tail) / (one**2 - apart**2)
+    return found
