@@ -107,6 +107,9 @@ _OWN = {
         ("unknown_mode_many", _set(Frame.WEEK, "share_unknown_mode", 0.0011)),
         ("null_location", _set(Frame.WEEK, "share_null_location", 1e-9)),
         ("tap_off_before_tap_on", _set(Frame.WEEK, "share_tap_off_before_tap_on", 1e-9)),
+        ("tap_off_without_tap_on", _set(Frame.WEEK, "share_tap_off_without_tap_on", 1e-9)),
+        ("other_action", _set(Frame.WEEK, "share_other_action", 1e-9)),
+        ("no_riders", _set(Frame.WEEK, "share_no_riders", 1e-9)),
     ],
     "itms": [
         ("coordinates", _set(Frame.DAYS, "latitude_least", -90.1)),
@@ -120,6 +123,8 @@ _OWN = {
         ("null_vehicle", _set(Frame.WEEK, "share_null_vehicle", 1e-9)),
         ("null_coordinates", _set(Frame.WEEK, "share_null_coordinates", 1e-9)),
         ("coordinates_out_of_range", _set(Frame.WEEK, "share_coordinates_out_of_range", 1e-9)),
+        ("coordinates_swapped", _set(Frame.WEEK, "share_coordinates_swapped", 1e-9)),
+        ("coordinates_swapped_many", _set(Frame.WEEK, "share_coordinates_swapped", 0.011)),
         ("null_speed", _set(Frame.WEEK, "share_null_speed", 1e-9)),
         ("speed_out_of_range", _set(Frame.WEEK, "share_speed_out_of_range", 1e-9)),
     ],
@@ -203,6 +208,7 @@ def test_the_rules_that_stop_a_week_are_these(programme_of: Callable[..., Progra
         "future_date",
         "unknown_mode_many",
         "unparsable_timestamp_many",
+        "coordinates_swapped_many",
         "malformed_line_many",
         "quarantine_small",
     }

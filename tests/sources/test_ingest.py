@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from turnstile.errors import InputError, IntegrityError, ProgrammeError
 from turnstile.programme.spec import Feed, Programme
 from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.feeds import layout_of
 from turnstile.sources.ingest import ingest
 from turnstile.sources.snapshot import counts_of, load_snapshot, quarantine_counts
 
@@ -327,12 +328,9 @@ def test_progress_tells_files_and_days_but_neither_cards_nor_counts(
     assert not any(CANARY in line or "51" in line for line in told)
 
 
-def test_a_feed_without_a_layout_is_told_as_a_fault_of_the_programme(
-    zones: Any, programme_of: Callable[..., Programme]
-) -> None:
-    zones.deliver(WEEK, {"trips.csv": CLEAN})
-    with pytest.raises(ProgrammeError, match=r"source\.feed"):
-        zones.ingest(programme_of("opal", feed=Feed.TAPS), WEEK)
+@pytest.mark.parametrize("feed", Feed)
+def test_every_feed_that_a_programme_may_name_is_read_into_its_shape(feed: Feed) -> None:
+    assert layout_of(feed).shape is feed.shape
 
 
 def test_a_mapped_field_that_the_feed_does_not_have_is_told(

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 from datetime import time
+from fractions import Fraction
 
 from turnstile.errors import InputError
 from turnstile.programme.spec import (
+    DateForm,
     DomainSpec,
+    Extent,
     Feed,
     MissingDay,
     Outside,
     RowShape,
     SourceSpec,
     SpeedUnit,
+    TapAction,
     TimeSpec,
 )
 from turnstile.programme.yaml_section import Section
 from turnstile.service_calendar import MINUTES_PER_DAY, zone_named
 
 _H3_FINEST = 15
+_GRID_FINEST = 3  # decimals of a degree, about 100 m
 
 
 def read_source(section: Section) -> SourceSpec:
     """Read where the rows come from."""
+    feed = section.choice("feed", Feed)
     spec = SourceSpec(
-        feed=section.choice("feed", Feed),
+        feed=feed,
         landing=section.text("landing"),
         modes=section.texts("modes"),
         missing_day=section.choice("missing_day", MissingDay, MissingDay.REFUSE),
         columns=_pairs(section.section("columns", optional=True)),
         mode_names=_pairs(section.section("mode_names", optional=True)),
-        speed_unit=section.choice("speed_unit", SpeedUnit, SpeedUnit.KMH),
+        speed_unit=section.choice("speed_unit", SpeedUnit, feed.speed_unit),
         speed_at_most_kmh=section.integer("speed_at_most_kmh", 130, least=1),
         rows_per_day_at_least=section.integer("rows_per_day_at_least", 1),
+        action_names=_actions(section.section("action_names", optional=True)),
+        date_form=section.choice("date_form", DateForm, DateForm.ISO),
+        grid_decimals=section.integer("grid_decimals", 1),
+        extent=_extent(section.section("extent")) if section.has("extent") else None,
     )
+    if spec.grid_decimals > _GRID_FINEST:
+        section.fail("grid_decimals", f"is too fine; write 0 to {_GRID_FINEST}")
     if spec.landing.startswith("/") or ".." in spec.landing:
         section.fail("landing", "must stay below the landing zone; write it without / or ..")
     for _, mode in spec.mode_names:
@@ -46,6 +58,33 @@ def read_source(section: Section) -> SourceSpec:
 def _pairs(section: Section) -> tuple[tuple[str, str], ...]:
     """Read a mapping of free names."""
     return tuple((key, section.text(key)) for key in section.free_keys())
+
+
+def _actions(section: Section) -> tuple[tuple[str, TapAction], ...]:
+    """Read what the source's own actions mean."""
+    return tuple((key, section.choice(key, TapAction)) for key in section.free_keys())
+
+
+def _extent(section: Section) -> Extent:
+    """Read a box in degrees; texts, as amounts are, because YAML's numbers are not exact."""
+    sides = {"south": 90, "west": 180, "north": 90, "east": 180}
+    found = {side: _degrees(section, side, most) for side, most in sides.items()}
+    if found["south"] >= found["north"]:
+        section.fail("south", "must be below north")
+    section.finish()
+    return Extent(**found)
+
+
+def _degrees(section: Section, side: str, most: int) -> Fraction:
+    """Read one side of a box."""
+    text = section.text(side)
+    try:
+        degrees = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        section.fail(side, "must be degrees; write for example 72.6")
+    if abs(degrees) > most:
+        section.fail(side, f"must lie between -{most} and {most} degrees")
+    return degrees
 
 
 def read_time(section: Section) -> TimeSpec:

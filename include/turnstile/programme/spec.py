@@ -39,6 +39,12 @@ class Feed(StrEnum):
         trips = (Feed.OPAL_TRIPS, Feed.TIDES_FARE_TRANSACTIONS, Feed.TAPS)
         return RowShape.TRIPS if self in trips else RowShape.TELEMETRY
 
+    @property
+    def speed_unit(self) -> SpeedUnit:
+        """Unit of speeds by the feed's own specification, unless a programme says otherwise."""
+        metric = (Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS)
+        return SpeedUnit.MS if self in metric else SpeedUnit.KMH
+
 
 class MissingDay(StrEnum):
     """What a week with a missing service day means."""
@@ -52,6 +58,31 @@ class SpeedUnit(StrEnum):
 
     KMH = "km/h"
     MS = "m/s"
+
+
+class DateForm(StrEnum):
+    """How a feed of taps writes a date."""
+
+    ISO = "YYYY-MM-DD"
+    DAY_FIRST = "DD/MM/YYYY"
+    MONTH_FIRST = "MM/DD/YYYY"
+
+
+class TapAction(StrEnum):
+    """What a tap does."""
+
+    ENTER = "enter"
+    EXIT = "exit"
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A public box in degrees that holds all positions; west > east is across the antimeridian."""
+
+    south: Fraction
+    west: Fraction
+    north: Fraction
+    east: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +99,12 @@ class SourceSpec:
         speed_unit: unit of the source's speed column.
         speed_at_most_kmh: a faster row is an outlier and goes to quarantine.
         rows_per_day_at_least: volume below which a day is incomplete (0: no floor).
+        action_names: pairs (value in the source, what the tap does) where they differ from the
+            feed's own; for taps.
+        date_form: how dates are written; for taps with a date and a time.
+        grid_decimals: decimals of a degree of the grid cells that stand for places; for taps
+            without a place of their own.
+        extent: box that a position lies in, so that swapped coordinates can be told.
     """
 
     feed: Feed
@@ -79,6 +116,10 @@ class SourceSpec:
     speed_unit: SpeedUnit = SpeedUnit.KMH
     speed_at_most_kmh: int = 130
     rows_per_day_at_least: int = 1
+    action_names: tuple[tuple[str, TapAction], ...] = ()
+    date_form: DateForm = DateForm.ISO
+    grid_decimals: int = 1
+    extent: Extent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +229,13 @@ class MechanismKind(StrEnum):
         return NoiseFamily.DISCRETE_LAPLACE
 
 
+class Calibration(StrEnum):
+    """How a thresholded histogram gets its scale and threshold."""
+
+    TIGHT = "tight"  # the smallest that meet the amount and the delta of a table
+    SOURCE = "source"  # those of the Opal release of 2017 (PRIVACY 5.4)
+
+
 @dataclass(frozen=True, slots=True)
 class MechanismSpec:
     """How the noise is scaled.
@@ -198,7 +246,8 @@ class MechanismSpec:
         amount: epsilon (Laplace) or rho (Gaussian) of the whole release for that unit, on the
             blocks that one instance can touch.
         split: share of the amount for each table or `table/statistic`; the shares sum to 1.
-        delta: a table's delta; for STABILITY_HISTOGRAM.
+        delta: a table's delta; for STABILITY_HISTOGRAM. Of the source's calibration: its own.
+        calibration: for STABILITY_HISTOGRAM.
     """
 
     kind: MechanismKind
@@ -206,6 +255,7 @@ class MechanismSpec:
     amount: Fraction
     split: tuple[tuple[str, Fraction], ...]
     delta: Fraction = Fraction(0)
+    calibration: Calibration = Calibration.TIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +293,28 @@ class ApprovalSpec:
 
 @dataclass(frozen=True, slots=True)
 class PublishSpec:
-    """Licence and people behind the package."""
+    """Licence and people behind the package.
+
+    Args:
+        licence: SPDX name.
+        curator: who publishes.
+        contact: whom to ask.
+        synthetic_rows: True if the package also holds each count table as that many equal rows.
+    """
 
     licence: str
     curator: str
     contact: str
+    synthetic_rows: bool = False
+
+
+class Query(StrEnum):
+    """What people may be meant to ask a release of trips, each with an error in the report."""
+
+    TOP_STATIONS_BY_HOUR = "top_stations_by_hour"
+    DAILY_TOTALS_BY_PLACE = "daily_totals_by_place"
+    PEAK_SHARE = "peak_share"
+    WEEK_ON_WEEK_CHANGE = "week_on_week_change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +327,7 @@ class Programme:
         description: one paragraph for the release card.
         family: programmes that touch the same people or vehicles share one book of accounts.
         digest: SHA-256 of the file's canonical content, without comments or layout.
+        meant_for: queries that the release is meant to answer.
     """
 
     name: str
@@ -277,6 +345,7 @@ class Programme:
     approval: ApprovalSpec
     publish: PublishSpec
     digest: str
+    meant_for: tuple[Query, ...] = ()
 
     def bound_of(self, unit: ProtectionUnit) -> UnitBound | None:
         """Return the bound that the programme sets on a unit, if it sets one."""

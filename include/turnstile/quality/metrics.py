@@ -16,7 +16,7 @@ from turnstile.programme.spec import Programme, RowShape
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.canonical import COLUMNS, MAY_BE_NULL, SPEED_SCALE, names_of
 from turnstile.sources.engine import connect, name, text
-from turnstile.sources.snapshot import Snapshot, counts_of
+from turnstile.sources.snapshot import TOTALS, Snapshot, counts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 METRICS_FILE = "metrics.json"
 _EARLIER_WEEKS = 8
+# Not faults: rows of the weeks beside this one, and fare transactions that are no taps.
+_EXPECTED = ("outside_week", "other_action")
 
 _SHAPE_METRICS = {
     RowShape.TRIPS: {
@@ -145,25 +147,23 @@ def _totals(snapshot: Snapshot, days: pd.DataFrame, *, earlier: tuple[int, ...])
     import pandas as pd
 
     counts = dict(counts_of(snapshot))
-    rows_in, rows_out, duplicates = (
-        counts.pop(total) for total in ("rows_in", "rows_out", "duplicates")
-    )
+    rows_in, rows_out, duplicates, joined = (counts.pop(total) for total in TOTALS)
     read = max(rows_in, 1)
-    others = counts.pop("outside_week")
+    expected = {rule: counts.pop(rule) for rule in _EXPECTED if rule in counts}
+    others = sum(expected.values())
     rows = int(days["rows"].sum())
     unknown_taps = int(days["unknown_taps"].sum()) if "unknown_taps" in days else 0
     usual = sorted(earlier)[len(earlier) // 2] if earlier else rows
     figures = {
         "rows": rows,
-        "rows_lost": rows_in - rows_out - duplicates - sum(counts.values()) - others,
+        "rows_lost": rows_in - rows_out - duplicates - joined - sum(counts.values()) - others,
         "rows_unaccounted": rows_out - rows,
         "share_duplicates": duplicates / read,
-        "share_outside_week": others / read,
         "share_quarantined": sum(counts.values()) / max(rows_in - others, 1),
         "share_repeated_keys": 1 - int(days["keys"].sum()) / max(rows, 1),
         "share_unknown_taps": unknown_taps / max(rows, 1),
         "volume_ratio": rows / max(usual, 1),
-    } | {f"share_{rule}": count / read for rule, count in counts.items()}
+    } | {f"share_{rule}": count / read for rule, count in (counts | expected).items()}
     return pd.DataFrame([figures])
 
 

@@ -183,6 +183,10 @@ def _telemetry_rules(programme: Programme) -> tuple[Rule, ...]:
 
 
 _MANY = {
+    "coordinates_swapped": (
+        _MANY_UNREADABLE,
+        "latitude and longitude are swapped in many rows; correct source.columns or the files",
+    ),
     "unknown_mode": (
         _MANY_UNKNOWN_MODES,
         "rows have a mode that source.modes does not list; add it to source.mode_names",

@@ -41,10 +41,13 @@ RULES: dict[RowShape, tuple[str, ...]] = {
         "unparsable_timestamp",
         "future_date",
         "outside_week",
+        "other_action",  # a fare transaction that is no tap: a purchase, a top-up
+        "no_riders",
         "card_id_missing",
         "unknown_mode",
         "null_location",
         "tap_off_before_tap_on",
+        "tap_off_without_tap_on",
     ),
     RowShape.TELEMETRY: (
         "malformed_line",
@@ -53,6 +56,7 @@ RULES: dict[RowShape, tuple[str, ...]] = {
         "outside_week",
         "null_vehicle",
         "null_coordinates",
+        "coordinates_swapped",
         "coordinates_out_of_range",
         "null_speed",
         "speed_out_of_range",

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from turnstile.errors import ProgrammeError
-from turnstile.programme.spec import Feed, RowShape
-from turnstile.sources import itms, opal_trips
+from turnstile.programme.spec import Feed
+from turnstile.sources import (
+    gtfs_vehicle_positions,
+    itms,
+    opal_trips,
+    taps,
+    tides_fare_transactions,
+    tides_vehicle_locations,
+)
 from turnstile.sources.layout import FeedLayout
 
 LAYOUTS: dict[Feed, FeedLayout] = {
     Feed.OPAL_TRIPS: opal_trips.LAYOUT,
+    Feed.TIDES_FARE_TRANSACTIONS: tides_fare_transactions.LAYOUT,
+    Feed.TAPS: taps.LAYOUT,
     Feed.ITMS: itms.LAYOUT,
+    Feed.TIDES_VEHICLE_LOCATIONS: tides_vehicle_locations.LAYOUT,
+    Feed.GTFS_VEHICLE_POSITIONS: gtfs_vehicle_positions.LAYOUT,
 }
 
 
 def layout_of(feed: Feed) -> FeedLayout:
-    """Return the layout of a feed.
-
-    Raises:
-        ProgrammeError: this version has no layout for it.
-    """
-    if feed not in LAYOUTS:
-        known = ", ".join(LAYOUTS)
-        rule = f"{feed} is not read by this version; the feeds are {known}"
-        raise ProgrammeError(where="programme", field="source.feed", rule=rule)
+    """Return the layout of a feed."""
     return LAYOUTS[feed]
-
-
-def shape_of(feed: Feed) -> RowShape:
-    """Return the canonical shape that a feed becomes."""
-    return layout_of(feed).shape

@@ -1,6 +1,7 @@
 """Ingest: from the files of a week to a snapshot of canonical rows, nothing lost on the way.
 
-Rows in = rows out + exact duplicates + rows in quarantine. The same files under the same mapping
+Rows in = rows out + exact duplicates + records joined to another one's row (the tap-off of a
+trip) + rows in quarantine. The same files under the same mapping
 make the same digest and are read once; another file makes another snapshot, and both stay.
 """
 
@@ -11,7 +12,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +20,11 @@ from typing import TYPE_CHECKING
 from turnstile.errors import InputError, IntegrityError
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.canonical import COLUMNS, RULES, names_of
+from turnstile.sources.canonical import RULES, names_of
 from turnstile.sources.engine import connect, name, text
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.landing import FileForm, RawFile, digest_of, find_files, unpack
-from turnstile.sources.layout import ColumnMissing, FeedLayout, names_in_source
+from turnstile.sources.layout import ColumnMissing, FeedLayout, Joined, names_in_source
 from turnstile.sources.reading import as_text, columns_of, relation_of, told_as_input_error
 from turnstile.sources.snapshot import Snapshot, folder_of, load_snapshot, write_record
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
-PARSER_VERSION = 1
+PARSER_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,9 @@ def ingest(
         work = _Work(connect(Path(scratch)), programme, week, layout, Path(scratch))
         try:
             records = _stage_all(work, found, progress)
-            days, counts = _write(work, records, progress)
+            joining = layout.joining
+            joined = joining.join(work.connection) if joining else Joined(0, 0)
+            days, counts = _write(work, records, joined, progress)
         finally:
             work.connection.close()
         snapshot = Snapshot(programme.name, str(week), digest, place, days, files)
@@ -103,6 +106,8 @@ def snapshot_digest(
         "columns": sorted(source.columns),
         "mode_names": sorted(source.mode_names),
         "speed": [source.speed_unit, source.speed_at_most_kmh],
+        "taps": [source.action_names, source.date_form, source.grid_decimals],
+        "extent": [str(side) for side in astuple(source.extent)] if source.extent else [],
         "files": sorted(files),
     }
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
@@ -110,7 +115,7 @@ def snapshot_digest(
 
 def _stage_all(work: _Work, found: tuple[RawFile, ...], progress: Callable[[str], None]) -> int:
     """Read every file into the table `staged`; return how many records there were."""
-    columns = [*COLUMNS[work.layout.shape], ("broken_rule", "VARCHAR"), ("fields", "VARCHAR")]
+    columns = [*work.layout.staged_columns, ("broken_rule", "VARCHAR"), ("fields", "VARCHAR")]
     declared = ", ".join(f"{column} {kind}" for column, kind in columns)
     work.connection.execute(f"CREATE TABLE staged ({declared}, file VARCHAR)")
     records = 0
@@ -137,14 +142,14 @@ def _stage(work: _Work, file: RawFile) -> int:
         raise InputError(where=file.name, field=str(missing), rule=rule) from None
     as_texts = ", ".join(f"{as_text(column, file)} AS {name(column)}" for column in columns)
     as_fields = ", ".join(f"{sql} AS {field}" for field, sql in fields)
-    canonical = ", ".join(names_of(work.layout.shape))
+    staged = ", ".join(column for column, _ in work.layout.staged_columns)
     statement = f"""
         INSERT INTO staged
         WITH source AS ({relation_of(file, columns)}),
             texts AS (SELECT {as_texts} FROM source),
             raw AS (SELECT {as_fields} FROM texts),
             typed AS ({work.layout.typed_sql(work.programme, work.week)})
-        SELECT {canonical}, broken_rule, CASE WHEN broken_rule IS NOT NULL THEN fields END,
+        SELECT {staged}, broken_rule, CASE WHEN broken_rule IS NOT NULL THEN fields END,
             {text(file.name)}
         FROM typed
     """
@@ -166,30 +171,32 @@ def _stage_malformed(work: _Work, file: RawFile) -> int:
 
 
 def _write(
-    work: _Work, records: int, progress: Callable[[str], None]
+    work: _Work, records: int, joined: Joined, progress: Callable[[str], None]
 ) -> tuple[tuple[date, ...], dict[str, int]]:
     """Write rows by day and quarantine by rule below `snapshot`; return days and exact counts."""
     select = "SELECT DISTINCT service_date FROM staged WHERE broken_rule IS NULL ORDER BY 1"
     days = tuple(row[0] for row in work.connection.execute(select).fetchall())
     canonical = ", ".join(names_of(work.layout.shape))
+    distinct = "" if work.layout.joining else "DISTINCT"  # joined rows are there once
     rows_out = 0
     for day in days:
         progress(f"writing {day}")
         folder = work.folder / "snapshot" / "rows" / f"service_date={day}"
         rows = (
-            f"SELECT DISTINCT {canonical} FROM staged "
+            f"SELECT {distinct} {canonical} FROM staged "
             f"WHERE broken_rule IS NULL AND service_date = DATE '{day}' ORDER BY ALL"
         )
         rows_out += _copy(work, rows, folder / "part-000.parquet")
     broken = {rule: _write_quarantine(work, rule) for rule in RULES[work.layout.shape]}
     whole = _one_number(work.connection, "SELECT count(*) FROM staged WHERE broken_rule IS NULL")
-    if records != whole + sum(broken.values()):
+    if records != whole + sum(broken.values()) + joined.duplicates + joined.joined:
         raise IntegrityError(
             f"{work.programme.name} {work.week}: records read and records kept do not agree; "
             "nothing was written; report this as a fault of the program"
         )
-    totals = {"rows_in": records, "rows_out": rows_out, "duplicates": whole - rows_out}
-    return days, totals | broken
+    duplicates = joined.duplicates + whole - rows_out
+    totals = {"rows_in": records, "rows_out": rows_out, "duplicates": duplicates}
+    return days, totals | {"joined": joined.joined} | broken
 
 
 def _write_quarantine(work: _Work, rule: str) -> int:

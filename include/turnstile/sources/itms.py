@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from turnstile.programme.spec import Programme, RowShape, SpeedUnit
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.canonical import FIRST_BATCH, SPEED_SCALE
+from turnstile.sources.coordinates import on_earth_sql, swapped_sql
 from turnstile.sources.engine import name, text
 from turnstile.sources.layout import ColumnMissing, FeedLayout, as_it_came, week_rules
 from turnstile.sources.zoned import stamp_sql
@@ -58,7 +59,6 @@ def typed_sql(programme: Programme, week: ServiceWeek) -> str:
     stamp = stamp_sql("observed_at", programme.time.zone, week)
     factor = _MILLI_KMH[source.speed_unit]
     fastest = source.speed_at_most_kmh * SPEED_SCALE
-    in_range = "lat BETWEEN -90 AND 90 AND lon BETWEEN -180 AND 180 AND NOT (lat = 0 AND lon = 0)"
     return f"""
         SELECT vehicle_id, utc AS observed_at_utc, day AS service_date,
             60 * hour(local) + minute(local) AS minute_of_day,
@@ -71,7 +71,9 @@ def typed_sql(programme: Programme, week: ServiceWeek) -> str:
                 {week_rules("day", week)}
                 WHEN vehicle_id IS NULL THEN 'null_vehicle'
                 WHEN lat IS NULL OR lon IS NULL THEN 'null_coordinates'
-                WHEN NOT ({in_range}) THEN 'coordinates_out_of_range'
+                WHEN {swapped_sql(source.extent)} THEN 'coordinates_swapped'
+                WHEN NOT ({on_earth_sql("lat", "lon")}) OR (lat = 0 AND lon = 0)
+                    THEN 'coordinates_out_of_range'
                 WHEN milli_kmh IS NULL THEN 'null_speed'
                 WHEN NOT (milli_kmh BETWEEN 0 AND {fastest}) THEN 'speed_out_of_range'
             END AS broken_rule,

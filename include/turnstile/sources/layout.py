@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from turnstile.errors import ProgrammeError
 from turnstile.programme.spec import Programme, RowShape, SourceSpec
 from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.canonical import COLUMNS
 from turnstile.sources.engine import name, text
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 # Rows later than this after a week's end come from a wrong clock, not from a file of several weeks.
 _WRONG_CLOCK_AFTER = timedelta(days=31)
@@ -27,6 +32,32 @@ FieldsOf = Callable[[frozenset[str], Mapping[str, str]], tuple[tuple[str, str], 
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """What became of records when those of one trip were put together.
+
+    Args:
+        duplicates: records that came twice.
+        joined: records that are now part of another one's row.
+    """
+
+    duplicates: int
+    joined: int
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """How a feed of several records a row puts them together, once all files are read.
+
+    Args:
+        columns: pairs (name, type) that `typed_sql` gives beside the canonical ones.
+        join: turns the table `staged` from records to rows, each there once.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    join: Callable[[DuckDBPyConnection], Joined]
+
+
+@dataclass(frozen=True, slots=True)
 class FeedLayout:
     """One feed.
 
@@ -36,12 +67,20 @@ class FeedLayout:
         fields_of: SQL of each field over a file's text columns; raises `ColumnMissing`.
         typed_sql: SELECT from `raw` (the fields) of canonical columns, `broken_rule` and `fields`,
             the row as it came, for the quarantine.
+        joining: for a feed in which a row is several records.
     """
 
     shape: RowShape
     names: tuple[tuple[str, str], ...]
     fields_of: FieldsOf
     typed_sql: Callable[[Programme, ServiceWeek], str]
+    joining: Joining | None = None
+
+    @property
+    def staged_columns(self) -> tuple[tuple[str, str], ...]:
+        """Pairs (name, type) of what a record is staged as."""
+        own = self.joining.columns if self.joining else ()
+        return (*COLUMNS[self.shape], *own)
 
 
 def names_in_source(layout: FeedLayout, source: SourceSpec) -> dict[str, str]:
@@ -69,6 +108,16 @@ def plain_fields(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tup
         if column not in columns:
             raise ColumnMissing(column)
     return tuple((field, name(column)) for field, column in names.items())
+
+
+def if_there(
+    columns: frozenset[str], names: Mapping[str, str], fields: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Return the fields of columns that a file may lack; NULL where it does."""
+    return tuple(
+        (field, name(names[field]) if names[field] in columns else "CAST(NULL AS VARCHAR)")
+        for field in fields
+    )
 
 
 def as_it_came(fields: tuple[str, ...]) -> str:

@@ -17,6 +17,8 @@ from typing import Any, NoReturn
 from turnstile.errors import IntegrityError
 
 SNAPSHOT_FILE = "snapshot.json"
+# `joined`: records that became part of another one's row, as a tap-off does of its trip.
+TOTALS = ("rows_in", "rows_out", "duplicates", "joined")
 _DIGITS_OF_FOLDER = 12
 
 
@@ -126,15 +128,17 @@ def load_snapshot(private: Path, programme: str, week: str, digest: str) -> Snap
 
 
 def counts_of(snapshot: Snapshot) -> PrivateCounts:
-    """Return the exact counts of ingest: rows_in, duplicates, rows_out and each broken rule."""
+    """Return the exact counts of ingest by name.
+
+    They are `TOTALS` and each broken rule: rows_in = rows_out + duplicates + joined + the rules.
+    """
     return PrivateCounts(_record(snapshot.folder)["counts"])
 
 
 def quarantine_counts(snapshot: Snapshot) -> PrivateCounts:
     """Return how many rows broke each rule, zeros included; for the private zone only."""
-    others = {"rows_in", "rows_out", "duplicates"}
     counts = counts_of(snapshot)
-    return PrivateCounts({rule: counts[rule] for rule in counts if rule not in others})
+    return PrivateCounts({rule: counts[rule] for rule in counts if rule not in TOTALS})
 
 
 def _record(folder: Path) -> dict[str, Any]:

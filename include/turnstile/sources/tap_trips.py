@@ -1,0 +1,160 @@
+"""From taps to trips, for every feed of one record a tap: TIDES fare transactions, tap files.
+
+The rules. A tap-on begins a trip, and the trip is of the tap-on's service day. The next tap of the
+same card and mode, if it is a tap-off of at most six hours later, ends it, past midnight too;
+otherwise where and when it ended is UNKNOWN. A tap-off that ends no trip goes to quarantine. Taps
+at the same time count in the order of their own ids. Two taps in one minute are two taps; a record
+that came twice (all its fields are equal, its id among them) counts once. A record without a card
+id has no unit that could be bounded and goes to quarantine; so does what is no tap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from turnstile.programme.spec import Programme, TapAction
+from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.canonical import FIRST_BATCH, UNKNOWN
+from turnstile.sources.engine import text
+from turnstile.sources.layout import Joined, Joining, as_it_came, mode_sql, week_rules
+from turnstile.sources.zoned import StampSql
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+TRIP_HOURS_AT_MOST = 6
+_OWN = (
+    ("tap_id", "VARCHAR"),
+    ("action", "VARCHAR"),
+    ("tapped_at_utc", "TIMESTAMP"),
+    ("pairing_day", "DATE"),
+)
+_ENDS = ("tap_off_date", "tap_off_minute", "tap_off_location")
+# What may be one end of a trip. A tap-off stands as broken until its tap-on is found; one from the
+# night after the week may end a trip of the week.
+_HALF_OF_TRIP = (
+    "(broken_rule IS NULL OR (action = 'exit' AND card_id IS NOT NULL "
+    "AND tap_off_location IS NOT NULL "
+    "AND broken_rule IN ('tap_off_without_tap_on', 'outside_week')))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Taps:
+    """What a feed gives, as SQL.
+
+    Args:
+        relation: with the columns `card_id`, `mode`, `action`, `place`, `tap_id`, `riders` and
+            those of the next two.
+        stamp: time of a tap.
+        service_day: service day, within which a trip ends; None for the day of the tap, where a
+            trip may end on the next.
+        fields: columns that are the row as it came.
+    """
+
+    relation: str
+    stamp: StampSql
+    service_day: str | None
+    fields: tuple[str, ...]
+
+
+def taps_sql(programme: Programme, week: ServiceWeek, taps: Taps) -> str:
+    """Return the SELECT of taps, staged as trips that have one end only."""
+    source = programme.source
+    legal = ", ".join(text(mode) for mode in source.modes)
+    only_mode = text(source.modes[0]) if len(source.modes) == 1 else "NULL"
+    clock = "60 * hour(local) + minute(local)"
+    enters, leaves = (f"own_action = {text(action)}" for action in TapAction)
+    return f"""
+        SELECT card_id, own_mode AS mode, day AS service_date,
+            CASE WHEN {enters} THEN {clock} END AS tap_on_minute,
+            CASE WHEN {enters} THEN place END AS tap_on_location,
+            CASE WHEN {leaves} THEN CAST(local AS DATE) END AS tap_off_date,
+            CASE WHEN {leaves} THEN {clock} END AS tap_off_minute,
+            CASE WHEN {leaves} THEN place ELSE {text(UNKNOWN)} END AS tap_off_location,
+            {text(FIRST_BATCH)} AS batch,
+            tap_id, own_action AS action, utc AS tapped_at_utc,
+            {"day" if taps.service_day else "CAST(NULL AS DATE)"} AS pairing_day,
+            CASE
+                WHEN day IS NULL OR local IS NULL THEN 'unparsable_timestamp'
+                {week_rules("day", week)}
+                WHEN own_action IS NULL THEN 'other_action'
+                WHEN TRY_CAST(riders AS DOUBLE) = 0 THEN 'no_riders'
+                WHEN card_id IS NULL THEN 'card_id_missing'
+                WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
+                WHEN place IS NULL THEN 'null_location'
+                WHEN {leaves} THEN 'tap_off_without_tap_on'
+            END AS broken_rule,
+            {as_it_came(taps.fields)} AS fields
+        FROM (
+            SELECT *, {taps.service_day or "CAST(local AS DATE)"} AS day
+            FROM (
+                SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode,
+                    {_action_sql(source.action_names)} AS own_action,
+                    {taps.stamp.local} AS local, {taps.stamp.utc} AS utc
+                FROM {taps.relation}
+            )
+        )
+    """
+
+
+def _action_sql(action_names: tuple[tuple[str, TapAction], ...]) -> str:
+    """SQL of what a tap does; NULL for what is none."""
+    own = {spelling: a for a in TapAction for spelling in (a.value, a.value.capitalize())}
+    branches = " ".join(
+        f"WHEN {text(name)} THEN {text(action)}"
+        for name, action in (own | dict(action_names)).items()
+    )
+    return f"CASE action {branches} END"
+
+
+def join_taps(connection: DuckDBPyConnection) -> Joined:
+    """Turn the taps of `staged` into trips; return what came twice and what was joined."""
+    before = _count(connection, f"staged WHERE {_HALF_OF_TRIP}")
+    connection.execute(f"""
+        CREATE TABLE tap AS
+        SELECT * EXCLUDE (fields, file), min(fields) AS fields, min(file) AS file
+        FROM staged WHERE {_HALF_OF_TRIP} GROUP BY ALL
+    """)
+    once = _count(connection, "tap")
+    connection.execute(f"DELETE FROM staged WHERE {_HALF_OF_TRIP}")
+    _find_ends(connection)
+    ends = ", ".join(f"CASE WHEN is_ended THEN next_{end} ELSE {end} END AS {end}" for end in _ENDS)
+    found = ", ".join(("is_ended", "is_joined", *(f"next_{end}" for end in _ENDS)))
+    connection.execute(f"""
+        INSERT INTO staged BY NAME
+        SELECT * EXCLUDE ({found}) REPLACE ({ends})
+        FROM in_order WHERE NOT is_joined
+    """)
+    joined = _count(connection, "in_order WHERE is_joined")
+    connection.execute("DROP TABLE tap; DROP TABLE in_order")
+    return Joined(duplicates=before - once, joined=joined)
+
+
+def _find_ends(connection: DuckDBPyConnection) -> None:
+    """Make the table `in_order`: each tap with the next one, and whether the two are one trip."""
+    most = f"INTERVAL {TRIP_HOURS_AT_MOST} HOUR"
+    ends = ", ".join(f"lead({end}) OVER taps AS next_{end}" for end in _ENDS)
+    # ids that are numbers are in order as numbers, others as texts
+    connection.execute(f"""
+        CREATE TABLE in_order AS SELECT *,
+            action = 'enter' AND coalesce(lead(action) OVER taps = 'exit'
+                AND lead(tapped_at_utc) OVER taps <= tapped_at_utc + {most}, false) AS is_ended,
+            action = 'exit' AND coalesce(lag(action) OVER taps = 'enter'
+                AND tapped_at_utc <= lag(tapped_at_utc) OVER taps + {most}, false) AS is_joined,
+            {ends}
+        FROM tap
+        WINDOW taps AS (PARTITION BY card_id, mode, pairing_day
+            ORDER BY tapped_at_utc, TRY_CAST(tap_id AS BIGINT), tap_id, action, tap_on_location,
+                tap_off_location)
+    """)
+
+
+def _count(connection: DuckDBPyConnection, source: str) -> int:
+    """Count rows."""
+    row = connection.execute(f"SELECT count(*) FROM {source}").fetchone()
+    return int(row[0]) if row else 0
+
+
+JOINING = Joining(columns=_OWN, join=join_taps)
