@@ -20,14 +20,17 @@ __all__ = ["GateResult", "audits_of", "gate_results"]
 
 
 def gate_results(drawn: Drawn, audits: Sequence[DrawAudit] | None = None) -> tuple[GateResult, ...]:
-    """Return what every gate found.
+    """Return what every gate found; only that of support where it fails.
 
     Args:
         drawn: the sealed release.
         audits: of its plan; made here if they are not given.
     """
+    complete = support(drawn)
+    if not complete.passed:
+        return (complete,)  # the others compare draws and cells one by one
     return (
-        support(drawn),
+        complete,
         noised_zeros(drawn),
         fresh(drawn),
         integers(drawn),

@@ -1,0 +1,92 @@
+"""`turnstile assess` on a package and on a bare table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from turnstile.assessment.lab.baselines import naive_laplace, uniforms
+from turnstile.assessment.package_findings import assess_package, is_package, read_package
+from turnstile.cli import main
+from turnstile.errors import InputError
+from turnstile.ledger.encoding import encode_event
+from turnstile.publishing.manifest import MANIFEST, manifest_bytes
+from turnstile.release.drawn import Drawn
+from turnstile.release.presenting import measurements
+
+
+@pytest.fixture
+def package(release: Drawn, tmp_path: Path) -> Path:
+    """A published package of the small release, as far as an attacker reads it."""
+    folder = tmp_path / "r0"
+    (folder / "measurements").mkdir(parents=True)
+    for name, table in measurements(release).items():
+        pq.write_table(table, folder / "measurements" / f"{name}.parquet")
+    events = [encode_event(event) for event in release.events]
+    (folder / "plan.json").write_text(json.dumps({"events": events}))
+    content = manifest_bytes(folder, key="small/2016-W30/r0", sealed_digest="3" * 64)
+    (folder / MANIFEST).write_bytes(content)
+    return folder
+
+
+def test_a_package_gives_back_its_declared_scales_and_no_flaw(
+    package: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["assess", str(package), "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert content["kind"] == "package"
+    assert content["flaws"] == []
+    by_source: dict[str, list[dict[str, float]]] = {"negatives": [], "totals": []}
+    for scale in content["scale"]:
+        by_source[scale["source"]].append(scale)
+    assert [scale["declared"] for scale in by_source["negatives"]] == [2, 2, 1]
+    for scale in by_source["negatives"]:
+        assert scale["p_value"] > 1e-6
+        assert scale["scale"] == pytest.approx(scale["declared"], rel=0.6)
+    assert len(by_source["totals"]) == 2
+    for scale in by_source["totals"]:
+        assert scale["over_declared"] == pytest.approx(1, abs=0.35)
+    assert content["presence"][0]["proof_probability"] == {}
+    assert len(content["differencing"]) == 2
+
+
+def test_altered_numbers_and_a_false_declaration_are_flaws(package: Path) -> None:
+    plan = json.loads((package / "plan.json").read_bytes())
+    for event in plan["events"]:
+        event["scale"] = "8"
+    (package / "plan.json").write_text(json.dumps(plan))
+    found = assess_package(read_package(package))
+    flaws = {finding.name for finding in found if finding.is_flaw}
+    assert {"bytes", "scale"} <= flaws
+
+
+def test_a_folder_without_manifest_is_no_package_and_a_broken_one_is_refused(
+    package: Path, tmp_path: Path
+) -> None:
+    assert not is_package(tmp_path)
+    (package / "plan.json").write_text("{")
+    with pytest.raises(InputError):
+        read_package(package)
+    assert main(["assess", str(tmp_path / "nothing")]) == 2
+
+
+def test_a_bare_table_is_assessed_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = np.floor(np.exp(2 + 4 * uniforms("bare", 30_000)))
+    noisy = np.rint((raw + naive_laplace("bare noise", raw.size, 1.0))[raw > 0])
+    lines = [
+        f"bus,20160725,on,{n // 300:02},{n % 300},{int(count)}"
+        for n, count in enumerate(noisy)
+        if count >= 18
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("mode,date,tap,time,loc,count\n" + "\n".join(lines) + "\n")
+    assert main(["assess", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "! cut" in shown
+    assert "does not identify the scale" in shown

@@ -1,0 +1,149 @@
+"""Audits: near the claim on a correct pipeline, above it on every broken one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from turnstile.assessment.audits.one_run import audit, lower_bound, p_value
+from turnstile.assessment.audits.pair import delta_at_least, epsilon_at_least, pair_bound
+from turnstile.assessment.audits.pipeline_copy import PipelineCopy, run_canaries
+from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
+from turnstile.assessment.audits.sampler import sampler_fits
+from turnstile.assessment.lab.baselines import discrete_laplace
+from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.privacy.units import ProtectionUnit
+
+_UNIT = ProtectionUnit.CARD_DAY
+LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN
+
+
+def event(scale: str, records: int = 1, noise: NoiseFamily = LAPLACE) -> DrawEvent:
+    """A draw in which the unit has so many records, all in one cell at worst."""
+    own = Sensitivity(l0=records, l1=records, l2_squared=records**2, linf=records)
+    return DrawEvent("t", "count", noise, Fraction(scale), (), ((_UNIT, own),))
+
+
+def audited(one: DrawEvent, copy: PipelineCopy | None = None) -> DrawAudit:
+    """Audit one draw."""
+    return audit_release([one], _UNIT, copy=copy)[0]
+
+
+CLAIMS = [event("1"), event("1/2"), event("2", records=2), event("1", records=2)]
+FAULTS: dict[str, PipelineCopy] = {
+    "halved scale": PipelineCopy(draw=lambda e, x: (draw(replace(e, scale=e.scale / 2), x),)),
+    "wrong sensitivity": PipelineCopy(count=lambda kept, change: 2 * change * kept),
+    "skipped bound": PipelineCopy(bound=lambda offered, _at_most: offered),
+    "drawn twice": PipelineCopy(draw=lambda e, x: (draw(e, x), draw(e, x))),
+}
+
+
+@pytest.mark.parametrize("one", CLAIMS, ids=lambda e: f"b={e.scale}, k={e.sensitivities[0][1].l1}")
+def test_a_correct_pipeline_is_measured_within_ten_percent_and_never_refuted(
+    one: DrawEvent,
+) -> None:
+    found = audited(one)
+    assert not found.is_refuted
+    assert found.bound.epsilon >= 0.9 * found.claimed
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("one", CLAIMS[:2], ids=["epsilon 1", "epsilon 2"])
+def test_every_injected_fault_is_refuted(one: DrawEvent, fault: str) -> None:
+    found = audited(one, FAULTS[fault])
+    assert found.is_refuted
+    assert "refuted" in found.statement
+    assert found.bound.epsilon > found.claimed
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_a_gaussian_are_refuted_too(fault: str) -> None:
+    one = event("5", records=5, noise=GAUSSIAN)
+    assert not audited(one).is_refuted
+    assert audited(one, FAULTS[fault]).is_refuted
+
+
+def test_a_thresholded_draw_is_audited_above_its_threshold() -> None:
+    one = replace(event("1"), threshold=17, delta=Fraction(1, 10**6))
+    assert not audited(one).is_refuted
+    assert audited(one).bound.epsilon > 0.9
+    assert audited(one, FAULTS["halved scale"]).is_refuted
+
+
+def test_further_units_are_audited_and_unbounded_ones_left_out() -> None:
+    one = event("2", records=2)
+    card = (ProtectionUnit.CARD, None)
+    both = replace(one, sensitivities=(*one.sensitivities, card))
+    found = audit_release([both], _UNIT, others=[ProtectionUnit.CARD])
+    assert [one.unit for one in found] == [_UNIT]
+
+
+def test_the_bound_holds_as_often_as_it_says() -> None:
+    """Guesses at the limit of epsilon 1 pass the bound at most in 5 % of the runs."""
+    share = float(np.exp(1) / (1 + np.exp(1)))
+    least = next(
+        v for v in range(20_000) if p_value(1.0, 20_000, v, canaries=20_000, delta=0) < 0.05
+    )
+    assert lower_bound(20_000, least, canaries=20_000, error=0.05, delta=0) == pytest.approx(
+        1, abs=0.01
+    )
+    assert least / 20_000 == pytest.approx(share, abs=0.01)
+    assert lower_bound(20_000, least - 200, canaries=20_000, error=0.05, delta=0) < 1
+
+
+def test_a_delta_lowers_the_bound() -> None:
+    pure = lower_bound(1_000, 900, canaries=1_000, error=0.05, delta=0)
+    assert lower_bound(1_000, 900, canaries=1_000, error=0.05, delta=1e-5) < pure
+    assert lower_bound(1_000, 500, canaries=1_000, error=0.05, delta=0) == 0
+
+
+def test_scores_that_know_nothing_give_nothing() -> None:
+    run = run_canaries(PipelineCopy(), event("1"), event("1").sensitivities[0][1], canaries=4_000)
+    assert audit(run.scores, run.is_in, confidence=0.95).epsilon > 0.5
+    shuffled = np.roll(run.scores, 1)
+    assert audit(shuffled, run.is_in, confidence=1 - 1e-9).epsilon < 0.1
+
+
+@pytest.mark.parametrize(("scale", "change"), [("1", 1), ("2", 1), ("6", 3)])
+def test_pair_audits_reach_the_claim_and_catch_a_halved_scale(scale: str, change: int) -> None:
+    runs, one = 40_000, event(scale)
+    claim = change / float(Fraction(scale))
+    bound = pair_bound(lambda x: draw(one, x), change=change, runs=runs, confidence=1 - 1e-6)
+    assert 0.7 * claim < bound <= claim
+    halved = replace(one, scale=one.scale / 2)
+    caught = pair_bound(lambda x: draw(halved, x), change=change, runs=runs, confidence=1 - 1e-6)
+    assert caught > claim
+
+
+def test_the_chance_that_a_lone_record_shows_bounds_delta_from_below() -> None:
+    one = replace(event("1"), threshold=5, delta=Fraction(1, 20))
+    released = int((draw(one, np.ones(100_000, dtype=np.int64)) > 0).sum())
+    exact = float(np.exp(-4) / (1 + np.exp(-1)))
+    assert 0.8 * exact < delta_at_least(released, 100_000, confidence=1 - 1e-6) <= exact
+    assert epsilon_at_least(5, 5, 10, confidence=0.95) == 0
+
+
+def made_up(one: DrawEvent, exact: np.ndarray) -> np.ndarray:
+    """Noise of the right law that is no production sampler's, for controls."""
+    return exact + discrete_laplace("sampler", exact.size, float(one.scale))
+
+
+BROKEN: dict[str, Callable[[DrawEvent, np.ndarray], np.ndarray]] = {
+    "5 % too small": lambda e, x: made_up(replace(e, scale=e.scale * Fraction(243, 256)), x),
+    "shifted": lambda e, x: made_up(e, x) + 1,
+    "even numbers": lambda e, x: 2 * (made_up(e, x) // 2),
+    "each used twice": lambda e, x: np.repeat(made_up(e, x[::2]), 2),
+}
+
+
+def test_the_production_sampler_fits_and_broken_ones_do_not() -> None:
+    one = event("4")
+    assert sampler_fits(one, draw)
+    assert sampler_fits(one, made_up)
+    for name, broken in BROKEN.items():
+        assert not sampler_fits(one, broken), name

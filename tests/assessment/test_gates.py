@@ -1,0 +1,135 @@
+"""Gates: an honest release passes all; for each gate there is a release that it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from turnstile.assessment.audits.pipeline_copy import PipelineCopy
+from turnstile.assessment.audits.release_audit import audit_release
+from turnstile.assessment.gates import gate_results
+from turnstile.assessment.lab.baselines import discrete_laplace
+from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.release.drawn import Drawn
+from turnstile.release.sealed import Artefact
+
+Build = Callable[..., Drawn]
+
+
+def failed(drawn: Drawn) -> set[str]:
+    """Names of the gates that stop a release, without the audit (it has its own test)."""
+    return {r.gate for r in gate_results(drawn, []) if not r.passed} - {"one_run_audit"}
+
+
+def test_an_honest_release_passes_every_gate(release: Drawn) -> None:
+    results = gate_results(release)
+    assert [result.gate for result in results if not result.passed] == []
+    assert {result.gate for result in results} == {
+        "support",
+        "noised_zeros",
+        "one_sealed",
+        "integers",
+        "declared_scale",
+        "scale_below_zero",
+        "one_run_audit",
+    }
+
+
+def test_a_missing_cell_and_a_missing_draw_stop_a_release(release: Drawn) -> None:
+    tables = release.artefact.tables
+    short = replace(tables[0], values=tables[0].values[:-1])
+    assert "support" in failed(replace(release, artefact=Artefact((short, *tables[1:]))))
+    assert "support" in failed(replace(release, artefact=Artefact(tables[1:])))
+
+
+def test_zeros_left_alone_stop_a_release(drawn_with: Build) -> None:
+    def lazy(label: str, exact: np.ndarray, scale: float, _table: str) -> np.ndarray:
+        return np.where(exact > 0, exact + discrete_laplace(label, exact.size, scale), 0)
+
+    assert "noised_zeros" in failed(drawn_with(lazy))
+
+
+def test_a_thresholded_table_must_not_hold_numbers_below_its_threshold(release: Drawn) -> None:
+    events = tuple(
+        replace(event, threshold=5, delta=Fraction(1, 20)) for event in release.plan.events
+    )
+    plan = replace(release.plan, events=events)
+    assert "noised_zeros" in failed(replace(release, plan=plan))
+    tables = tuple(
+        replace(table, values=np.where(table.values >= 5, table.values, 0))
+        for table in release.artefact.tables
+    )
+    cut = replace(release, plan=plan, artefact=Artefact(tables))
+    assert not failed(cut) & {"noised_zeros", "declared_scale", "scale_below_zero"}
+
+
+def test_an_unsealed_key_stops_a_release(unsealed: Drawn) -> None:
+    assert "one_sealed" in failed(unsealed)
+
+
+def test_the_same_noise_on_two_days_stops_a_release(drawn_with: Build) -> None:
+    def reused(_label: str, exact: np.ndarray, scale: float, table: str) -> np.ndarray:
+        return exact + discrete_laplace(table, exact.size, scale)
+
+    assert "one_sealed" in failed(drawn_with(reused))
+
+
+def test_a_draw_that_stands_twice_stops_a_release(release: Drawn) -> None:
+    tables = release.artefact.tables
+    copied = replace(tables[1], values=tables[0].values)
+    twice = Artefact((tables[0], copied, *tables[2:]))
+    assert "one_sealed" in failed(replace(release, artefact=twice))
+    longer = Artefact((*tables, tables[0]))
+    assert "support" in failed(replace(release, artefact=longer))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda values: values.astype(np.float64) + 0.5,
+        lambda values: np.where(values == 0, -0.0, values.astype(np.float64)),
+        lambda values: values.astype(np.int32),
+        lambda values: 2 * (values // 2),
+    ],
+    ids=["fractions", "negative zero", "32 bits", "even numbers only"],
+)
+def test_numbers_that_are_not_whole_64_bit_ones_stop_a_release(
+    release: Drawn, spoil: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    tables = tuple(replace(t, values=spoil(t.values)) for t in release.artefact.tables)
+    assert "integers" in failed(replace(release, artefact=Artefact(tables)))
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_noise_of_another_scale_stops_a_release(drawn_with: Build, factor: float) -> None:
+    def scaled(label: str, exact: np.ndarray, scale: float, _table: str) -> np.ndarray:
+        return exact + discrete_laplace(label, exact.size, factor * scale)
+
+    assert {"declared_scale", "scale_below_zero"} <= failed(drawn_with(scaled))
+
+
+def test_one_table_with_too_little_noise_stops_a_release(drawn_with: Build) -> None:
+    def partly(label: str, exact: np.ndarray, scale: float, table: str) -> np.ndarray:
+        return exact + discrete_laplace(
+            label, exact.size, scale / (2 if table == "on_time_location" else 1)
+        )
+
+    assert "scale_below_zero" in failed(drawn_with(partly))
+
+
+def test_a_refuted_claim_stops_a_release(release: Drawn) -> None:
+    own = release.programme.mechanism.unit
+    halved = PipelineCopy(draw=lambda e, x: (draw(replace(e, scale=e.scale / 2), x),))
+    results = gate_results(release, audit_release(release.events, own, copy=halved))
+    stopped = [result for result in results if not result.passed]
+    assert [result.gate for result in stopped] == ["one_run_audit"]
+    assert "refuted" in stopped[0].statement
+
+
+def test_a_release_without_any_audit_is_stopped(release: Drawn) -> None:
+    results = {result.gate: result.passed for result in gate_results(release, [])}
+    assert not results["one_run_audit"]

@@ -1,0 +1,97 @@
+"""The report: one file, no network, complete, and written whether or not a gate failed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from turnstile.assessment.assessment import LIMITS
+from turnstile.assessment.report import JSON_NAME, PAGE_NAME, write_report
+from turnstile.assessment.risk import epsilon_after, forecast, weeks_until
+from turnstile.ledger.records import AccountBalance, Loss
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.release.drawn import Drawn
+
+_ELSEWHERE = re.compile(r"""(?:src|href)\s*=\s*["']?\s*(?:https?:)?//|@import|url\(\s*["']?http""")
+
+
+def balances() -> tuple[AccountBalance, ...]:
+    """One account."""
+    spent = Loss(epsilon_micro=4_000_000, rho_nano=1_000, delta_femto=0)
+    return (AccountBalance("cards", ProtectionUnit.CARD, "ever", spent, Loss(), None),)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder under embargo."""
+    return tmp_path_factory.mktemp("embargoed")
+
+
+def test_a_report_is_one_page_and_one_json_file_without_any_network_reference(
+    release: Drawn, folder: Path
+) -> None:
+    gates = write_report(release, balances(), folder)
+    assert all(gate.passed for gate in gates)
+    page = (folder / PAGE_NAME).read_text(encoding="utf-8")
+    assert _ELSEWHERE.search(page) is None
+    assert "<script" not in page
+    assert "<svg" in page
+    assert "Every gate passed" in page
+    assert "Name, role, date" in page
+    content = json.loads((folder / JSON_NAME).read_bytes())
+    assert content["passed"]
+    assert content["sealed_sha256"] == release.attempt.artefact_digest
+    assert content["limits"] == list(LIMITS)
+    assert [week["weeks"] for week in content["risk_over_weeks"]][-1] == 52
+    assert content["ledger"][0]["epsilon"] == 4.0
+    assert {gate["gate"] for gate in content["gates"]} >= {"support", "one_run_audit"}
+    assert len(content["averaging"]) == 3
+    assert content["differencing"][0]["terms"] == 10
+    assert 0 < content["reconstruction_of_synthetic_table"]["from_least_squares"] < 1
+    assert sorted(path.name for path in folder.iterdir()) == [PAGE_NAME, JSON_NAME]
+
+
+def test_the_search_for_references_finds_one() -> None:
+    assert _ELSEWHERE.search('<script src="https://cdn.example.org/x.js">')
+    assert _ELSEWHERE.search("<style>@import 'x'</style>")
+
+
+def test_a_stopped_release_is_reported_as_stopped(
+    drawn_with: Callable[..., Drawn], tmp_path: Path
+) -> None:
+    bad = drawn_with(lambda _label, exact, _scale, _table: exact)
+    gates = write_report(bad, (), tmp_path)
+    assert not all(gate.passed for gate in gates)
+    page = (tmp_path / PAGE_NAME).read_text(encoding="utf-8")
+    assert "Stopped by" in page
+    assert "noised_zeros" in page
+    assert not json.loads((tmp_path / JSON_NAME).read_bytes())["passed"]
+
+
+def test_risk_never_falls_as_weeks_are_added(release: Drawn) -> None:
+    weeks = forecast(release.events, (1, 4, 13, 52))
+    for group in range(3):
+        chances = [week.guess_right[group][1] for week in weeks]
+        assert all(np.diff(chances) >= -1e-6)
+    widths = [week.average_half_width_95 for week in weeks]
+    assert all(np.diff(widths) < 0)
+    trips = {dict(week.epsilon_by_unit)[ProtectionUnit.TRIP] for week in weeks}
+    cards = [dict(week.epsilon_by_unit)[ProtectionUnit.CARD] for week in weeks]
+    assert trips == {4.0}
+    assert cards[0] is not None
+    assert cards[-1] is not None
+    assert 20 * cards[0] < cards[-1] <= 52 * cards[0]
+
+
+def test_an_unbounded_unit_has_no_figure() -> None:
+    from fractions import Fraction
+
+    from turnstile.privacy.accounts import UNBOUNDED
+
+    assert epsilon_after(ProtectionUnit.CARD, UNBOUNDED, 52) is None
+    assert weeks_until(Fraction(10), Fraction(3)) == 3
