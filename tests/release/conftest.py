@@ -17,6 +17,7 @@ def deployment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deployment:
     include = tmp_path / "include"
     shutil.copytree(INCLUDE / "programmes", include / "programmes")
     shutil.copytree(INCLUDE / "domains", include / "domains")
+    (include / "people.yaml").write_text("release_officer: [ada, grace]\n")
     home = tmp_path / "var"
     monkeypatch.setenv("TURNSTILE_HOME", str(home))
     monkeypatch.setenv("TURNSTILE_INCLUDE", str(include))

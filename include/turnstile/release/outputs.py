@@ -14,6 +14,7 @@ from pathlib import Path
 from turnstile.assessment.gates import gate_results
 from turnstile.errors import IntegrityError, NotApproved, RevisionNeeded, TurnstileError
 from turnstile.ledger.records import Attempt, Decision
+from turnstile.programme.people import holders
 from turnstile.publishing.labelled import parquet_bytes
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package import build_package
@@ -145,9 +146,10 @@ def _require_approval(release: Release, attempt: Attempt) -> None:
     if not asked.required:
         return
     latest = _latest_by_person(release.ledger.approvals(release.key), attempt)
-    if any(not decision.is_approval for decision in latest.values()):
+    if any(not one.is_approval and one.role == asked.role for one in latest.values()):
         raise NotApproved(f"{release.key} was rejected; it stays embargoed and charged")
-    yes = [one for one in latest.values() if one.role == asked.role]
+    trusted = holders(asked.role, release.settings.include)
+    yes = [one for one in latest.values() if one.role == asked.role and one.person in trusted]
     if len(yes) < asked.persons:
         raise NotApproved(
             f"{release.key} needs the approval of {asked.persons} person(s) in the role "
