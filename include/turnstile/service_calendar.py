@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from turnstile.errors import InputError
 
 _ISO_WEEK = re.compile(r"(\d{4})-W(\d{2})")
-_DAYS_PER_WEEK = 7
+_DAYS_RANGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})")
+DAYS_PER_WEEK = 7
 MINUTES_PER_DAY = 1440
 
 
@@ -63,9 +64,19 @@ class ServiceWeek:
         return date.fromisocalendar(self.iso_year, self.iso_week, 1)
 
     @property
+    def first_day(self) -> date:
+        """First service day."""
+        return self.monday
+
+    @property
     def days(self) -> tuple[date, ...]:
         """Return the seven service days in order."""
-        return tuple(self.monday + timedelta(days=n) for n in range(_DAYS_PER_WEEK))
+        return tuple(self.monday + timedelta(days=n) for n in range(DAYS_PER_WEEK))
+
+    @property
+    def weeks(self) -> tuple[ServiceWeek, ...]:
+        """Weeks that this period touches: itself."""
+        return (self,)
 
     def plus(self, weeks: int) -> ServiceWeek:
         """Return the week that lies so many weeks later (earlier, if negative)."""
@@ -79,6 +90,76 @@ class ServiceWeek:
     def __str__(self) -> str:
         """Name of the week, `2016-W30`."""
         return f"{self.iso_year}-W{self.iso_week:02d}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ServiceDays:
+    """Service days in a row, of any number: a month, say, named `2021-11-15..2021-12-15`.
+
+    Args:
+        first_day: first service day.
+        last_day: last service day, included.
+    """
+
+    first_day: date
+    last_day: date
+
+    def __post_init__(self) -> None:
+        """Refuse days that run backwards.
+
+        Raises:
+            ValueError: the last day lies before the first.
+        """
+        if self.last_day < self.first_day:
+            raise ValueError("the last service day lies before the first")
+
+    @property
+    def days(self) -> tuple[date, ...]:
+        """Return the service days in order."""
+        count = (self.last_day - self.first_day).days + 1
+        return tuple(self.first_day + timedelta(days=n) for n in range(count))
+
+    @property
+    def weeks(self) -> tuple[ServiceWeek, ...]:
+        """Weeks that these days touch, in order."""
+        return tuple(sorted({ServiceWeek.containing(day) for day in self.days}))
+
+    def plus(self, periods: int) -> ServiceDays:
+        """Return the equally long period that lies so many periods later."""
+        shift = timedelta(days=periods * len(self.days))
+        return ServiceDays(self.first_day + shift, self.last_day + shift)
+
+    def ends_at(self, zone: ZoneInfo) -> datetime:
+        """Instant at which the last service day is over, in UTC."""
+        midnight = datetime.combine(self.last_day + timedelta(days=1), time(), zone)
+        return midnight.astimezone(UTC)
+
+    def __str__(self) -> str:
+        """Name of the period, `2021-11-15..2021-12-15`."""
+        return f"{self.first_day}..{self.last_day}"
+
+
+ServicePeriod = ServiceWeek | ServiceDays
+
+
+def parse_period(text: str, *, where: str = "--week") -> ServicePeriod:
+    """Read an ISO week, or service days `2021-11-15..2021-12-15` with both ends included.
+
+    Raises:
+        InputError: neither of the two.
+
+    Examples:
+        >>> len(parse_period("2021-11-15..2021-12-15").days)
+        31
+    """
+    match = _DAYS_RANGE.fullmatch(text)
+    if match is None:
+        return ServiceWeek.parse(text, where=where)
+    try:
+        return ServiceDays(date.fromisoformat(match[1]), date.fromisoformat(match[2]))
+    except ValueError:
+        rule = f"{text!r} is no range of service days; write 2021-11-15..2021-12-15"
+        raise InputError(where=where, field="period", rule=rule) from None
 
 
 def parse_weeks(text: str, *, where: str = "--weeks") -> tuple[ServiceWeek, ...]:

@@ -13,9 +13,16 @@ from pathlib import Path
 
 from turnstile.errors import InputError
 from turnstile.programme.read_inputs import read_domain, read_source, read_time
-from turnstile.programme.read_promises import read_cap, read_mechanism, read_tables, read_units
+from turnstile.programme.read_promises import (
+    read_cap,
+    read_mechanism,
+    read_queries,
+    read_tables,
+    read_units,
+)
 from turnstile.programme.spec import ApprovalSpec, Programme, PublishSpec, ScheduleSpec
 from turnstile.programme.yaml_section import Section, canonical_text, open_section
+from turnstile.service_calendar import DAYS_PER_WEEK
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,7 @@ def parse_programme(text: str, file: str) -> Programme:
         approval=_approval(top.section("approval", optional=True)),
         publish=_publish(top.section("publish")),
         digest=hashlib.sha256(canonical_text(top).encode()).hexdigest(),
+        meant_for=read_queries(top, shape),
     )
     top.finish()
     return programme
@@ -94,8 +102,9 @@ def _schedule(section: Section) -> ScheduleSpec:
         clock = time.fromisoformat(text)
     except ValueError:
         section.fail("weekly_at", f'{text!r} is no time of day; write "10:00"')
+    period_days = section.integer("period_days", DAYS_PER_WEEK, least=1)
     section.finish()
-    return ScheduleSpec(final_after_days=days, weekly_at=clock)
+    return ScheduleSpec(final_after_days=days, weekly_at=clock, period_days=period_days)
 
 
 def _approval(section: Section) -> ApprovalSpec:
@@ -115,6 +124,7 @@ def _publish(section: Section) -> PublishSpec:
         licence=section.text("licence"),
         curator=section.text("curator"),
         contact=section.text("contact"),
+        synthetic_rows=section.flag("synthetic_rows", default=False),
     )
     section.finish()
     return spec

@@ -6,10 +6,12 @@ from fractions import Fraction
 
 from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, NeighboringRelation, ProtectionUnit
 from turnstile.programme.spec import (
+    Calibration,
     CapSpec,
     Measure,
     MechanismKind,
     MechanismSpec,
+    Query,
     RowShape,
     TableSpec,
     UnitBound,
@@ -105,23 +107,52 @@ def read_mechanism(
     unit = section.choice("unit", ProtectionUnit)
     if unit not in {bound.unit for bound in units}:
         section.fail("unit", f"{unit} has no bound under units; add one, or choose a bounded unit")
-    gaussian = kind is MechanismKind.DENSE_GAUSSIAN
-    amount = section.amount("rho" if gaussian else "epsilon")
+    if kind is MechanismKind.STABILITY_HISTOGRAM:
+        return _thresholded(section, tables, unit)
+    amount = section.amount("rho" if kind is MechanismKind.DENSE_GAUSSIAN else "epsilon")
     split = _split(section.section("split"), tables)
-    thresholded = kind is MechanismKind.STABILITY_HISTOGRAM
-    delta = section.amount("delta") if thresholded else Fraction(0)
     section.finish()
-    return MechanismSpec(kind=kind, unit=unit, amount=amount, split=split, delta=delta)
+    return MechanismSpec(kind=kind, unit=unit, amount=amount, split=split)
 
 
-def _split(section: Section, tables: tuple[TableSpec, ...]) -> tuple[tuple[str, Fraction], ...]:
-    """Read the share of every draw; `table` for a count, `table/statistic` otherwise."""
-    labels = [
+def _thresholded(
+    section: Section, tables: tuple[TableSpec, ...], unit: ProtectionUnit
+) -> MechanismSpec:
+    """Read a stability histogram: tight, or by the source's own budgets (replace-one epsilons).
+
+    Adding or removing a trip costs half of a budget (PRIVACY 5.4), so the amount is half their sum.
+    """
+    calibration = section.choice("calibration", Calibration, Calibration.TIGHT)
+    delta = section.amount("delta")
+    if delta >= 1:
+        section.fail("delta", f"{delta} is no probability to speak of; write for example 1e-7")
+    if calibration is Calibration.SOURCE:
+        if unit is not ProtectionUnit.TRIP:
+            section.fail("unit", "must be trip: the source's calibration protects no other unit")
+        budgets = section.section("budgets")
+        found = [(label, budgets.amount(label)) for label in _labels(tables)]
+        budgets.finish()
+        total = sum((budget for _, budget in found), Fraction(0))
+        amount, split = total / 2, tuple((label, budget / total) for label, budget in found)
+    else:
+        amount, split = section.amount("epsilon"), _split(section.section("split"), tables)
+    section.finish()
+    kind = MechanismKind.STABILITY_HISTOGRAM
+    return MechanismSpec(kind, unit, amount, split, delta, calibration)
+
+
+def _labels(tables: tuple[TableSpec, ...]) -> list[str]:
+    """Name every vector that gets a share: `table` for a count, `table/statistic` otherwise."""
+    return [
         table.name if table.measure is Measure.COUNT else f"{table.name}/{statistic}"
         for table in tables
         for statistic in table.statistics
     ]
-    shares = tuple((label, section.amount(label)) for label in labels)
+
+
+def _split(section: Section, tables: tuple[TableSpec, ...]) -> tuple[tuple[str, Fraction], ...]:
+    """Read the share of every draw."""
+    shares = tuple((label, section.amount(label)) for label in _labels(tables))
     section.finish()
     total = sum(share for _, share in shares)
     if total != 1:
@@ -155,3 +186,15 @@ def _is_bounded(unit: ProtectionUnit, units: tuple[UnitBound, ...]) -> bool:
     """Tell whether the loss of a unit is finite: a bound a day bounds every coarser unit too."""
     by_day = any(bound.unit is not ProtectionUnit.TRIP for bound in units)
     return by_day or unit is ProtectionUnit.TRIP
+
+
+def read_queries(section: Section, shape: RowShape) -> tuple[Query, ...]:
+    """Read what a release of trips is meant to answer; optional."""
+    if not section.has("meant_for"):
+        return ()
+    names = section.texts("meant_for")
+    if shape is not RowShape.TRIPS:
+        section.fail("meant_for", "is for trips; remove it")
+    if unknown := set(names) - set(Query):
+        section.fail("meant_for", f"{min(unknown)!r} is unknown; use some of {', '.join(Query)}")
+    return tuple(Query(name) for name in names)

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
+from turnstile.service_calendar import DAYS_PER_WEEK
 
 
 class RowShape(StrEnum):
@@ -276,10 +277,17 @@ class CapSpec:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """When a week is final, in days after its end, and the time of day of the weekly run."""
+    """When a period is final, in days after its end, and the time of day of the run.
+
+    Args:
+        final_after_days: days after the period's end.
+        weekly_at: on the agency's clock.
+        period_days: service days of one release; 7 is an ISO week.
+    """
 
     final_after_days: int
     weekly_at: time
+    period_days: int = DAYS_PER_WEEK
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def _cell_labels(
     label_parts: dict[str, list[pa.Array]] = {name: [] for name in table.by}
     for place, segment in enumerate(layout(domain, table)):
         mode_codes.append(np.full(segment.cells, place, dtype=np.int32))
-        grids = np.indices(segment.shape, dtype=np.int32).reshape(len(table.by), -1)
+        grids = np.indices(segment.shape, dtype=np.int32).reshape(len(table.by), segment.cells)
         for name, codes in zip(table.by, grids, strict=True):
             names = domain.dimension(segment.mode, name).labels
             label_parts[name].append(pa.array(list(names)).take(pa.array(codes)))

@@ -16,13 +16,25 @@ from fractions import Fraction
 from turnstile.errors import ProgrammeError
 from turnstile.ledger.encoding import encode_event
 from turnstile.privacy.accounts import Loss, Posting, losses, postings
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_scale
+from turnstile.privacy.mechanisms.thresholds import source_parameters, tight_parameters
 from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
 from turnstile.programme.domain import PublicDomain
-from turnstile.programme.spec import CapSpec, Measure, Programme, RowShape, TableSpec
+from turnstile.programme.spec import (
+    Calibration,
+    CapSpec,
+    Measure,
+    MechanismKind,
+    MechanismSpec,
+    Programme,
+    RowShape,
+    TableSpec,
+)
 from turnstile.release.sensitivities import sensitivities
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod, ServiceWeek
+
+_LONGEST_EXACT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +44,7 @@ class ReleasePlan:
     Args:
         programme: name.
         family: book of accounts.
-        week: service week.
+        week: service week, or the service days of a longer period.
         revision: 0, or the number of an approved correction.
         programme_digest: of the programme's content.
         domain_digest: of the public cells.
@@ -41,11 +53,16 @@ class ReleasePlan:
 
     programme: str
     family: str
-    week: ServiceWeek
+    week: ServicePeriod
     revision: int
     programme_digest: str
     domain_digest: str
     events: tuple[DrawEvent, ...]
+
+    @property
+    def charged_in(self) -> ServiceWeek:
+        """Week of rolling windows in which everything is charged: that of the last service day."""
+        return self.week.weeks[-1]
 
     @property
     def postings(self) -> tuple[Posting, ...]:
@@ -67,7 +84,7 @@ class ReleasePlan:
 
 
 def make_plan(
-    programme: Programme, domain: PublicDomain, week: ServiceWeek, *, revision: int = 0
+    programme: Programme, domain: PublicDomain, week: ServicePeriod, *, revision: int = 0
 ) -> ReleasePlan:
     """Plan one week.
 
@@ -117,7 +134,7 @@ def _largest(one: Fraction | None, other: Fraction | None) -> Fraction | None:
 
 
 def _events(
-    programme: Programme, table: TableSpec, statistic: str, week: ServiceWeek
+    programme: Programme, table: TableSpec, statistic: str, week: ServicePeriod
 ) -> tuple[DrawEvent, ...]:
     """Return the draws of one vector of a table."""
     by_day = programme.source.feed.shape is RowShape.TRIPS
@@ -142,11 +159,41 @@ def _event(
         )
     label = table.name if table.measure is Measure.COUNT else f"{table.name}/{statistic}"
     # A bounded unit lies within one service day, so it touches one draw of each vector.
-    loss = mechanism.amount * dict(mechanism.split)[label]
-    gaussian = mechanism.kind.noise is NoiseFamily.DISCRETE_GAUSSIAN
-    scale = gaussian_scale(loss, own.l2_squared) if gaussian else laplace_scale(loss, own.l1)
+    noise = _noise(mechanism, mechanism.amount * dict(mechanism.split)[label], own)
     blocks = tuple(Block(day, mode) for day in days for mode in programme.source.modes)
-    return DrawEvent(table.name, statistic, mechanism.kind.noise, scale, blocks, bounds)
+    return DrawEvent(
+        table=table.name,
+        statistic=statistic,
+        noise=mechanism.kind.noise,
+        scale=noise.scale,
+        blocks=blocks,
+        sensitivities=bounds,
+        delta=noise.delta,
+        threshold=noise.threshold,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Noise:
+    """Scale of a draw; threshold and its delta where there is one."""
+
+    scale: Fraction
+    threshold: int | None = None
+    delta: Fraction = Fraction(0)
+
+
+def _noise(mechanism: MechanismSpec, loss: Fraction, own: Sensitivity) -> _Noise:
+    """Return the noise that a loss buys."""
+    if mechanism.kind is MechanismKind.DENSE_GAUSSIAN:
+        return _Noise(gaussian_scale(loss, own.l2_squared))
+    if mechanism.kind is MechanismKind.DENSE_LAPLACE:
+        return _Noise(laplace_scale(loss, own.l1))
+    if mechanism.calibration is Calibration.SOURCE:
+        # The source states replace-one budgets, twice the add/remove loss that is posted.
+        found = source_parameters(2 * loss, mechanism.delta)
+    else:
+        found = tight_parameters(loss, mechanism.delta, own)
+    return _Noise(found.scale, found.threshold, found.delta)
 
 
 def _check_cap(
@@ -160,11 +207,19 @@ def _check_cap(
         asked, allowed, amount, factor = loss.epsilon, cap.epsilon, "epsilon", 2
     if asked is not None and cap.relation is NeighboringRelation.REPLACE:
         asked *= factor  # group privacy of two steps, PRIVACY 2
+    if asked is not None and allowed is not None and asked <= allowed:
+        asked, allowed, amount = loss.delta, cap.delta or Fraction(0), "delta"
     if asked is None or allowed is None or asked > allowed:
-        needed = "an infinite amount" if asked is None else f"{amount} {asked}"
+        needed = "an infinite amount" if asked is None else f"{amount} {_shown(asked)}"
         raise ProgrammeError(
             where=f"{programme.name}.yaml:{cap.line}",
             field=f"caps[{place}]",
-            rule=f"one week costs a {cap.unit} {needed}, above the cap of {allowed}; "
+            rule=f"one week costs a {cap.unit} {needed}, above the cap of {_shown(allowed)}; "
             "raise the cap or lower the mechanism's amount",
         )
+
+
+def _shown(amount: Fraction | None) -> str:
+    """Return an amount as it is written in a programme, or as a decimal where that is too long."""
+    exact = str(amount)
+    return exact if amount is None or len(exact) <= _LONGEST_EXACT else f"{float(amount):.6g}"

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from turnstile.programme.spec import RowShape
+from turnstile.programme.spec import MechanismKind, RowShape
 from turnstile.publishing.labelled import labelled
 from turnstile.release.drawn import Drawn
 from turnstile.release.presenting_telemetry import telemetry_tables
+from turnstile.release.presenting_thresholded import released
 from turnstile.release.presenting_trips import trip_tables
 
 
@@ -22,6 +23,8 @@ def measurements(drawn: Drawn) -> dict[str, pa.Table]:
         days = list(next(iter(by_statistic.values())))
         columns = {name: [vectors[day] for day in days] for name, vectors in by_statistic.items()}
         found[table.name] = labelled(drawn.domain, table, days, columns)
+        if drawn.programme.mechanism.kind is MechanismKind.STABILITY_HISTOGRAM:
+            found[table.name] = released(found[table.name])
     return found
 
 

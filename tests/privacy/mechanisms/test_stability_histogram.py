@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from turnstile.privacy.accounts import loss_of
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.mechanisms import stability_histogram as sbh
+from turnstile.privacy.mechanisms import thresholds
 from turnstile.privacy.sensitivities import cells_at_most, records_at_most
 from turnstile.privacy.tails import stability_delta
 from turnstile.privacy.units import Block, ProtectionUnit
@@ -31,15 +32,17 @@ def event(scale: Fraction, threshold: int | None) -> DrawEvent:
 
 @pytest.mark.parametrize(("epsilon", "stated", "cut"), [(1, 34.18, 35), (2, 17.59, 18)])
 def test_the_source_thresholds_are_reproduced(epsilon: int, stated: float, cut: int) -> None:
-    assert sbh.source_threshold(Fraction(epsilon), SOURCE_DELTA) == pytest.approx(stated, abs=0.005)
-    found = sbh.source_parameters(Fraction(epsilon), SOURCE_DELTA)
+    assert thresholds.source_threshold(Fraction(epsilon), SOURCE_DELTA) == pytest.approx(
+        stated, abs=0.005
+    )
+    found = thresholds.source_parameters(Fraction(epsilon), SOURCE_DELTA)
     assert (found.scale, found.threshold) == (Fraction(2, epsilon), cut)
 
 
 def test_the_source_variant_is_accounted_as_the_integer_noise_that_is_drawn() -> None:
     total, deltas = Fraction(0), Fraction(0)
     for epsilon in (1, 1, 1, 1, 2, 2):
-        found = sbh.source_parameters(Fraction(epsilon), SOURCE_DELTA)
+        found = thresholds.source_parameters(Fraction(epsilon), SOURCE_DELTA)
         loss = loss_of(event(found.scale, found.threshold), ONE)
         total += loss.epsilon or 0
         deltas += loss.delta
@@ -52,7 +55,7 @@ def test_the_source_variant_is_accounted_as_the_integer_noise_that_is_drawn() ->
 
 @pytest.mark.parametrize(("epsilon", "threshold"), [("1/2", 32), ("1", 17), ("2", 9)])
 def test_our_thresholds_are_the_smallest_that_meet_the_delta(epsilon: str, threshold: int) -> None:
-    found = sbh.tight_parameters(Fraction(epsilon), SOURCE_DELTA, ONE)
+    found = thresholds.tight_parameters(Fraction(epsilon), SOURCE_DELTA, ONE)
     assert (found.scale, found.threshold) == (1 / Fraction(epsilon), threshold)
     b = float(found.scale)
     closed = 1 + math.ceil(b * math.log(1 / (float(SOURCE_DELTA) * (1 + math.exp(-1 / b)))))
@@ -69,7 +72,7 @@ def test_a_unit_of_several_records_stays_within_epsilon_and_delta(
     epsilon: str, delta: Fraction, bound: int, unit: object
 ) -> None:
     sensitivity = unit(bound)  # type: ignore[operator]
-    found = sbh.tight_parameters(Fraction(epsilon), delta, sensitivity)
+    found = thresholds.tight_parameters(Fraction(epsilon), delta, sensitivity)
     loss = loss_of(event(found.scale, found.threshold), sensitivity)
     assert loss.epsilon is not None
     assert loss.epsilon <= Fraction(epsilon)

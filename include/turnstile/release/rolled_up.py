@@ -1,0 +1,80 @@
+"""Hourly and daily roll-ups of reconciled tables: sums of numbers that are public anyway.
+
+Post-processing, so free; each has its own exact error (`trip_sides`), because errors of numbers
+that were reconciled together are not independent: adding up their variances would be wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
+from turnstile.programme.spec import Programme, TableSpec
+
+MINUTES_PER_HOUR = 60
+
+
+@dataclass(frozen=True, slots=True)
+class RollUp:
+    """One table added up over slots.
+
+    Args:
+        table: as published; its slots are hours, or it has none.
+        source: table that is added up.
+        groups: for each hour (or for the day) the places of its slots.
+        domain: public cells of the rolled-up table.
+    """
+
+    table: TableSpec
+    source: TableSpec
+    groups: tuple[tuple[int, ...], ...]
+    domain: PublicDomain
+
+
+def roll_ups(programme: Programme, domain: PublicDomain) -> tuple[RollUp, ...]:
+    """Return the roll-ups of a programme: hourly where a slot is shorter, and daily."""
+    hourly = domain_by_hour(domain)
+    found = []
+    for table in programme.tables:
+        slots = [axis for axis in table.by if axis.endswith("_slot")]
+        if not slots:
+            continue
+        labels = domain.dimension(domain.modes[0], slots[0]).labels
+        if programme.time.slot_minutes < MINUTES_PER_HOUR:
+            by_hour = replace(table, name=f"{table.name}_hourly")
+            found.append(RollUp(by_hour, table, _groups(labels), hourly))
+        places = tuple(axis for axis in table.by if axis not in slots)
+        a_day = replace(table, name=f"{table.name}_daily", by=places)
+        found.append(RollUp(a_day, table, (tuple(range(len(labels))),), domain))
+    return tuple(found)
+
+
+def domain_by_hour(domain: PublicDomain) -> PublicDomain:
+    """Return the same cells with hours in the place of slots."""
+    return replace(
+        domain,
+        cells_by_mode=tuple(
+            replace(cells, dimensions=tuple(_by_hour(axis) for axis in cells.dimensions))
+            for cells in domain.cells_by_mode
+        ),
+    )
+
+
+def _by_hour(axis: Dimension) -> Dimension:
+    """Return an axis of slots as one of hours; others as they are."""
+    if not axis.name.endswith("slot"):
+        return axis
+    return replace(axis, labels=tuple(dict.fromkeys(_hour(label) for label in axis.labels)))
+
+
+def _groups(labels: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
+    """Return the places of the slots of each hour; UNKNOWN is an hour of its own."""
+    hours: dict[str, list[int]] = {}
+    for place, label in enumerate(labels):
+        hours.setdefault(_hour(label), []).append(place)
+    return tuple(tuple(places) for places in hours.values())
+
+
+def _hour(label: str) -> str:
+    """Return the start of the hour of a slot."""
+    return label if label == UNKNOWN else f"{label[:2]}:00"

@@ -1,0 +1,153 @@
+"""Errors of reconciled numbers and of sums: variances agree, intervals cover what they say."""
+
+from __future__ import annotations
+
+from datetime import date
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from turnstile.privacy.combined_noise import (
+    Noise,
+    SideNoise,
+    SumError,
+    Weighted,
+    error_of,
+    sum_error,
+    whole_sum_error,
+)
+from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.mechanisms import dense
+from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.reconciliation import Measured, Partition, Reconciled, reconcile_pair
+from turnstile.privacy.units import Block
+
+SHAPE = (6, 4)
+DRAWS = 4_000
+LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN
+BLOCK = (Block(date(2016, 7, 25), "bus"),)
+COUNTS = np.arange(24, dtype=np.int64).reshape(SHAPE)
+
+
+def side_noise(family: NoiseFamily, cells: int, marginals: int) -> SideNoise:
+    fine, coarse = Noise(family, Fraction(cells)), Noise(family, Fraction(marginals))
+    return SideNoise(SHAPE, fine, coarse, coarse)
+
+
+def drawn(noise: Noise, exact: np.ndarray) -> np.ndarray:
+    """Fresh draws of the product's own mechanism, so many of one table at once."""
+    event = DrawEvent("t", "count", noise.family, noise.scale, BLOCK, ())
+    return dense.draw(event, np.repeat(exact[np.newaxis], DRAWS, axis=0))
+
+
+def simulated(side: SideNoise, exact: np.ndarray) -> list[Partition]:
+    assert side.cells
+    assert side.rows
+    assert side.columns
+    tables = (
+        (side.cells, exact),
+        (side.rows, exact.sum(axis=1)),
+        (side.columns, exact.sum(axis=0)),
+    )
+    noisy = [(drawn(noise, table), noise.variance) for noise, table in tables]
+    return [
+        Partition(SHAPE, *(Measured(values[n], variance) for values, variance in noisy))
+        for n in range(DRAWS)
+    ]
+
+
+def estimates(side: SideNoise) -> list[Reconciled]:
+    on, off = simulated(side, COUNTS), simulated(side, COUNTS[::-1].copy())
+    return [reconcile_pair(one, other)[0] for one, other in zip(on, off, strict=True)]
+
+
+def block(slots: int, places: int) -> np.ndarray:
+    chosen = np.zeros(SHAPE, dtype=bool)
+    chosen[:slots, :places] = True
+    return chosen
+
+
+@pytest.fixture(scope="module", params=[(LAPLACE, 1, 2), (LAPLACE, 3, 1), (GAUSSIAN, 5, 9)])
+def lab(request: pytest.FixtureRequest) -> tuple[SideNoise, list[Reconciled]]:
+    side = side_noise(*request.param)
+    return side, estimates(side)
+
+
+@pytest.mark.parametrize(("slots", "places"), [(1, 1), (1, 4), (6, 1), (3, 1), (3, 4), (6, 4)])
+def test_the_standard_deviation_is_that_of_least_squares(
+    lab: tuple[SideNoise, list[Reconciled]], slots: int, places: int
+) -> None:
+    side, found = lab
+    error = sum_error(found[0], block(slots, places), side, side)
+    variance = found[0].variance_of_sum(block(slots, places))
+    assert error.standard_deviation**2 == pytest.approx(variance, rel=1e-6)
+
+
+def covered(
+    side: SideNoise, found: list[Reconciled], size: tuple[int, int]
+) -> tuple[float, float, SumError]:
+    """Share of all blocks of a size and of all draws whose error is within 90 and 95 %."""
+    slots, places = size
+    error = sum_error(found[0], block(slots, places), side, side)
+    cells = np.array([one.cells for one in found]) - COUNTS
+    sums = cells.reshape(DRAWS, 6 // slots, slots, 4 // places, places).sum(axis=(2, 4))
+    inside = [np.abs(sums) <= width for width in (error.half_width_90, error.half_width_95)]
+    return float(inside[0].mean()), float(inside[1].mean()), error
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 4), (6, 1), (3, 1), (2, 4)])
+def test_pooled_intervals_cover_what_they_say(
+    lab: tuple[SideNoise, list[Reconciled]], size: tuple[int, int]
+) -> None:
+    at_90, at_95, _ = covered(*lab, size)
+    # 4,000 draws: 94.5 to 95.5 % of the 24 cells are seven standard errors; blocks are fewer.
+    slack = 0.005 if size == (1, 1) else 0.015
+    assert abs(at_95 - 0.95) <= slack
+    assert abs(at_90 - 0.90) <= 2 * slack
+
+
+def test_normal_half_widths_would_not_cover_a_laplace_cell() -> None:
+    # Negative control: 1.96 standard deviations are not 95 % where noise has Laplace's tails.
+    side = side_noise(LAPLACE, 1, 2)
+    found = estimates(side)
+    _, _, error = covered(side, found, (1, 1))
+    cells = np.array([one.cells for one in found]) - COUNTS
+    normal = float((np.abs(cells) <= 1.96 * error.standard_deviation).mean())
+    assert error.half_width_95 > 1.01 * 1.96 * error.standard_deviation
+    assert normal < 0.95
+
+
+@pytest.mark.parametrize("terms", [1, 2, 10, 300])
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(7, 2)])
+def test_a_sum_of_measured_cells_has_the_least_whole_half_width(
+    scale: Fraction, terms: int
+) -> None:
+    _, one = noise_pmf(LAPLACE, scale, reach=400)
+    law = one
+    for bit in f"{terms:b}"[1:]:
+        law = np.convolve(law, law)
+        law = np.convolve(law, one) if bit == "1" else law
+        middle = law.size // 2
+        law = law[max(0, middle - 1500) : middle + 1501]
+    middle = law.size // 2
+    error = whole_sum_error(Noise(LAPLACE, scale), terms)
+    for width, inside in ((error.half_width_90, 0.90), (error.half_width_95, 0.95)):
+        reach = int(width)
+        assert law[middle - reach : middle + reach + 1].sum() >= inside
+        assert law[middle - reach + 1 : middle + reach].sum() < inside
+
+
+def test_a_sum_of_many_is_nearly_normal() -> None:
+    terms = [Weighted(Noise(LAPLACE, Fraction(2)), np.full(5_000, 0.01))]
+    error = error_of(terms)
+    assert error.half_width_95 == pytest.approx(1.96 * error.standard_deviation, rel=2e-3)
+
+
+def test_a_sum_over_a_table_that_was_not_drawn_is_refused() -> None:
+    side = SideNoise(SHAPE, None, Noise(LAPLACE, Fraction(1)), None)
+    rows = Measured(np.zeros(6, dtype=np.int64), 2.0)
+    on, _ = reconcile_pair(Partition(SHAPE, rows=rows), Partition(SHAPE, rows=rows))
+    assert sum_error(on, block(1, 4), side, side).standard_deviation > 0
+    with pytest.raises(ValueError, match="not drawn"):
+        sum_error(on, block(1, 1), side, side)
