@@ -186,3 +186,26 @@ def test_the_real_table_says_that_its_scale_is_not_identified(shared_data: Path)
     assert not content["scale_identified"]
     assert content["threshold"][0]["low"] <= 17.588 <= content["threshold"][0]["high"]
     assert any("does not identify the scale" in f["statement"] for f in content["findings"])
+
+
+def test_a_mark_for_suppressed_cells_is_no_count() -> None:
+    released = np.rint(second_algorithm(city(trips=200_000), scale=1.4, threshold=18, label="b1"))
+    cells = tuple(
+        Cell("ferry", "20160725", "on", clock(slot), f"stop {stop}")
+        for slot, stop in np.ndindex(released.shape)
+    )
+    marked = assess_bare(BareTable(cells, released.ravel()))
+    found = named(marked, "cut")[0].figures
+    assert found["low"] <= 18 <= found["high"]
+    assert named(marked, "rows")[0].is_flaw
+
+
+def test_our_own_published_tables_are_read_without_their_package(tmp_path: Path) -> None:
+    noisy = discrete_laplace("own", 24, 2.0)
+    rows = "".join(
+        f"2016-07-25,bus,{n:02}:00,{count},{count + 0.4},1.2\n" for n, count in enumerate(noisy)
+    )
+    header = "service_date,mode,tap_on_slot,count,estimate,standard_deviation\n"
+    table = read_bare_tables([write(tmp_path / "on_time.csv", header + rows)])
+    assert table.cells[0] == Cell("bus", "2016-07-25", "on", "00:00", None)
+    assert not named(assess_bare(table), "true_values")

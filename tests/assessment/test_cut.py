@@ -58,6 +58,8 @@ def test_few_numbers_far_above_the_cut_leave_a_wide_interval() -> None:
     found = recover_cut(counts)
     assert found is not None
     assert found.low < 17.588
+    assert not found.is_located
+    assert "too few" in found.statement
     assert 60.4 < found.high <= 60.5
 
 

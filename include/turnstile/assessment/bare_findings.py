@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.cut import CutEstimate, recover_cut
+from turnstile.assessment.attacks.cut import CutEstimate, is_mark, recover_cut
 from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, half_width, tail
 from turnstile.assessment.attacks.presence import proof_continuous
 from turnstile.assessment.attacks.rows import RowBalance, expected_rows
@@ -41,6 +41,7 @@ ONE_TABLE = (
 
 def assess_bare(table: BareTable) -> tuple[Finding, ...]:
     """Return everything that the attacks find in a table, in a fixed order."""
+    table = table.without(is_mark(_whole(table)))
     scales = _scales(table)
     cuts = _cuts(table)
     found = [*cuts, *scales]

@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 from turnstile.errors import InputError
 
 DIMENSIONS = ("mode", "date", "tap", "time", "loc")
-_ALIASES = {"location": "loc", "service_date": "date", "slot": "time", "type": "tap"}
+_ALIASES = {
+    "location": "loc",
+    "service_date": "date",
+    "slot": "time",
+    "type": "tap",
+    "tap_on_slot": "time",
+    "tap_on_location": "loc",
+    "tap_off_slot": "time",
+    "tap_off_location": "loc",
+}
+_NOT_COMPANIONS = frozenset({*DIMENSIONS, "count", "estimate", "standard_deviation"})
 _ABSENT = frozenset({"", "-", "ALL", "TOTAL"})
 _STRAY_SHARE_MAX = 0.01
 _STRAY_FEW = 20
@@ -55,6 +65,12 @@ class BareTable:
     counts: NDArray[np.float64]
     companions: tuple[tuple[str, NDArray[np.float64]], ...] = ()
     stray_lines: int = 0
+
+    def without(self, dropped: NDArray[np.bool_]) -> BareTable:
+        """Return the table without some rows, shape (cells,)."""
+        cells = tuple(cell for cell, gone in zip(self.cells, dropped, strict=True) if not gone)
+        companions = tuple((name, values[~dropped]) for name, values in self.companions)
+        return BareTable(cells, self.counts[~dropped], companions, self.stray_lines)
 
     @property
     def is_whole(self) -> bool:
@@ -123,41 +139,56 @@ def _check(file: Path, *, rows: int, stray: int) -> None:
 Row = tuple[Cell, float, list[tuple[str, float]]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """Where the columns of a file are, and the tap that their names imply (`tap_on_slot`)."""
+
+    width: int
+    places: dict[str, int]
+    companions: tuple[str, ...]
+    tap: str | None
+
+
+def _header(file: Path, fields: list[str]) -> _Header:
+    """Read the header of a file."""
+    names = [_name(field) for field in fields]
+    places = {name: place for place, name in enumerate(names) if name}
+    if "count" not in places:
+        rule = f"has no column count; the header must be {','.join(DIMENSIONS)},count"
+        raise InputError(where=file.name, field="header", rule=rule)
+    implied = {
+        side for side in ("on", "off") for field in fields if field.startswith(f"tap_{side}_")
+    }
+    companions = tuple(name for name in places if name not in _NOT_COMPANIONS)
+    return _Header(len(names), places, companions, implied.pop() if len(implied) == 1 else None)
+
+
 def _rows(file: Path) -> Iterator[Row | None]:
     """Yield each row of a file; None for a line that is none."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as opened:
             reader = csv.reader(opened)
-            header = [_name(field) for field in next(reader, [])]
-            places = {name: place for place, name in enumerate(header) if name}
-            if "count" not in places:
-                rule = f"has no column count; the header must be {','.join(DIMENSIONS)},count"
-                raise InputError(where=file.name, field="header", rule=rule)
-            told = [places.get(name) for name in DIMENSIONS]
-            others = [n for n in places if n not in DIMENSIONS and n != "count"]
+            header = _header(file, next(reader, []))
             for fields in reader:
-                yield _row(fields, width=len(header), places=places, told=told, others=others)
+                yield _row(fields, header)
     except (UnicodeDecodeError, csv.Error):
         raise InputError(where=file.name, field="file", rule="is no CSV text in UTF-8") from None
 
 
-def _row(
-    fields: list[str],
-    *,
-    width: int,
-    places: dict[str, int],
-    told: list[int | None],
-    others: list[str],
-) -> Row | None:
+def _row(fields: list[str], header: _Header) -> Row | None:
     """Read one line."""
-    if len(fields) != width:
+    if len(fields) != header.width:
         return None
+    places = header.places
     count = _number(fields[places["count"]])
     if count is None:
         return None
-    labels = [None if place is None else _label(fields[place]) for place in told]
-    numbers = [(name, _number(fields[places[name]])) for name in others]
-    return Cell(*labels), count, [(name, value) for name, value in numbers if value is not None]
+    labels = [_label(fields[places[name]]) if name in places else None for name in DIMENSIONS]
+    cell = Cell(*labels)
+    if header.tap is not None:
+        cell = cell._replace(tap=cell.tap or header.tap)
+    numbers = [(name, _number(fields[places[name]])) for name in header.companions]
+    return cell, count, [(name, value) for name, value in numbers if value is not None]
 
 
 def _name(field: str) -> str:

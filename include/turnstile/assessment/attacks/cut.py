@@ -19,6 +19,7 @@ _WINDOW = 3.0  # numbers up to so many times the smallest are used
 _WINDOW_LEAST = 25
 _NUMBERS_LEAST = 30  # with fewer near the smallest, only an upper bound is stated
 _PLACES_FAR, _PLACES_NEAR = 80, 41
+_NOWHERE = 0.5  # a lower end that excludes nothing
 _MARK_GAP = 2  # between a mark and the smallest number
 _GRID = 0.002
 _DEGREE = 2
@@ -52,8 +53,18 @@ class CutEstimate:
         return self.low <= self.smallest - 0.5 <= self.high
 
     @property
+    def is_located(self) -> bool:
+        """Whether there is a lower end too."""
+        return self.low > _NOWHERE
+
+    @property
     def statement(self) -> str:
         """What was found, in words."""
+        if not self.is_located:
+            return (
+                f"the cut lies below {self.high:.2f}; too few small numbers to say where "
+                f"(smallest {self.smallest})"
+            )
         rounding = (
             f" A cut after rounding, or of whole numbers, that keeps {self.smallest} and more, is "
             "not excluded."
@@ -82,7 +93,7 @@ def recover_cut(counts: NDArray[np.int64]) -> CutEstimate | None:
         counts: published counts, any shape; numbers below 1 show that nothing was cut, unless all
             of them are the same mark (0 or -1 for a suppressed cell).
     """
-    counts = _without_marks(counts)
+    counts = counts[~is_mark(counts)]
     if counts.size == 0 or counts.min() <= 1:
         return None
     smallest = int(counts.min())
@@ -90,7 +101,7 @@ def recover_cut(counts: NDArray[np.int64]) -> CutEstimate | None:
     inside = int((counts <= last).sum())
     if inside < _NUMBERS_LEAST:
         half = smallest - 0.5
-        return CutEstimate(half, 0.5, smallest + 0.5, CONFIDENCE, smallest, inside)
+        return CutEstimate(half, _NOWHERE, smallest + 0.5, CONFIDENCE, smallest, inside)
     lower = max(1, smallest - _below(counts, smallest, last))
     numbers = np.arange(lower, last + 1)
     found = np.bincount(counts[counts <= last], minlength=last + 1)[lower:].astype(np.float64)
@@ -109,13 +120,20 @@ def recover_cut(counts: NDArray[np.int64]) -> CutEstimate | None:
     )
 
 
-def _without_marks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the counts without the one number that stands for a suppressed cell, if there is."""
+def is_mark(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which counts are no counts but the mark of a suppressed cell: all 0, or all -1.
+
+    Examples:
+        >>> is_mark(np.array([0, 19, 0, 25])).tolist()
+        [True, False, True, False]
+        >>> is_mark(np.array([0, 1, -2, 25])).any()
+        np.False_
+    """
     positive = counts[counts > 0]
     marks = np.unique(counts[counts <= 0])
     if marks.size == 1 and positive.size and positive.min() > _MARK_GAP:
-        return positive
-    return counts
+        return np.asarray(counts <= 0)
+    return np.zeros(counts.shape, dtype=np.bool_)
 
 
 def _below(counts: NDArray[np.int64], smallest: int, last: int) -> int:
