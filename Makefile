@@ -1,5 +1,5 @@
 # Everything is made inside this checkout: .venv and var.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 WEEKS ?= 3
 FIRST_WEEK ?= 2016-W30
 PORT ?= 8080
