@@ -23,6 +23,7 @@ from turnstile.programme.domain import PublicDomain, layout
 from turnstile.programme.spec import Programme, TableSpec
 
 AXES = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
+_BIT = {axis: 1 << place for place, axis in enumerate(AXES)}
 _OUTSIDE = -1
 
 
@@ -141,10 +142,14 @@ def _groups(connection: Connection, programme: Programme, kept: str) -> dict[str
         f"({', '.join(('mode_place', *by))})"
         for by in sorted({table.by for table in programme.tables})
     )
-    axes = ", ".join(f"coalesce({axis}, 0) AS {axis}" for axis in AXES)
+    used = [axis for axis in AXES if any(axis in table.by for table in programme.tables)]
+    axes = ", ".join(f"coalesce({axis}, 0) AS {axis}" for axis in used)
+    # an axis that no table has counts as not grouped by in all of them
+    bits = " + ".join(f"{_BIT[axis]} * grouping({axis})" for axis in used)
+    unused = sum(_BIT[axis] for axis in AXES if axis not in used)
     return columns_of(
         connection,
-        f"SELECT grouping_id({', '.join(AXES)}) AS grouping_set, mode_place, {axes}, "  # noqa: S608 - names of ours
+        f"SELECT {bits} + {unused} AS grouping_set, mode_place, {axes}, "  # noqa: S608 - names of ours
         f"count(*) AS records FROM {kept} GROUP BY GROUPING SETS ({sets})",
     )
 
@@ -170,6 +175,5 @@ def _vector(
 
 
 def _grouping_id(by: tuple[str, ...]) -> int:
-    """Return SQL's number of a grouping set: a bit for each axis that is not grouped by."""
-    last = len(AXES) - 1
-    return sum(1 << (last - place) for place, axis in enumerate(AXES) if axis not in by)
+    """Return the number of a grouping set: a bit for each axis that is not grouped by."""
+    return sum(_BIT[axis] for axis in AXES if axis not in by)

@@ -17,12 +17,14 @@ from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.spec import Programme
+from turnstile.publishing.above_noise import cells_above_noise, sentences
 from turnstile.publishing.error_bars import error_bar
+from turnstile.publishing.stated_errors import stated_errors
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import ReleasePlan, loss_by_unit
 
 SHOWN_AT_DELTA = Fraction(1, 10**6)
-_FIGURES = ("epsilon", "epsilon_replace", "rho", "delta")
+_FIGURES = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho", "delta")
 _DRAW_COLUMNS = ("table", "statistic", "noise", "scale", "standard_deviation", "half_width_95")
 _LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
 
@@ -52,6 +54,8 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
         "licence": programme.publish.licence,
         "guarantee": _guarantee(programme, plan),
         "draws": _draws(plan),
+        "errors": stated_errors(programme, domain, plan),
+        "above_noise": cells_above_noise(drawn),
         "domain": {"version": domain.version, "sha256": domain.digest},
         "cumulative": _cumulative(programme, plan, ledger),
         "burned_draws": sum(one.state is ReleaseState.BURNED for one in attempts),
@@ -188,7 +192,10 @@ def _text(amount: Fraction | None, parts: int) -> str | None:
 def card_markdown(card: dict[str, Any]) -> str:
     """Return the card for people."""
     lines = [f"# {card['title']}: {card['service_week']}", "", card["description"], ""]
-    lines += ["| unit | epsilon | epsilon, replace | rho | delta |", "|---|---|---|---|---|"]
+    lines += [
+        "| unit | epsilon | epsilon at delta 1e-6 | epsilon, replace | rho | delta |",
+        "|---|---|---|---|---|---|",
+    ]
     for unit, figures in card["guarantee"]["units"].items():
         values = [figures[name] or "not bounded" for name in _FIGURES]
         lines.append(f"| {unit} | " + " | ".join(values) + " |")
@@ -199,6 +206,8 @@ def card_markdown(card: dict[str, Any]) -> str:
     ]
     for draw in card["draws"]:
         lines.append("| " + " | ".join(str(draw[name]) for name in _DRAW_COLUMNS) + " |")
+    lines += ["", "Cells above what 95 % of noise stays within:", ""]
+    lines += sentences(card["above_noise"])
     lines += ["", "Spent by everything that this family of programmes ever released:", ""]
     lines += [
         f"- {line['unit']}, {line['scope']}: epsilon {line['epsilon_before']} before, "

@@ -1,0 +1,117 @@
+"""The real SUBE day of Buenos Aires runs as its own programme, with the card-day as its unit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_deployment import Deployment
+
+from turnstile.counting.exact_store import load_exact
+from turnstile.ledger.records import ReleaseKey
+from turnstile.sources.snapshot import counts_of, load_snapshot
+
+Cli = Callable[..., int]
+WEEK, DAY = "2019-W48", "2019-11-27"
+TRIPS_AT_MOST = 4
+# A box around the agglomeration, from the map: 34.2 to 35.2 south, 57.8 to 59.2 west.
+SOUTH_TENTHS, WEST_TENTHS = range(342, 353), range(578, 593)
+
+
+def grid() -> str:
+    """Every cell of the box, for every mode: public, whether anybody ever taps there or not."""
+    lines = ["mode,location,area"]
+    for mode in ("bus", "subway", "train"):
+        for south in SOUTH_TENTHS:
+            for west in WEST_TENTHS:
+                cell = f"-{south / 10:.1f} -{west / 10:.1f}"
+                lines.append(f"{mode},{cell},{cell}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def sube(deployment: Deployment, shared_data: Path) -> Deployment:
+    shutil.copy(Path(__file__).parent / "programmes/sube.yaml", deployment.include / "programmes")
+    (deployment.include / "domains/sube_grid.csv").write_text(grid())
+    folder = deployment.landing("sube", WEEK)
+    folder.mkdir(parents=True)
+    shutil.copyfile(shared_data / f"sube_taps/{DAY}_trx.csv", folder / f"{DAY}_trx.csv")
+    return deployment
+
+
+@pytest.fixture
+def released(sube: Deployment, turnstile: Cli) -> Deployment:
+    assert turnstile("run", "sube", "--week", WEEK) == 0
+    return sube
+
+
+def enters(shared_data: Path) -> pd.DataFrame:
+    """The tap-ons that have a place, by another way."""
+    taps = pd.read_csv(shared_data / f"sube_taps/{DAY}_trx.csv", dtype=str)
+    on = taps.tipo_trx_tren.isna() | taps.tipo_trx_tren.isin(["CHECK IN", "USO"])
+    return taps[on & taps.lat.notna() & taps.lon.notna() & taps.id_tarjeta.notna()]
+
+
+def exact_counts(deployment: Deployment) -> dict[str, np.ndarray]:
+    private = deployment.home / "private/sube" / WEEK
+    digest = (next(private.rglob("exact"))).read_text()
+    tables = load_exact(next(private.rglob("exact")).parent, digest)
+    return {t.label[0]: t.reveal_to_mechanism() for t in tables if str(t.label[2]) == DAY}
+
+
+def test_nobody_is_counted_more_than_k_times_and_everybody_that_often(
+    released: Deployment, shared_data: Path
+) -> None:
+    trips_of_card = enters(shared_data).groupby("id_tarjeta").size()
+    bounded = int(np.minimum(trips_of_card, TRIPS_AT_MOST).sum())
+    assert bounded < int(trips_of_card.sum())  # the bound binds
+    assert {int(counts.sum()) for counts in exact_counts(released).values()} == {bounded}
+
+
+def test_every_record_is_a_trip_a_part_of_one_or_set_aside_by_a_named_rule(
+    released: Deployment, shared_data: Path
+) -> None:
+    attempt = released.ledger.find(ReleaseKey("sube", WEEK))
+    assert attempt is not None
+    snapshot = load_snapshot(
+        released.home / "private", "sube", WEEK, attempt.bindings.snapshot_digest
+    )
+    counts = {name: count for name, count in counts_of(snapshot).items() if count}
+    rows_in = counts.pop("rows_in")
+    taps = pd.read_csv(shared_data / f"sube_taps/{DAY}_trx.csv", dtype=str)
+    assert rows_in == len(taps) == sum(counts.values())
+    assert counts["rows_out"] == len(enters(shared_data))
+    alone = taps[taps.lat.notna() & taps.lon.notna()].tipo_trx_tren == "CHECK OUT SIN CHECKIN"
+    assert counts["other_action"] >= int(alone.sum()) > 0
+    assert 0 < counts["joined"] <= int((taps.tipo_trx_tren == "CHECK OUT").sum())
+    assert set(counts) == {
+        "rows_out",
+        "joined",
+        "other_action",
+        "null_location",
+        "tap_off_without_tap_on",
+    }
+
+
+def test_the_card_says_how_few_cells_rise_above_their_noise(released: Deployment) -> None:
+    package = released.public / "sube" / WEEK / "r0"
+    card = json.loads((package / "release_card.json").read_text())
+    above = {line["table"]: line for line in card["above_noise"]}
+    fine, hours = above["on_time_location"], above["on_time"]
+    places = len(SOUTH_TENTHS) * len(WEST_TENTHS) + 1
+    assert fine["cells"] == 3 * 24 * places  # of the one day that is no gap
+    assert fine["by_noise_at_most"] < fine["above"] < fine["cells"] / 10
+    assert hours["above"] > hours["cells"] / 2  # while by hour alone most are
+    text = (package / "release_card.md").read_text()
+    assert f"on_time_location, count: {fine['above']:,} of {fine['cells']:,} cells" in text
+
+
+def test_six_days_of_the_week_are_stated_as_gaps(released: Deployment) -> None:
+    card = json.loads((released.public / "sube" / WEEK / "r0/release_card.json").read_text())
+    assert len(card["gaps"]) == 6
+    assert DAY not in card["gaps"]
