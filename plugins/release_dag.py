@@ -21,11 +21,14 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk import DAG, BaseOperator, CronDataIntervalTimetable, chain
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from approval_task import questions
+from telling import RunOfWeek, told, told_failure
 
 from turnstile.errors import TurnstileError
 from turnstile.programme.loading import load_programme
 from turnstile.release import steps
 from turnstile.release.interval import final_at, week_of_interval
+from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
@@ -37,6 +40,9 @@ LEDGER_POOL = "turnstile_ledger"
 LEDGER_STEPS = frozenset({"reserve", "draw", "publish"})
 RETRIES = 2
 FIRST_YEAR = 2016
+WAIT_FOR_FILES = timedelta(days=2)  # after the week is final; then `ingest` says what is missing
+LOOK_FOR_FILES = timedelta(minutes=10)
+_APPROVE = steps.STEPS.index("approve")  # people are asked just before
 # A run by hand has no week of its own. By name: the SDK keeps its enum private.
 RUN_TYPES: Any = ["scheduled", "backfill"]
 
@@ -67,30 +73,68 @@ def release_dag(name: str, *, file: str) -> DAG:
         default_args={"retries": RETRIES, "retry_delay": timedelta(minutes=2)},
     ) as dag:
         wait = WaitUntilFinal(task_id="wait", programme=name, doc_md=WaitUntilFinal.__doc__)
-        chain(wait, *(_step_task(name, step) for step in steps.STEPS))
+        before, after = steps.STEPS[:_APPROVE], steps.STEPS[_APPROVE:]
+        chain(
+            wait,
+            *(_step_task(name, step) for step in before),
+            *questions(programme),
+            *(_step_task(name, step) for step in after),
+        )
     dag.fileloc = file
     return dag
 
 
 class WaitUntilFinal(BaseOperator):
-    """Wait, without holding a worker, until the week is over and its late rows are in."""
+    """Say what the run will do to the budget, then wait until the week is final and has files.
+
+    The wait holds no worker. A week without files is let through two days after it became final:
+    `ingest` then refuses it by name.
+    """
 
     def __init__(self, *, programme: str, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
         super().__init__(**operator)
         self.programme = programme
 
-    def execute(self, context: Context) -> None:
-        """Return at once for a week that is final already, else let a trigger wait."""
-        programme = load_programme(self.programme, Settings.from_environment().include)
-        zone, end = programme.time.zone, context["data_interval_end"]
-        week = week_of_interval(context["data_interval_start"], end, zone=zone, now=system_clock())
-        moment = final_at(week, programme.schedule, zone=zone)
-        if system_clock() < moment:
-            trigger = DateTimeTrigger(moment=moment)
-            self.defer(trigger=trigger, method_name="execute_complete")
+    def execute(self, context: Context) -> str:
+        """Tell what will happen; return it at once for a week that is ready."""
+        week, _ = self._week(context)
+        dag_run = context.get("dag_run")
+        starter = str(getattr(dag_run, "triggering_user_name", None) or "")
+        run = RunOfWeek(
+            Settings.from_environment(), self.programme, str(week), context.get("run_id", "")
+        )
+        note = run.begin(starter)
+        self.log.info(note)
+        return self._wait_or(note, context)
 
-    def execute_complete(self, context: Context, event: object = None) -> None:
-        """Go on: the moment has come."""
+    def execute_complete(self, context: Context, event: object = None) -> str:  # noqa: ARG002 - Airflow passes it
+        """Look again."""
+        return self._wait_or("waited", context)
+
+    def _wait_or(self, answer: str, context: Context) -> str:
+        """Defer until the next moment to look, or return the answer."""
+        week, programme = self._week(context)
+        final = final_at(week, programme.schedule, zone=programme.time.zone)
+        now = system_clock()
+        if now < final:
+            self.defer(trigger=DateTimeTrigger(moment=final), method_name="execute_complete")
+        if now < final + WAIT_FOR_FILES and not _has_files(programme, week):
+            moment = now + LOOK_FOR_FILES
+            self.defer(trigger=DateTimeTrigger(moment=moment), method_name="execute_complete")
+        return answer
+
+    def _week(self, context: Context) -> tuple[ServiceWeek, Programme]:
+        """Return the run's week, and the programme."""
+        programme = load_programme(self.programme, Settings.from_environment().include)
+        interval = (context["data_interval_start"], context["data_interval_end"])
+        week = week_of_interval(*interval, zone=programme.time.zone, now=system_clock())
+        return week, programme
+
+
+def _has_files(programme: Programme, week: ServiceWeek) -> bool:
+    """Tell whether anything has landed for a week."""
+    pattern = programme.source.landing.replace("{week}", str(week))
+    return any(Settings.from_environment().landing.glob(pattern))
 
 
 def run_step(
@@ -98,6 +142,7 @@ def run_step(
     programme: str,
     data_interval_start: datetime | None = None,
     data_interval_end: datetime | None = None,
+    run_id: str = "",
 ) -> str:
     """Run one step of the week that the run's data interval stands for; return its identifier.
 
@@ -106,16 +151,25 @@ def run_step(
         AirflowException: the infrastructure failed; Airflow tries again.
     """
     settings = Settings.from_environment()
+    run: RunOfWeek | None = None
     try:
         zone = load_programme(programme, settings.include).time.zone
         week = week_of_interval(
             data_interval_start, data_interval_end, zone=zone, now=system_clock()
         )
-        return steps.step_named(step)(programme, str(week), 0)
+        run = RunOfWeek(settings, programme, str(week), run_id)
+        answer = steps.step_named(step)(programme, str(week), 0)
     except TurnstileError as refusal:
+        kind = type(refusal).__name__
         failure: AirflowException = AirflowFailException(str(refusal))
     except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold a raw value
+        kind = type(error).__name__
         failure = _failure_without_values(error, settings, f"{programme}-{step}")
+    else:
+        told(run, step)
+        return answer
+    if run is not None and isinstance(failure, AirflowFailException):
+        told_failure(run, step, kind, str(failure))
     # Raised here, not in a handler: otherwise the first exception would travel in __context__.
     raise failure
 

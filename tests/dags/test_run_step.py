@@ -89,7 +89,8 @@ def test_a_run_that_stands_for_no_week_is_refused(
 def _wait(release_dag: ModuleType, now: datetime, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(release_dag, "system_clock", lambda: now)
     task = release_dag.WaitUntilFinal(task_id="wait", programme="opal")
-    return task.execute({"data_interval_start": START, "data_interval_end": END})
+    context = {"data_interval_start": START, "data_interval_end": END, "run_id": "backfill__1"}
+    return task.execute(context)
 
 
 def test_a_week_that_is_over_but_not_final_waits_without_a_worker(
@@ -100,7 +101,23 @@ def test_a_week_that_is_over_but_not_final_waits_without_a_worker(
     assert deferred.value.trigger.moment == datetime(2016, 8, 1, 10, tzinfo=SYDNEY)
 
 
-def test_a_week_that_is_final_goes_on_at_once(
-    release_dag: ModuleType, monkeypatch: pytest.MonkeyPatch
+def test_a_final_week_without_files_waits_for_them_and_not_for_ever(
+    release_dag: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _wait(release_dag, END + timedelta(days=1), monkeypatch)
+    with pytest.raises(exceptions.TaskDeferred) as deferred:
+        _wait(release_dag, END + timedelta(days=1), monkeypatch)
+    assert deferred.value.trigger.moment == END + timedelta(days=1, minutes=10)
+    assert "never drawn" in _wait(release_dag, END + timedelta(days=3), monkeypatch)
+
+
+def test_a_final_week_with_files_goes_on_at_once_and_says_what_it_costs(
+    release_dag: ModuleType, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    landed = home / "landing/opal/2016-W30/opal.csv"
+    landed.parent.mkdir(parents=True)
+    landed.touch()
+    note = _wait(release_dag, END + timedelta(days=1), monkeypatch)
+    assert note.startswith("opal/2016-W30/r0: never drawn: once its rows pass validation, ")
+    (line,) = (home / "operations/journal/opal/2016-W30.jsonl").read_text().splitlines()
+    assert '"run_id": "backfill__1"' in line
+    assert note in line

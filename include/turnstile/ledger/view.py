@@ -99,6 +99,10 @@ class LedgerView:
             for row in rows:
                 yield read_entry(row.record, row.hash)
 
+    def entries_of(self, key: ReleaseKey) -> tuple[Entry, ...]:
+        """Return every fact about a key, oldest first."""
+        return self._store.read(lambda c: facts.facts(c, key, *EntryKind))
+
     def head(self) -> tuple[int, str]:
         """Return sequence and hash of the last entry; `(0, 64 zeros)` of an empty ledger."""
         return self._store.read(facts.head)

@@ -104,8 +104,9 @@ def question(release: Release) -> str:
     planned = release.plan
     view = plan_view(planned, release.ledger.balance(planned.family))
     lines = [
-        f"Publish **{release.key}** ({release.programme.title})? Its noise is drawn and charged; "
-        "a rejection refunds nothing and keeps it under embargo.",
+        f"Publish **{release.key}** ({release.programme.title})?",
+        "",
+        "Its noise is drawn and charged; a rejection refunds nothing and keeps it under embargo.",
         "",
         "| unit | epsilon | epsilon, replace | rho |",
         "|---|---|---|---|",

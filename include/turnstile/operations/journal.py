@@ -30,7 +30,7 @@ class Happening(StrEnum):
     FAILED = "failed"  # a step stopped the run; told: step, kind, sentence
     ENDED = "ended"  # the last step succeeded
     TOLD = "told"  # an alert was delivered; told: rule, subject, severity
-    ASKED = "asked"  # people were asked to approve; told: until
+    RESTATED = "restated"  # the landing files are no longer those that were sealed
 
 
 @dataclass(frozen=True, slots=True)

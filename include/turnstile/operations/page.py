@@ -46,7 +46,7 @@ class BudgetPage:
 
     def budget(self, visible: frozenset[str]) -> str:
         """Return programmes, balances and forecasts."""
-        picture, seen = self._picture(), self._seen(visible)
+        picture, seen = self.picture(), self._seen(visible)
         families = frozenset(one.family for one in seen)
         states = [
             page_data.state_of_programme(one, self._marks(one, picture, lines), lines)
@@ -68,7 +68,7 @@ class BudgetPage:
 
     def ledger(self, visible: frozenset[str], wanted: Mapping[str, str]) -> str:
         """Return the entries that were asked for."""
-        lines = page_data.entries_view(self._picture().lines, visible, dict(wanted))
+        lines = page_data.entries_view(self.picture().lines, visible, dict(wanted))
         choices = {"programme": sorted(visible), "kind": page_data.kinds()}
         body = page_html.ledger_body(lines, wanted, choices, self._runs(visible))
         return page_html.page("ledger", "Ledger", body, root="")
@@ -95,7 +95,7 @@ class BudgetPage:
 
         spec = load_programme(programme, self.settings.include)
         name = str(ServiceWeek.parse(week, where="page"))
-        marks = self._marks(spec, self._picture(), self._journal(spec))
+        marks = self._marks(spec, self.picture(), self._journal(spec))
         mark = next((one for one in marks if one.week == name), WeekMark(name, "missing"))
         number = mark.revision if revision is None else revision
         package = self.settings.public / spec.name / name / f"r{number}"
@@ -113,7 +113,7 @@ class BudgetPage:
         Raises:
             InputError: there is no such view.
         """
-        picture = self._picture()
+        picture = self.picture()
         families = frozenset(one.family for one in self._seen(visible))
         if view == "balance":
             return page_data.balance_view(picture, families)
@@ -132,7 +132,7 @@ class BudgetPage:
     def warm(self) -> None:
         """Fold the ledger before the first reader comes; trouble shows when he does."""
         try:
-            self._picture()
+            self.picture()
         except TurnstileError:
             return
 
@@ -148,7 +148,7 @@ class BudgetPage:
         """Return the programmes that this reader sees."""
         return tuple(one for one in self.programmes() if one.name in visible)
 
-    def _picture(self) -> LedgerPicture:
+    def picture(self) -> LedgerPicture:
         """Return the present state of the ledger; empty before the first release."""
         if self._books is None:
             file = self.settings.ledger_url.partition("sqlite:///")[2]
@@ -175,7 +175,7 @@ class BudgetPage:
 
     def _calendars(self, visible: frozenset[str]) -> dict[str, tuple[WeekMark, ...]]:
         """Return the calendars of the programmes that this reader sees."""
-        picture = self._picture()
+        picture = self.picture()
         return {
             one.name: self._marks(one, picture, self._journal(one)) for one in self._seen(visible)
         }
@@ -192,7 +192,7 @@ class BudgetPage:
 
     def _plans(self, visible: frozenset[str]) -> dict[str, Any]:
         """Return the plan of the next week of each programme."""
-        picture = self._picture()
+        picture = self.picture()
         plans = {}
         for one in self._seen(visible):
             week = page_data.next_week(self._marks(one, picture, self._journal(one)))

@@ -395,10 +395,11 @@ def week_body(shown: PublishedWeek, mark: WeekMark, programme: str, files: Seque
         f"<figure><figcaption>{escape(caption)} ({escape(shown.unit)})</figcaption>{svg}</figure>"
         for caption, svg in figures
     )
+    run = run_link(programme, mark.run_id, "the run that took it up last", root="../../")
     listed = "".join(f"<li><code>{escape(name)}</code></li>" for name in files)
     return (
-        f"<p>{escape(mark.state)}; ledger entry {card['ledger']['sequence']}; "
-        f"{run_link(programme, mark.run_id, 'the run that took it up last', root='../../')}</p>{units}{drawn}{gates}"
+        f"<p>{escape(mark.state)}; ledger entry {card['ledger']['sequence']}; {run}</p>"
+        f"{units}{drawn}{gates}"
         f"<h2>Files</h2><ul>{listed}</ul>"
     )
 

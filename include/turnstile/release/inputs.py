@@ -13,6 +13,7 @@ from pathlib import Path
 
 from turnstile.errors import InputError, NotFinal, TurnstileError
 from turnstile.ledger.encoding import encode_event
+from turnstile.quality.findings import Finding
 from turnstile.release.context import Release
 from turnstile.release.interval import final_at
 from turnstile.release.plan import ReleasePlan
@@ -21,6 +22,8 @@ from turnstile.sources.ingest import ingest as ingest_files
 from turnstile.sources.snapshot import Snapshot, load_snapshot
 
 _log = logging.getLogger("turnstile")
+RESTATED = "restated"
+"""Name of the note that the files are no longer those that were sealed."""
 _INCOMPLETE = {"days_present", "days_complete"}  # the week may yet become complete
 
 
@@ -112,6 +115,25 @@ def current_snapshot(release: Release) -> Snapshot:
     )
 
 
+def verdicts(release: Release) -> dict[str, str]:
+    """Return what leaves the private zone of a judgement: pass, warn, fail or broken, by rule."""
+    from turnstile.quality.checks import load_report
+
+    report = load_report(current_snapshot(release))
+    if report is None:
+        return {}
+    return {finding.rule: _verdict(finding) for finding in report.findings}
+
+
+def _verdict(finding: Finding) -> str:
+    """Return one word for a rule."""
+    if finding.is_broken_check:
+        return "broken"
+    if finding.passed:
+        return "pass"
+    return "fail" if finding.stops else "warn"
+
+
 def recorded(release: Release, name: str, *, step: str) -> str:
     """Return a digest that an earlier step wrote down.
 
@@ -169,6 +191,7 @@ def _notice_changed_files(release: Release) -> str:
     except InputError:
         found = ""  # the files may have been dropped by retention: the sealed bytes stand
     if found not in ("", bound):
+        write_atomically(release.folders.private / RESTATED, found.encode())
         release.say(
             "the landing zone's files changed since this week was sealed; the sealed bytes stand; "
             "a correction is turnstile run --revision 1 --reason TEXT, charged in full"

@@ -1,0 +1,131 @@
+"""The watchdog's eyes: what nobody was told, because whoever should tell died or never began.
+
+Looks at the ledger, the journal and the calendar; asks the orchestrator for the state of a run
+through a function that is passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from turnstile.errors import IntegrityError, TurnstileError
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.states import ReleaseState
+from turnstile.operations.alerts import Alert, of_budget, of_run
+from turnstile.operations.books import LedgerPicture
+from turnstile.operations.journal import Happening, Journal, Line, open_runs
+from turnstile.operations.page_data import calendar_of
+from turnstile.programme.spec import Programme
+from turnstile.publishing.manifest import differences
+from turnstile.release.interval import final_at
+from turnstile.service_calendar import ServiceWeek
+from turnstile.settings import Settings
+
+HOLD_LASTS_AT_MOST = timedelta(hours=24)
+DRAW_LASTS_AT_MOST = timedelta(hours=1)
+RUN_LASTS_AT_MOST = timedelta(hours=6)
+OVERDUE_AFTER = timedelta(hours=24)
+_WORKING = frozenset({"queued", "running"})
+
+StateOfRun = Callable[[str, str], str | None]
+"""State of a run, by DAG and run id; None if the orchestrator does not know it."""
+
+
+def watched(
+    picture: LedgerPicture,
+    programmes: tuple[Programme, ...],
+    journal: Journal,
+    *,
+    state_of_run: StateOfRun,
+    now: datetime,
+) -> tuple[Alert, ...]:
+    """Return everything that somebody should know, whether he was told or not."""
+    found = [*of_budget(picture.forecasts), *_stuck(picture, now)]
+    for programme in programmes:
+        lines = journal.of_programme(programme.name)
+        found += _overdue(programme, picture, lines, now)
+        found += _runs(lines, state_of_run, now)
+        for run_id in sorted({line.run_id for line in lines if _speaks(line)}):
+            found += of_run(lines, run_id)
+    return tuple(dict.fromkeys(found))
+
+
+def _speaks(line: Line) -> bool:
+    """Tell whether a line may give cause for an alert."""
+    return line.happening in {Happening.JUDGED, Happening.FAILED, Happening.RESTATED}
+
+
+def _stuck(picture: LedgerPicture, now: datetime) -> Iterator[Alert]:
+    """Yield holds and draws that nobody goes on with."""
+    since = {
+        (dict(line.told).get("attempt", ""), line.kind.value): datetime.fromisoformat(line.at)
+        for line in picture.lines
+        if line.kind in {EntryKind.RESERVED, EntryKind.DRAW_BEGUN}
+    }
+    limits = {
+        ReleaseState.RESERVED: ("hold_stuck", EntryKind.RESERVED, HOLD_LASTS_AT_MOST),
+        ReleaseState.DRAWING: ("draw_stuck", EntryKind.DRAW_BEGUN, DRAW_LASTS_AT_MOST),
+    }
+    for one in picture.attempts:
+        if one.state not in limits:
+            continue
+        rule, kind, limit = limits[one.state]
+        began = since.get((one.attempt_id, kind.value))
+        if began is not None and now - began > limit:
+            programme = one.key.partition("/")[0]
+            yield Alert(rule, programme, one.week, one.attempt_id)
+
+
+def _overdue(
+    programme: Programme, picture: LedgerPicture, lines: tuple[Line, ...], now: datetime
+) -> Iterator[Alert]:
+    """Yield the first week after the last public one, if it should be public by now."""
+    marks = calendar_of(programme, picture, lines, now)
+    public = [mark.week for mark in marks if mark.state in {"published", "revised", "withdrawn"}]
+    if not public:
+        return
+    due = ServiceWeek.parse(public[-1]).plus(1)
+    moment = final_at(due, programme.schedule, zone=programme.time.zone)
+    if now - moment > OVERDUE_AFTER:
+        yield Alert("release_overdue", programme.name, str(due))
+
+
+def _runs(lines: tuple[Line, ...], state_of_run: StateOfRun, now: datetime) -> Iterator[Alert]:
+    """Yield runs that began and never said how they ended."""
+    for begun in _open(lines):
+        state = state_of_run(f"release_{begun.programme}", begun.run_id)
+        lasts = now - datetime.fromisoformat(begun.at)
+        if state not in _WORKING:
+            yield Alert("run_died", begun.programme, begun.week, begun.run_id)
+        elif lasts > RUN_LASTS_AT_MOST:
+            yield Alert("run_lasts", begun.programme, begun.week, begun.run_id)
+
+
+def _open(lines: tuple[Line, ...]) -> Iterator[Line]:
+    """Yield the open runs of every week."""
+    weeks: dict[str, list[Line]] = {}
+    for line in lines:
+        weeks.setdefault(line.week, []).append(line)
+    for found in weeks.values():
+        yield from open_runs(tuple(found))
+
+
+def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tuple[Alert, ...]:
+    """Verify ledger, checkpoints, manifests and every public byte; return what differs.
+
+    Args:
+        verify: the ledger's own verification.
+        settings: where the public zone is.
+    """
+    found = []
+    try:
+        problems = [getattr(one, "check", "ledger") for one in verify()]
+    except (IntegrityError, TurnstileError) as error:
+        problems = [type(error).__name__]
+    found += [Alert("audit_failed", "ledger", "all", check) for check in sorted(set(problems))]
+    for package in sorted(settings.public.glob("*/????-W??/r*")):
+        if package.is_dir() and differences(package):
+            programme, week, revision = package.parts[-3:]
+            found.append(Alert("audit_failed", programme, week, f"package {revision}"))
+    return tuple(found)
