@@ -19,7 +19,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command."""
     parser = subparsers.add_parser("plan", help="show a week's draws and losses; touches no data")
     parser.add_argument("programme")
-    parser.add_argument("--week", required=True, help="ISO week, for example 2016-W30")
+    parser.add_argument("--week", required=True, help="ISO week, for example 2016-W30; or days FIRST..LAST")
     parser.add_argument("--json", action="store_true", help="write everything as JSON")
     parser.set_defaults(command=_plan)
 
@@ -42,11 +42,12 @@ def _plan(args: argparse.Namespace) -> int:
             f"{event.label:32} {event.noise:18} {float(event.scale):>10.4g} "
             f"{bar.standard_deviation:>10.4g} {bar.half_width_95:>12}"
         )
-    print(f"\n{'loss of one':16} {'epsilon':>12} {'replace':>12} {'rho':>12}")  # noqa: T201
+    heads = ("epsilon", "at 1e-6", "replace", "rho")
+    print(f"\n{'loss of one':16} " + " ".join(f"{head:>12}" for head in heads))  # noqa: T201
     for unit, figures in losses.items():
-        names = ("epsilon", "epsilon_replace", "rho")
+        names = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho")
         values = [figures[name] or "not bounded" for name in names]
-        print(f"{unit:16} {values[0]:>12} {values[1]:>12} {values[2]:>12}")  # noqa: T201
+        print(f"{unit:16} " + " ".join(f"{value:>12}" for value in values))  # noqa: T201
     for line in left:
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")  # noqa: T201
     return 0

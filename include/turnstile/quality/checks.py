@@ -11,7 +11,7 @@ from turnstile.quality.expectations import Outcome, judge
 from turnstile.quality.findings import Finding, QualityReport, Severity
 from turnstile.quality.metrics import keep_volume, measure
 from turnstile.quality.rules import Frame, Rule, rules_of
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.snapshot import Snapshot
 
 QUALITY_FILE = "quality.json"
@@ -20,7 +20,7 @@ __all__ = ["Finding", "QualityReport", "Severity", "load_report", "validate"]
 
 
 def validate(
-    programme: Programme, week: ServiceWeek, snapshot: Snapshot, *, private: Path
+    programme: Programme, week: ServicePeriod, snapshot: Snapshot, *, private: Path
 ) -> QualityReport:
     """Judge a snapshot; write `quality.json` beside its rows and, if it passes, its volume.
 

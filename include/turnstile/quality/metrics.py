@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from turnstile.programme.spec import Programme, RowShape
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import COLUMNS, MAY_BE_NULL, SPEED_SCALE, names_of
 from turnstile.sources.engine import connect, name, text
 from turnstile.sources.snapshot import TOTALS, Snapshot, counts_of
@@ -80,7 +80,7 @@ class Metrics:
 
 
 def measure(
-    programme: Programme, week: ServiceWeek, snapshot: Snapshot, *, private: Path
+    programme: Programme, week: ServicePeriod, snapshot: Snapshot, *, private: Path
 ) -> Metrics:
     """Make the figures of a snapshot.
 
@@ -123,7 +123,7 @@ def _columns(connection: DuckDBPyConnection) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "type"])
 
 
-def _days(connection: DuckDBPyConnection, week: ServiceWeek, shape: RowShape) -> pd.DataFrame:
+def _days(connection: DuckDBPyConnection, week: ServicePeriod, shape: RowShape) -> pd.DataFrame:
     """One row a day of the week, and of any other day that should not be there."""
     needed = [column for column in names_of(shape) if column not in MAY_BE_NULL]
     nulls = " OR ".join(f"{name(column)} IS NULL" for column in needed)
@@ -167,7 +167,7 @@ def _totals(snapshot: Snapshot, days: pd.DataFrame, *, earlier: tuple[int, ...])
     return pd.DataFrame([figures])
 
 
-def _earlier_rows(programme: Programme, week: ServiceWeek, private: Path) -> tuple[int, ...]:
+def _earlier_rows(programme: Programme, week: ServicePeriod, private: Path) -> tuple[int, ...]:
     """Numbers of rows of the weeks before, at most eight of them."""
     found = []
     for back in range(1, _EARLIER_WEEKS + 1):

@@ -17,7 +17,7 @@ from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.release.zones import ReleaseFolders, write_atomically
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import DAYS_PER_WEEK, ServicePeriod, ServiceWeek, parse_period
 from turnstile.settings import Settings, system_clock
 
 _log = logging.getLogger("turnstile")
@@ -31,7 +31,7 @@ class Release:
         settings: where the zones are.
         programme: what is promised.
         domain: public cells.
-        week: service week.
+        week: service week, or the service days of a longer period.
         key: name of the release for ever.
         ledger: open ledger.
         clock: source of the present instant.
@@ -40,7 +40,7 @@ class Release:
     settings: Settings
     programme: Programme
     domain: PublicDomain
-    week: ServiceWeek
+    week: ServicePeriod
     key: ReleaseKey
     ledger: Ledger
     clock: Callable[[], datetime]
@@ -70,20 +70,31 @@ def open_release(programme: str, week: str, revision: int = 0) -> Release:
     """Open a release by name.
 
     Raises:
-        InputError: no such programme or week.
+        InputError: no such programme or week, or days of another number than the programme says.
     """
     settings = Settings.from_environment()
     spec = load_programme(programme, settings.include)
-    service_week = ServiceWeek.parse(week)
+    period = parse_period(week)
+    _require_length(period, spec)
     return Release(
         settings=settings,
         programme=spec,
         domain=load_domain(spec, settings.include),
-        week=service_week,
-        key=ReleaseKey(spec.name, str(service_week), revision),
+        week=period,
+        key=ReleaseKey(spec.name, str(period), revision),
         ledger=open_ledger(settings),
         clock=system_clock,
     )
+
+
+def _require_length(period: ServicePeriod, programme: Programme) -> None:
+    """Refuse a period of another length, and a second name for a week."""
+    asked = programme.schedule.period_days
+    is_week = isinstance(period, ServiceWeek)
+    if len(period.days) != asked or is_week != (asked == DAYS_PER_WEEK):
+        form = "an ISO week" if asked == DAYS_PER_WEEK else f"{asked} days, FIRST..LAST"
+        rule = f"{programme.name} is not released over {period}; ask for {form}"
+        raise InputError(where="--week", field="period", rule=rule)
 
 
 def open_ledger(settings: Settings) -> Ledger:

@@ -151,7 +151,7 @@ def _request(release: Release) -> Request:
         plan_digest=planned.digest,
         events=tuple(encode_event(event) for event in planned.events),
         postings=planned.postings,
-        week=str(planned.week),
+        week=str(planned.charged_in),
         caps=tuple(ledger_cap(cap) for cap in release.programme.caps),
         reason=reason,
         approver=approver,

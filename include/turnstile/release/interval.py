@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from turnstile.errors import InputError, NotFinal
 from turnstile.programme.spec import ScheduleSpec
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod, ServiceWeek
 
 
 def week_of_interval(
@@ -51,10 +51,10 @@ def week_of_interval(
     return week
 
 
-def final_at(week: ServiceWeek, schedule: ScheduleSpec, *, zone: ZoneInfo) -> datetime:
-    """Return the instant from which a week may be released, in UTC.
+def final_at(week: ServicePeriod, schedule: ScheduleSpec, *, zone: ZoneInfo) -> datetime:
+    """Return the instant from which a period may be released, in UTC.
 
-    That is `final_after_days` days after the week's end, at `weekly_at` on the agency's clock.
+    That is `final_after_days` days after the period's end, at `weekly_at` on the agency's clock.
     """
-    day = week.monday + timedelta(weeks=1, days=schedule.final_after_days)
+    day = week.days[-1] + timedelta(days=1 + schedule.final_after_days)
     return datetime.combine(day, schedule.weekly_at, zone).astimezone(UTC)

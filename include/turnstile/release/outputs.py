@@ -189,7 +189,7 @@ def _appear(staged: Path, public: Path) -> None:
 def _point_latest(release: Release) -> None:
     """Point `latest` at the newest published package of the programme."""
     parent = release.folders.latest.parent
-    packages = [path for path in parent.glob("????-W??/r*") if path.is_dir()]
+    packages = [path for path in parent.glob("????-*/r*") if path.is_dir()]
     newest = max(packages, key=lambda path: (path.parent.name, int(path.name[1:])))
     arriving = parent / f".latest-{secrets.token_hex(4)}"
     arriving.symlink_to(newest.relative_to(parent))

@@ -12,8 +12,14 @@ from turnstile.privacy.events import Sensitivity
 from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
 from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, ProtectionUnit
 from turnstile.programme.spec import Programme, RowShape, TableSpec, UnitBound
+from turnstile.service_calendar import DAYS_PER_WEEK
 
-_DAY_UNITS = (ProtectionUnit.CARD_DAY, ProtectionUnit.BUS_DAY)
+_DAYS_OF = {
+    ProtectionUnit.CARD_DAY: 1,
+    ProtectionUnit.BUS_DAY: 1,
+    ProtectionUnit.CARD_WEEK: DAYS_PER_WEEK,
+    ProtectionUnit.BUS_WEEK: DAYS_PER_WEEK,
+}
 _HALF_RANGE_PER_KMH = 5  # speeds in steps of 0.1 km/h, centered: 10 V / 2 (privacy.md section 5)
 
 
@@ -50,7 +56,7 @@ def _of_unit(
     """Return the sensitivity of a unit of one day or more."""
     if bound is None:
         return None
-    days_touched = 1 if unit in _DAY_UNITS else days
+    days_touched = min(days, _DAYS_OF.get(unit, days))
     records = bound.contributions_max * days_touched
     once = bound.once_per_cell or bound.unit is ProtectionUnit.BUS_DAY
     linf = step * (days_touched if once else records)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError, IntegrityError
 from turnstile.programme.spec import Programme
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import RULES, names_of
 from turnstile.sources.engine import connect, name, text
 from turnstile.sources.feeds import layout_of
@@ -41,14 +41,14 @@ class _Work:
 
     connection: DuckDBPyConnection
     programme: Programme
-    week: ServiceWeek
+    week: ServicePeriod
     layout: FeedLayout
     folder: Path
 
 
 def ingest(
     programme: Programme,
-    week: ServiceWeek,
+    week: ServicePeriod,
     *,
     landing: Path,
     private: Path,
@@ -93,7 +93,7 @@ def ingest(
 
 
 def snapshot_digest(
-    programme: Programme, week: ServiceWeek, files: tuple[tuple[str, str], ...]
+    programme: Programme, week: ServicePeriod, files: tuple[tuple[str, str], ...]
 ) -> str:
     """Return the SHA-256 of everything that decides a snapshot's rows, in hex."""
     source = programme.source

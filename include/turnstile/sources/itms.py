@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from turnstile.programme.spec import Programme, RowShape, SpeedUnit
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, SPEED_SCALE
 from turnstile.sources.coordinates import on_earth_sql, swapped_sql
 from turnstile.sources.engine import name, text
@@ -53,7 +53,7 @@ def _coordinates(columns: frozenset[str], names: Mapping[str, str]) -> tuple[str
     return latitude, longitude
 
 
-def typed_sql(programme: Programme, week: ServiceWeek) -> str:
+def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to canonical telemetry."""
     source = programme.source
     stamp = stamp_sql("observed_at", programme.time.zone, week)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from turnstile.errors import InputError
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod
 
 _CHUNK_BYTES = 1 << 20
 
@@ -68,24 +68,27 @@ def form_of(name: str) -> FileForm:
     raise InputError(where=name, field="file name", rule=rule)
 
 
-def find_files(landing: Path, pattern: str, week: ServiceWeek) -> tuple[RawFile, ...]:
+def find_files(landing: Path, pattern: str, week: ServicePeriod) -> tuple[RawFile, ...]:
     """List the files of a week in the order of their names; hidden files are passed over.
 
     Args:
         landing: landing zone.
-        pattern: glob below it; `{week}` stands for the ISO week.
-        week: week asked for.
+        pattern: glob below it; `{week}` stands for each ISO week that the period touches.
+        week: period asked for.
 
     Raises:
         InputError: no file, or a file of an unknown form.
     """
-    glob = pattern.replace("{week}", str(week))
+    globs = {pattern.replace("{week}", str(one)) for one in week.weeks}
     paths = sorted(
-        path for path in landing.glob(glob) if path.is_file() and not path.name.startswith(".")
+        path
+        for glob in globs
+        for path in landing.glob(glob)
+        if path.is_file() and not path.name.startswith(".")
     )
     if not paths:
         rule = f"no file of week {week} is there; deliver it, or correct source.landing"
-        raise InputError(where=f"landing zone, {glob}", field="files", rule=rule)
+        raise InputError(where=f"landing zone, {min(globs)}", field="files", rule=rule)
     names = [path.relative_to(landing).as_posix() for path in paths]
     return tuple(RawFile(n, path, form_of(n)) for n, path in zip(names, paths, strict=True))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from turnstile.errors import ProgrammeError
 from turnstile.programme.spec import Programme, RowShape, SourceSpec
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import COLUMNS
 from turnstile.sources.engine import name, text
 
@@ -73,7 +73,7 @@ class FeedLayout:
     shape: RowShape
     names: tuple[tuple[str, str], ...]
     fields_of: FieldsOf
-    typed_sql: Callable[[Programme, ServiceWeek], str]
+    typed_sql: Callable[[Programme, ServicePeriod], str]
     joining: Joining | None = None
 
     @property
@@ -134,7 +134,7 @@ def mode_sql(column: str, source: SourceSpec) -> str:
     return f"CASE {column} {branches} ELSE {column} END"
 
 
-def week_rules(day: str, week: ServiceWeek) -> str:
+def week_rules(day: str, week: ServicePeriod) -> str:
     """Return SQL branches (`WHEN ... THEN rule`) for rows that are not of a week.
 
     Args:
@@ -144,5 +144,5 @@ def week_rules(day: str, week: ServiceWeek) -> str:
     last = week.days[-1]
     return (
         f"WHEN {day} > DATE '{last + _WRONG_CLOCK_AFTER}' THEN 'future_date' "
-        f"WHEN {day} < DATE '{week.monday}' OR {day} > DATE '{last}' THEN 'outside_week'"
+        f"WHEN {day} < DATE '{week.first_day}' OR {day} > DATE '{last}' THEN 'outside_week'"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from turnstile.programme.spec import Programme, RowShape
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, UNKNOWN
 from turnstile.sources.engine import text
 from turnstile.sources.layout import (
@@ -39,7 +39,7 @@ def _minute_sql(clock: str) -> str:
     return f"(60 * hour({time}) + minute({time}))"
 
 
-def fold_allowance_sql(programme: Programme, week: ServiceWeek) -> str:
+def fold_allowance_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return SQL of the minutes by which a tap-off may precede its tap-on on the clock.
 
     That is 0, except on the night on which the clock goes back: a trip over that moment ends at an
@@ -58,7 +58,7 @@ def fold_allowance_sql(programme: Programme, week: ServiceWeek) -> str:
     return f"CASE {' '.join(branches)} ELSE 0 END" if branches else "0"
 
 
-def typed_sql(programme: Programme, week: ServiceWeek) -> str:
+def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to canonical trips."""
     source = programme.source
     legal = ", ".join(text(mode) for mode in source.modes)

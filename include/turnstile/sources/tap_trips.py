@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnstile.programme.spec import Programme, TapAction
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, UNKNOWN
 from turnstile.sources.engine import text
 from turnstile.sources.layout import Joined, Joining, as_it_came, mode_sql, week_rules
@@ -59,7 +59,7 @@ class Taps:
     fields: tuple[str, ...]
 
 
-def taps_sql(programme: Programme, week: ServiceWeek, taps: Taps) -> str:
+def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     """Return the SELECT of taps, staged as trips that have one end only."""
     source = programme.source
     legal = ", ".join(text(mode) for mode in source.modes)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from turnstile.programme.spec import DateForm, Programme, RowShape
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.engine import text
 from turnstile.sources.layout import ColumnMissing, FeedLayout, if_there
 from turnstile.sources.tap_trips import JOINING, Taps, taps_sql
@@ -70,7 +70,7 @@ def grid_cell_sql(latitude: str, longitude: str, decimals: int) -> str:
     return " || ' ' || ".join(sides)
 
 
-def typed_sql(programme: Programme, week: ServiceWeek) -> str:
+def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to taps."""
     source = programme.source
     day = f"strftime(TRY_STRPTIME(tap_date, {text(_DATE_FORMATS[source.date_form])}), '%Y-%m-%d')"

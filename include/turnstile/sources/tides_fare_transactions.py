@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from turnstile.programme.spec import Programme, RowShape
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.engine import name
 from turnstile.sources.layout import ColumnMissing, FeedLayout, if_there
 from turnstile.sources.tap_trips import JOINING, Taps, taps_sql
@@ -40,7 +40,7 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     )
 
 
-def typed_sql(programme: Programme, week: ServiceWeek) -> str:
+def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to taps."""
     stamp = stamp_sql("tapped_at", programme.time.zone, week)
     return taps_sql(programme, week, Taps("raw", stamp, "TRY_CAST(service_date AS DATE)", _FIELDS))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod
 
 _MARGIN = timedelta(days=3)
 _STEP = timedelta(minutes=15)  # offsets change on a quarter of an hour in every zone since 1970
@@ -39,16 +39,17 @@ def _offset_minutes(zone: ZoneInfo, instant: datetime) -> int:
     return int(offset.total_seconds()) // 60
 
 
-def changes_around(zone: ZoneInfo, week: ServiceWeek) -> tuple[OffsetChange, ...]:
+def changes_around(zone: ZoneInfo, week: ServicePeriod) -> tuple[OffsetChange, ...]:
     """Return the changes of a zone's offset from three days before a week to three days after.
 
     Examples:
+        >>> from turnstile.service_calendar import ServiceWeek
         >>> week = ServiceWeek(2015, 10)
         >>> [c.after_minutes for c in changes_around(ZoneInfo("America/Chicago"), week)]
         [-300]
     """
-    at = datetime.combine(week.monday, time()) - _MARGIN
-    end = at + timedelta(weeks=1) + 2 * _MARGIN
+    at = datetime.combine(week.first_day, time()) - _MARGIN
+    end = at + timedelta(days=len(week.days)) + 2 * _MARGIN
     found = []
     before = _offset_minutes(zone, at)
     while at < end:
@@ -60,7 +61,7 @@ def changes_around(zone: ZoneInfo, week: ServiceWeek) -> tuple[OffsetChange, ...
     return tuple(found)
 
 
-def _offset_sql(zone: ZoneInfo, week: ServiceWeek, *, of_utc: str | None, of_local: str) -> str:
+def _offset_sql(zone: ZoneInfo, week: ServicePeriod, *, of_utc: str | None, of_local: str) -> str:
     """SQL for the offset in minutes, looked up by instant or by the local clock.
 
     A local time that is passed twice is taken as its first pass, one that is never passed as if
@@ -70,7 +71,7 @@ def _offset_sql(zone: ZoneInfo, week: ServiceWeek, *, of_utc: str | None, of_loc
     last = (
         changes[-1].after_minutes
         if changes
-        else _offset_minutes(zone, datetime.combine(week.monday, time()))
+        else _offset_minutes(zone, datetime.combine(week.first_day, time()))
     )
     branches = []
     for change in changes:
@@ -96,7 +97,7 @@ class StampSql:
     utc: str
 
 
-def stamp_sql(column: str, zone: ZoneInfo, week: ServiceWeek) -> StampSql:
+def stamp_sql(column: str, zone: ZoneInfo, week: ServicePeriod) -> StampSql:
     """Return the SQL that reads a text column of timestamps.
 
     A stamp with an offset or `Z` is an instant; one without is the agency's own clock. Fractions of
