@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +14,10 @@ import pytest
 
 from turnstile.assessment.assessment import LIMITS
 from turnstile.assessment.report import JSON_NAME, PAGE_NAME, write_report
-from turnstile.assessment.risk import epsilon_after, forecast, weeks_until
-from turnstile.ledger.records import AccountBalance, Loss
+from turnstile.assessment.risk import epsilon_after, forecast, weeks_left
+from turnstile.ledger.records import AccountBalance, Cap, Loss
+from turnstile.privacy.accounts import UNBOUNDED
+from turnstile.privacy.accounts import Loss as DrawLoss
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.drawn import Drawn
 
@@ -89,9 +93,18 @@ def test_risk_never_falls_as_weeks_are_added(release: Drawn) -> None:
 
 
 def test_an_unbounded_unit_has_no_figure() -> None:
-    from fractions import Fraction
-
-    from turnstile.privacy.accounts import UNBOUNDED
-
     assert epsilon_after(ProtectionUnit.CARD, UNBOUNDED, 52) is None
-    assert weeks_until(Fraction(10), Fraction(3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("spent_micro", "weeks"), [(0, 10), (1, 9), (95_000_000, 0), (None, 0)], ids=str
+)
+def test_weeks_left_are_those_that_fit_whole(spent_micro: int | None, weeks: int) -> None:
+    cap = Cap(ProtectionUnit.CARD, epsilon_micro=100_000_000)
+    spent = Loss(epsilon_micro=spent_micro)
+    account = AccountBalance("cards", ProtectionUnit.CARD, "ever", spent, Loss(), cap)
+    weekly = DrawLoss(Fraction(10), Fraction(50))
+    assert weeks_left(account, weekly) == weeks
+    assert weeks_left(replace(account, cap=None), weekly) is None
+    assert weeks_left(replace(account, unit=ProtectionUnit.TRIP), weekly) is None
+    assert weeks_left(account, UNBOUNDED) == 0

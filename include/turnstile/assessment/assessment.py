@@ -16,7 +16,7 @@ from turnstile.assessment.audits.release_audit import DrawAudit
 from turnstile.assessment.gate_result import GateResult
 from turnstile.assessment.gates import audits_of, gate_results
 from turnstile.assessment.gates_of_scale import nested_tables
-from turnstile.assessment.risk import WeekRisk, forecast, kinds_of
+from turnstile.assessment.risk import WeekRisk, forecast, kinds_of, weeks_left
 from turnstile.assessment.synthetic import (
     Reconstruction,
     can_reconstruct,
@@ -141,6 +141,7 @@ def content_of(found: Assessment) -> dict[str, Any]:
     """Return an assessment as plain values for JSON."""
     drawn = found.drawn
     kinds = kinds_of(drawn.events)
+    loss = loss_by_unit(drawn.events)
     return {
         "release": str(drawn.attempt.key),
         "sealed_sha256": drawn.attempt.artefact_digest,
@@ -151,11 +152,11 @@ def content_of(found: Assessment) -> dict[str, Any]:
         "what_an_audit_means": WHAT_IT_MEANS,
         "loss_by_unit": {
             str(unit): {
-                "epsilon": None if loss.epsilon is None else str(loss.epsilon),
-                "rho": None if loss.rho is None else str(loss.rho),
-                "delta": str(loss.delta),
+                "epsilon": None if own.epsilon is None else str(own.epsilon),
+                "rho": None if own.rho is None else str(own.rho),
+                "delta": str(own.delta),
             }
-            for unit, loss in loss_by_unit(drawn.events).items()
+            for unit, own in loss.items()
         },
         "risk_over_weeks": [_week(one) for one in found.risk],
         "averaging": {
@@ -167,7 +168,11 @@ def content_of(found: Assessment) -> dict[str, Any]:
             None if found.reconstruction is None else asdict(found.reconstruction)
         ),
         "membership_simulated_by_week": found.membership,
-        "ledger": [_balance(balance) for balance in found.balances],
+        "ledger": [
+            {**_balance(balance), "weeks_left": weeks_left(balance, loss[balance.unit])}
+            for balance in found.balances
+            if balance.unit in loss
+        ],
         "limits": list(LIMITS),
         "formulas": [{"what": w, "formula": f, "source": s} for w, f, s in SOURCES],
     }

@@ -132,28 +132,44 @@ def _cut_figures(name: str, cut: CutEstimate) -> dict[str, Any]:
 
 def _scales(table: BareTable) -> list[Finding]:
     """Return the scale from every source that the table offers."""
-    found = []
     counts = _whole(table)
+    is_dense = int((counts < 0).sum()) >= _NEGATIVES_LEAST
+    law = NoiseLaw.DISCRETE_LAPLACE if is_dense else NoiseLaw.ROUNDED_LAPLACE
+    found = [*_from_services(table, law), *_from_totals(table, law)]
+    for name, own in _by_kind(table).items():
+        below = int((counts[own] < 0).sum())
+        estimate = from_negatives(counts[own])
+        if estimate is None or below < _NEGATIVES_LEAST or name.startswith(_EVERY):
+            continue
+        source = f"{below} counts below zero of {name}, as discrete Laplace noise on every cell"
+        found.append(_scale_finding("negatives", source, estimate))
+    return found
+
+
+def _from_services(table: BareTable, law: NoiseLaw) -> list[Finding]:
+    """Return the scale from both ends of point-to-point services."""
     services = point_to_point(table)
-    if services:
-        pairs = np.concatenate([service.differences for service in services])
-        names = ", ".join(f"{s.start} to {s.end} ({s.lag} slots later)" for s in services[:4])
-        estimate = from_pairs(pairs)
-        source = f"{pairs.size} pairs of on and off counts of {len(services)} services ({names})"
-        found.append(_scale_finding("pairs", source, estimate))
+    if not services:
+        return []
+    pairs = np.concatenate([service.differences for service in services])
+    names = ", ".join(f"{s.start} to {s.end} ({s.lag} slots later)" for s in services[:4])
+    source = f"{pairs.size} pairs of on and off counts of {len(services)} services ({names})"
+    return [_scale_finding("pairs", source, from_pairs(pairs, law=law))]
+
+
+def _from_totals(table: BareTable, law: NoiseLaw) -> list[Finding]:
+    """Return the scale from totals with all their parts."""
+    found = []
     for dimension in ("loc", "time"):
         groups = residuals(table, dimension)
-        if groups is None:
+        own = None if groups is None else _noise_alone(groups)
+        if own is None:
             continue
-        own = _noise_alone(groups)
-        if own is not None:
-            estimate = from_residuals(*own)
-            source = f"{own[0].size} totals with all their parts (over {dimension}), equal scales"
-            found.append(_scale_finding("totals", source, estimate))
-    negatives = from_negatives(counts) if (counts < 0).sum() >= _NEGATIVES_LEAST else None
-    if negatives is not None:
-        source = f"{negatives.samples} counts below zero, as discrete Laplace noise on every cell"
-        found.append(_scale_finding("negatives", source, negatives))
+        for ratio, words in ((1.0, "equal scales"), (2.0, "if the totals' scale is twice this")):
+            estimate = from_residuals(*own, law=law, total_over_part=ratio)
+            source = f"{own[0].size} totals with all their parts (over {dimension}), {words}"
+            name = "totals" if ratio == 1 else "totals_of_twice_the_scale"
+            found.append(_scale_finding(name, source, estimate))
     return found
 
 
@@ -265,7 +281,8 @@ def _derived(table: BareTable) -> Finding | None:
 def _differencing(table: BareTable, scales: list[Finding]) -> Finding | None:
     """Estimate what is hidden in totals whose parts are not all published."""
     scale = max(
-        (f.figures["scale"] for f in scales if f.figures["source"] != "negatives"), default=None
+        (f.figures["scale"] for f in scales if f.figures["source"] in ("pairs", "totals")),
+        default=None,
     )
     for dimension in ("loc", "time"):
         groups = residuals(table, dimension)

@@ -149,13 +149,27 @@ def _scales(package: Package) -> list[Finding]:
     for label, event in package.kinds.items():
         values = package.values(event)
         tested = event.noise is NoiseFamily.DISCRETE_LAPLACE and event.threshold is None
-        if values is None or not tested or event.statistic == "sum":
+        if values is None:
+            continue
+        if not tested or event.statistic == "sum":
+            found.append(_not_identified(label, event))
             continue
         estimate = from_negatives(values.astype(np.int64))
         if estimate is not None:
             chance = negatives_p_value(values.astype(np.int64), float(event.scale))
             found.append(_scale(label, event, estimate, chance))
     return found
+
+
+def _not_identified(label: str, event: DrawEvent) -> Finding:
+    """Say what is declared where nothing in the numbers gives the scale back."""
+    return Finding(
+        "scale",
+        False,
+        f"{label}: {event.noise} of scale {float(event.scale):.4g} declared; one such table alone "
+        "does not identify the scale of its noise",
+        {"table": label, "identified": False, "declared": float(event.scale)},
+    )
 
 
 def _scale(label: str, event: DrawEvent, estimate: ScaleEstimate, chance: float) -> Finding:
@@ -305,8 +319,9 @@ def _presence(package: Package, risk: tuple[WeekRisk, ...]) -> Finding:
     return Finding(
         "presence",
         bool(cut),
-        f"{statement}; best guess whether one person was in a known cell of every table, knowing "
-        f"all else: right with {guesses['1']:.3f} (0.5 by chance), 12 people {guesses['12']:.3f}",
+        f"{statement}; best guess whether one of them was in a known cell of every table, "
+        f"knowing all else: right with {guesses['1']:.3f} (0.5 by chance), a group of 12 with "
+        f"{guesses['12']:.3f}",
         {
             "proof_probability": proofs,
             "best_guess": guesses,

@@ -21,6 +21,7 @@ from turnstile.assessment.assessment import (
 from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
 from turnstile.assessment.gate_result import GateResult
 from turnstile.assessment.pictures import lines
+from turnstile.assessment.risk import weeks_left
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import MICRO
 from turnstile.release.drawn import Drawn
@@ -217,11 +218,19 @@ def _risk(found: Assessment) -> str:
 def _ledger(found: Assessment) -> str:
     """Show the fullest accounts."""
     accounts = sorted(found.balances, key=_fullness, reverse=True)[:_ACCOUNTS_SHOWN]
+    loss = loss_by_unit(found.drawn.events)
     rows = [
-        (str(account.unit), account.scope, _micro(account.spent.epsilon_micro), _cap(account))
+        (
+            str(account.unit),
+            account.scope,
+            _micro(account.spent.epsilon_micro),
+            _cap(account),
+            _weeks(weeks_left(account, loss[account.unit])),
+        )
         for account in accounts
+        if account.unit in loss
     ]
-    return _table(("unit", "scope", "epsilon spent", "cap"), rows)
+    return _table(("unit", "scope", "epsilon spent", "cap", "weeks left at least"), rows)
 
 
 def _fullness(account: AccountBalance) -> float:
@@ -234,6 +243,11 @@ def _cap(account: AccountBalance) -> str:
     """Return an account's cap on epsilon as text."""
     cap = account.cap
     return "none" if cap is None or cap.epsilon_micro is None else _micro(cap.epsilon_micro)
+
+
+def _weeks(number: int | None) -> str:
+    """Return weeks left as text."""
+    return "no cap" if number is None else str(number)
 
 
 def _micro(amount: int | None) -> str:

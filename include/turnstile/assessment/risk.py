@@ -11,13 +11,13 @@ from fractions import Fraction
 
 from turnstile.assessment.attacks.noise_sums import Term, half_width, term_of
 from turnstile.assessment.attacks.presence import guess_after
-from turnstile.privacy.accounts import Loss
+from turnstile.ledger.records import AccountBalance
+from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.plan import loss_by_unit
 
-HORIZON_WEEKS = 52
 SHOWN_WEEKS = (1, 2, 4, 8, 13, 26, 39, 52)
 GROUPS = (1, 5, 12)
 _SHOWN_AT_DELTA = Fraction(1, 10**6)
@@ -98,14 +98,40 @@ def epsilon_after(unit: ProtectionUnit, weekly: Loss, weeks: int) -> float | Non
     return None if shown is None else float(shown)
 
 
-def weeks_until(cap: Fraction, weekly: Fraction) -> int:
-    """Return how many weeks of a loss fit a cap.
+def weeks_left(balance: AccountBalance, weekly: Loss) -> int | None:
+    """Return how many more weeks like this one fit an account for life; None without a cap.
 
-    Examples:
-        >>> weeks_until(Fraction(2912), Fraction(56))
-        52
+    A window's cap frees what leaves the window, so it is counted as if nothing did: a floor.
+
+    Args:
+        balance: of a card or a bus.
+        weekly: what one instance loses in a week.
     """
-    return int(cap // weekly)
+    cap = balance.cap
+    if balance.unit not in _LIFELONG or cap is None:
+        return None
+    found = [
+        _fitting(limit, taken, None if own is None else own * parts)
+        for limit, taken, own, parts in (
+            (cap.epsilon_micro, _taken(balance, "epsilon_micro"), weekly.epsilon, MICRO),
+            (cap.rho_nano, _taken(balance, "rho_nano"), weekly.rho, NANO),
+        )
+        if limit is not None
+    ]
+    return min(found, default=None)
+
+
+def _taken(balance: AccountBalance, amount: str) -> int | None:
+    """Return what is spent and held of one amount; None is infinite."""
+    parts = (getattr(balance.spent, amount), getattr(balance.held, amount))
+    return None if None in parts else sum(parts)
+
+
+def _fitting(limit: int, taken: int | None, weekly: Fraction | None) -> int:
+    """Return how many weekly amounts fit below a limit; 0 if any of them is infinite."""
+    if taken is None or weekly is None:
+        return 0
+    return max(0, int((limit - taken) // weekly)) if weekly else 0
 
 
 def _average(event: DrawEvent, weeks: int) -> float:
