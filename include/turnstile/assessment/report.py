@@ -30,7 +30,6 @@ from turnstile.release.zones import write_atomically
 
 JSON_NAME = "assessment.json"
 PAGE_NAME = "assessment.html"
-_ACCOUNTS_SHOWN = 40
 _SIGN_HERE = (
     '<div class="sign"><p>I have read this assessment. The gates, the promise and the limits above '
     "are what I release under.</p><p>Name, role, date: ______________________________</p></div>"
@@ -216,8 +215,11 @@ def _risk(found: Assessment) -> str:
 
 
 def _ledger(found: Assessment) -> str:
-    """Show the fullest accounts."""
-    accounts = sorted(found.balances, key=_fullness, reverse=True)[:_ACCOUNTS_SHOWN]
+    """Show the fullest account of each unit and cap."""
+    fullest: dict[tuple[str, str], AccountBalance] = {}
+    for account in sorted(found.balances, key=_fullness):
+        fullest[str(account.unit), _cap(account)] = account
+    accounts = fullest.values()
     loss = loss_by_unit(found.drawn.events)
     rows = [
         (
