@@ -1,0 +1,98 @@
+"""`turnstile domain build`: a public domain of trips from a GTFS feed and a lookup of postcodes."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from turnstile.errors import InputError
+
+if TYPE_CHECKING:
+    from turnstile.programme.domain_build import BuiltDomain
+
+_SHOWN = 5
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser("domain", help="make the public cells of a programme")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    build = actions.add_parser("build", help="from a GTFS feed and a lookup of postcodes")
+    build.add_argument("feed", type=Path, help="GTFS feed (zip or folder), or a bare stops.txt")
+    build.add_argument("--out", type=Path, required=True, help="domain file, .csv")
+    build.add_argument("--postcodes", type=Path, help="CSV: postcode, latitude, longitude")
+    build.add_argument("--mode", help="mode of every stop, where the feed does not tell")
+    build.add_argument(
+        "--postcode-modes", default="bus", help="modes published by postcode, with commas"
+    )
+    build.add_argument("--within-km", type=float, default=25.0, help="farthest postcode of a stop")
+    build.add_argument(
+        "--location", default="stop_id", choices=("stop_id", "stop_name"), help="as rows have it"
+    )
+    build.set_defaults(command=_build)
+
+
+def _build(args: argparse.Namespace) -> int:
+    """Write the domain and, beside it, what it was made from and what did not join."""
+    from turnstile.programme.domain_build import BuildRules, LocationName, build_domain
+    from turnstile.programme.domain_build_sources import read_postcodes, read_stops
+
+    if args.out.suffix != ".csv" or not args.within_km > 0:
+        rule = "write --out as a .csv file and --within-km above 0"
+        raise InputError(where="domain build", field="--out, --within-km", rule=rule)
+    postcode_modes = tuple(mode for mode in args.postcode_modes.split(",") if mode)
+    rules = BuildRules(LocationName(args.location), postcode_modes, args.within_km)
+    listed = read_stops(args.feed, args.mode)
+    needs = {mode for stop in listed.stops for mode in stop.modes} & set(postcode_modes)
+    if needs and args.postcodes is None:
+        rule = f"{', '.join(sorted(needs))} is published by postcode; give --postcodes"
+        raise InputError(where="domain build", field="--postcodes", rule=rule)
+    postcodes = read_postcodes(args.postcodes) if args.postcodes else ()
+    built = build_domain(listed.stops, postcodes, rules)
+    if not built.places:
+        rule = "no stop became a location; check feed, modes and postcodes"
+        raise InputError(where=args.feed.name, field="stops", rule=rule)
+    record = {
+        "sha256": hashlib.sha256(built.csv().encode()).hexdigest(),
+        "feed_version": listed.feed_version,
+        "sources": _sources([args.feed, *([args.postcodes] if args.postcodes else [])]),
+        "rules": asdict(rules),
+        "locations": built.locations_by_mode,
+        "areas": built.areas_by_mode,
+        "service_hours": dict(listed.service_hours),
+        "left_out": dict(built.left_out),
+    }
+    _write(args.out, built, record)
+    _print(args.out, record)
+    return 0
+
+
+def _sources(paths: list[Path]) -> dict[str, str]:
+    """Return name and digest of each source."""
+    from turnstile.programme.domain_build_sources import sha256_of
+
+    return {path.name: sha256_of(path) for path in paths}
+
+
+def _write(out: Path, built: BuiltDomain, record: dict[str, Any]) -> None:
+    """Write both files."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(built.csv(), encoding="utf-8")
+    out.with_suffix(".sources.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+def _print(out: Path, record: dict[str, Any]) -> None:
+    """Print the report."""
+    lines = [f"{out}: sha256 {record['sha256']}"]
+    for mode, locations in record["locations"].items():
+        hours = record["service_hours"].get(mode)
+        service = f", served {hours[0]} to {hours[1]}" if hours else ""
+        lines.append(f"{mode}: {locations} locations in {record['areas'][mode]} areas{service}")
+    for reason, ids in record["left_out"].items():
+        shown = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
+        lines.append(f"left out, {reason.replace('_', ' ')}: {len(ids)} stops ({shown})")
+    print("\n".join(lines))  # noqa: T201 - a command
