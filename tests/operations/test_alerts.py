@@ -1,0 +1,184 @@
+"""Alerts: told once, to the right people, through real mail and a real webhook, without values."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.handlers import Message
+from pytest_httpserver import HTTPServer
+
+from turnstile.ledger.forecast import CapForecast
+from turnstile.ledger.records import Cap
+from turnstile.operations.alerts import RULES, Alert, Severity, digest, of_budget, of_run
+from turnstile.operations.delivery import deliver, send_by_apprise
+from turnstile.operations.journal import Happening, Journal, Line
+from turnstile.privacy.units import ProtectionUnit
+
+ROOT = Path(__file__).resolve().parents[2]
+NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
+CANARY = "3085220012345678"
+AT = "2026-11-20T10:00:00+00:00"
+
+
+class Inbox(Message):
+    """Keeps what a mail server received."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.received: list[Any] = []
+
+    def handle_message(self, message: Any) -> None:
+        self.received.append(message)
+
+
+@pytest.fixture
+def inbox() -> Iterator[tuple[Inbox, str]]:
+    """A real SMTP server, and the Apprise URL that leads to it."""
+    found = Inbox()
+    server = Controller(found, hostname="127.0.0.1", port=0)
+    server.start()
+    assert server.server is not None
+    port = server.server.sockets[0].getsockname()[1]
+    query = "from=turnstile@transport.example&to=officer@transport.example&mode=insecure"
+    yield found, f"mailto://127.0.0.1:{port}?smtp=127.0.0.1&{query}"
+    server.stop()
+
+
+def _line(happening: Happening, run_id: str = "a", **told: object) -> Line:
+    return Line(AT, happening, "opal", "2016-W30", run_id, told)
+
+
+def _failed(kind: str) -> Line:
+    sentence = f"could not convert card {CANARY}"
+    return _line(Happening.FAILED, step="ingest", kind=kind, sentence=sentence)
+
+
+class Post:
+    """Takes messages, or refuses them."""
+
+    def __init__(self, *, takes: bool = True) -> None:
+        self.takes = takes
+        self.sent: list[tuple[tuple[str, ...], str, str]] = []
+
+    def __call__(self, urls: Sequence[str], subject: str, text: str) -> bool:
+        self.sent.append((tuple(urls), subject, text))
+        return self.takes
+
+
+def _deliver(alerts: Sequence[Alert], journal: Journal, post: Post) -> tuple[Alert, ...]:
+    addresses = {severity: ("one",) for severity in Severity}
+    return deliver(alerts, addresses, journal, send=post, now=NOW)
+
+
+def test_alerts_arrive_by_mail_and_by_webhook_and_hold_no_value(
+    inbox: tuple[Inbox, str], httpserver: HTTPServer, tmp_path: Path
+) -> None:
+    mail, mail_url = inbox
+    httpserver.expect_request("/hook", method="POST").respond_with_data("ok")
+    webhook = f"json://127.0.0.1:{httpserver.port}/hook"
+    addresses = {Severity.ERROR: (mail_url, webhook), Severity.WARN: (webhook,)}
+    lines = [_line(Happening.JUDGED, verdicts={"volume": "warn"}), _failed("ValueError")]
+    told = deliver(
+        of_run(lines, "a"), addresses, Journal(tmp_path), send=send_by_apprise, now=NOW
+    )
+    assert {alert.rule for alert in told} == {"quality_warned", "week_stopped"}
+    (message,) = mail.received
+    posted = [request.get_data(as_text=True) for request, _ in httpserver.log]
+    assert "opal 2016-W30" in message["subject"]
+    assert len(posted) == 2
+    assert any("volume" in json.loads(text)["message"] for text in posted)
+    for text in (message.as_string(), *posted):
+        assert CANARY not in text
+        assert not re.search(r"\d{6,}", json.loads(text)["message"] if text[0] == "{" else "")
+    assert CANARY in str(lines[1])  # the canary was there to be leaked
+
+
+def test_what_was_told_is_not_told_again(tmp_path: Path) -> None:
+    journal, post = Journal(tmp_path), Post()
+    alert = Alert("hold_stuck", "opal", "2016-W30", "opal/2016-W30/r0#1")
+    assert _deliver([alert, alert], journal, post) == (alert,)
+    assert _deliver([alert], journal, post) == ()
+    other_week = Alert("hold_stuck", "opal", "2016-W31", "opal/2016-W31/r0#1")
+    assert _deliver([alert, other_week], journal, post) == (other_week,)
+    assert len(post.sent) == 2
+
+
+def test_what_did_not_arrive_is_told_again(tmp_path: Path) -> None:
+    journal, alert = Journal(tmp_path), Alert("run_died", "opal", "2016-W30", "a")
+    assert _deliver([alert], journal, Post(takes=False)) == ()
+    assert _deliver([alert], journal, Post()) == (alert,)
+
+
+def test_a_receiver_that_refuses_is_noticed(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/hook").respond_with_data("no", status=500)
+    assert not send_by_apprise([f"json://127.0.0.1:{httpserver.port}/hook"], "a", "b")
+    assert not send_by_apprise(["nonsense"], "a", "b")
+
+
+def test_one_run_gives_one_digest_for_an_address_gravest_first(tmp_path: Path) -> None:
+    post = Post()
+    lines = [_line(Happening.JUDGED, verdicts={"a": "warn", "b": "fail"}), _failed("InputError")]
+    _deliver(of_run(lines, "a"), Journal(tmp_path), post)
+    ((_, subject, text), (_, _, other)) = sorted(post.sent, key=lambda sent: -len(sent[2]))[:2] + [
+        ((), "", "")
+    ][: 2 - len(post.sent)]
+    assert other == ""
+    assert subject == "turnstile error: opal 2016-W30"
+    assert text.index("[error]") < text.index("[warn]")
+
+
+def test_severities_go_to_their_own_addresses(tmp_path: Path) -> None:
+    post = Post()
+    addresses = {Severity.CRITICAL: ("phone",), Severity.WARN: ("mail",)}
+    alerts = [Alert("audit_failed", "ledger", "all"), Alert("budget_50", "ledger", "all", "card")]
+    deliver(alerts, addresses, Journal(tmp_path), send=post, now=NOW)
+    assert {urls for urls, _, _ in post.sent} == {("phone",), ("mail",)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [
+        ("ValueError", "week_stopped"),
+        ("InputError", "week_stopped"),
+        ("BudgetExceeded", "week_refused"),
+        ("NotApproved", "week_refused"),
+        ("IntegrityError", "bytes_disagree"),
+    ],
+)
+def test_a_failure_is_told_by_its_kind(kind: str, rule: str) -> None:
+    assert [alert.rule for alert in of_run([_failed(kind)], "a")] == [rule]
+    assert of_run([_failed(kind)], "another run") == ()
+
+
+def _forecast(taken: int, limit: int = 100) -> CapForecast:
+    cap = Cap(ProtectionUnit.CARD, rho_nano=limit, window_weeks=52)
+    path = (("2016-W30", taken), ("2016-W31", limit))
+    return CapForecast("cards", cap, "rho_nano", limit, 1, 52, None, path, "2016-W31")
+
+
+@pytest.mark.parametrize(
+    ("taken", "rules"),
+    [(49, []), (50, ["budget_50"]), (75, ["budget_75"]), (89, ["budget_75"]), (90, ["budget_90"])],
+)
+def test_the_highest_threshold_passed_is_told_of_what_is_spent_not_of_what_is_forecast(
+    taken: int, rules: list[str]
+) -> None:
+    assert [alert.rule for alert in of_budget([_forecast(taken)])] == rules
+
+
+def test_every_rule_has_a_chapter_in_the_runbook() -> None:
+    text = (ROOT / "docs/RUNBOOK.md").read_text(encoding="utf-8")
+    chapters = set(re.findall(r"^#+ ([a-z_0-9]+)$", text, flags=re.MULTILINE))
+    assert set(RULES) <= chapters
+
+
+def test_a_digest_names_the_runbook() -> None:
+    _, text = digest([Alert("run_died", "opal", "2016-W30", "a")])
+    assert "docs/RUNBOOK.md#run_died" in text
