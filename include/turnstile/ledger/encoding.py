@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 from turnstile.ledger.records import Cap
 from turnstile.privacy.accounts import Posting
@@ -29,24 +29,15 @@ def canonical(value: object) -> str:
         >>> canonical({"b": 1, "a": ["x", None]})
         '{"a":["x",null],"b":1}'
     """
-    _refuse_floats(value)
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    json.loads(text, parse_float=_refuse_float, parse_constant=_refuse_float)
+    return text
 
 
-def _refuse_floats(value: object) -> None:
-    """Walk a value: no float, no key that is not text."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            if not isinstance(key, str):
-                msg = f"key {key!r} is not text"
-                raise TypeError(msg)
-            _refuse_floats(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            _refuse_floats(inner)
-    elif isinstance(value, float):
-        msg = "a float has no place in the ledger; write an integer or a fraction"
-        raise TypeError(msg)
+def _refuse_float(_: str) -> NoReturn:
+    """Stop at a number with a point, an exponent, or none at all."""
+    msg = "a float has no place in the ledger; write an integer or a fraction"
+    raise TypeError(msg)
 
 
 def digest_of(text: str) -> str:
