@@ -19,7 +19,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command."""
     parser = subparsers.add_parser("plan", help="show a week's draws and losses; touches no data")
     parser.add_argument("programme")
-    parser.add_argument("--week", required=True, help="ISO week, for example 2016-W30; or days FIRST..LAST")
+    parser.add_argument(
+        "--week", required=True, help="ISO week, for example 2016-W30; or days FIRST..LAST"
+    )
     parser.add_argument("--json", action="store_true", help="write everything as JSON")
     parser.set_defaults(command=_plan)
 

@@ -16,7 +16,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command."""
     parser = subparsers.add_parser("run", help="release one week, step by step")
     parser.add_argument("programme")
-    parser.add_argument("--week", required=True, help="ISO week, for example 2016-W30; or days FIRST..LAST")
+    parser.add_argument(
+        "--week", required=True, help="ISO week, for example 2016-W30; or days FIRST..LAST"
+    )
     parser.add_argument("--revision", type=int, default=0, help="number of an approved correction")
     parser.add_argument("--reason", help="why the week is corrected; needed with --revision")
     parser.add_argument("--approver", help="who approved the correction; you, by default")

@@ -50,7 +50,10 @@ def count_telemetry(
     """
     groups = None
     if files := day_files(rows_folder, day):
-        _read_day(connection, programme, domain, files)
+        slots, cells = domain.cells_by_mode[0].dimensions
+        to_cells = _converter(cells, programme.domain.h3_resolution)
+        outside_slot = OUTSIDE if slots.unknown is None else slots.unknown
+        read_bus_cells(connection, programme, files, outside_slot=outside_slot, to_cells=to_cells)
         groups = columns_of(
             connection,
             "SELECT slot, cell, readings, speed_sum_milli, speed_max_milli "  # noqa: S608 - names of ours
@@ -63,21 +66,33 @@ def count_telemetry(
     }
 
 
-def _read_day(
-    connection: Connection, programme: Programme, domain: PublicDomain, files: list[str]
+Converter = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]]
+
+
+def read_bus_cells(
+    connection: Connection,
+    programme: Programme,
+    files: list[str],
+    *,
+    outside_slot: int,
+    to_cells: Converter,
 ) -> None:
     """Make the table `bus_cell` of a day: one row for each bus, slot and cell.
 
     A reading that is there twice (same bus, instant, position and speed) is one reading. Positions
     become cells outside the engine, batch by batch.
+
+    Args:
+        connection: engine.
+        programme: slots.
+        files: canonical rows of one service day.
+        outside_slot: number of the slot of all other times; `OUTSIDE` drops them.
+        to_cells: latitudes and longitudes to whole numbers; `OUTSIDE` drops a reading.
     """
-    slots, cells = domain.cells_by_mode[0].dimensions
-    to_cells = _converter(cells, programme.domain.h3_resolution)
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE part (vehicle_id VARCHAR, slot INTEGER, cell BIGINT, "
         "readings BIGINT, sum_milli BIGINT, max_milli BIGINT)"
     )
-    outside_slot = OUTSIDE if slots.unknown is None else slots.unknown
     relation = connection.cursor().sql(
         f"SELECT vehicle_id, {_slot(programme, outside_slot)} AS slot, latitude, longitude, "  # noqa: S608 - names of ours
         "speed_milli_kmh FROM (SELECT DISTINCT vehicle_id, observed_at_utc, minute_of_day, "
@@ -103,9 +118,6 @@ def _slot(programme: Programme, outside_slot: int) -> str:
         f"THEN (minute_of_day - {first}) // {programme.time.slot_minutes} "
         f"ELSE {outside_slot} END)::INTEGER"
     )
-
-
-Converter = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]]
 
 
 def _converter(axis: Dimension, resolution: int | None) -> Converter:

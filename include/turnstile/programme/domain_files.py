@@ -115,7 +115,7 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
     file = open_public_file(programme, "domain.service_area", domain.service_area, include)
     if domain.h3_resolution is None:
         refuse(f"{programme.name}.yaml", "domain.h3_resolution", "is missing; write 7")
-    cells = _area_cells(file, domain.h3_resolution, domain.ring_cells)
+    cells = _area_cells(file, domain, domain.h3_resolution)
     axes = (
         _axis("slot", _slots(programme), domain, can_miss=not _all_day(domain)),
         _axis("cell", cells, domain),
@@ -125,13 +125,15 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
     )
 
 
-def _area_cells(file: PublicFile, resolution: int, ring_cells: int) -> tuple[str, ...]:
+def _area_cells(file: PublicFile, domain: DomainSpec, resolution: int) -> tuple[str, ...]:
     """Return the cells of a service area, by the kind of its file."""
+    ring_cells = domain.ring_cells
     if file.name.endswith((".geojson", ".json")):
         return _polygon_cells(file, resolution)
     columns = file.columns()
     if "cell" in columns:
-        return _listed_cells(file, resolution)
+        coarsest = resolution if domain.h3_coarsest is None else domain.h3_coarsest
+        return _listed_cells(file, resolution, coarsest)
     if "stop_lat" in columns:
         return _stop_cells(file, ("stop_lat", "stop_lon"), resolution, ring_cells)
     return _stop_cells(file, ("latitude", "longitude"), resolution, ring_cells)
@@ -154,12 +156,12 @@ def _polygon_cells(file: PublicFile, resolution: int) -> tuple[str, ...]:
     return tuple(sorted({cell for part in parts for cell in part}))
 
 
-def _listed_cells(file: PublicFile, resolution: int) -> tuple[str, ...]:
-    """Return the cells of a list."""
+def _listed_cells(file: PublicFile, finest: int, coarsest: int) -> tuple[str, ...]:
+    """Return the cells of a list, of one resolution or of several."""
     cells: set[str] = set()
     for where, (text,) in file.rows("cell"):
         try:
-            cells.add(checked_cell(text, resolution))
+            cells.add(checked_cell(text, finest, coarsest))
         except ValueError as error:
             refuse(where, "cell", str(error))
     if not cells:

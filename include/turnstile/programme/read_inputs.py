@@ -115,7 +115,10 @@ def read_domain(section: Section, shape: RowShape) -> DomainSpec:
         first_minute=first,
         last_minute=last,
         outside=section.choice("outside", Outside, Outside.UNKNOWN if trips else Outside.DROP),
+        h3_coarsest=section.integer("h3_coarsest") if section.has("h3_coarsest") else None,
     )
+    if spec.h3_coarsest is not None and spec.h3_coarsest > (spec.h3_resolution or 0):
+        section.fail("h3_coarsest", "must not be finer than h3_resolution")
     if spec.h3_resolution is not None and spec.h3_resolution > _H3_FINEST:
         section.fail("h3_resolution", f"{spec.h3_resolution} is too fine; write 0 to {_H3_FINEST}")
     section.finish()

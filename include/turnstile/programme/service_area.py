@@ -55,7 +55,7 @@ def cells_around(
     return tuple(sorted({cell for disk in disks for cell in disk}))
 
 
-def checked_cell(text: str, resolution: int) -> str:
+def checked_cell(text: str, finest: int, coarsest: int) -> str:
     """Return a cell's name in H3's own spelling.
 
     Raises:
@@ -64,8 +64,9 @@ def checked_cell(text: str, resolution: int) -> str:
     cell = text.strip().lower()
     if not h3.is_valid_cell(cell):
         raise ValueError("is no H3 cell; write for example 8742d9d6bffffff")
-    if h3.get_resolution(cell) != resolution:
+    if not coarsest <= h3.get_resolution(cell) <= finest:
+        allowed = str(finest) if finest == coarsest else f"{coarsest} to {finest}"
         raise ValueError(
-            f"has resolution {h3.get_resolution(cell)}, but the programme says {resolution}"
+            f"has resolution {h3.get_resolution(cell)}, but the programme says {allowed}"
         )
     return cell

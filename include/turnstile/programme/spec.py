@@ -145,11 +145,12 @@ class DomainSpec:
     Args:
         locations: CSV of modes, locations and the areas they are published as; for trips.
         service_area: GeoJSON polygon, or CSV of H3 cells or of stops; for telemetry.
-        h3_resolution: 0-15; for telemetry.
+        h3_resolution: 0-15; for telemetry. The finest, where the area is a list of cells.
         ring_cells: cells around each stop that belong to the area, where the area is a stop list.
         first_minute: start of the first slot, minutes after midnight.
         last_minute: end of the last slot, minutes after midnight, exclusive.
         outside: where a row goes that lies in no cell.
+        h3_coarsest: coarsest resolution of a list that mixes several; None if it has one.
     """
 
     locations: str | None
@@ -159,6 +160,7 @@ class DomainSpec:
     first_minute: int
     last_minute: int
     outside: Outside
+    h3_coarsest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
