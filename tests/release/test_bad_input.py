@@ -72,6 +72,13 @@ def metres_a_second(folder: Path) -> None:
         frame.to_csv(path, index=False)
 
 
+def swapped_columns(folder: Path) -> None:
+    swap = {"location/coordinates/0": "location/coordinates/1"}
+    swap |= {new: old for old, new in swap.items()}
+    for path in folder.glob("*.csv"):
+        pd.read_csv(path, dtype=str).rename(columns=swap).to_csv(path, index=False)
+
+
 @pytest.mark.parametrize(
     ("programme", "spoil", "exit_code", "words"),
     [
@@ -85,6 +92,7 @@ def metres_a_second(folder: Path) -> None:
         ("opal", unknown_mode, 2, "unknown_mode"),
         ("opal", future_date, 2, "future_date"),
         ("itms", metres_a_second, 2, "speed_unit"),
+        ("itms", swapped_columns, 2, "coordinates_swapped"),
         ("itms", missing_day, 3, "days_present"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from turnstile.programme.spec import Programme
-from turnstile.sources.snapshot import quarantine_counts
+from turnstile.sources.snapshot import counts_of, quarantine_counts
 
 HEADER = (
     "card_id,mode,tap_on_date,tap_on_time,tap_on_location,"
@@ -84,6 +84,27 @@ def test_on_another_night_no_trip_ends_before_it_began(
     snapshot = zones.ingest(programme_of("opal"), "2016-W30")
     assert quarantine_counts(snapshot)["tap_off_before_tap_on"] == 1
     assert snapshot.days == ()
+
+
+def test_two_taps_in_one_minute_are_two_trips_and_a_trip_that_came_twice_is_one(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
+) -> None:
+    line = "c,bus,2016-07-25,08:00:10,A,,,"
+    other = "c,bus,2016-07-25,08:00:50,B,,,"
+    zones.deliver("2016-W30", _trips(line, line, other))
+    snapshot = zones.ingest(programme_of("opal"), "2016-W30")
+    assert rows_of(snapshot, "tap_on_minute, tap_on_location") == [(480, "A"), (480, "B")]
+    assert counts_of(snapshot)["duplicates"] == 1
+
+
+def test_a_trip_without_a_card_is_set_aside_and_counted(
+    zones: Any, programme_of: Callable[..., Programme]
+) -> None:
+    line = "c,bus,2016-07-25,08:00,A,,,"
+    zones.deliver("2016-W30", _trips(line, line.replace("c", "", 1), line.replace("c", " ", 1)))
+    snapshot = zones.ingest(programme_of("opal"), "2016-W30")
+    assert counts_of(snapshot)["rows_out"] == 1
+    assert quarantine_counts(snapshot)["card_id_missing"] == 2
 
 
 def test_columns_may_have_other_names_in_the_source(
