@@ -277,6 +277,21 @@ def test_where_rows_outside_are_dropped_on_and_off_tables_hold_the_same_trips(
     assert {int(counts.sum()) for counts in found.values()} == {len(inside)}
 
 
+@pytest.mark.parametrize("name", ["on", "off"])
+@settings(max_examples=5, deadline=None)
+@given(rows=TRIPS)
+def test_a_programme_of_one_side_counts_what_it_counts_with_the_other(
+    rows: list[Row], name: str, trip_lab: Lab
+) -> None:
+    side = tuple(t for t in trip_lab.programme.tables if t.by[0].startswith(f"tap_{name}"))
+    assert 0 < len(side) < len(trip_lab.programme.tables)
+    found = replace(trip_lab, programme=replace(trip_lab.programme, tables=side)).count(rows)
+    whole = trip_lab.count(rows)
+    assert len(found) == len(side)
+    for label, counts in found.items():
+        assert np.array_equal(counts, whole[label])
+
+
 def test_a_mode_that_the_programme_does_not_have_is_not_counted(trip_lab: Lab) -> None:
     row = ("a", "ferry", MONDAY, 10, "b1", None, None, "UNKNOWN", "b0")
     assert all(c.sum() == 0 for c in trip_lab.count([row]).values())
