@@ -13,11 +13,11 @@ from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.programme.spec import Measure
 
 INCLUDE = Path(__file__).parents[2] / "include"
-OPAL = (INCLUDE / "programmes/opal.yaml").read_text()
+OPAL = (Path(__file__).parents[1] / "support/programmes/opal.yaml").read_text()
 ITMS = (INCLUDE / "programmes/itms.yaml").read_text()
 
 
-@pytest.mark.parametrize("name", ["opal", "itms"])
+@pytest.mark.parametrize("name", ["opal", "opal_trip", "opal_2017", "itms"])
 def test_the_programmes_that_come_with_the_product_are_read(name: str) -> None:
     assert load_programme(name, INCLUDE).name == name
 
@@ -118,7 +118,7 @@ def test_telemetry_has_its_own_measures_and_limits() -> None:
     itms = parse_programme(ITMS, "itms.yaml")
     speed, speeding = itms.tables
     assert (speed.measure, speed.clamp_kmh) == (Measure.MEAN_SPEED, 65)
-    assert speeding.statistics == ("over_40",)
+    assert speeding.statistics == ("over_40", "over_60")
     assert itms.bound_of(ProtectionUnit.BUS_DAY) is not None
 
 

@@ -16,7 +16,7 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
-from turnstile.programme.spec import Programme
+from turnstile.programme.spec import MechanismKind, Programme
 from turnstile.publishing.above_noise import cells_above_noise, sentences
 from turnstile.publishing.error_bars import error_bar
 from turnstile.publishing.stated_errors import stated_errors
@@ -24,6 +24,15 @@ from turnstile.release.drawn import Drawn
 from turnstile.release.plan import ReleasePlan, loss_by_unit
 
 SHOWN_AT_DELTA = Fraction(1, 10**6)
+_RECONCILED = (
+    "least-squares reconciliation, whole non-negative presentation, roll-ups; measurements are "
+    "published as drawn"
+)
+_POST_PROCESSING = {
+    MechanismKind.DENSE_LAPLACE: _RECONCILED,
+    MechanismKind.DENSE_GAUSSIAN: _RECONCILED,
+    MechanismKind.STABILITY_HISTOGRAM: "none; a cell without a row is below the threshold or empty",
+}
 _FIGURES = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho", "delta")
 _DRAW_COLUMNS = ("table", "statistic", "noise", "scale", "standard_deviation", "half_width_95")
 _LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
@@ -66,8 +75,7 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
             "whether a week was released at all, which depends on the data through validation",
             "service days that are stated as gaps",
         ],
-        "post_processing": "least-squares reconciliation, whole non-negative presentation; "
-        "measurements are published as drawn",
+        "post_processing": _POST_PROCESSING[programme.mechanism.kind],
         "ledger": {"sequence": sequence, "head_sha256": head},
         "sealed_sha256": attempt.artefact_digest,
         "plan_sha256": plan.digest,
@@ -131,6 +139,7 @@ def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
                 for unit, bound in event.sensitivities
             },
             "standard_deviation": round(error_bar(event).standard_deviation, 4),
+            "threshold": event.threshold,
             "half_width_90": error_bar(event).half_width_90,
             "half_width_95": error_bar(event).half_width_95,
         }

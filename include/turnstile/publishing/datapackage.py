@@ -25,6 +25,8 @@ _TITLES = {
     "count": "Number of trips",
     "estimate": "Least-squares estimate of the number of trips, unbiased, may be negative",
     "standard_deviation": "Standard deviation of the estimate's noise",
+    "half_width_90": "The estimate lies this near to the exact number with probability 0.90",
+    "half_width_95": "The estimate lies this near to the exact number with probability 0.95",
     "sum": "Noisy sum of speeds less half the clamp, in 0.1 km/h",
     "buses": "Noisy number of bus-days",
     "bus_days": "Number of bus-days, not below zero",

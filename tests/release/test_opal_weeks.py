@@ -1,0 +1,208 @@
+"""A week of each Opal programme: what is published, how sums agree, and what a family allows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from small_deployment import INCLUDE, WEEK, Deployment
+
+from turnstile.cli import main
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+
+Cli = Callable[..., int]
+CUTS = {"on_time": 35, "on_location": 35, "on_time_location": 18, "off_time_location": 18}
+
+
+@pytest.fixture(scope="module")
+def published_source(tmp_path_factory: pytest.TempPathFactory, generated: Path) -> Deployment:
+    return published("opal_2017", tmp_path_factory.mktemp("source"), generated)
+
+
+@pytest.fixture(scope="module")
+def published_ours(tmp_path_factory: pytest.TempPathFactory, generated: Path) -> Deployment:
+    return published("opal", tmp_path_factory.mktemp("ours"), generated)
+
+
+@pytest.fixture
+def small(published_source: Deployment, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+    """A deployment in which the release of 2017 is published, with its synthetic rows."""
+    return entered(published_source, monkeypatch)
+
+
+@pytest.fixture
+def recommended(published_ours: Deployment, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+    """A deployment in which the recommended programme is published."""
+    return entered(published_ours, monkeypatch)
+
+
+def entered(deployment: Deployment, environment: pytest.MonkeyPatch) -> Deployment:
+    environment.setenv("TURNSTILE_HOME", str(deployment.home))
+    environment.setenv("TURNSTILE_INCLUDE", str(deployment.include))
+    environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
+    return deployment
+
+
+def published(programme: str, folder: Path, generated: Path) -> Deployment:
+    """A deployment of three programmes with few slots, one of them published."""
+    include = folder / "include"
+    shutil.copytree(INCLUDE / "programmes", include / "programmes")
+    shutil.copytree(INCLUDE / "domains", include / "domains")
+    deployment = Deployment(folder / "var", include)
+    shutil.copytree(generated / "opal", deployment.landing("opal").parent)
+    for name, minutes in (("opal", 30), ("opal_trip", 240), ("opal_2017", 240)):
+        deployment.edit(name, "slot_minutes: 15", f"slot_minutes: {minutes}")
+    deployment.edit("opal_2017", "  contact:", "  synthetic_rows: true\n  contact:")
+    with pytest.MonkeyPatch.context() as environment:
+        entered(deployment, environment)
+        assert main(["run", programme, "--week", WEEK]) == 0
+    return deployment
+
+
+def package(deployment: Deployment, name: str) -> Path:
+    return deployment.public / name / WEEK / "r0"
+
+
+def read(deployment: Deployment, name: str, table: str, part: str = "tables") -> pd.DataFrame:
+    return pq.read_table(package(deployment, name) / part / f"{table}.parquet").to_pandas()
+
+
+def test_the_release_of_2017_has_the_marks_of_the_real_one(small: Deployment) -> None:
+    for table, cut in CUTS.items():
+        for part in ("tables", "measurements"):
+            rows = read(small, "opal_2017", table, part)
+            assert len(rows) > 0
+            assert rows["count"].min() >= cut
+    assert main(["package", "verify", str(package(small, "opal_2017"))]) == 0
+    card = json.loads((package(small, "opal_2017") / "release_card.json").read_text())
+    assert card["guarantee"]["units"]["trip"]["epsilon_replace"] == "8"
+    assert float(card["guarantee"]["units"]["trip"]["delta"]) < 2**-20
+    assert card["guarantee"]["units"]["card_day"]["rho"] is None
+    assert {draw["threshold"] for draw in card["draws"]} == {18, 35}
+    assert card["errors"]["estimates"] == []
+
+
+def test_rows_of_the_release_of_2017_stand_in_the_order_of_the_public_domain(
+    small: Deployment,
+) -> None:
+    programme = load_programme("opal_2017", small.include)
+    domain = load_domain(programme, small.include)
+    rows = read(small, "opal_2017", "on_time_location")
+    order = {
+        (mode, slot, place): n
+        for n, (mode, slot, place) in enumerate(
+            (mode, slot, place)
+            for mode in domain.modes
+            for slot in domain.dimension(mode, "tap_on_slot").labels
+            for place in domain.dimension(mode, "tap_on_location").labels
+        )
+    }
+    cells = zip(rows["mode"], rows["tap_on_slot"], rows["tap_on_location"], strict=True)
+    places = np.array([order[cell] for cell in cells])
+    days = rows["service_date"].to_numpy()
+    assert len(rows) < 7 * len(order)
+    for day in np.unique(days):
+        assert (np.diff(places[days == day]) > 0).all()
+
+
+def test_synthetic_rows_are_as_many_as_the_counts_say(small: Deployment) -> None:
+    rows = read(small, "opal_2017", "on_time_rows")
+    keys = ["service_date", "mode", "tap_on_slot"]
+    assert list(rows.columns) == keys
+    counted = read(small, "opal_2017", "on_time").set_index(keys)["count"]
+    assert (rows.groupby(keys, observed=True).size() == counted).all()
+
+
+def test_without_that_option_no_synthetic_rows_are_published(recommended: Deployment) -> None:
+    assert not list(package(recommended, "opal").glob("tables/*_rows*"))
+
+
+@pytest.mark.parametrize("second", ["opal_trip", "opal"])
+def test_a_second_programme_over_the_same_cards_and_week_is_refused_before_any_draw(
+    small: Deployment, second: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spent = small.spent()
+    assert main(["run", second, "--week", WEEK]) == 3
+    assert "cap" in capsys.readouterr().err
+    assert spent.items() <= small.spent().items()  # the refused caps show windows of their own
+    assert not package(small, second).exists()
+
+
+def test_a_programme_without_a_card_bound_is_refused_after_one_with_it(
+    recommended: Deployment,
+) -> None:
+    spent = recommended.spent()
+    assert main(["run", "opal_trip", "--week", WEEK]) == 3
+    assert recommended.spent() == spent
+
+
+def test_a_trip_alone_is_protected_on_every_public_cell(landed: Deployment, turnstile: Cli) -> None:
+    landed.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
+    assert turnstile("run", "opal_trip", "--week", WEEK) == 0
+    rows = read(landed, "opal_trip", "on_time_location", "measurements")
+    assert rows["count"].min() < 0 < (rows["count"] == 0).sum()
+    card = json.loads((package(landed, "opal_trip") / "release_card.json").read_text())
+    assert card["guarantee"]["units"]["trip"]["delta"] == "0"
+
+
+def test_roll_ups_are_sums_of_the_reconciled_cells_with_smaller_errors_than_their_parts(
+    recommended: Deployment,
+) -> None:
+    keys = ["service_date", "mode", "tap_off_location"]
+    fine = read(recommended, "opal", "off_time_location")
+    hour = (
+        fine["tap_off_slot"]
+        .astype(str)
+        .where(lambda s: s == "UNKNOWN", lambda s: s.str[:2] + ":00")
+    )
+    sums = (
+        fine.assign(hour=hour).groupby([*keys, "hour"], observed=True)[["count", "estimate"]].sum()
+    )
+    hourly = read(recommended, "opal", "off_time_location_hourly")
+    hourly = hourly.set_index([*keys, "tap_off_slot"])
+    hourly.index.names = sums.index.names
+    joined = sums.join(hourly.add_suffix("_published"))
+    assert len(joined) == len(hourly) == len(sums)
+    assert (joined["count"] == joined["count_published"]).all()
+    assert (joined["estimate"] - joined["estimate_published"]).abs().max() < 0.01
+    by_size = hourly.groupby("hour")["standard_deviation"].max()
+    single = fine["standard_deviation"].max()
+    assert single < by_size["08:00"] <= single * 2**0.5
+    assert by_size["UNKNOWN"] < by_size["08:00"]
+
+
+def test_the_daily_roll_up_of_places_is_the_published_table_of_places(
+    recommended: Deployment,
+) -> None:
+    daily = read(recommended, "opal", "on_time_location_daily")
+    table = read(recommended, "opal", "on_location")
+    assert (daily["count"] == table["count"]).all()
+    assert (daily["estimate"] - table["estimate"]).abs().max() < 0.01
+    assert np.allclose(daily["standard_deviation"], table["standard_deviation"], atol=1e-3)
+    totals = read(recommended, "opal", "on_time_daily")
+    assert len(totals) == 7 * 4
+    off = read(recommended, "opal", "off_time_daily")
+    assert (totals["estimate"] - off["estimate"]).abs().max() < 0.01
+
+
+def test_half_widths_of_cells_roll_ups_and_sums_stand_on_the_card(
+    recommended: Deployment,
+) -> None:
+    card = json.loads((package(recommended, "opal") / "release_card.json").read_text())
+    estimates = {(line["table"], line["mode"]): line for line in card["errors"]["estimates"]}
+    assert ("on_time_daily", "train") in estimates
+    one = estimates["on_time_location", "bus"]
+    assert one["standard_deviation"] < one["half_width_90"] < one["half_width_95"]
+    sums = {
+        (line["table"], line["cells"]): line for line in card["errors"]["sums_of_measured_cells"]
+    }
+    widths = [sums["on_time_location", cells]["half_width_95"] for cells in (1, 10, 1000)]
+    assert widths == sorted(widths)
+    assert one["half_width_95"] <= widths[0]
