@@ -68,6 +68,14 @@ def test_faults_of_a_gaussian_are_refuted_too(fault: str) -> None:
     assert audited(one, FAULTS[fault]).is_refuted
 
 
+@pytest.mark.parametrize("one", [event("40", records=3, noise=GAUSSIAN), event("12", records=2)])
+def test_small_claims_are_measured_on_groups(one: DrawEvent) -> None:
+    found = audited(one)
+    assert not found.is_refuted
+    assert 0.9 * found.claimed <= found.bound.epsilon
+    assert audited(one, FAULTS["halved scale"]).is_refuted
+
+
 def test_a_thresholded_draw_is_audited_above_its_threshold() -> None:
     one = replace(event("1"), threshold=17, delta=Fraction(1, 10**6))
     assert not audited(one).is_refuted

@@ -25,6 +25,7 @@ from turnstile.assessment.attacks.rows import RowBalance
 from turnstile.assessment.attacks.scale_of_noise import (
     ScaleEstimate,
     from_negatives,
+    gaussian_at_least,
     negatives_p_value,
 )
 from turnstile.assessment.findings import Finding
@@ -152,7 +153,7 @@ def _scales(package: Package) -> list[Finding]:
         if values is None:
             continue
         if not tested or event.statistic == "sum":
-            found.append(_not_identified(label, event))
+            found.append(_not_identified(label, event, values))
             continue
         estimate = from_negatives(values.astype(np.int64))
         if estimate is not None:
@@ -161,14 +162,19 @@ def _scales(package: Package) -> list[Finding]:
     return found
 
 
-def _not_identified(label: str, event: DrawEvent) -> Finding:
-    """Say what is declared where nothing in the numbers gives the scale back."""
+def _not_identified(label: str, event: DrawEvent, values: NDArray[np.int64]) -> Finding:
+    """Say what is declared, and what can be said where the numbers do not identify the scale."""
+    declared = float(event.scale)
+    least = None
+    if event.noise is NoiseFamily.DISCRETE_GAUSSIAN and event.statistic != "sum":
+        least = gaussian_at_least(values)
+    words = f"; from its numbers below zero, about {least:.3g} or more" if least else ""
     return Finding(
         "scale",
         False,
-        f"{label}: {event.noise} of scale {float(event.scale):.4g} declared; one such table alone "
-        "does not identify the scale of its noise",
-        {"table": label, "identified": False, "declared": float(event.scale)},
+        f"{label}: {event.noise} of scale {declared:.4g} declared; one such table alone does not "
+        f"identify the scale of its noise{words}",
+        {"table": label, "identified": False, "declared": declared, "at_least": least},
     )
 
 
@@ -241,6 +247,8 @@ def _nested(package: Package) -> list[Finding]:
                     "identified": True,
                     "source": "totals",
                     "over_declared": round(mean**0.5, 4),
+                    "declared": float(fine.scale),
+                    "scale": round(mean**0.5 * float(fine.scale), 4),
                     "low": round(max(0.0, mean - 2 * spread) ** 0.5, 4),
                     "high": round((mean + 2 * spread) ** 0.5, 4),
                     "samples": int(ratios.size),

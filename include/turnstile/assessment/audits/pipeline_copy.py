@@ -22,6 +22,7 @@ Draw = Callable[[DrawEvent, NDArray[np.int64]], tuple[NDArray[np.int64], ...]]
 Bound = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
 Count = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
 _TIE_BREAK = 1e-9
+_FAR_SDS = 2
 _OFFERED_TIMES = 3  # a canary offers so many times its bound
 
 
@@ -77,7 +78,8 @@ def run_canaries(
 
     A canary that is in offers three times its bound, all to one cell: it goes as far
     as the declared sensitivity lets it, by l1 for Laplace noise, by the root of l2 squared for
-    Gaussian noise.
+    Gaussian noise. Where one unit hardly shows, a canary is a group of equal units with one coin:
+    what is claimed for a unit is claimed for a group, times its size (group privacy).
 
     Args:
         copy: of the pipeline.
@@ -86,7 +88,7 @@ def run_canaries(
         canaries: number, >= 2.
     """
     is_in = coins(canaries)
-    records, change = _steps(event, sensitivity)
+    records, change = steps_of(event, sensitivity)
     offered = np.where(is_in, _OFFERED_TIMES * records, 0).astype(np.int64)
     exact = copy.count(copy.bound(offered, records), change)
     base = _base(event)
@@ -102,11 +104,22 @@ def coins(number: int) -> NDArray[np.bool_]:
     return np.unpackbits(raw)[:number].astype(np.bool_)
 
 
-def _steps(event: DrawEvent, sensitivity: Sensitivity) -> tuple[int, int]:
-    """Return how many records a unit may have, and how far one moves its cell."""
+def group_of(event: DrawEvent, sensitivity: Sensitivity) -> int:
+    """Return the units in a canary: so many that guesses are right well above one half.
+
+    Two standard deviations of Gaussian noise; epsilon of 1 and more for Laplace noise.
+    """
     if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
-        return 1, math.isqrt(sensitivity.l2_squared)
-    return sensitivity.l0, sensitivity.l1 // sensitivity.l0
+        return max(1, round(_FAR_SDS * float(event.scale) / math.sqrt(sensitivity.l2_squared)))
+    return max(1, math.ceil(event.scale / sensitivity.l1))
+
+
+def steps_of(event: DrawEvent, sensitivity: Sensitivity) -> tuple[int, int]:
+    """Return how many records a unit may have, and how far one record of each unit moves a cell."""
+    group = group_of(event, sensitivity)
+    if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
+        return 1, math.isqrt(group**2 * sensitivity.l2_squared)
+    return sensitivity.l0, group * (sensitivity.l1 // sensitivity.l0)
 
 
 def _base(event: DrawEvent) -> int:

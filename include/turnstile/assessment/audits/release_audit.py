@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
 
 from turnstile.assessment.audits.one_run import LowerBound, accuracy_at_least, audit
-from turnstile.assessment.audits.pipeline_copy import CanaryRun, PipelineCopy, run_canaries
+from turnstile.assessment.audits.pipeline_copy import (
+    CanaryRun,
+    PipelineCopy,
+    group_of,
+    run_canaries,
+    steps_of,
+)
 from turnstile.privacy.accounts import loss_of
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.units import ProtectionUnit
 
-CANARIES = 20_000  # for the unit whose loss the programme states
-CANARIES_OF_OTHERS = 5_000
+CANARIES = 12_000  # for the unit whose loss the programme states
+CANARIES_OF_OTHERS = 4_000
 SHOWN_CONFIDENCE = 0.95
 ALPHA = 1e-9  # chance that a correct release is stopped by this gate
 GAUSSIAN_DELTA = Fraction(1, 10**5)
@@ -110,9 +116,11 @@ def _audited(
     if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
         bound, is_refuted = _gaussian(event, sensitivity, run, error)
         return DrawAudit(event.label, unit, claimed, float(GAUSSIAN_DELTA), bound, is_refuted)
-    bound = audit(run.scores, run.is_in, confidence=SHOWN_CONFIDENCE)
+    group = group_of(event, sensitivity)
+    found = audit(run.scores, run.is_in, confidence=SHOWN_CONFIDENCE)
+    bound = replace(found, epsilon=found.epsilon / group)
     certain = audit(run.scores, run.is_in, confidence=1 - error)
-    return DrawAudit(event.label, unit, claimed, 0.0, bound, certain.epsilon > claimed)
+    return DrawAudit(event.label, unit, claimed, 0.0, bound, certain.epsilon > group * claimed)
 
 
 def _gaussian(
@@ -127,11 +135,12 @@ def _gaussian(
     right = int(((run.scores > 0) == run.is_in).sum())
     shown = accuracy_at_least(right, run.is_in.size, confidence=SHOWN_CONFIDENCE)
     certain = accuracy_at_least(right, run.is_in.size, confidence=1 - error)
-    distance = 2 * NormalDist().inv_cdf(max(0.5, shown))
-    rho = Fraction(distance**2 / 2)
+    _, change = steps_of(event, sensitivity)
+    distance = 2 * NormalDist().inv_cdf(max(0.5, shown)) / change
+    rho = Fraction(distance**2 / 2) * sensitivity.l2_squared
     epsilon = float(epsilon_tight(Zcdp(rho), GAUSSIAN_DELTA) or 0)
     bound = LowerBound(epsilon, SHOWN_CONFIDENCE, run.is_in.size, right)
-    return bound, certain > _best_accuracy(event, math.isqrt(sensitivity.l2_squared))
+    return bound, certain > _best_accuracy(event, change)
 
 
 def _best_accuracy(event: DrawEvent, change: int) -> float:
