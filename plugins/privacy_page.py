@@ -96,7 +96,14 @@ def _harden(app: "FastAPI") -> None:
 
 def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") -> None:
     """Add the sections, the weeks and the same figures as JSON."""
-    from fastapi import HTTPException, Request
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+    from airflow.api_fastapi.auth.managers.models.resource_details import (
+        DagAccessEntity,
+        DagDetails,
+    )
+    from airflow.api_fastapi.core_api.security import get_user
+    from fastapi import Depends, HTTPException, Request
     from fastapi.responses import HTMLResponse, JSONResponse, Response
 
     sections = {
@@ -122,6 +129,23 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
         if programme not in seen:
             raise HTTPException(404, "There is no such week")
         return HTMLResponse(budget.week(programme, week, revision))
+
+    @app.get("/embargoed/{programme}/{week}")
+    def embargoed(
+        seen: Annotated[frozenset[str], visible],
+        user: Annotated[BaseUser, Depends(get_user)],
+        programme: str,
+        week: str,
+    ) -> Response:
+        may_edit = programme in seen and get_auth_manager().is_authorized_dag(
+            method="PUT",
+            access_entity=DagAccessEntity.RUN,
+            details=DagDetails(id=f"release_{programme}"),
+            user=user,
+        )
+        if not may_edit:
+            raise HTTPException(403, "This week is under embargo")
+        return HTMLResponse(budget.embargoed(programme, week))
 
     @app.get("/data/{view}.json")
     def data(seen: Annotated[frozenset[str], visible], view: str, request: Request) -> Response:

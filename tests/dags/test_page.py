@@ -25,6 +25,7 @@ PATHS = [
     "/plan",
     "/quality",
     f"/week/opal/{WEEK}",
+    f"/embargoed/opal/{WEEK}",
     "/data/balance.json",
     "/data/anything.json",
     "/style.css",
@@ -196,7 +197,7 @@ def test_no_section_asks_another_host_for_anything(
     site: Any, bearer: Callable[[str], dict[str, str]]
 ) -> None:
     shown = [_get(site, path, headers=bearer("viewer")).text for path in PATHS[:6]]
-    shown += [_get(site, path, headers=bearer("viewer")).text for path in PATHS[8:10]]
+    shown += [_get(site, path, headers=bearer("viewer")).text for path in PATHS[9:11]]
     foreign = re.compile(r"""(?:src|href)\s*=\s*["'](?:https?:)?//|@import|url\(""")
     for text in shown:
         assert not foreign.search(text)
@@ -213,6 +214,19 @@ def test_a_week_shows_map_heat_map_error_bars_and_gates(
     assert "Assessment" in text
     assert "manifest.json" in text
     assert _get(site, "/week/opal/2016-W31", headers=bearer("viewer")).status_code == 404
+
+
+def test_a_week_under_embargo_is_for_those_who_may_edit_runs(
+    site: Any, bearer: Callable[[str], dict[str, str]]
+) -> None:
+    answers = {
+        role: _get(site, f"/embargoed/opal/{WEEK}", headers=bearer(role)).status_code
+        for role in ("viewer", "user", "op", "admin")
+    }
+    assert answers["viewer"] == 403
+    assert answers["admin"] == 200
+    assert _get(site, "/embargoed/opal/2016-W31", headers=bearer("admin")).status_code == 404
+    assert _get(site, "/embargoed/ferries/2016-W31", headers=bearer("admin")).status_code == 403
 
 
 def test_a_filter_finds_entries_and_says_how_many(

@@ -73,7 +73,7 @@ class Post:
 
 
 def _deliver(alerts: Sequence[Alert], journal: Journal, post: Post) -> tuple[Alert, ...]:
-    addresses = {severity: ("one",) for severity in Severity}
+    addresses = dict.fromkeys(Severity, ("one",))
     return deliver(alerts, addresses, journal, send=post, now=NOW)
 
 
@@ -85,9 +85,7 @@ def test_alerts_arrive_by_mail_and_by_webhook_and_hold_no_value(
     webhook = f"json://127.0.0.1:{httpserver.port}/hook"
     addresses = {Severity.ERROR: (mail_url, webhook), Severity.WARN: (webhook,)}
     lines = [_line(Happening.JUDGED, verdicts={"volume": "warn"}), _failed("ValueError")]
-    told = deliver(
-        of_run(lines, "a"), addresses, Journal(tmp_path), send=send_by_apprise, now=NOW
-    )
+    told = deliver(of_run(lines, "a"), addresses, Journal(tmp_path), send=send_by_apprise, now=NOW)
     assert {alert.rule for alert in told} == {"quality_warned", "week_stopped"}
     (message,) = mail.received
     posted = [request.get_data(as_text=True) for request, _ in httpserver.log]

@@ -63,7 +63,9 @@ def test_no_line_is_lost_among_many_writers(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda n: journal.write(_line(Happening.BEGUN, str(n))), range(100)))
-    assert {line.run_id for line in journal.of_week("opal", "2016-W30")} == set(map(str, range(100)))
+    assert {line.run_id for line in journal.of_week("opal", "2016-W30")} == set(
+        map(str, range(100))
+    )
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ class BudgetPage:
         Raises:
             InputError: it is not a week, or not public.
         """
-        from turnstile.operations.week_view import published_week
+        from turnstile.operations.week_view import card_of, week_in
 
         spec = load_programme(programme, self.settings.include)
         name = str(ServiceWeek.parse(week, where="page"))
@@ -101,11 +101,33 @@ class BudgetPage:
         package = self.settings.public / spec.name / name / f"r{number}"
         if not (package / "manifest.json").is_file():
             raise InputError(where="page", field="week", rule=f"{name} r{number} is not public")
-        shown = published_week(package, spec, self.settings.include)
+        shown = week_in(package, spec, self.settings.include, card_of(package))
         files = sorted(p.relative_to(package).as_posix() for p in package.rglob("*") if p.is_file())
         body = page_html.week_body(shown, mark, spec.name, files)
         title = f"{spec.title}, {name}, r{number}"
         return page_html.page("calendar", title, body, root="../../")
+
+    def embargoed(self, programme: str, week: str) -> str:
+        """Return a week that waits for approval; for those who may edit the DAG's runs.
+
+        Raises:
+            InputError: it is not a week, or nothing of it lies under embargo.
+        """
+        from turnstile.operations.week_view import week_in
+
+        spec = load_programme(programme, self.settings.include)
+        name = str(ServiceWeek.parse(week, where="page"))
+        folder = self.settings.embargoed / spec.name / name / "r0"
+        if not (folder / "assessment.json").is_file():
+            rule = f"nothing of {name} lies under embargo"
+            raise InputError(where="page", field="week", rule=rule)
+        losses = plan_view(plan_of(spec, self.settings.include, name), ())["loss"]
+        entry = {"sequence": "none yet"}
+        card = {"title": spec.title, "guarantee": {"units": losses}, "ledger": entry}
+        shown = week_in(folder, spec, self.settings.include, card)
+        mark = WeekMark(name, "under embargo: not public")
+        body = page_html.week_body(shown, mark, spec.name, ())
+        return page_html.page("calendar", f"{spec.title}, {name}, embargoed", body, root="../../")
 
     def data(self, view: str, visible: frozenset[str], wanted: Mapping[str, str]) -> Any:  # noqa: ANN401 - JSON
         """Return a view as plain values.

@@ -47,15 +47,23 @@ class PublishedWeek:
     unit: str
 
 
-def published_week(package: Path, programme: Programme, include: Path) -> PublishedWeek:
-    """Read a published package.
+def card_of(package: Path) -> dict[str, Any]:
+    """Return the release card of a package."""
+    card: dict[str, Any] = json.loads((package / "release_card.json").read_bytes())
+    return card
+
+
+def week_in(
+    package: Path, programme: Programme, include: Path, card: Mapping[str, Any]
+) -> PublishedWeek:
+    """Read tables and gates of a package, or of a week that is still under embargo.
 
     Args:
-        package: `public/<programme>/<week>/r<revision>`.
-        programme: whose package it is.
+        package: folder with `tables` and `assessment.json`.
+        programme: whose week it is.
         include: folder of the public domain files.
+        card: what is said of it: title, guarantee, ledger entry.
     """
-    card = json.loads((package / "release_card.json").read_bytes())
     gates = json.loads((package / "assessment.json").read_bytes())["gates"]
     in_time, in_space = _table_by(programme, "slot"), _table_by(programme, "place")
     heat = _summed(package, in_time, _row_and_slot) if in_time else {}

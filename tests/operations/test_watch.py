@@ -1,0 +1,196 @@
+"""The watchdog: stuck holds and draws, dead runs, overdue weeks; and the audit of public bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import Bindings, Cap, Finding, ReleaseKey, Request
+from turnstile.operations.alerts import Alert
+from turnstile.operations.books import Books
+from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.operations.page_data import calendar_of, next_week
+from turnstile.operations.watch import audited, watched
+from turnstile.privacy.accounts import Posting
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.loading import load_programme
+from turnstile.settings import Settings
+
+INCLUDE = Path(__file__).resolve().parents[2] / "include"
+OPAL = load_programme("opal", INCLUDE)
+MONDAY = datetime(2016, 8, 1, 12, tzinfo=UTC)
+
+
+@dataclass
+class Clock:
+    """Time that a test moves."""
+
+    now: datetime = MONDAY
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass
+class Place:
+    """A ledger and a journal."""
+
+    ledger: Ledger
+    journal: Journal
+    clock: Clock
+
+    def reserve(self, week: str) -> str:
+        posting = Posting(ProtectionUnit.CARD, "ever", 10, 10, 0)
+        request = Request(
+            key=ReleaseKey("opal", week),
+            family="opal_cards",
+            bindings=Bindings("p", "d", "s"),
+            plan_digest="plan",
+            events=(),
+            postings=(posting,),
+            week=week,
+            caps=(Cap(ProtectionUnit.CARD, epsilon_micro=1000),),
+        )
+        return self.ledger.reserve(request).attempt_id
+
+    def publish(self, week: str) -> None:
+        attempt = self.reserve(week)
+        self.ledger.begin_draw(attempt, Bindings("p", "d", "s"))
+        self.ledger.seal(attempt, f"bytes of {week}")
+        self.ledger.publish(ReleaseKey("opal", week), f"manifest of {week}")
+
+    def say(self, happening: Happening, week: str, run_id: str = "run", **told: object) -> None:
+        self.journal.write(Line(instant(self.clock.now), happening, "opal", week, run_id, told))
+
+    def watched(self, state: str | None = "running") -> list[Alert]:
+        found = watched(
+            Books(self.ledger).now(),
+            (OPAL,),
+            self.journal,
+            state_of_run=lambda dag_id, _: state if dag_id == "release_opal" else None,
+            now=self.clock.now,
+        )
+        return list(found)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    clock = Clock()
+    ledger = Ledger.open(f"sqlite:///{tmp_path}/ledger.sqlite", clock=clock)
+    return Place(ledger, Journal(tmp_path / "journal"), clock)
+
+
+def _rules(alerts: list[Alert]) -> set[str]:
+    return {alert.rule for alert in alerts}
+
+
+def test_a_hold_is_stuck_after_a_day(place: Place) -> None:
+    place.reserve("2016-W30")
+    place.clock.now += timedelta(hours=23)
+    assert place.watched() == []
+    place.clock.now += timedelta(hours=2)
+    assert place.watched() == [Alert("hold_stuck", "opal", "2016-W30", "opal/2016-W30/r0#1")]
+
+
+def test_a_draw_is_stuck_after_an_hour_and_a_sealed_one_never(place: Place) -> None:
+    attempt = place.reserve("2016-W30")
+    place.clock.now += timedelta(hours=20)
+    place.ledger.begin_draw(attempt, Bindings("p", "d", "s"))
+    place.clock.now += timedelta(minutes=59)
+    assert place.watched() == []
+    place.clock.now += timedelta(minutes=2)
+    assert _rules(place.watched()) == {"draw_stuck"}
+    place.ledger.seal(attempt, "bytes")
+    assert place.watched() == []
+
+
+@pytest.mark.parametrize("state", ["failed", "success", None])
+def test_a_run_that_ended_without_a_word_died(place: Place, state: str | None) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    assert _rules(place.watched("running")) == set()
+    assert place.watched(state) == [Alert("run_died", "opal", "2016-W30", "run")]
+
+
+def test_a_run_that_said_how_it_ended_did_not_die(place: Place) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    place.say(Happening.ENDED, "2016-W30")
+    assert place.watched("success") == []
+
+
+def test_a_run_that_lasts_is_told(place: Place) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    place.clock.now += timedelta(hours=7)
+    assert _rules(place.watched("running")) == {"run_lasts"}
+
+
+def test_a_failure_that_could_not_be_told_is_told_by_the_watchdog(place: Place) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    place.say(Happening.FAILED, "2016-W30", step="draw", kind="BudgetExceeded", sentence="no")
+    assert _rules(place.watched("failed")) == {"week_refused"}
+
+
+def test_a_week_is_overdue_a_day_after_it_became_final(place: Place) -> None:
+    place.publish("2016-W30")
+    place.clock.now = datetime(2016, 8, 8, 23, tzinfo=UTC)  # W31 is final on Monday, 10:00 there
+    assert place.watched() == []
+    place.clock.now += timedelta(days=1)
+    assert place.watched() == [Alert("release_overdue", "opal", "2016-W31")]
+    place.publish("2016-W31")
+    assert place.watched() == []
+
+
+def test_nothing_is_overdue_before_the_first_release(place: Place) -> None:
+    place.clock.now += timedelta(days=400)
+    assert place.watched() == []
+
+
+def test_the_calendar_knows_every_state(place: Place) -> None:
+    place.publish("2016-W30")
+    place.say(Happening.FAILED, "2016-W31", step="reserve", kind="BudgetExceeded", sentence="cap")
+    place.say(Happening.FAILED, "2016-W32", step="validate", kind="InputError", sentence="rule")
+    place.reserve("2016-W34")
+    place.clock.now += timedelta(days=60)
+    marks = calendar_of(
+        OPAL, Books(place.ledger).now(), place.journal.of_programme("opal"), place.clock.now
+    )
+    states = {mark.week: mark.state for mark in marks}
+    assert states == {
+        "2016-W30": "published",
+        "2016-W31": "refused",
+        "2016-W32": "withheld",
+        "2016-W33": "missing",
+        "2016-W34": "held",
+    }
+    assert next_week(marks) == "2016-W33"
+
+
+def test_books_follow_what_is_appended_and_equal_a_fresh_fold(place: Place) -> None:
+    books = Books(place.ledger)
+    assert books.now().lines == ()
+    for week in ("2016-W30", "2016-W31"):
+        place.publish(week)
+        assert books.now().lines == Books(place.ledger).now().lines
+        assert books.now().forecasts == place.ledger.forecast()
+    assert books.now().balances == place.ledger.balance()
+    assert books.now().problems == 0
+
+
+def _settings(tmp_path: Path) -> Settings:
+    return Settings(tmp_path, "", (), INCLUDE)
+
+
+def test_an_audit_names_what_differs_and_is_silent_otherwise(tmp_path: Path) -> None:
+    assert audited(lambda: (), _settings(tmp_path)) == ()
+    package = tmp_path / "public/opal/2016-W30/r0"
+    package.mkdir(parents=True)
+    (package / "manifest.json").write_text('{"files": [{"path": "a.csv", "sha256": "0"}]}')
+    chain = Finding("chain", 3, "its hash is not the hash of its text")
+    found = audited(lambda: (chain, chain), _settings(tmp_path))
+    assert found == (
+        Alert("audit_failed", "ledger", "all", "chain"),
+        Alert("audit_failed", "opal", "2016-W30", "package r0"),
+    )
