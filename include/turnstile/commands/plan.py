@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import Any
 
+from turnstile.errors import InputError
 from turnstile.ledger.records import Loss as LedgerLoss
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.publishing.card import loss_figures
@@ -14,20 +15,29 @@ from turnstile.release.context import Release, open_release
 from turnstile.release.inputs import described
 from turnstile.release.plan import loss_by_unit
 
+_ANY_WEEK = "2016-W30"  # planning tables are the same in every week
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     parser = subparsers.add_parser("plan", help="show a week's draws and losses; touches no data")
     parser.add_argument("programme")
+    parser.add_argument("--week", help="ISO week, for example 2016-W30; or days FIRST..LAST")
     parser.add_argument(
-        "--week", required=True, help="ISO week, for example 2016-W30; or days FIRST..LAST"
+        "--compare", action="store_true", help="errors of other designs at the same loss"
     )
+    parser.add_argument("--weeks", type=int, help="the loss of so many weekly releases")
     parser.add_argument("--json", action="store_true", help="write everything as JSON")
     parser.set_defaults(command=_plan)
 
 
 def _plan(args: argparse.Namespace) -> int:
     """Print the plan."""
+    if args.compare or args.weeks is not None:
+        return _tables(open_release(args.programme, args.week or _ANY_WEEK), args)
+    if args.week is None:
+        rule = "is missing; write an ISO week, for example 2016-W30"
+        raise InputError(where="plan", field="--week", rule=rule)
     release = open_release(args.programme, args.week)
     planned = release.plan
     losses = {str(u): loss_figures(loss) for u, loss in loss_by_unit(planned.events).items()}
@@ -52,6 +62,19 @@ def _plan(args: argparse.Namespace) -> int:
         print(f"{unit:16} " + " ".join(f"{value:>12}" for value in values))  # noqa: T201
     for line in left:
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")  # noqa: T201
+    return 0
+
+
+def _tables(release: Release, args: argparse.Namespace) -> int:
+    """Print the planning tables that were asked for."""
+    from turnstile.commands import plan_tables
+
+    if args.weeks is not None:
+        if args.weeks < 1:
+            raise InputError(where="plan", field="--weeks", rule="is at least 1")
+        print(*plan_tables.many_weeks(release, args.weeks), sep="\n")  # noqa: T201
+    if args.compare:
+        print(*plan_tables.comparison(release), sep="\n")  # noqa: T201
     return 0
 
 

@@ -7,12 +7,14 @@ counts once on both, so both have one total, unless rows outside the domain are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnstile.privacy.combined_noise import Noise, SideNoise, SumError, sum_error
 from turnstile.privacy.events import DrawEvent
@@ -98,9 +100,17 @@ class SideErrors:
     @cache  # noqa: B019 - lives as long as its handful of objects, a few sizes each
     def of_block(self, slots: int, places: int) -> SumError:
         """Return the error of the sum over some slots and some places, whichever they are."""
+        return sum_error(self.estimate, self._block(slots, places), self.own, self.other)
+
+    def deviation_of_block(self, slots: int, places: int) -> float:
+        """Return the standard deviation of such a sum alone, which is quicker to have."""
+        return math.sqrt(self.estimate.variance_of_sum(self._block(slots, places)))
+
+    def _block(self, slots: int, places: int) -> NDArray[np.bool_]:
+        """Mark the first slots and places."""
         chosen = np.zeros(self.shape, dtype=np.bool_)
         chosen[:slots, :places] = True
-        return sum_error(self.estimate, chosen, self.own, self.other)
+        return chosen
 
     def of_table(self, by: By) -> SumError:
         """Return the error of one number of a table with these dimensions."""

@@ -1,0 +1,127 @@
+"""The planning tables of `turnstile plan`: a family's losses, alternatives, and many weeks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from turnstile.errors import InputError
+from turnstile.privacy.accounting import largest_fit, scale_for_weeks, times
+from turnstile.privacy.accounts import Loss
+from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme, programme_files
+from turnstile.programme.spec import CapSpec, Programme, RowShape
+from turnstile.publishing.card import loss_figures
+from turnstile.release.alternatives import DesignErrors, compared
+from turnstile.release.context import Release
+from turnstile.release.drawing import ledger_cap
+from turnstile.release.plan import loss_by_unit, make_plan
+from turnstile.service_calendar import ServiceWeek
+
+YEAR_WEEKS = 52
+_WEEK = ServiceWeek(2016, 30)  # any: a plan's errors and losses are the same in every week
+_ERRORS = ("cell", "time", "location", "place_hour", "day")
+
+
+def comparison(release: Release) -> Iterator[str]:
+    """Yield the lines of `--compare`: losses of the family, then errors of alternatives.
+
+    Raises:
+        InputError: the programme counts no trips.
+    """
+    programme = release.programme
+    if programme.source.feed.shape is not RowShape.TRIPS:
+        rule = "is compared for programmes of trips only; read turnstile plan without --compare"
+        raise InputError(where=programme.name, field="--compare", rule=rule)
+    include = release.settings.include
+    mode = max(release.domain.modes, key=lambda one: _places(release.domain, one))
+
+    def domain_of(other: Programme) -> PublicDomain:
+        return load_domain(other, include)
+
+    yield "What one unit loses, as epsilon at delta 1e-6 under add/remove (replace-one: "
+    yield "twice a pure epsilon, four times rho)."
+    yield ""
+    yield "| programme | trip | card-day | card-week | card, 52 weeks |"
+    yield "|---|---|---|---|---|"
+    family = [
+        load_programme(file.name, include)
+        for file in programme_files(include)
+        if load_programme(file.name, include).family == programme.family
+    ]
+    for one in family:
+        yield f"| {one.name} | " + " | ".join(_family_losses(one, domain_of(one))) + " |"
+    yield ""
+    yield f"Errors at the same loss of one {programme.mechanism.unit} (sd of the noise,"
+    yield f"{mode}, tap-on, after least squares)."
+    yield ""
+    yield "| varied | design | cell | slot | place | hour at a place | day | left out below |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for row in compared(programme, domain_of, _WEEK, mode=mode):
+        yield _row(row)
+    others = [one for one in family if one.name != programme.name]
+    for one in others:
+        for row in compared(one, domain_of, _WEEK, mode=mode)[:1]:
+            yield _row(replace(row, varied="at its own loss"))
+
+
+def many_weeks(release: Release, weeks: int) -> Iterator[str]:
+    """Yield the lines of `--weeks`: the loss of so many releases, and the noise that would fit."""
+    events = release.plan.events
+    weekly = loss_by_unit(events)
+    lifelong = ProtectionUnit.CARD if ProtectionUnit.CARD in weekly else ProtectionUnit.BUS
+    yield f"One {lifelong} over {weeks} weekly releases:"
+    for name, loss in (("a week", weekly[lifelong]), ("all", times(weekly[lifelong], weeks))):
+        figures = loss_figures(loss)
+        shown = figures["epsilon_at_delta_1e-6"] or "not bounded"
+        yield f"  {name:8} rho {figures['rho'] or 'not bounded'}, epsilon at 1e-6 {shown}"
+    for cap in release.programme.caps:
+        if cap.unit is not lifelong or weekly[lifelong].rho is None:
+            continue
+        factor = largest_fit(weekly[lifelong], _cap_loss(cap), weeks)
+        if factor == 0:
+            yield "  no scale fits under the cap: a threshold's delta is too large"
+            continue
+        verdict = "fits" if factor >= 1 else "does not fit"
+        yield f"  {verdict} under the cap; scales may be divided by {float(factor):.4f}:"
+        for event in {event.label: event for event in events}.values():
+            scale = scale_for_weeks(event.scale, factor)
+            yield f"    {event.label:32} {float(event.scale):>10.4g} -> {float(scale):.4g}"
+
+
+def _cap_loss(cap: CapSpec) -> Loss:
+    """Return a cap as a loss under add/remove, as the ledger enforces it."""
+    kept = ledger_cap(cap)
+    return Loss(
+        None if kept.epsilon_micro is None else Fraction(kept.epsilon_micro, 10**6),
+        None if kept.rho_nano is None else Fraction(kept.rho_nano, 10**9),
+        Fraction(kept.delta_femto or 0, 10**15),
+    )
+
+
+def _family_losses(programme: Programme, domain: PublicDomain) -> Iterator[str]:
+    """Yield the losses of a trip, a card-day, a card-week and of a card over a year."""
+    weekly = loss_by_unit(make_plan(programme, domain, _WEEK).events)
+    for unit in CARD_UNITS:
+        weeks = YEAR_WEEKS if unit is ProtectionUnit.CARD else 1
+        loss = times(weekly[unit], weeks)
+        shown = loss_figures(loss)["epsilon_at_delta_1e-6"]
+        delta = f" (of it delta {float(loss.delta):.1e})" if loss.delta and shown else ""
+        yield f"{float(shown):.2f}{delta}" if shown else "not bounded"
+
+
+def _row(row: DesignErrors) -> str:
+    """Return one design as a line of the table."""
+    numbers = [getattr(row, name) for name in _ERRORS]
+    shown = ["no formula" if math.isnan(number) else f"{number:.2f}" for number in numbers]
+    cut = "" if row.cut is None else str(row.cut)
+    return " | ".join([f"| {row.varied}", row.design, *shown, cut]) + " |"
+
+
+def _places(domain: PublicDomain, mode: str) -> int:
+    """Count the places of a mode."""
+    return sum(place.mode == mode for place in domain.places)
