@@ -1,0 +1,1 @@
+"""Private planning reports: exact tables for those who design a programme. Nothing leaves."""
