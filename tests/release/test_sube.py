@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 from small_deployment import Deployment
 
+from turnstile.cli import main
 from turnstile.counting.exact_store import load_exact
 from turnstile.ledger.records import ReleaseKey
 from turnstile.sources.snapshot import counts_of, load_snapshot
 
-Cli = Callable[..., int]
 WEEK, DAY = "2019-W48", "2019-11-27"
 TRIPS_AT_MOST = 4
 # A box around the agglomeration, from the map: 34.2 to 35.2 south, 57.8 to 59.2 west.
@@ -34,20 +34,24 @@ def grid() -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.fixture
-def sube(deployment: Deployment, shared_data: Path) -> Deployment:
-    shutil.copy(Path(__file__).parent / "programmes/sube.yaml", deployment.include / "programmes")
-    (deployment.include / "domains/sube_grid.csv").write_text(grid())
-    folder = deployment.landing("sube", WEEK)
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Iterator[Deployment]:
+    """The day, released once for all tests of this file."""
+    root = tmp_path_factory.mktemp("sube")
+    made = Deployment(root / "var", root / "include")
+    for folder in ("programmes", "domains"):
+        (made.include / folder).mkdir(parents=True)
+    shutil.copy(Path(__file__).parent / "programmes/sube.yaml", made.include / "programmes")
+    (made.include / "domains/sube_grid.csv").write_text(grid())
+    folder = made.landing("sube", WEEK)
     folder.mkdir(parents=True)
     shutil.copyfile(shared_data / f"sube_taps/{DAY}_trx.csv", folder / f"{DAY}_trx.csv")
-    return deployment
-
-
-@pytest.fixture
-def released(sube: Deployment, turnstile: Cli) -> Deployment:
-    assert turnstile("run", "sube", "--week", WEEK) == 0
-    return sube
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("TURNSTILE_HOME", str(made.home))
+        environment.setenv("TURNSTILE_INCLUDE", str(made.include))
+        environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
+        assert main(["run", "sube", "--week", WEEK]) == 0
+        yield made
 
 
 def enters(shared_data: Path) -> pd.DataFrame:
