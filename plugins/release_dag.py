@@ -42,9 +42,11 @@ RETRIES = 2
 FIRST_YEAR = 2016
 WAIT_FOR_FILES = timedelta(days=2)  # after the week is final; then `ingest` says what is missing
 LOOK_FOR_FILES = timedelta(minutes=10)
+BY_HAND = "a run by hand has no week; choose Backfill in the same dialog, from Monday to Monday"
 _APPROVE = steps.STEPS.index("approve")  # people are asked just before
-# A run by hand has no week of its own. By name: the SDK keeps its enum private.
-RUN_TYPES: Any = ["scheduled", "backfill"]
+# Airflow's own backfill dialog opens only where a run by hand is allowed too; `wait` refuses those,
+# because they have no week of their own. By name: the SDK keeps its enum private.
+RUN_TYPES: Any = ["scheduled", "backfill", "manual"]
 
 
 def release_dag(name: str, *, file: str) -> DAG:
@@ -96,9 +98,15 @@ class WaitUntilFinal(BaseOperator):
         self.programme = programme
 
     def execute(self, context: Context) -> str:
-        """Tell what will happen; return it at once for a week that is ready."""
-        week, _ = self._week(context)
+        """Tell what will happen; return it at once for a week that is ready.
+
+        Raises:
+            AirflowFailException: the run was started by hand.
+        """
         dag_run = context.get("dag_run")
+        if getattr(dag_run, "run_type", "") == "manual":
+            raise AirflowFailException(BY_HAND)
+        week, _ = self._week(context)
         starter = str(getattr(dag_run, "triggering_user_name", None) or "")
         run = RunOfWeek(
             Settings.from_environment(), self.programme, str(week), context.get("run_id", "")

@@ -67,7 +67,11 @@ def test_the_steps_follow_each_other_after_the_wait(dag: Any) -> None:
 def test_a_run_is_a_week_that_airflow_schedules_or_backfills(dag: Any) -> None:
     assert not dag.catchup
     assert dag.max_active_runs == 1
-    assert set(dag.allowed_run_types) == {"scheduled", "backfill"}
+    assert set(dag.allowed_run_types) == {
+        "scheduled",
+        "backfill",
+        "manual",
+    }  # `wait` refuses manual
 
 
 def test_a_draw_is_never_retried_and_the_rest_is(dag: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -121,3 +121,14 @@ def test_a_final_week_with_files_goes_on_at_once_and_says_what_it_costs(
     (line,) = (home / "operations/journal/opal/2016-W30.jsonl").read_text().splitlines()
     assert '"run_id": "backfill__1"' in line
     assert note in line
+
+
+def test_a_run_by_hand_is_refused_before_anything(
+    release_dag: ModuleType, exceptions: ModuleType, home: Path
+) -> None:
+    task = release_dag.WaitUntilFinal(task_id="wait", programme="opal")
+    by_hand = SimpleNamespace(run_type="manual", triggering_user_name="admin")
+    interval = {"data_interval_start": START, "data_interval_end": END, "run_id": "manual__1"}
+    with pytest.raises(exceptions.AirflowFailException, match="choose Backfill"):
+        task.execute({"dag_run": by_hand, **interval})
+    assert not (home / "operations").exists()
