@@ -125,7 +125,7 @@ def test_telemetry_has_its_own_measures_and_limits() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "rule"),
     [
-        ("limits_kmh: [40]", "limits_kmh: [fast]", "whole positive km/h"),
+        ("limits_kmh: [40, 60]", "limits_kmh: [fast]", "whole positive km/h"),
         ("measure: mean_speed, clamp_kmh: 65", "measure: count", "count is for trips"),
         ("by: [slot, cell], measure: mean_speed", "by: [slot], measure: mean_speed", "must be"),
         ("h3_resolution: 7", "h3_resolution: 16", "too fine"),
