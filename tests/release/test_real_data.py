@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from small_deployment import Deployment
 
-from turnstile.ledger.records import ReleaseKey
 from turnstile.sources.snapshot import counts_of, load_snapshot
 
 Cli = Callable[..., int]
@@ -31,10 +30,9 @@ def real(deployment: Deployment) -> Deployment:
 
 
 def counts(deployment: Deployment, programme: str, week: str) -> dict[str, int]:
-    attempt = deployment.ledger.find(ReleaseKey(programme, week))
-    assert attempt is not None
-    digest = attempt.bindings.snapshot_digest
-    snapshot = load_snapshot(deployment.home / "private", programme, week, digest)
+    private = deployment.home / "private"
+    digest = (private / programme / week / "r0" / "snapshot").read_text()
+    snapshot = load_snapshot(private, programme, week, digest)
     return dict(counts_of(snapshot))
 
 

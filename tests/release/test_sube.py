@@ -14,7 +14,6 @@ from small_deployment import Deployment
 
 from turnstile.cli import main
 from turnstile.counting.exact_store import load_exact
-from turnstile.ledger.records import ReleaseKey
 from turnstile.sources.snapshot import counts_of, load_snapshot
 
 WEEK, DAY = "2019-W48", "2019-11-27"
@@ -80,11 +79,9 @@ def test_nobody_is_counted_more_than_k_times_and_everybody_that_often(
 def test_every_record_is_a_trip_a_part_of_one_or_set_aside_by_a_named_rule(
     released: Deployment, shared_data: Path
 ) -> None:
-    attempt = released.ledger.find(ReleaseKey("sube", WEEK))
-    assert attempt is not None
-    snapshot = load_snapshot(
-        released.home / "private", "sube", WEEK, attempt.bindings.snapshot_digest
-    )
+    private = released.home / "private"
+    digest = (private / "sube" / WEEK / "r0" / "snapshot").read_text()
+    snapshot = load_snapshot(private, "sube", WEEK, digest)
     counts = {name: count for name, count in counts_of(snapshot).items() if count}
     rows_in = counts.pop("rows_in")
     taps = pd.read_csv(shared_data / f"sube_taps/{DAY}_trx.csv", dtype=str)

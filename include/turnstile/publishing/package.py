@@ -43,8 +43,8 @@ def build_package(
             shutil.copyfile(source, folder / name / source.name)
             content = csv_bytes(pq.read_table(source))
             write_atomically(folder / name / f"{source.stem}.csv", content)
-    shutil.copyfile(embargoed / "plan.json", folder / "plan.json")
-    shutil.copyfile(embargoed / "assessment.json", folder / "assessment.json")
+    for name in ("plan.json", "assessment.json", "assessment.html"):
+        shutil.copyfile(embargoed / name, folder / name)
     card = release_card(drawn, ledger=ledger, built_at=built_at)
     _write_json(folder / "release_card.json", card)
     write_atomically(folder / "release_card.md", card_markdown(card).encode())

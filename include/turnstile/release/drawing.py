@@ -21,7 +21,7 @@ from turnstile.programme.spec import CapSpec
 from turnstile.release.context import Release, revision_statement
 from turnstile.release.inputs import current_snapshot, recorded
 from turnstile.release.sealed import Artefact, NoisyTable, encode
-from turnstile.release.zones import digest_of, exclusively, write_once
+from turnstile.release.zones import commitment, digest_of, exclusively, write_once
 
 _DRAWING_THREADS = 2
 
@@ -122,10 +122,11 @@ def _reserved(release: Release) -> Attempt:
     """Reserve, after letting go of a hold whose inputs have changed before anything was drawn."""
     request = _request(release)
     found = release.ledger.find(release.key)
+    promised = (request.bindings, request.plan_digest)
     if (
         found is not None
         and found.state is ReleaseState.RESERVED
-        and found.bindings.differences(request.bindings)
+        and (found.bindings, found.plan_digest) != promised
     ):
         release.ledger.void(found.attempt_id, "inputs changed before anything was drawn")
     return release.ledger.reserve(request)
@@ -136,7 +137,7 @@ def _bindings(release: Release) -> Bindings:
     return Bindings(
         programme_digest=release.programme.digest,
         domain_digest=release.domain.digest,
-        snapshot_digest=recorded(release, "snapshot", step="ingest"),
+        snapshot_digest=commitment(release.settings, recorded(release, "snapshot", step="ingest")),
     )
 
 

@@ -17,7 +17,7 @@ from turnstile.quality.findings import Finding
 from turnstile.release.context import Release
 from turnstile.release.interval import final_at
 from turnstile.release.plan import ReleasePlan
-from turnstile.release.zones import bounding_secret, write_atomically
+from turnstile.release.zones import bounding_secret, commitment, write_atomically
 from turnstile.sources.ingest import ingest as ingest_files
 from turnstile.sources.snapshot import Snapshot, load_snapshot
 
@@ -190,7 +190,7 @@ def _notice_changed_files(release: Release) -> str:
         found = _ingest(release).digest
     except InputError:
         found = ""  # the files may have been dropped by retention: the sealed bytes stand
-    if found not in ("", bound):
+    if found and commitment(release.settings, found) != bound:
         write_atomically(release.folders.private / RESTATED, found.encode())
         release.say(
             "the landing zone's files changed since this week was sealed; the sealed bytes stand; "

@@ -6,12 +6,11 @@ and the approvals again.
 
 from __future__ import annotations
 
-import json
 import secrets
 import shutil
 from pathlib import Path
 
-from turnstile.assessment.gates import gate_results
+from turnstile.assessment.report import write_report
 from turnstile.errors import IntegrityError, NotApproved, RevisionNeeded, TurnstileError
 from turnstile.ledger.records import Attempt, Decision
 from turnstile.programme.people import holders
@@ -40,17 +39,14 @@ def reconcile(release: Release) -> str:
 
 
 def assess(release: Release) -> str:
-    """Put the sealed bytes through the gates and write down what they found.
+    """Put the sealed bytes through the gates, and write down what they and the attacks found.
 
     Raises:
         TurnstileError: a gate failed; the bytes stay under embargo.
     """
-    attempt = _sealed(release)
-    results = gate_results(_drawn(release, attempt))
-    report = [{"gate": r.gate, "passed": r.passed, "statement": r.statement} for r in results]
-    content = json.dumps({"sealed_sha256": attempt.artefact_digest, "gates": report}, indent=1)
-    write_atomically(release.folders.embargoed / "assessment.json", content.encode())
-    for result in results:
+    drawn = _drawn(release, _sealed(release))
+    balances = release.ledger.balance(release.programme.family)
+    for result in write_report(drawn, balances, release.folders.embargoed):
         if not result.passed:
             raise TurnstileError(
                 f"{release.key}: gate {result.gate} failed: {result.statement}; the bytes stay "
@@ -81,9 +77,9 @@ def publish(release: Release) -> str:
     """
     attempt = _sealed(release)
     _require_approval(release, attempt)
-    assess(release)
     staged = release.folders.embargoed / _PACKAGE
-    if not staged.exists():
+    if not staged.exists():  # what is staged has passed the gates
+        assess(release)
         reconcile(release)
         _stage(release, attempt, staged)
     manifest_digest = digest_of((staged / MANIFEST).read_bytes())

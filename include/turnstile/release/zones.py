@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import hmac
 import os
 import secrets
 from collections.abc import Iterator
@@ -141,6 +142,14 @@ def bounding_secret(settings: Settings) -> bytes:
             write_atomically(path, secrets.token_bytes(_KEY_BYTES))
             path.chmod(_PRIVATE_FILE)
     return path.read_bytes()
+
+
+def commitment(settings: Settings, digest: str) -> str:
+    """Return a private digest under the deployment's secret, as it may stand in the ledger.
+
+    An entry is an output: the plain digest of small or guessable files would confirm a guess.
+    """
+    return hmac.new(bounding_secret(settings), digest.encode(), hashlib.sha256).hexdigest()
 
 
 def _cannot_write(path: Path, error: OSError) -> str:
