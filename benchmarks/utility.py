@@ -1,21 +1,25 @@
 """Error of the published tables at equal privacy: the source's design, deriving, and ours.
 
-One side (tap-on) of one mode and day: 96 slots by 40 places, made-up trips with two peaks and
-lognormal places. Every noisy number comes from the product's own mechanisms; the loss of each
-design is printed from its own draw events. Errors are those of the noise: trips beyond a card-day's
-bound are not simulated, and no card-day has two trips in one slot or place. Run: `make
-bench-utility`.
+One side (tap-on) of one mode and day: a made-up partition (two peaks, a thin night service, 40
+lognormal places), a Monday of trains of the demo's generator, and with `--opal-release FOLDER` the
+trains of the published release of 2016, its counts taken as if they were raw. Every noisy number
+comes from the product's own mechanisms, scales and thresholds from the plans of the Opal
+programmes; the loss of each design is printed from its own draw events. Errors are those of the
+noise: trips beyond a card-day's bound are not simulated (`turnstile report` measures those). Run:
+`make bench-utility`.
 """
 
 from __future__ import annotations
 
-import math
-import random
-from collections import Counter
+import argparse
+import csv
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +30,27 @@ from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
 from turnstile.privacy.mechanisms import dense, stability_histogram
 from turnstile.privacy.mechanisms.bounded_mean import mean_sd_kmh, sum_sensitivity
 from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_scale
+from turnstile.privacy.mechanisms.thresholds import source_parameters
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.presentation import presentation_of
 from turnstile.privacy.reconciliation import Measured, Partition, reconcile
 from turnstile.privacy.sensitivities import cells_at_most, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.release.plan import make_plan
+from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.samples import opal
 
 SLOTS, PLACES = 96, 40
-REPEATS = 4
-FIRST_SERVICE_HOUR = 5
+NIGHT_ENDS, NIGHT_BEGINS = 5, 22  # hours
+MINUTES_PER_SLOT = 15
+GENERATED_ROWS = 1_500_000  # of a week, so that a day of trains has more than 100,000 trips
+TRAIN, MONDAY = 3, 0
+REPEATS = 8
+INCLUDE = Path(__file__).parents[1] / "include"
+WEEK = ServiceWeek(2016, 30)
+TABLE_OF = {"cells": "on_time_location", "time": "on_time", "location": "on_location"}
 DELTA = Fraction(75, 10**8)  # 7.5e-7, the source's for one release
 TABLE_DELTA = Fraction(1, 8_000_000)
 LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN
@@ -50,24 +66,71 @@ class Tables:
     time: Floats
     location: Floats
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Slots and places."""
+        return self.time.size, self.location.size
 
-def trips(number: int) -> Ints:
-    """Counts of made-up trips: two peaks a day, lognormal places; the same every time."""
-    dice = random.Random(20160725)  # noqa: S311 - made-up data, not noise
-    hours = [slot / 4 for slot in range(SLOTS)]
-    peaks = [
-        math.exp(-((h - 8.25) ** 2) / 2.5)
-        + math.exp(-((h - 17.5) ** 2) / 4)
-        + 0.08 * (h > FIRST_SERVICE_HOUR)
-        for h in hours
-    ]
-    places = [math.exp(dice.gauss(0, 1.2)) for _ in range(PLACES)]
-    slots = dice.choices(range(SLOTS), peaks, k=number)
-    counted = Counter(zip(slots, dice.choices(range(PLACES), places, k=number), strict=True))
-    cells = np.zeros((SLOTS, PLACES), dtype=np.int64)
-    for (slot, place), count in counted.items():
-        cells[slot, place] = count
+
+def made_up(number: int) -> Ints:
+    """Counts of so many trips over two peaks, a thin night service and lognormal places."""
+    hours = np.arange(SLOTS) / 4
+    by_day = np.where((hours > NIGHT_ENDS) & (hours < NIGHT_BEGINS), 0.08, 0.013)
+    slots = np.exp(-((hours - 8.25) ** 2) / 2.5) + np.exp(-((hours - 17.5) ** 2) / 4) + by_day
+    dice = np.random.default_rng(20160725)  # noqa: TID251 - made-up data, not noise
+    places = np.exp(dice.normal(0, 1.2, PLACES))
+    chances = np.outer(slots / slots.sum(), places / places.sum())
+    return dice.multinomial(number, chances.ravel()).reshape(SLOTS, PLACES).astype(np.int64)
+
+
+@cache
+def generated() -> tuple[Ints, Ints, int]:
+    """Slots and places of the generated tap-ons of a Monday's trains, and the number of places."""
+    places = opal.read_places(INCLUDE / "domains/opal_locations.csv")
+    rows = opal.opal_rows(WEEK, GENERATED_ROWS, 1, places=places, dirt=frozenset())
+    chosen = (rows["mode"] == TRAIN) & (rows["day"] == MONDAY)
+    first, end = places.first[TRAIN], places.first[TRAIN + 1]
+    slots = rows["on_minute"][chosen] // MINUTES_PER_SLOT
+    return slots, rows["on_place"][chosen] - first, end - first
+
+
+def generated_trips(number: int) -> Ints:
+    """Counts of so many generated trips; the same every time."""
+    slots, places, width = generated()
+    picked = np.random.default_rng(20160725).permutation(slots.size)[:number]  # noqa: TID251 - made-up data
+    cells = np.zeros((SLOTS, width), dtype=np.int64)
+    np.add.at(cells, (slots[picked], places[picked]), 1)
     return cells
+
+
+def released(folder: Path) -> dict[str, Ints]:
+    """Counts of each day of the published train table, taken as if they were raw."""
+    (path,) = folder.glob("time-loc_train_on*.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if ":" in row["time"]]
+    stations = {name: n for n, name in enumerate(sorted({row["loc"] for row in rows}))}
+    days: dict[str, Ints] = {}
+    for row in rows:
+        hour, minute = map(int, row["time"].split(":"))
+        slot = (60 * hour + minute) // MINUTES_PER_SLOT
+        cells = days.setdefault(row["date"], np.zeros((SLOTS, len(stations)), dtype=np.int64))
+        cells[slot, stations[row["loc"]]] += int(row["count"])
+    return dict(sorted(days.items()))
+
+
+@cache
+def planned(programme: str) -> dict[str, DrawEvent]:
+    """Return the draws of one day of a programme, by table."""
+    spec = load_programme(programme, INCLUDE)
+    events = make_plan(spec, load_domain(spec, INCLUDE), WEEK).events
+    return {one.table: one for one in events}
+
+
+def side_events(programme: str) -> list[DrawEvent]:
+    """Return the tap-on draws of a programme under the names of this benchmark."""
+    found = [(name, planned(programme)[table]) for name, table in TABLE_OF.items()]
+    unit = records_at_most(1)
+    return [event(name, one.noise, one.scale, unit, one.threshold) for name, one in found]
 
 
 def event(
@@ -96,32 +159,26 @@ def replaced_text(loss: Loss) -> str:
 
 
 def source(exact: Tables) -> tuple[Tables, list[DrawEvent]]:
-    """The source: three thresholded histograms, budgets 1, 1, 2."""
-    budgets = (("cells", 2), ("time", 1), ("location", 1))
-    drawn, events = {}, []
-    for name, epsilon in budgets:
-        found = stability_histogram.source_parameters(Fraction(epsilon), TABLE_DELTA)
-        one = event(name, LAPLACE, found.scale, records_at_most(1), found.threshold)
-        drawn[name] = stability_histogram.draw(one, whole(getattr(exact, name))).astype(float)
-        events.append(one)
+    """The source: three thresholded histograms, as `opal_2017` plans them."""
+    events = side_events("opal_2017")
+    drawn = {
+        one.table: stability_histogram.draw(one, whole(getattr(exact, one.table))).astype(float)
+        for one in events
+    }
     return Tables(**drawn), events
 
 
 def derived(exact: Tables) -> tuple[Tables, list[DrawEvent]]:
     """The assessment's advice: one thresholded table of budget 4, the coarser ones from it."""
-    found = stability_histogram.source_parameters(Fraction(4), 3 * TABLE_DELTA)
+    found = source_parameters(Fraction(4), 3 * TABLE_DELTA)
     one = event("cells", LAPLACE, found.scale, records_at_most(1), found.threshold)
     cells = stability_histogram.draw(one, whole(exact.cells)).astype(float)
     return Tables(cells, cells.sum(axis=1), cells.sum(axis=0)), [one]
 
 
 def ours(exact: Tables) -> tuple[Tables, list[DrawEvent]]:
-    """Full public domain, three tables with the source's budgets, least squares."""
-    unit = records_at_most(1)
-    shares = {"cells": Fraction(1), "time": Fraction(1, 2), "location": Fraction(1, 2)}
-    events = [
-        event(name, LAPLACE, laplace_scale(share, unit.l1), unit) for name, share in shares.items()
-    ]
+    """Full public domain and least squares, as `opal_trip` plans them."""
+    events = side_events("opal_trip")
     return reconciled(exact, events), events
 
 
@@ -141,7 +198,7 @@ def partition(exact: Tables, events: list[DrawEvent]) -> Partition:
         )
         for one in events
     }
-    return Partition((SLOTS, PLACES), measured["cells"], measured["time"], measured["location"])
+    return Partition(exact.shape, measured["cells"], measured["time"], measured["location"])
 
 
 def reconciled(exact: Tables, events: list[DrawEvent]) -> Tables:
@@ -185,27 +242,36 @@ def mean_errors(exact: Tables, publish: Callable[[], Tables]) -> tuple[float, ..
     return tuple(np.mean([errors(exact, publish()) for _ in range(REPEATS)], axis=0))
 
 
-def trip_rows(number: int) -> Iterator[str]:
+DESIGNS: tuple[tuple[str, Callable[[Tables], tuple[Tables, list[DrawEvent]]]], ...] = (
+    ("opal_2017: thresholded", source),
+    ("thresholded, then derive", derived),
+    ("opal_trip: full domain, least squares", ours),
+    ("opal_trip, presentation tables", presented),
+)
+
+
+def trip_errors(cells: Ints) -> dict[str, tuple[float, ...]]:
+    """Errors of every design for the trip unit."""
+    exact = exact_tables(cells)
+    return {
+        name: mean_errors(exact, lambda design=design: design(exact)[0])  # type: ignore[misc]
+        for name, design in DESIGNS
+    }
+
+
+def trip_rows(label: str, cells: Ints) -> Iterator[str]:
     """Lines of the comparison for the trip unit."""
-    exact = exact_tables(trips(number))
-    designs = (
-        ("source: thresholded", source),
-        ("thresholded, then derive", derived),
-        ("ours: full domain, least squares", ours),
-        ("ours, presentation tables", presented),
-    )
-    for name, design in designs:
-        _, events = design(exact)
-        cell, time, location, sums, lost = mean_errors(exact, lambda: design(exact)[0])  # noqa: B023
+    losses_of = {name: loss_text(design(exact_tables(cells))[1]) for name, design in DESIGNS}
+    for name, (cell, time, location, sums, lost) in trip_errors(cells).items():
         yield (
-            f"| {number:>7,} | {name} | {loss_text(events)} | {cell:.2f} | {time:.2f} | "
+            f"| {label} | {name} | {losses_of[name]} | {cell:.2f} | {time:.2f} | "
             f"{location:.2f} | {sums:.1f} | {lost:.2%} |"
         )
 
 
-def card_rows(bound: int) -> Iterator[str]:
-    """Lines of the comparison for a card-day of at most k trips, one side of (8, 7.5e-7)."""
-    exact = exact_tables(trips(20_000))
+def card_errors(bound: int) -> dict[str, tuple[float, ...]]:
+    """Errors for a card-day of at most k trips, both sides together (8, 7.5e-7) replace-one."""
+    exact = exact_tables(made_up(20_000))
     names = ("cells", "time", "location")
     any_cells, once = records_at_most(bound), cells_at_most(bound)
     budgets = {"cells": Fraction(1), "time": Fraction(1, 2), "location": Fraction(1, 2)}
@@ -213,13 +279,17 @@ def card_rows(bound: int) -> Iterator[str]:
     # Both sides together meet epsilon 8 at 7.5e-7; a side has half of rho (replace: 2 rho).
     rho = rho_for(Fraction(8), DELTA) / 2 / 6
     curved = [event(n, GAUSSIAN, gaussian_scale(rho, once.l2_squared), once) for n in names]
-    designs = (
-        ("source's split, full domain, as drawn", lambda: raw(exact, split)),
-        ("same, least squares", lambda: reconciled(exact, split)),
-        ("Gaussian once a cell, least squares", lambda: reconciled(exact, curved)),
-    )
-    for name, publish in designs:
-        cell, time, location, *_ = mean_errors(exact, publish)
+    designs: dict[str, Callable[[], Tables]] = {
+        "source's split, full domain, as drawn": lambda: raw(exact, split),
+        "same, least squares": lambda: reconciled(exact, split),
+        "opal: Gaussian once a cell, least squares": lambda: reconciled(exact, curved),
+    }
+    return {name: mean_errors(exact, publish) for name, publish in designs.items()}
+
+
+def card_rows(bound: int) -> Iterator[str]:
+    """Lines of the comparison for a card-day of at most k trips."""
+    for name, (cell, time, location, *_) in card_errors(bound).items():
         yield f"| {bound:>2} | {name} | {cell:.1f} | {time:.1f} | {location:.1f} |"
 
 
@@ -240,13 +310,29 @@ def speed_rows() -> Iterator[str]:
         yield f"| {epsilon} | {cells} | {float(bar[0]):.2f} | {over / days:.2f} |"
 
 
-def main() -> None:
-    """Print the three comparisons."""
-    print("## One trip, replace-one, one side, equal budget (RMSE)\n")
+def _print_trips(title: str, partitions: dict[str, Ints]) -> None:
+    """Print the comparison for the trip unit on some partitions."""
+    print(f"\n## {title}\n")
     print("| trips | design | (epsilon, delta) | cell | time | location | sums | mass lost |")
     print("|---|---|---|---|---|---|---|---|")
-    for number in (3_000, 20_000, 100_000):
-        print(*trip_rows(number), sep="\n")
+    for label, cells in partitions.items():
+        print(*trip_rows(label, cells), sep="\n")
+
+
+def main() -> None:
+    """Print the comparisons."""
+    parser = argparse.ArgumentParser(description="error of the published tables at equal privacy")
+    parser.add_argument("--opal-release", type=Path, help="folder of the published release of 2016")
+    folder = parser.parse_args().opal_release
+    print("# One trip, replace-one, one side, equal budget (RMSE)")
+    sizes = (3_000, 20_000, 100_000)
+    _print_trips("made-up partition", {f"{n:,}": made_up(n) for n in sizes})
+    _print_trips("a generated Monday of trains", {f"{n:,}": generated_trips(n) for n in sizes})
+    if folder is None:
+        print("no folder of the published release was given (--opal-release)", file=sys.stderr)
+    else:
+        days = {f"{day}: {cells.sum():,}": cells for day, cells in released(folder).items()}
+        _print_trips("trains of the published release, as if it were raw", days)
     print("\n## One card-day of k trips, replace-one, both sides (8, 7.5e-7), one shown (RMSE)\n")
     print("| k | design | cell | time | location |\n|---|---|---|---|---|")
     for bound in (2, 4, 10, 20):

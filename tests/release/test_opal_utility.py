@@ -135,13 +135,14 @@ def test_with_two_trips_a_card_day_the_papers_split_is_better_in_the_cells(
     assert split[0] < errors["opal: Gaussian once a cell, least squares"][0]
 
 
-def test_on_real_trains_the_trip_programme_beats_it_on_marginals(
+def test_on_real_trains_whose_small_cells_are_gone_already_the_two_are_alike(
     bench: ModuleType, shared_data: Path
 ) -> None:
     for cells in bench.released(shared_data / "opal_2016_release").values():
         source, ours = source_errors(bench, cells), our_errors(bench, cells)
-        assert source["time"] > ours["time"]
-        assert source["location"] > ours["location"]
-        # What fell under the cut in 2017 is already missing from the published table, so its
-        # cells show what noise alone does: no better and no worse than on the full domain.
-        assert source["cells"] == pytest.approx(ours["cells"], rel=0.25)
+        # What fell under the cut in 2017 is missing from the published table, so a second cut finds
+        # little to drop, and its empty cells cost the source nothing.
+        assert source["lost"] < 0.01
+        for table, error in ours.items():
+            assert error < 1.25 * source[table]
+        assert ours["location"] < source["location"]
