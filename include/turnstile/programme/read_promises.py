@@ -74,7 +74,9 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
     usual = Measure.COUNT if shape is RowShape.TRIPS else Measure.MEAN_SPEED
     measure = section.choice("measure", Measure, usual)
     if (measure is Measure.COUNT) != (shape is RowShape.TRIPS):
-        section.fail("measure", "count is for trips; mean_speed, buses and buses_over are for telemetry")
+        section.fail(
+            "measure", "count is for trips; mean_speed, buses and buses_over are for telemetry"
+        )
     if measure is Measure.COUNT and by not in _TRIP_TABLES:
         section.fail(
             "by",
