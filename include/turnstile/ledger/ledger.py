@@ -299,7 +299,7 @@ def _other_bindings(
 ) -> RefusedError | None:
     """Refuse a key that is bound to something else.
 
-    A sealed key answers with its bytes whatever the source holds now (PRIVACY 2), so there the
+    A sealed key answers with its bytes whatever the source holds now (PRIVACY 6), so there the
     snapshot alone is no difference.
     """
     if not (found.is_open or found.is_sealed):

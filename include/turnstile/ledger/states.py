@@ -1,4 +1,4 @@
-"""The life of a release key (PRIVACY 2): which moves exist, who makes them, what a repeat does.
+"""The life of a release key (PRIVACY 6): which moves exist, who makes them, what a repeat does.
 
     reserve            begin_draw            seal             publish
     ------> RESERVED ------------> DRAWING ------> SEALED ------------> PUBLISHED (+ withdrawn)

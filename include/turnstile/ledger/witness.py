@@ -1,4 +1,4 @@
-"""Signed checkpoints: where the ledger stood, kept outside the ledger (PRIVACY 2, last rule).
+"""Signed checkpoints: where the ledger stood, kept outside the ledger (PRIVACY 6, last rule).
 
 A note follows C2SP signed-note and tlog-checkpoint: origin, number of entries, hash of the last one
 in base64, and an Ed25519 signature. The key is made on first use and lives outside the ledger; each

@@ -1,7 +1,7 @@
 """First books: facts, head, families, caps, attempts and accounts, with their guards.
 
 The guards repeat in the database what the code promises: facts are never changed or removed, an
-attempt moves only as PRIVACY 2 draws it, a key has one open and one sealed attempt, nothing spent
+attempt moves only as PRIVACY 6 draws it, a key has one open and one sealed attempt, nothing spent
 comes back, and no row passes its cap.
 """
 
