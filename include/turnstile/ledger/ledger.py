@@ -1,4 +1,4 @@
-"""The ledger: what every passenger unit has lost, over every week ever released (PRIVACY 1-3).
+"""The ledger: what every passenger unit has lost, over every week ever released (PRIVACY 1, 3, 6).
 
 One durable transaction per call. Calls of a task that died are made again by its retry: each says
 in its docstring what a second call does. Time comes from a clock, signatures from `witness`.
