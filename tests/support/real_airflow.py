@@ -26,7 +26,7 @@ from turnstile.settings import Settings, system_clock
 ROOT = Path(__file__).resolve().parents[2]
 SYDNEY = ZoneInfo("Australia/Sydney")
 PASSWORD = "for this test only"  # noqa: S105 - of a throw-away Airflow on the loopback interface
-ROLES = {"admin": "admin", "ada": "op", "eve": "op", "vera": "viewer"}
+ROLES = {"admin": "admin", "ada": "op", "olga": "op", "eve": "op", "vera": "viewer"}
 DAG = "release_opal"
 
 
@@ -35,7 +35,7 @@ def small_checkout(base: Path, edits: Mapping[str, str]) -> Path:
     include = base / "include"
     for name in ("programmes", "domains"):
         shutil.copytree(ROOT / "include" / name, include / name)
-    (include / "people.yaml").write_text("release_officer: [admin, ada]\n")
+    (include / "people.yaml").write_text("release_officer: [admin, ada, olga]\n")
     for name in ("dags", "plugins"):
         shutil.copytree(ROOT / name, base / name, ignore=shutil.ignore_patterns("__pycache__"))
     opal = include / "programmes/opal.yaml"

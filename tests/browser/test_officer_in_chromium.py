@@ -1,0 +1,235 @@
+"""A release officer at a real Airflow, in a real Chromium: budget, week, backfill, approval."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_airflow import DAG, PASSWORD, RealAirflow, running
+from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.presentation import balance_json, fullest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+SEALED, NEW = "2016-W30", "2016-W31"
+PATIENCE_S = 60
+FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --no-proxy-server "
+    "--disable-background-networking --disable-component-update --disable-sync "
+    "--window-size=1400,1000"
+)
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not (CHROMIUM and DRIVER), reason="no Chromium here: apt install chromium chromium-driver"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go: to the docs where `TURNSTILE_PICTURES` names them, else nowhere."""
+    named = os.environ.get("TURNSTILE_PICTURES")  # noqa: TID251 - a test's own switch
+    folder = Path(named) if named else tmp_path_factory.mktemp("pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
+    """An Airflow in which the first week was released, with the approval of an officer."""
+    edits = {"approval: {required: false}": "approval: {required: true}"}
+    base = tmp_path_factory.mktemp("officer")
+    with running(base, f"{SEALED}:{NEW}", edits=edits, extra={}) as found:
+        found.backfill(SEALED, SEALED)
+        found.until(lambda: _asks(found, SEALED), what="the question")
+        answer = {"chosen_options": ["Approve"], "params_input": {"reason": "first week"}}
+        path = f"{found.path(SEALED, 'ask')}/-1/hitlDetails"
+        found.call("PATCH", path, answer, user="ada")
+        found.until_ended(SEALED)
+        found.until_no_backfill()
+        yield found
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    """A fresh Chromium."""
+    options = webdriver.ChromeOptions()
+    for flag in (*FLAGS.split(), f"--user-data-dir={tmp_path / 'profile'}"):
+        options.add_argument(flag)
+    options.binary_location = str(CHROMIUM)
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    yield driver
+    driver.quit()
+
+
+def _asks(airflow: RealAirflow, week: str) -> bool:
+    return week in airflow.runs() and airflow.tasks(week).get("ask") == "awaiting_input"
+
+
+def _find(browser: Any, css: str, text: str = "") -> WebElement:
+    """Wait for an element that is shown and begins with a text."""
+
+    def look(_: Any) -> WebElement | bool:
+        for found in browser.find_elements(By.CSS_SELECTOR, css):
+            if found.is_displayed() and found.text.strip().startswith(text):
+                return found
+        return False
+
+    patience = WebDriverWait(
+        browser, PATIENCE_S, ignored_exceptions=[StaleElementReferenceException]
+    )
+    return patience.until(look)
+
+
+def _log_in(browser: Any, airflow: RealAirflow, user: str) -> None:
+    browser.get(airflow.address)
+    _find(browser, "input[name=username]").send_keys(user)
+    browser.find_element(By.NAME, "password").send_keys(PASSWORD)
+    _find(browser, "button[type=submit]").click()
+    _find(browser, "a[href='/dags'], a", "Dags")
+
+
+def _enter_page(browser: Any) -> None:
+    """Open the page from Airflow's navigation, and step into its frame."""
+    browser.switch_to.default_content()
+    _find(browser, "a[href$='/plugin/privacy-budget-view']").click()
+    browser.switch_to.frame(_find(browser, "iframe"))
+    _find(browser, "h1", "Privacy budget")
+
+
+def _figures(airflow: RealAirflow) -> set[tuple[str, str]]:
+    """Return account and exact spent figures, as `ledger balance --json` has them."""
+    printed = json.loads(
+        json.dumps([balance_json(one) for one in fullest(airflow.ledger.balance())])
+    )
+    names = ("epsilon_micro", "rho_nano", "delta_femto")
+    return {
+        (
+            f"{one['family']}/{one['unit']}/{one['scope']}",
+            ",".join(
+                "infinite" if one["spent"][n] is None else str(one["spent"][n]) for n in names
+            ),
+        )
+        for one in printed
+    }
+
+
+def _shown(browser: Any) -> set[tuple[str, str]]:
+    """Return the same from the page."""
+    return {
+        (
+            row.find_element(By.CSS_SELECTOR, "[data-account]").get_attribute("data-account"),
+            row.find_element(By.CSS_SELECTOR, "data").get_attribute("value"),
+        )
+        for row in browser.find_elements(By.XPATH, "//tr[.//*[@data-account]]")
+    }
+
+
+def _choose_date(browser: Any, place: int, day: str) -> None:
+    """Type a date into one of the dialog's two fields."""
+    browser.find_elements(By.CSS_SELECTOR, "[data-testid=datetime-input]")[place].click()
+    field = _find(browser, "input[placeholder='YYYY/MM/DD']")
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(day, Keys.TAB)
+    hour = _find(browser, "input[placeholder='HH:mm']")
+    hour.send_keys(Keys.CONTROL, "a")
+    hour.send_keys("00:00", Keys.ENTER)
+    hour.send_keys(Keys.ESCAPE)
+
+
+def _wait(browser: Any, holds: Callable[[], bool]) -> None:
+    WebDriverWait(browser, PATIENCE_S).until(lambda _: holds())
+
+
+def _draws(airflow: RealAirflow) -> int:
+    return sum(entry.kind is EntryKind.DRAW_BEGUN for entry in airflow.ledger.entries())
+
+
+def test_the_page_shows_the_ledgers_figures_and_leads_to_week_and_run(
+    airflow: RealAirflow, browser: Any, pictures: Path
+) -> None:
+    _log_in(browser, airflow, "vera")
+    _enter_page(browser)
+    assert _shown(browser) == _figures(airflow) != set()
+    browser.save_screenshot(str(pictures / "budget.png"))
+    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    browser.save_screenshot(str(pictures / "budget-dark.png"))
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    _find(browser, "nav a", "Weeks").click()
+    _find(browser, ".weeks a").click()
+    _find(browser, "h1", "Opal")
+    assert len(browser.find_elements(By.CSS_SELECTOR, "figure svg")) == 3
+    browser.save_screenshot(str(pictures / "week.png"))
+    _find(browser, "a.run").click()
+    browser.switch_to.default_content()
+    _wait(browser, lambda: f"/dags/{DAG}/runs/backfill__" in browser.current_url)
+    _find(browser, "body")
+    browser.save_screenshot(str(pictures / "run.png"))
+
+
+def test_the_page_can_be_used_by_keyboard_alone(airflow: RealAirflow, browser: Any) -> None:
+    _log_in(browser, airflow, "vera")
+    browser.get(f"{airflow.address}/privacy-budget/")
+    _find(browser, "h1", "Privacy budget")
+    reached = []
+    for _ in range(7):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        reached.append(browser.switch_to.active_element.text)
+    assert reached[:6] == ["Skip to content", "Budget", "Weeks", "Next week", "Ledger", "Quality"]
+    browser.get(f"{airflow.address}/privacy-budget/ledger")
+    _find(browser, "input[name=key]").send_keys("W30", Keys.ENTER)
+    _wait(browser, lambda: "key=W30" in browser.current_url)
+    _find(browser, "td", f"opal/{SEALED}/r0")
+
+
+def test_a_backfill_in_the_dialog_over_sealed_and_new_weeks_charges_the_new_one_only(
+    airflow: RealAirflow, browser: Any, pictures: Path
+) -> None:
+    before = airflow.ledger.attempts(_key(SEALED))
+    assert _draws(airflow) == 1
+    _log_in(browser, airflow, "admin")
+    browser.get(f"{airflow.address}/dags/{DAG}")
+    _find(browser, "[data-testid=trigger-dag-button]").click()
+    _find(browser, "[role=dialog] label", "Backfill").click()
+    _find(browser, "[data-testid=datetime-input]")
+    _choose_date(browser, 0, "2016/07/24")
+    _choose_date(browser, 1, "2016/08/01")
+    _find(browser, "[role=dialog] label", "All Runs").click()
+    browser.save_screenshot(str(pictures / "backfill.png"))
+    _wait(browser, _find(browser, "button", "Run Backfill").is_enabled)
+    _find(browser, "button", "Run Backfill").click()
+    airflow.until(lambda: _asks(airflow, NEW), what="the question")
+    run_id = airflow.run_id(NEW)
+    browser.get(f"{airflow.address}/dags/{DAG}/runs/{run_id}/tasks/ask/required_actions")
+    _find(browser, "input[name=element_reason]").send_keys("looked at the pictures")
+    browser.save_screenshot(str(pictures / "approval.png"))
+    _find(browser, "[data-testid=hitl-option-Approve]").click()
+    airflow.until_ended(SEALED, NEW)
+    assert set(airflow.runs().values()) == {"success"}
+    assert airflow.ledger.attempts(_key(SEALED)) == before
+    assert _draws(airflow) == 2
+    (decision,) = airflow.ledger.approvals(_key(NEW))
+    assert (decision.person, decision.reason) == ("admin", "looked at the pictures")
+    assert (airflow.home / "public/opal" / NEW / "r0/manifest.json").exists()
+
+
+def _key(week: str) -> Any:
+    from turnstile.ledger.records import ReleaseKey
+
+    return ReleaseKey("opal", week)
