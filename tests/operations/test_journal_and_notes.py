@@ -79,7 +79,7 @@ def test_no_line_is_lost_among_many_writers(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_is_open_until_it_says_how_it_ended(
-    happenings: list[Happening], is_open: bool
+    happenings: list[Happening], *, is_open: bool
 ) -> None:
     assert bool(open_runs(tuple(map(_line, happenings)))) is is_open
 
