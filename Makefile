@@ -54,6 +54,7 @@ bench: env ## wall time and memory of every step of a week
 
 bench-utility: env ## error of the published tables at equal privacy
 	$(BIN)/python benchmarks/utility.py
+	$(BIN)/python benchmarks/utility_itms.py
 
 lock: env ## requirements.lock anew from requirements.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 \

@@ -13,7 +13,8 @@ from turnstile.service_calendar import parse_weeks
 from turnstile.settings import Settings
 
 _DELTA = Fraction(1, 10**6)
-_SOURCE_LEAST = 10
+_DENSE = 10  # buses a day in every slot: the report's base condition
+_FINE = 24  # buses a day and slot from which a week's noise is below what neighbors differ by
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,7 +55,7 @@ def _add_cells(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser = kinds.add_parser("cells", help="choose public cells from a published noisy survey")
     parser.add_argument("package", type=Path, help="published survey, var/public/itms_survey/...")
     parser.add_argument("--table", default="traffic")
-    parser.add_argument("--least", type=float, default=_SOURCE_LEAST, help="buses a day and slot")
+    parser.add_argument("--least", type=float, help="buses a day and slot (10; 24 with --coarsest)")
     parser.add_argument("--coarsest", type=int, help="divide the area down from this resolution")
     parser.add_argument("--out", type=Path, required=True, help="CSV for domains/")
     parser.set_defaults(command=_cells)
@@ -66,12 +67,14 @@ def _cells(args: argparse.Namespace) -> int:
     from turnstile.release.surveys import noisy_buses_a_day
 
     counts = noisy_buses_a_day(args.package, args.table)
+    usual = _DENSE if args.coarsest is None else _FINE
+    least = usual if args.least is None else args.least
     if args.coarsest is None:
-        cells = dense_cells(counts, args.least)
+        cells = dense_cells(counts, least)
     else:
-        cells = partition(counts, args.least, coarsest=args.coarsest)
+        cells = partition(counts, least, coarsest=args.coarsest)
     if not cells:
-        rule = f"no cell has {args.least:g} buses a day in every slot; lower --least"
+        rule = f"no cell has {least:g} buses a day in every slot; lower --least"
         raise InputError(where="turnstile itms cells", field="--least", rule=rule)
     args.out.write_text("cell\n" + "\n".join(cells) + "\n")
     print(f"{len(cells)} cells in {args.out}; review it, then name it in domain.service_area")  # noqa: T201
