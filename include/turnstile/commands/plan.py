@@ -58,7 +58,7 @@ def _plan(args: argparse.Namespace) -> int:
     print(f"\n{'loss of one':16} " + " ".join(f"{head:>12}" for head in heads))  # noqa: T201
     for unit, figures in losses.items():
         names = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho")
-        values = [figures[name] or "not bounded" for name in names]
+        values = [figures[name] or "infinite" for name in names]
         print(f"{unit:16} " + " ".join(f"{value:>12}" for value in values))  # noqa: T201
     for line in left:
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")  # noqa: T201

@@ -206,7 +206,7 @@ def card_markdown(card: dict[str, Any]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for unit, figures in card["guarantee"]["units"].items():
-        values = [figures[name] or "not bounded" for name in _FIGURES]
+        values = [figures[name] or "infinite" for name in _FIGURES]
         lines.append(f"| {unit} | " + " | ".join(values) + " |")
     lines += [
         "",
@@ -219,8 +219,9 @@ def card_markdown(card: dict[str, Any]) -> str:
     lines += sentences(card["above_noise"])
     lines += ["", "Spent by everything that this family of programmes ever released:", ""]
     lines += [
-        f"- {line['unit']}, {line['scope']}: epsilon {line['epsilon_before']} before, "
-        f"{line['epsilon_after']} after; rho {line['rho_before']} before, {line['rho_after']} after"
+        f"- {line['unit']}, {line['scope']}: epsilon {line['epsilon_before'] or 'infinite'} before, "
+        f"{line['epsilon_after'] or 'infinite'} after; rho {line['rho_before'] or 'infinite'} "
+        f"before, {line['rho_after'] or 'infinite'} after"
         for line in card["cumulative"]
     ]
     if card["gaps"]:
