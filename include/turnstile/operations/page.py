@@ -14,7 +14,7 @@ from typing import Any
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.presentation import fullest
 from turnstile.ledger.view import LedgerView
-from turnstile.operations import page_data, page_html
+from turnstile.operations import page_data, page_html, section_html
 from turnstile.operations.books import Books, LedgerPicture
 from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.page_data import WeekMark
@@ -53,6 +53,7 @@ class BudgetPage:
             for one in seen
             for lines in (self._journal(one),)
         ]
+        states.sort(key=lambda state: state["weeks_published"] == 0)
         body = page_html.budget_body(
             states,
             [one for one in fullest(picture.balances) if one.family in families],
@@ -63,26 +64,26 @@ class BudgetPage:
 
     def calendar(self, visible: frozenset[str]) -> str:
         """Return the weeks of every programme."""
-        body = page_html.calendar_body(self._calendars(visible))
+        body = section_html.calendar_body(self._calendars(visible))
         return page_html.page("calendar", "Weeks", body, root="")
 
     def ledger(self, visible: frozenset[str], wanted: Mapping[str, str]) -> str:
         """Return the entries that were asked for."""
         lines = page_data.entries_view(self.picture().lines, visible, dict(wanted))
         choices = {"programme": sorted(visible), "kind": page_data.kinds()}
-        body = page_html.ledger_body(lines, wanted, choices, self._runs(visible))
+        body = section_html.ledger_body(lines, wanted, choices, self._runs(visible))
         return page_html.page("ledger", "Ledger", body, root="")
 
     def plan(self, visible: frozenset[str]) -> str:
         """Return the next week of every programme."""
-        body = page_html.plan_body(self._plans(visible))
+        body = section_html.plan_body(self._plans(visible))
         return page_html.page("plan", "Next week", body, root="")
 
     def quality(self, visible: frozenset[str]) -> str:
         """Return the history of verdicts."""
         found = {name: self._verdicts(name) for name in sorted(visible)}
         shown = {name: verdicts for name, verdicts in found.items() if verdicts}
-        body = page_html.quality_body(shown, QUALITY_WEEKS)
+        body = section_html.quality_body(shown, QUALITY_WEEKS)
         return page_html.page("quality", "Quality of the input, rule by week", body, root="")
 
     def week(self, programme: str, week: str, revision: int | None) -> str:
@@ -103,7 +104,7 @@ class BudgetPage:
             raise InputError(where="page", field="week", rule=f"{name} r{number} is not public")
         shown = week_in(package, spec, self.settings.include, card_of(package))
         files = sorted(p.relative_to(package).as_posix() for p in package.rglob("*") if p.is_file())
-        body = page_html.week_body(shown, mark, spec.name, files)
+        body = section_html.week_body(shown, mark, spec.name, files)
         title = f"{spec.title}, {name}, r{number}"
         return page_html.page("calendar", title, body, root="../../")
 
@@ -126,7 +127,7 @@ class BudgetPage:
         card = {"title": spec.title, "guarantee": {"units": losses}, "ledger": entry}
         shown = week_in(folder, spec, self.settings.include, card)
         mark = WeekMark(name, "under embargo: not public")
-        body = page_html.week_body(shown, mark, spec.name, ())
+        body = section_html.week_body(shown, mark, spec.name, ())
         return page_html.page("calendar", f"{spec.title}, {name}, embargoed", body, root="../../")
 
     def data(self, view: str, visible: frozenset[str], wanted: Mapping[str, str]) -> Any:  # noqa: ANN401 - JSON
