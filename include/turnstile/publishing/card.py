@@ -90,6 +90,7 @@ def _guarantee(programme: Programme, plan: ReleasePlan) -> dict[str, Any]:
         str(bound.unit): {
             "contributions_max": bound.contributions_max,
             "once_per_cell": bound.once_per_cell,
+            "once_per_finest_cell": bound.once_per_finest_cell,
         }
         for bound in programme.units
     }
@@ -219,7 +220,8 @@ def card_markdown(card: dict[str, Any]) -> str:
     lines += sentences(card["above_noise"])
     lines += ["", "Spent by everything that this family of programmes ever released:", ""]
     lines += [
-        f"- {line['unit']}, {line['scope']}: epsilon {line['epsilon_before'] or 'infinite'} before, "
+        f"- {line['unit']}, {line['scope']}: "
+        f"epsilon {line['epsilon_before'] or 'infinite'} before, "
         f"{line['epsilon_after'] or 'infinite'} after; rho {line['rho_before'] or 'infinite'} "
         f"before, {line['rho_after'] or 'infinite'} after"
         for line in card["cumulative"]
