@@ -31,6 +31,12 @@ _TITLES = {
     "buses": "Noisy number of bus-days",
     "bus_days": "Number of bus-days, not below zero",
     "mean_speed_kmh": "Mean over bus-days of a bus's mean speed, km/h",
+    "standard_deviation_kmh": "Standard deviation of the mean's noise, to first order, km/h",
+    "low_95_kmh": "Lower end of the 95 % interval of the mean, km/h; noise only",
+    "high_95_kmh": "Upper end of the 95 % interval of the mean, km/h; noise only",
+    "bus_days_standard_deviation": "Standard deviation of the noise of bus_days",
+    "bus_days_half_width_95": "The noise of bus_days is within this with probability 0.95",
+    "buses_a_day": "bus_days over the service days with input",
     "is_withheld": "True where too few bus-days rise above the noise for a mean",
 }
 _LICENCES = {"CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/"}
