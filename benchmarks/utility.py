@@ -278,11 +278,16 @@ def card_errors(bound: int) -> dict[str, tuple[float, ...]]:
     split = [event(n, LAPLACE, laplace_scale(budgets[n], bound), any_cells) for n in names]
     # Both sides together meet epsilon 8 at 7.5e-7; a side has half of rho (replace: 2 rho).
     rho = rho_for(Fraction(8), DELTA) / 2 / 6
-    curved = [event(n, GAUSSIAN, gaussian_scale(rho, once.l2_squared), once) for n in names]
+    every = [event(n, GAUSSIAN, gaussian_scale(rho, once.l2_squared), once) for n in names]
+    coarse = [
+        event(n, GAUSSIAN, gaussian_scale(rho, any_cells.l2_squared), any_cells) for n in names[1:]
+    ]
+    finest = [every[0], *coarse]
     designs: dict[str, Callable[[], Tables]] = {
         "source's split, full domain, as drawn": lambda: raw(exact, split),
         "same, least squares": lambda: reconciled(exact, split),
-        "opal: Gaussian once a cell, least squares": lambda: reconciled(exact, curved),
+        "opal: Gaussian, once in finest cells, least squares": lambda: reconciled(exact, finest),
+        "Gaussian, once in every table, least squares": lambda: reconciled(exact, every),
     }
     return {name: mean_errors(exact, publish) for name, publish in designs.items()}
 

@@ -149,9 +149,11 @@ class Lab:
     programme: Programme
     domain: PublicDomain
 
-    def bounded(self, unit: ProtectionUnit, at_most: int, *, once: bool = False) -> Lab:
+    def bounded(
+        self, unit: ProtectionUnit, at_most: int, *, once: bool = False, finest: bool = False
+    ) -> Lab:
         """Return the same with one more bound."""
-        bounds = (*self.programme.units, UnitBound(unit, at_most, once))
+        bounds = (*self.programme.units, UnitBound(unit, at_most, once, finest))
         return replace(self, programme=replace(self.programme, units=bounds))
 
     def count(

@@ -48,6 +48,7 @@ def trips(draw: st.DrawFn, cards: str = "abc") -> Row:
 
 
 BOUNDS = st.tuples(st.integers(1, 4), st.booleans())
+RULES = st.sampled_from([(False, False), (True, False), (False, True)])
 TRIPS = st.lists(trips(), max_size=16)
 
 
@@ -131,15 +132,18 @@ def test_counts_do_not_depend_on_the_order_or_the_files_of_rows(
         assert np.array_equal(counts, three_files[label])
 
 
-@settings(max_examples=15, deadline=None)
-@given(rows=TRIPS, new=trips(), bound=st.none() | BOUNDS)
+@settings(max_examples=20, deadline=None)
+@given(rows=TRIPS, new=trips(), at_most=st.none() | st.integers(1, 4), rule=RULES)
 def test_one_more_trip_changes_a_table_by_at_most_what_the_plan_charges_for(
-    rows: list[Row], new: Row, bound: tuple[int, bool] | None, trip_lab: Lab
+    rows: list[Row],
+    new: Row,
+    at_most: int | None,
+    rule: tuple[bool, bool],
+    trip_lab: Lab,
 ) -> None:
-    lab = trip_lab
-    if bound is not None:
-        at_most, once = bound
-        lab = trip_lab.bounded(ProtectionUnit.CARD_DAY, at_most, once=once)
+    lab, (once, finest) = trip_lab, rule
+    if at_most is not None:
+        lab = lab.bounded(ProtectionUnit.CARD_DAY, at_most, once=once, finest=finest)
     before = lab.count(rows)
     after = lab.count([*rows, new])
     for table in lab.programme.tables:
@@ -215,6 +219,20 @@ def test_trips_of_a_card_in_two_modes_share_no_cell(trip_lab: Lab) -> None:
     ]
     once = trip_lab.bounded(ProtectionUnit.CARD_DAY, 4, once=True)
     assert all(counts.sum() == 2 for counts in once.count(rows).values())
+
+
+def test_trips_of_a_card_may_share_a_slot_where_only_finest_cells_are_guarded(
+    trip_lab: Lab,
+) -> None:
+    rows = [
+        ("a", "bus", MONDAY, 10, "b1", MONDAY, 400, "b3", "b0"),
+        ("a", "bus", MONDAY, 20, "b3", MONDAY, 800, "b1", "b0"),
+        ("a", "bus", MONDAY, 30, "b3", MONDAY, 1200, "b1", "b0"),
+    ]
+    found = trip_lab.bounded(ProtectionUnit.CARD_DAY, 4, finest=True).count(rows)
+    assert all(counts.sum() == 2 for counts in found.values())
+    assert found["tap_on_slot", "count", MONDAY].max() == 2
+    assert found["tap_on_slot_tap_on_location", "count", MONDAY].max() == 1
 
 
 @settings(max_examples=15, deadline=None)

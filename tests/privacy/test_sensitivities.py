@@ -129,12 +129,21 @@ TRIPS = st.lists(
 MARGINAL, CELL = (lambda trip: trip[0]), (lambda trip: trip[:2])
 
 
-def kept_apart(trips: list[tuple[int, ...]], bound: int) -> list[tuple[int, ...]]:
-    """Trips of one card-day, in hash order: the lowest of all that share a dimension, then k."""
+SINGLE, PAIRS = ((0,), (1,), (2,), (3,)), ((0, 1), (2, 3))
+
+
+def kept_apart(
+    trips: list[tuple[int, ...]], bound: int, groups: tuple[tuple[int, ...], ...] = SINGLE
+) -> list[tuple[int, ...]]:
+    """Trips of one card-day, in hash order: the lowest of all that agree in a group, then k."""
     alone = [
         trip
         for place, trip in enumerate(trips)
-        if not any(set(enumerate(trip)) & set(enumerate(earlier)) for earlier in trips[:place])
+        if not any(
+            all(trip[axis] == earlier[axis] for axis in group)
+            for earlier in trips[:place]
+            for group in groups
+        )
     ]
     return alone[:bound]
 
@@ -155,6 +164,23 @@ def test_one_more_trip_of_a_card_that_counts_once_a_cell_displaces_at_most_four(
     after = kept_apart(trips, bound)
     assert within(change(before, after, CELL), once_bound(bound, 4))
     assert within(change(before, after, MARGINAL), once_bound(bound, 3))
+
+
+@settings(max_examples=400)
+@given(TRIPS, st.integers(0, 9), st.integers(1, 6))
+def test_where_finest_cells_are_guarded_one_more_trip_displaces_one_there_and_two_elsewhere(
+    trips: list[tuple[int, ...]], place: int, bound: int
+) -> None:
+    trips = [tuple(label % 2 for label in trip) for trip in trips]  # many agree in a pair
+    trips = list(dict.fromkeys(trips))
+    if not trips:
+        return
+    place %= len(trips)
+    before = kept_apart(trips[:place] + trips[place + 1 :], bound, PAIRS)
+    after = kept_apart(trips, bound, PAIRS)
+    assert within(change(before, after, CELL), once_bound(bound, 1))
+    coarse = difference_of_counts(records_at_most(max(1, min(bound, 2))))
+    assert within(change(before, after, MARGINAL), coarse)
 
 
 def test_four_in_the_cells_and_three_in_a_marginal_are_reached() -> None:

@@ -101,7 +101,27 @@ def test_the_recommended_programme_bounds_every_unit_up_to_a_card() -> None:
     assert loss(plan, ProtectionUnit.CARD_WEEK).rho == 7 * day
     trip = loss(plan, ProtectionUnit.TRIP).rho
     assert trip is not None
-    assert day < trip <= 2 * day  # a trip can displace others (PRIVACY 4.5)
+    assert day / 36 < trip < day  # a trip can displace others (PRIVACY 4.5)
+
+
+def test_where_no_table_has_two_trips_of_a_card_in_a_cell_a_trip_may_displace_four() -> None:
+    text = text_of("opal").replace("once_per_finest_cell", "once_per_cell")
+    plan = planned("opal", text)
+    found = {name: dict(event.sensitivities) for name, event in kinds(plan).items()}
+    fine, coarse = found["on_time_location"], found["on_time"]
+    trips = [table[ProtectionUnit.TRIP] for table in (fine, coarse)]
+    days = [table[ProtectionUnit.CARD_DAY] for table in (fine, coarse)]
+    assert [(s.l1, s.l2_squared, s.linf) for s in trips if s] == [(8, 8, 1), (6, 6, 1)]
+    assert [(s.l1, s.l2_squared, s.linf) for s in days if s] == [(6, 6, 1), (6, 6, 1)]
+
+
+def test_where_only_finest_cells_are_guarded_coarser_ones_may_hold_all_trips() -> None:
+    found = {name: dict(event.sensitivities) for name, event in kinds(planned("opal")).items()}
+    fine, coarse = found["on_time_location"], found["on_time"]
+    trips = [table[ProtectionUnit.TRIP] for table in (fine, coarse)]
+    days = [table[ProtectionUnit.CARD_DAY] for table in (fine, coarse)]
+    assert [(s.l1, s.l2_squared, s.linf) for s in trips if s] == [(2, 2, 1), (4, 8, 2)]
+    assert [(s.l1, s.l2_squared, s.linf) for s in days if s] == [(6, 6, 1), (6, 36, 6)]
 
 
 def test_fifty_two_weeks_and_a_correction_fit_under_the_card_cap_and_a_year_and_a_half_do_not() -> (

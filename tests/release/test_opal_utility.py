@@ -122,7 +122,7 @@ def test_from_four_trips_on_the_card_day_programme_beats_the_papers_split(
 ) -> None:
     errors = bench.card_errors(bound)
     split = errors["source's split, full domain, as drawn"]
-    ours = errors["opal: Gaussian once a cell, least squares"]
+    ours = errors["opal: Gaussian, once in finest cells, least squares"]
     for theirs, own in zip(split[:3], ours[:3], strict=True):
         assert own < theirs
 
@@ -132,7 +132,7 @@ def test_with_two_trips_a_card_day_the_papers_split_is_better_in_the_cells(
 ) -> None:
     errors = bench.card_errors(2)
     split = errors["source's split, full domain, as drawn"]
-    assert split[0] < errors["opal: Gaussian once a cell, least squares"][0]
+    assert split[0] < errors["opal: Gaussian, once in finest cells, least squares"][0]
 
 
 def test_on_real_trains_whose_small_cells_are_gone_already_the_two_are_alike(

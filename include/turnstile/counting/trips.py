@@ -125,12 +125,11 @@ def _bounded(connection: Connection, programme: Programme, day: date) -> str:
     bound = programme.bound_of(ProtectionUnit.CARD_DAY)
     if bound is None:
         return "trip"
-    apart = programme.finest_sharing if bound.once_per_cell else ()
     bounding = Bounding(
         unit="card_id",
         cell=("mode_place", *AXES),
         at_most=bound.contributions_max,
-        apart=tuple(("mode_place", *by) for by in apart),
+        apart=tuple(("mode_place", *by) for by in programme.kept_apart),
     )
     keep_at_most(connection, "trip", "kept_trip", bounding=bounding, day=day)
     return "kept_trip"

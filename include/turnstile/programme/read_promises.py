@@ -46,7 +46,12 @@ def read_units(section: Section, shape: RowShape) -> tuple[UnitBound, ...]:
             unit=unit,
             contributions_max=entry.integer(_BOUND_KEY[unit], least=1),
             once_per_cell=entry.flag("once_per_cell", default=False),
+            once_per_finest_cell=entry.flag("once_per_finest_cell", default=False),
         )
+        if bound.once_per_finest_cell and (
+            bound.once_per_cell or unit is not ProtectionUnit.CARD_DAY
+        ):
+            entry.fail("once_per_finest_cell", "is for card_day, and instead of once_per_cell")
         if unit is ProtectionUnit.TRIP and bound.contributions_max != 1:
             entry.fail("contributes", "must be 1: a trip is one row")
         entry.finish()

@@ -171,11 +171,14 @@ class UnitBound:
         unit: what is bounded.
         contributions_max: trips (or H3-cell-and-slot pairs) of one unit that are counted.
         once_per_cell: True if no two trips of a unit that are counted share a cell of any table.
+        once_per_finest_cell: True if they share no cell of a table that no other table refines;
+            they may share cells of coarser ones.
     """
 
     unit: ProtectionUnit
     contributions_max: int
     once_per_cell: bool = False
+    once_per_finest_cell: bool = False
 
 
 class Measure(StrEnum):
@@ -362,11 +365,21 @@ class Programme:
         return next((bound for bound in self.units if bound.unit is unit), None)
 
     @property
-    def finest_sharing(self) -> tuple[tuple[str, ...], ...]:
-        """Dimensions in which two records must differ to share no cell of any table.
+    def kept_apart(self) -> tuple[tuple[str, ...], ...]:
+        """Dimensions in which two counted trips of a card-day may not agree, table by table.
 
-        Those of every table whose dimensions include no other table's: who differs in the slot
-        differs in slot and place too.
+        Once in each cell: those of every table whose dimensions include no other table's, because
+        who differs in the slot differs in slot and place too. Once in each finest cell: those of
+        every table that no other refines. Without such a bound none.
         """
         used = sorted({tuple(sorted(table.by)) for table in self.tables})
-        return tuple(by for by in used if not any(set(other) < set(by) for other in used))
+        bound = self.bound_of(ProtectionUnit.CARD_DAY)
+        if bound is not None and bound.once_per_cell:
+            return tuple(by for by in used if not any(set(other) < set(by) for other in used))
+        if bound is not None and bound.once_per_finest_cell:
+            return tuple(by for by in used if not any(set(by) < set(other) for other in used))
+        return ()
+
+    def is_kept_apart(self, table: TableSpec) -> bool:
+        """Tell whether no two counted trips of a card-day share a cell of a table."""
+        return any(set(by) <= set(table.by) for by in self.kept_apart)

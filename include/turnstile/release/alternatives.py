@@ -135,12 +135,21 @@ def _units(
 ) -> Iterator[tuple[str, tuple[UnitBound, ...], ProtectionUnit]]:
     """Yield other units and bounds."""
     own = programme.bound_of(ProtectionUnit.CARD_DAY)
-    once = own.once_per_cell if own else programme.mechanism.kind is MechanismKind.DENSE_GAUSSIAN
+    own = own or UnitBound(
+        ProtectionUnit.CARD_DAY,
+        0,
+        once_per_finest_cell=programme.mechanism.kind is MechanismKind.DENSE_GAUSSIAN,
+    )
     if programme.mechanism.unit is not ProtectionUnit.TRIP:
         yield "one trip", (UnitBound(ProtectionUnit.TRIP, 1),), ProtectionUnit.TRIP
+    if own.once_per_finest_cell:
+        everywhere = replace(own, once_per_cell=True, once_per_finest_cell=False)
+        trips = own.contributions_max or _BOUNDS[1]
+        bound = replace(everywhere, contributions_max=trips)
+        yield f"card-day of {trips}, once in every table", (bound,), ProtectionUnit.CARD_DAY
     for trips in _BOUNDS:
-        if own is None or trips != own.contributions_max:
-            bound = UnitBound(ProtectionUnit.CARD_DAY, trips, once)
+        if trips != own.contributions_max:
+            bound = replace(own, contributions_max=trips)
             yield f"card-day of {trips}", (bound,), ProtectionUnit.CARD_DAY
 
 

@@ -8,6 +8,8 @@ share a cell, it can take the places of several (PRIVACY 4.3, 4.5).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from turnstile.privacy.events import Sensitivity
 from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
 from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, ProtectionUnit
@@ -37,10 +39,27 @@ def sensitivities(
     step = _largest_step(table, statistic)
     if programme.source.feed.shape is RowShape.TELEMETRY:
         bound = programme.bound_of(ProtectionUnit.BUS_DAY)
-        return tuple((unit, _of_unit(unit, bound, step, days)) for unit in VEHICLE_UNITS)
+        spread = _Spread(step, days, is_once=True)
+        return tuple((unit, _of_unit(unit, bound, spread)) for unit in VEHICLE_UNITS)
     bound = programme.bound_of(ProtectionUnit.CARD_DAY)
-    coarse = tuple((unit, _of_unit(unit, bound, step, days)) for unit in CARD_UNITS[1:])
+    spread = _Spread(step, days, is_once=programme.is_kept_apart(table))
+    coarse = tuple((unit, _of_unit(unit, bound, spread)) for unit in CARD_UNITS[1:])
     return ((ProtectionUnit.TRIP, _of_trip(bound, programme, table)), *coarse)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """How the records of a unit fall into the cells of a draw.
+
+    Args:
+        step: largest change of a cell by one record.
+        days: service days that are added up in the draw.
+        is_once: whether a unit counts at most once in a cell and day.
+    """
+
+    step: int
+    days: int
+    is_once: bool
 
 
 def _largest_step(table: TableSpec, statistic: str) -> int:
@@ -50,26 +69,26 @@ def _largest_step(table: TableSpec, statistic: str) -> int:
     return 1
 
 
-def _of_unit(
-    unit: ProtectionUnit, bound: UnitBound | None, step: int, days: int
-) -> Sensitivity | None:
+def _of_unit(unit: ProtectionUnit, bound: UnitBound | None, spread: _Spread) -> Sensitivity | None:
     """Return the sensitivity of a unit of one day or more."""
     if bound is None:
         return None
-    days_touched = min(days, _DAYS_OF.get(unit, days))
+    days_touched = min(spread.days, _DAYS_OF.get(unit, spread.days))
     records = bound.contributions_max * days_touched
-    once = bound.once_per_cell or bound.unit is ProtectionUnit.BUS_DAY
-    linf = step * (days_touched if once else records)
+    linf = spread.step * (days_touched if spread.is_once else records)
+    l1 = spread.step * records
     # The sum of squares is at most the largest change times the sum of changes (Hoelder).
-    return Sensitivity(l0=records, l1=step * records, l2_squared=step * records * linf, linf=linf)
+    return Sensitivity(l0=records, l1=l1, l2_squared=l1 * linf, linf=linf)
 
 
 def _of_trip(bound: UnitBound | None, programme: Programme, table: TableSpec) -> Sensitivity:
     """Return the sensitivity of one trip, displacement included."""
     if bound is None:
         return records_at_most(1)
-    if not bound.once_per_cell:
-        return difference_of_counts(records_at_most(1))
-    groups = programme.finest_sharing
+    groups = programme.kept_apart
+    # A trip takes the place of one at most in each group, of none in one that it falls into or
+    # stands behind in; without groups it pushes one out at most (PRIVACY 4.3, 4.5).
     others = len(groups) - (tuple(sorted(table.by)) in groups)
-    return difference_of_counts(cells_at_most(max(1, min(bound.contributions_max, others))))
+    displaced = max(1, min(bound.contributions_max, others))
+    once = programme.is_kept_apart(table)
+    return difference_of_counts(cells_at_most(displaced) if once else records_at_most(displaced))

@@ -1,0 +1,91 @@
+"""The utility report stays private and counts suppression and bounds, not noise alone."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from datetime import date
+
+import pandas as pd
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.programme.spec import Query
+from turnstile.release.queries import Frames, answer
+
+Cli = Callable[..., int]
+DAY = date(2016, 7, 25)
+
+
+def frames(counts: dict[tuple[str, str], int]) -> Frames:
+    """Tables of one mode and day from counts by slot and place."""
+    rows = [(DAY, "train", slot, place, n) for (slot, place), n in counts.items()]
+    names = ["service_date", "mode", "tap_on_slot", "tap_on_location", "count"]
+    cells = pd.DataFrame(rows, columns=names)
+    keys = ["service_date", "mode"]
+    return Frames(
+        {
+            "cells": cells,
+            "time": cells.groupby([*keys, "tap_on_slot"])["count"].sum().reset_index(),
+            "place": cells.groupby([*keys, "tap_on_location"])["count"].sum().reset_index(),
+        }
+    )
+
+
+TRUE = frames({("08:00", "A"): 600, ("08:15", "B"): 300, ("12:00", "A"): 100})
+
+
+@pytest.mark.parametrize("query", list(Query))
+def test_the_truth_answers_every_query_without_error(query: Query) -> None:
+    found = answer(query, TRUE, TRUE, before=(TRUE, TRUE))
+    assert found.value == (1 if query is Query.TOP_STATIONS_BY_HOUR else 0)
+
+
+def test_a_suppressed_cell_is_an_error_of_its_whole_count() -> None:
+    cut = frames({("08:00", "A"): 600, ("12:00", "A"): 100})
+    assert answer(Query.DAILY_TOTALS_BY_PLACE, cut, TRUE).value == 0.5  # A exact, B gone
+    assert answer(Query.TOP_STATIONS_BY_HOUR, cut, TRUE).value == pytest.approx(2 / 3)
+    share = answer(Query.PEAK_SHARE, cut, TRUE).value
+    assert share == pytest.approx(900 / 1000 - 600 / 700)
+    change = answer(Query.WEEK_ON_WEEK_CHANGE, cut, TRUE, before=(TRUE, TRUE)).value
+    assert change == pytest.approx((300**2 / 2) ** 0.5)
+
+
+def test_a_change_without_a_week_before_is_not_told() -> None:
+    assert answer(Query.WEEK_ON_WEEK_CHANGE, TRUE, TRUE).value is None
+
+
+def test_a_query_whose_table_is_not_published_is_not_told() -> None:
+    bare = Frames({"place": TRUE.tables["place"]})
+    assert answer(Query.TOP_STATIONS_BY_HOUR, bare, bare).value is None
+    assert answer(Query.PEAK_SHARE, bare, bare).value is None
+
+
+def test_the_report_lies_in_the_private_zone_alone_and_prints_no_number(
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("report", "opal", "--week", WEEK) == 2  # nothing is sealed yet
+    assert turnstile("report", "itms", "--week", WEEK) == 2
+    turnstile("run", "opal", "--week", WEEK)
+    spent = landed.spent()
+    capsys.readouterr()
+    assert turnstile("report", "opal", "--week", WEEK) == 0
+    path = landed.home / "private/opal" / WEEK / "r0/utility_report.md"
+    assert capsys.readouterr().out.strip() == str(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    text = path.read_text()
+    for query in load_queries(text):
+        assert query in set(Query)
+    for heading in ("Trips left out", "(k, gamma)-density", "alpha", "not for publication"):
+        assert heading in text
+    assert landed.spent() == spent  # reading the truth for oneself charges nothing
+    public = [file for file in landed.public.rglob("*") if "utility_report" in file.name]
+    assert public == []
+    assert turnstile("package", "verify", landed.public / "opal" / WEEK / "r0") == 0
+
+
+def load_queries(text: str) -> list[str]:
+    rows = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
+    found = [name for name in rows if name in set(Query)]
+    assert len(found) == len(Query)
+    return found
