@@ -1,12 +1,43 @@
-"""What all tests share: where the real data lies, for those who have it."""
+"""What all tests share: a throw-away Airflow folder, and where the real data lies."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-_SHARED_DATA = Path(__file__).resolve().parents[1] / "../shared/data"
+_ROOT = Path(__file__).resolve().parents[1]
+_SHARED_DATA = _ROOT / "../shared/data"
+_AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="airflow-of-tests-"))
+
+
+def pytest_configure() -> None:
+    """Set Airflow's environment before any test, in any order, imports it."""
+    os.environ.update(  # noqa: TID251 - Airflow reads it, once, when it is first imported
+        {
+            "AIRFLOW_HOME": str(_AIRFLOW_HOME),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__PLUGINS_FOLDER": str(_ROOT / "plugins"),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(_ROOT / "dags"),
+            "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
+        }
+    )
+    sys.path.insert(0, str(_ROOT / "plugins"))
+
+
+def pytest_unconfigure() -> None:
+    """Remove the folder again."""
+    shutil.rmtree(_AIRFLOW_HOME, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def airflow_home() -> Path:
+    """Folder of the Airflow that the tests import."""
+    return _AIRFLOW_HOME
 
 
 @pytest.fixture(scope="session")

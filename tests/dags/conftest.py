@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,21 +12,6 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session")
-def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Set Airflow's environment, before anything imports it."""
-    assert "airflow" not in sys.modules, "airflow was imported before its folder was set"
-    home = tmp_path_factory.mktemp("airflow")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AIRFLOW_HOME", str(home))
-        patch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
-        patch.setenv("AIRFLOW__CORE__PLUGINS_FOLDER", str(ROOT / "plugins"))
-        patch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(ROOT / "dags"))
-        patch.setenv("AIRFLOW__CORE__UNIT_TEST_MODE", "False")
-        patch.syspath_prepend(str(ROOT / "plugins"))
-        yield home
 
 
 @pytest.fixture(scope="session")
