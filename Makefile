@@ -37,7 +37,7 @@ ui: env ## the same, and Airflow stays until Ctrl-C
 	@$(RELEASE) --stay
 
 test: env ## the tests, without the long ones
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
 
 test-long: env ## crash storms, full stack, fuzzing
 	$(BIN)/python -m pytest -m long

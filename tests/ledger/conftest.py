@@ -25,7 +25,7 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.store import LATEST
 
 NUMBERS = count()
-PORT = 54_329
+PORT = 54_329 + os.getpid() % 1000  # workers of one run must not meet
 KINDS = ("sqlite", "postgresql")
 GUARDED = ("entry", "attempt", "account")
 RESET = (
