@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from small_deployment import WEEK, Deployment
 
+from turnstile.planning.trip_queries import Frames, answer
 from turnstile.programme.spec import Query
-from turnstile.release.queries import Frames, answer
 
 Cli = Callable[..., int]
 DAY = date(2016, 7, 25)

@@ -21,6 +21,7 @@ from turnstile.counting.exact_store import load_exact
 from turnstile.counting.tables import count as count_rows
 from turnstile.errors import InputError
 from turnstile.ledger.records import ReleaseKey
+from turnstile.planning.trip_queries import Answer, Frames, answer
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import layout
@@ -29,7 +30,6 @@ from turnstile.publishing.labelled import labelled
 from turnstile.release.context import Release
 from turnstile.release.inputs import current_snapshot, recorded
 from turnstile.release.outputs import reconcile
-from turnstile.release.queries import Answer, Frames, answer
 from turnstile.release.zones import bounding_secret, write_atomically
 from turnstile.service_calendar import ServiceWeek
 
