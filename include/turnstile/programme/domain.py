@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import prod
 
 from turnstile.programme.spec import TableSpec
@@ -139,6 +140,29 @@ def public_domain(
     text = json.dumps(content, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()
     return PublicDomain(digest, version, cells_by_mode, sorted_places)
+
+
+def regrained(domain: PublicDomain, label: Callable[[Place], str]) -> PublicDomain:
+    """Return a domain whose places are published under other names: another location grain.
+
+    Args:
+        domain: public cells of trips.
+        label: gives the area of a place.
+    """
+    places = tuple(replace(place, area=label(place)) for place in domain.places)
+
+    def axis(mode: str, old: Dimension) -> Dimension:
+        if not old.name.endswith("_location"):
+            return old
+        names = sorted({place.area for place in places if place.mode == mode})
+        unknown = old.labels[old.unknown :] if old.unknown is not None else ()
+        return replace(old, labels=(*names, *unknown))
+
+    cells = tuple(
+        ModeCells(one.mode, tuple(axis(one.mode, old) for old in one.dimensions))
+        for one in domain.cells_by_mode
+    )
+    return public_domain(domain.version, cells, places)
 
 
 def layout(domain: PublicDomain, table: TableSpec) -> tuple[Segment, ...]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import Dimension, ModeCells, Place, PublicDomain, public_domain
+from turnstile.programme.domain import PublicDomain, regrained
 from turnstile.programme.spec import (
     Calibration,
     MechanismKind,
@@ -116,8 +116,8 @@ def _designs(
             time = replace(programme.time, slot_minutes=minutes)
             other = replace(programme, time=time)
             yield "slots", f"{minutes} minutes", other, load_domain(other)
-    yield "places", "every stop", programme, _regrained(domain, lambda place: place.location)
-    yield "places", "one a mode", programme, _regrained(domain, lambda place: place.mode)
+    yield "places", "every stop", programme, regrained(domain, lambda place: place.location)
+    yield "places", "one a mode", programme, regrained(domain, lambda place: place.mode)
 
 
 def _splits(programme: Programme) -> Iterator[tuple[str, tuple[tuple[str, Fraction], ...]]]:
@@ -151,24 +151,6 @@ def _units(
         if trips != own.contributions_max:
             bound = replace(own, contributions_max=trips)
             yield f"card-day of {trips}", (bound,), ProtectionUnit.CARD_DAY
-
-
-def _regrained(domain: PublicDomain, label: Callable[[Place], str]) -> PublicDomain:
-    """Return the domain with other names for its places."""
-    places = tuple(replace(place, area=label(place)) for place in domain.places)
-
-    def axis(mode: str, old: Dimension) -> Dimension:
-        if not old.name.endswith("_location"):
-            return old
-        names = sorted({place.area for place in places if place.mode == mode})
-        unknown = old.labels[old.unknown :] if old.unknown is not None else ()
-        return replace(old, labels=(*names, *unknown))
-
-    cells = tuple(
-        ModeCells(one.mode, tuple(axis(one.mode, old) for old in one.dimensions))
-        for one in domain.cells_by_mode
-    )
-    return public_domain(domain.version, cells, places)
 
 
 def _errors(  # noqa: PLR0913, PLR0917 - a row of the comparison is made from its six parts
