@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -114,11 +113,16 @@ class RealAirflow:
         self.until(ended, what=f"the runs of {', '.join(weeks)}")
 
     def until_no_backfill(self) -> None:
-        """Cancel backfills whose runs have ended: Airflow notices half a minute later."""
-        found = self.call("GET", f"/api/v2/backfills?dag_id={DAG}")["backfills"]
-        for one in found:
-            if one["completed_at"] is None:
-                self.call("PUT", f"/api/v2/backfills/{one['id']}/cancel")
+        """Wait until Airflow has noticed, half a minute later, that a backfill is done.
+
+        Not canceled: runs of a canceled backfill are not taken up again when they are cleared.
+        """
+
+        def none_active() -> bool:
+            found = self.call("GET", f"/api/v2/backfills?dag_id={DAG}")["backfills"]
+            return all(one["completed_at"] for one in found)
+
+        self.until(none_active, what="the end of the backfill")
 
     def tasks(self, week: str) -> dict[str, str | None]:
         tasks = self.api().tasks(DAG, self.run_id(week))
@@ -171,4 +175,3 @@ def running(
     finally:
         for name in ("HOME", "INCLUDE"):
             os.environ.pop(f"TURNSTILE_{name}", None)  # noqa: TID251 - set above
-        time.sleep(0)
