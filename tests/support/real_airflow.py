@@ -110,7 +110,7 @@ class RealAirflow:
             states = self.runs()
             return all(states.get(week) in {"success", "failed"} for week in weeks)
 
-        self.until(ended, what=f"the runs of {', '.join(weeks)}")
+        self.until(ended, what=f"the runs of {', '.join(weeks)}", timeout_s=600)
 
     def until_no_backfill(self) -> None:
         """Wait until Airflow has noticed, half a minute later, that a backfill is done.
