@@ -43,6 +43,6 @@ def test_a_lazy_import_of_airflow_and_a_way_into_the_private_zone_are_seen(copy:
     publishing = copy / "include/turnstile/publishing/__init__.py"
     lazy = "\n\ndef _late() -> None:\n    import airflow\n    import turnstile.counting.exact\n"
     publishing.write_text(publishing.read_text(encoding="utf-8") + lazy, encoding="utf-8")
-    said = _lint(copy)
+    said = " ".join(_lint(copy).split())  # a long name is wrapped
     assert "Nothing under include/turnstile imports Airflow BROKEN" in said
-    assert "Assessment and publishing cannot reach the private zone BROKEN" in said
+    assert "Assessment, publishing and operations cannot reach the private zone BROKEN" in said
