@@ -122,20 +122,28 @@ class NativeStack:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
     def _end_processes(self) -> None:
-        """Ask every process to end, then make it."""
-        family = {member for process in self._processes.values() for member in _family(process.pid)}
-        for process in family:
-            _signal(process.terminate)
-        _, stubborn = psutil.wait_procs(family, timeout=_GRACE_S)
-        for process in stubborn:
-            _signal(process.kill)
-        psutil.wait_procs(stubborn, timeout=_GRACE_S)
+        """Ask every process to end, then make it; again for one that was only just being started."""
+        while family := self._alive():
+            for process in family:
+                _signal(process.terminate)
+            _, stubborn = psutil.wait_procs(family, timeout=_GRACE_S)
+            for process in stubborn:
+                _signal(process.suspend)  # or it might start another, out of our sight
+            doomed = self._alive()
+            for process in doomed:
+                _signal(process.kill)
+            psutil.wait_procs(doomed, timeout=_GRACE_S)
         for started in self._processes.values():
             started.wait()
         self._processes.clear()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+    def _alive(self) -> set[psutil.Process]:
+        """Return every living process of the sessions that were started, and their descendants."""
+        family = {member for process in self._processes.values() for member in _family(process.pid)}
+        return {process for process in family if _is_alive(process)}
 
     def _start_all(self, commands: Iterable[tuple[str, ...]]) -> None:
         """Start components, each with a log of its own."""
@@ -198,6 +206,14 @@ def _family(leader: int) -> set[psutil.Process]:
         except (ProcessLookupError, psutil.NoSuchProcess):
             continue
     return found
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    """Tell whether a process is more than an entry that waits to be read."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _signal(send: Callable[[], None]) -> None:
