@@ -122,7 +122,7 @@ class NativeStack:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
     def _end_processes(self) -> None:
-        """Ask every process to end, then make it; again for one that was only just being started."""
+        """Ask every process to end, then make it; again for one that was just being started."""
         while family := self._alive():
             for process in family:
                 _signal(process.terminate)
