@@ -46,7 +46,7 @@ check: env ## lint, types, import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	MYPYPATH=include:plugins $(BIN)/mypy --strict plugins/release_dag.py $(wildcard dags/*.py)
+	MYPYPATH=include:plugins $(BIN)/mypy --strict $(wildcard plugins/*.py) $(wildcard dags/*.py)
 	$(BIN)/lint-imports
 
 bench: env ## wall time and memory of every step of a week
