@@ -219,13 +219,7 @@ def card_markdown(card: dict[str, Any]) -> str:
     lines += ["", "Cells above what 95 % of noise stays within:", ""]
     lines += sentences(card["above_noise"])
     lines += ["", "Spent by everything that this family of programmes ever released:", ""]
-    lines += [
-        f"- {line['unit']}, {line['scope']}: "
-        f"epsilon {line['epsilon_before'] or 'infinite'} before, "
-        f"{line['epsilon_after'] or 'infinite'} after; rho {line['rho_before'] or 'infinite'} "
-        f"before, {line['rho_after'] or 'infinite'} after"
-        for line in card["cumulative"]
-    ]
+    lines += [f"- {_spent(line)}" for line in card["cumulative"]]
     if card["gaps"]:
         lines += ["", f"No input on {', '.join(card['gaps'])}: those cells hold noise alone."]
     lines += [
@@ -233,3 +227,13 @@ def card_markdown(card: dict[str, Any]) -> str:
         f"Ledger entry {card['ledger']['sequence']}, head {card['ledger']['head_sha256']}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _spent(line: dict[str, Any]) -> str:
+    """Say what an account held before and after; of epsilon only where no draw was Gaussian."""
+    amounts = [
+        f"{name} {line[f'{name}_before']} before, {line[f'{name}_after']} after"
+        for name in ("epsilon", "rho")
+        if line[f"{name}_before"] is not None
+    ]
+    return f"{line['unit']}, {line['scope']}: {'; '.join(amounts) or 'infinite'}"
