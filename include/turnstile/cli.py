@@ -25,10 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(args.command(args))
     except TurnstileError as error:
-        print(f"turnstile: {error}", file=sys.stderr)  # noqa: T201 - the command's own output
+        print(f"turnstile: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("turnstile: stopped; run the same command again to go on", file=sys.stderr)  # noqa: T201
+        print("turnstile: stopped; run the same command again to go on", file=sys.stderr)
         return _INTERRUPTED
 
 

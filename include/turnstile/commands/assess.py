@@ -29,10 +29,10 @@ def _assess(args: argparse.Namespace) -> int:
     kind, findings = _findings(args.path)
     if args.json:
         content = {"paths": [str(path) for path in args.path], "kind": kind, **as_json(findings)}
-        print(json.dumps(content, indent=1))  # noqa: T201
+        print(json.dumps(content, indent=1))
         return 0
     for finding in findings:
-        print(f"{'!' if finding.is_flaw else ' '} {finding.name:16} {finding.statement}")  # noqa: T201
+        print(f"{'!' if finding.is_flaw else ' '} {finding.name:16} {finding.statement}")
     return 0
 
 

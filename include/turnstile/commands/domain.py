@@ -95,4 +95,4 @@ def _print(out: Path, record: dict[str, Any]) -> None:
     for reason, ids in record["left_out"].items():
         shown = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
         lines.append(f"left out, {reason.replace('_', ' ')}: {len(ids)} stops ({shown})")
-    print("\n".join(lines))  # noqa: T201 - a command
+    print("\n".join(lines))

@@ -46,7 +46,7 @@ def _report(args: argparse.Namespace) -> int:
     folder = release.folders.private / "planning"
     rows = current_snapshot(release).folder / "rows"
     write_report(release.programme, release.domain, release.week, rows_folder=rows, folder=folder)
-    print(f"private: {folder}")  # noqa: T201 - a command
+    print(f"private: {folder}")
     return 0
 
 
@@ -77,7 +77,7 @@ def _cells(args: argparse.Namespace) -> int:
         rule = f"no cell has {least:g} buses a day in every slot; lower --least"
         raise InputError(where="turnstile itms cells", field="--least", rule=rule)
     args.out.write_text("cell\n" + "\n".join(cells) + "\n")
-    print(f"{len(cells)} cells in {args.out}; review it, then name it in domain.service_area")  # noqa: T201
+    print(f"{len(cells)} cells in {args.out}; review it, then name it in domain.service_area")
     return 0
 
 
@@ -127,7 +127,7 @@ def _accounting(args: argparse.Namespace) -> int:
         "As a guarantee with the source's cumulative epsilon, ours would have",
         f"  rho {float(rho):.6f} for a bus-day, epsilon {float(shown or 0):.3f} at delta 1e-6",
     ]
-    print("\n".join(lines))  # noqa: T201 - a command
+    print("\n".join(lines))
     return 0
 
 

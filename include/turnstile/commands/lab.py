@@ -30,9 +30,9 @@ def _lab(args: argparse.Namespace) -> int:
     chosen = [known[args.lesson]] if args.lesson is not None else list(known.values())
     lessons = [lesson() for lesson in chosen]
     for number, lesson in enumerate(lessons, start=1):
-        print(f"{number}. {lesson.title}  [{lesson.name}]")  # noqa: T201
-        print(f"   attack:  {lesson.attack}")  # noqa: T201
-        print(f"   instead: {lesson.remedy}\n")  # noqa: T201
+        print(f"{number}. {lesson.title}  [{lesson.name}]")
+        print(f"   attack:  {lesson.attack}")
+        print(f"   instead: {lesson.remedy}\n")
     if args.to is not None:
-        print(write_page(lessons, args.to))  # noqa: T201
+        print(write_page(lessons, args.to))
     return 0

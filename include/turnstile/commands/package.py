@@ -37,5 +37,5 @@ def _verify(args: argparse.Namespace) -> int:
     attempt = ledger.find(key)
     if attempt is None or attempt.manifest_digest != digest_of(content):
         raise IntegrityError(f"{folder}: the ledger holds no publication of this manifest as {key}")
-    print(f"{key}: every file is as published; ledger entry {ledger.head()[0]} or before")  # noqa: T201
+    print(f"{key}: every file is as published; ledger entry {ledger.head()[0]} or before")
     return 0

@@ -44,24 +44,24 @@ def _plan(args: argparse.Namespace) -> int:
     left = _left(release)
     if args.json:
         content = {**described(planned), "loss": losses, "left": left}
-        print(json.dumps(content, indent=1, sort_keys=True))  # noqa: T201
+        print(json.dumps(content, indent=1, sort_keys=True))
         return 0
-    print(f"{release.key}: {release.programme.title}")  # noqa: T201
-    print(f"\n{'draw':32} {'noise':18} {'scale':>10} {'sd':>10} {'95 % within':>12}")  # noqa: T201
+    print(f"{release.key}: {release.programme.title}")
+    print(f"\n{'draw':32} {'noise':18} {'scale':>10} {'sd':>10} {'95 % within':>12}")
     for event in {event.label: event for event in planned.events}.values():
         bar = error_bar(event)
-        print(  # noqa: T201
+        print(
             f"{event.label:32} {event.noise:18} {float(event.scale):>10.4g} "
             f"{bar.standard_deviation:>10.4g} {bar.half_width_95:>12}"
         )
     heads = ("epsilon", "at 1e-6", "replace", "rho")
-    print(f"\n{'loss of one':16} " + " ".join(f"{head:>12}" for head in heads))  # noqa: T201
+    print(f"\n{'loss of one':16} " + " ".join(f"{head:>12}" for head in heads))
     for unit, figures in losses.items():
         names = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho")
         values = [figures[name] or "infinite" for name in names]
-        print(f"{unit:16} " + " ".join(f"{value:>12}" for value in values))  # noqa: T201
+        print(f"{unit:16} " + " ".join(f"{value:>12}" for value in values))
     for line in left:
-        print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")  # noqa: T201
+        print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
     return 0
 
 
@@ -72,9 +72,9 @@ def _tables(release: Release, args: argparse.Namespace) -> int:
     if args.weeks is not None:
         if args.weeks < 1:
             raise InputError(where="plan", field="--weeks", rule="is at least 1")
-        print(*plan_tables.many_weeks(release, args.weeks), sep="\n")  # noqa: T201
+        print(*plan_tables.many_weeks(release, args.weeks), sep="\n")
     if args.compare:
-        print(*plan_tables.comparison(release), sep="\n")  # noqa: T201
+        print(*plan_tables.comparison(release), sep="\n")
     return 0
 
 

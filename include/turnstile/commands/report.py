@@ -20,5 +20,5 @@ def _report(args: argparse.Namespace) -> int:
     from turnstile.planning.trip_report import write_report
     from turnstile.release.context import open_release
 
-    print(write_report(open_release(args.programme, args.week, args.revision)))  # noqa: T201
+    print(write_report(open_release(args.programme, args.week, args.revision)))
     return 0

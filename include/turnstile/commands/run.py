@@ -38,9 +38,9 @@ def _run(args: argparse.Namespace) -> int:
         state_revision(release, reason=args.reason, approver=approver)
     was_sealed = release.sealed is not None
     for place, name in enumerate(STEPS, start=1):
-        print(f"[{place}/{len(STEPS)}] {name}", file=sys.stderr)  # noqa: T201
+        print(f"[{place}/{len(STEPS)}] {name}", file=sys.stderr)
         step_named(name)(args.programme, args.week, args.revision)
     if was_sealed:
-        print("sealed before: the same bytes, 0 charged", file=sys.stderr)  # noqa: T201
-    print(release.folders.public)  # noqa: T201
+        print("sealed before: the same bytes, 0 charged", file=sys.stderr)
+    print(release.folders.public)
     return 0

@@ -64,7 +64,7 @@ def _write(maker: Maker, args: argparse.Namespace, folder: Path, week: ServiceWe
     for old in folder.glob(f"{args.programme}-*"):
         old.unlink()
     files = maker(LandingWeek(folder, week, SampleForm(args.format)))
-    print(f"{args.programme} {week}: {len(files)} files in {folder}")  # noqa: T201 - a command
+    print(f"{args.programme} {week}: {len(files)} files in {folder}")
 
 
 def _opal_maker(args: argparse.Namespace, domains: Path) -> Maker:

@@ -8,7 +8,6 @@ from pathlib import Path
 from turnstile.release.zones import digest_of
 
 MANIFEST = "manifest.json"
-CHECKPOINT = "checkpoint.json"  # signed after the manifest was published, so not listed in it
 
 
 def manifest_bytes(folder: Path, *, key: str, sealed_digest: str) -> bytes:
@@ -48,10 +47,9 @@ def differences(folder: Path) -> tuple[str, ...]:
 
 
 def _contents(folder: Path) -> list[tuple[str, bytes]]:
-    """Return the files of a package by relative path, in order, but for manifest and checkpoint."""
-    apart = {MANIFEST, CHECKPOINT}
+    """Return the files of a package by relative path, in order, but for the manifest."""
     return [
         (path.relative_to(folder).as_posix(), path.read_bytes())
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.relative_to(folder).as_posix() not in apart
+        if path.is_file() and path.relative_to(folder).as_posix() != MANIFEST
     ]
