@@ -7,7 +7,8 @@ ENV AIRFLOW_HOME=/opt/airflow \
     PYTHONUNBUFFERED=1
 
 RUN useradd --uid 50000 --create-home airflow \
-    && mkdir -p /opt/airflow/logs /opt/turnstile /var/lib/turnstile /var/lib/turnstile-witness \
+    && mkdir -p /opt/airflow/logs /opt/turnstile /var/lib/turnstile-witness \
+        /var/lib/turnstile/public /var/lib/turnstile/embargoed /var/lib/turnstile/operations \
     && chown -R airflow /opt/airflow /var/lib/turnstile /var/lib/turnstile-witness
 
 WORKDIR /opt/turnstile

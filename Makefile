@@ -55,6 +55,7 @@ bench: env ## wall time and memory of every step of a week
 bench-utility: env ## error of the published tables at equal privacy
 	$(BIN)/python benchmarks/utility.py
 	$(BIN)/python benchmarks/utility_itms.py
+	$(BIN)/python benchmarks/itms_resolutions.py
 
 lock: env ## requirements.lock anew from requirements.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 \

@@ -1,6 +1,9 @@
 """Times the ledger over ten years of weekly releases: 28 partitions x 6 tables, 87,360 events.
 
-    python benchmarks/ledger.py [--years 10] [--url postgresql+psycopg://user@host/empty_database]
+    python benchmarks/ledger.py [--years 10] [--postgresql | --url URL_OF_AN_EMPTY_DATABASE]
+
+By default on a new SQLite file; `--postgresql` takes the server that answers on this machine
+without a password, else starts a throw-away one, and makes and drops a database there.
 
 Prints the median reservation of the first and of the last year, the whole balance and the whole
 verification year by year, and exits 1 if a limit is passed: reservation 50 ms median and flat,
@@ -10,14 +13,21 @@ balance 200 ms, verification 30 s and at most linear.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
+
+from postgresql_server import postgresql_server, run_as_server
+from sqlalchemy.engine import make_url
 
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.ledger import Ledger
@@ -80,18 +90,21 @@ def timed_s(act: Callable[[], object]) -> float:
     return perf_counter() - start
 
 
+def one_week(ledger: Ledger, week: ServiceWeek) -> float:
+    """Release a week and return how long its reservation took, in ms."""
+    request = request_of(week)
+    reserve_ms = 1000 * timed_s(lambda: ledger.reserve(request))
+    attempt = ledger.find(request.key)
+    assert attempt is not None  # noqa: S101 - reserved two lines above
+    ledger.begin_draw(attempt.attempt_id, request.bindings)
+    ledger.seal(attempt.attempt_id, f"artefact {request.key}")
+    ledger.publish(request.key, f"manifest {request.key}")
+    return reserve_ms
+
+
 def one_year(ledger: Ledger, first: ServiceWeek) -> list[float]:
     """Release 52 weeks and return how long each reservation took, in ms."""
-    reserve_ms = []
-    for n in range(WEEKS_PER_YEAR):
-        request = request_of(first.plus(n))
-        reserve_ms.append(1000 * timed_s(lambda request=request: ledger.reserve(request)))
-        attempt = ledger.find(request.key)
-        assert attempt is not None  # noqa: S101 - reserved one line above
-        ledger.begin_draw(attempt.attempt_id, request.bindings)
-        ledger.seal(attempt.attempt_id, f"artefact {request.key}")
-        ledger.publish(request.key, f"manifest {request.key}")
-    return reserve_ms
+    return [one_week(ledger, first.plus(n)) for n in range(WEEKS_PER_YEAR)]
 
 
 def measure(url: str, years: int) -> bool:
@@ -124,14 +137,35 @@ def measure(url: str, years: int) -> bool:
     return all(kept.values())
 
 
+@contextmanager
+def new_database(*, is_postgresql: bool) -> Iterator[str]:
+    """Make an empty database, and remove it afterwards."""
+    if not is_postgresql:
+        with tempfile.TemporaryDirectory() as folder:
+            yield f"sqlite:///{Path(folder) / 'ledger.sqlite'}"
+        return
+    with postgresql_server() as server:
+        if server is None:
+            sys.exit("no PostgreSQL answers on 127.0.0.1:5432, and no initdb is installed")
+        name = f"turnstile_bench_{os.getpid()}"
+        run_as_server(server, f"CREATE DATABASE {name}")
+        try:
+            yield make_url(server).set(database=name).render_as_string(hide_password=False)
+        finally:
+            run_as_server(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
 def main() -> int:
     """Measure one store."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--url", help="an empty database; by default a new SQLite file")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--url", help="an empty database")
+    where.add_argument("--postgresql", action="store_true", help="a database of its own there")
     parser.add_argument("--years", type=int, default=10)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        url = args.url or f"sqlite:///{Path(folder) / 'ledger.sqlite'}"
+    if args.url:
+        return 0 if measure(args.url, args.years) else 1
+    with new_database(is_postgresql=args.postgresql) as url:
         return 0 if measure(url, args.years) else 1
 
 

@@ -106,8 +106,11 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
     from fastapi import Depends, HTTPException, Request
     from fastapi.responses import HTMLResponse, JSONResponse, Response
 
+    @app.get("/")
+    def budget_now(seen: Annotated[frozenset[str], visible]) -> Response:
+        return HTMLResponse(budget.budget(seen, _paused(seen)))
+
     sections = {
-        "/": budget.budget,
         "/calendar": budget.calendar,
         "/plan": budget.plan,
         "/quality": budget.quality,
@@ -150,6 +153,19 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
     @app.get("/data/{view}.json")
     def data(seen: Annotated[frozenset[str], visible], view: str, request: Request) -> Response:
         return JSONResponse(budget.data(view, seen, _asked(request.query_params)))
+
+
+def _paused(programmes: frozenset[str]) -> dict[str, bool]:
+    """Return the programmes that Airflow has a DAG of, and whether it is paused."""
+    from airflow.models.dag import DagModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    names = {f"release_{name}": name for name in programmes}
+    known = select(DagModel.dag_id, DagModel.is_paused)
+    known = known.where(DagModel.dag_id.in_(names), DagModel.is_stale.is_(False))
+    with create_session() as session:
+        return {names[dag_id]: is_paused for dag_id, is_paused in session.execute(known)}
 
 
 def _section(

@@ -1,12 +1,51 @@
-"""Tasks of the two DAGs that watch: the audit of every day, and the watchdog."""
+"""The two DAGs that watch, the audit of every day and the watchdog, and their tasks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import DAG, CronTriggerTimetable
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from telling import send_alerts
 
 from turnstile.settings import Settings, system_clock
+
+
+def operations_dag(
+    dag_id: str,
+    act: Callable[[], str],
+    *,
+    cron: str,
+    description: str,
+    doc_md: str,
+    **operator: Any,  # noqa: ANN401 - Airflow's own
+) -> DAG:
+    """Return a DAG of one task that looks at the present state, whatever was missed meanwhile.
+
+    Args:
+        dag_id: name of the DAG.
+        act: the task; its name and docstring are the task's.
+        cron: when it runs, in UTC.
+        description: one line for the list of DAGs.
+        doc_md: the DAG's page.
+        **operator: of the task: `retries`, `execution_timeout`.
+    """
+    with DAG(
+        dag_id=dag_id,
+        description=description,
+        doc_md=doc_md,
+        schedule=CronTriggerTimetable(cron, timezone="UTC"),
+        start_date=datetime(2016, 1, 1, tzinfo=UTC),
+        catchup=False,
+        max_active_runs=1,
+        tags=["operations"],
+    ) as dag:
+        PythonOperator(task_id=act.__name__, python_callable=act, doc_md=act.__doc__, **operator)
+    return dag
 
 
 def audit_ledger() -> str:

@@ -16,17 +16,15 @@ from turnstile.ledger.records import Attempt, Bindings, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
+from turnstile.programme.mechanism_spec import MechanismKind, MechanismSpec
+from turnstile.programme.source_spec import Feed, SourceSpec
 from turnstile.programme.spec import (
     ApprovalSpec,
     DomainSpec,
-    Feed,
-    MechanismKind,
-    MechanismSpec,
     Outside,
     Programme,
     PublishSpec,
     ScheduleSpec,
-    SourceSpec,
     TableSpec,
     TimeSpec,
     UnitBound,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from turnstile.assessment.audits.one_run import audit, lower_bound, p_value
 from turnstile.assessment.audits.pair import delta_at_least, epsilon_at_least, pair_bound
-from turnstile.assessment.audits.pipeline_copy import PipelineCopy, run_canaries
+from turnstile.assessment.audits.pipeline_copy import Move, PipelineCopy, run_canaries
 from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
 from turnstile.assessment.audits.sampler import sampler_fits
 from turnstile.assessment.lab.baselines import discrete_laplace
@@ -34,11 +35,22 @@ def audited(one: DrawEvent, copy: PipelineCopy | None = None) -> DrawAudit:
     return audit_release([one], _UNIT, copy=copy)[0]
 
 
+class Farther(dict[tuple[str, ProtectionUnit], Move]):
+    """Every unit moves every vector so many times as far as the events of this file declare."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def get(self, key: tuple[str, ProtectionUnit], default: Any = None) -> Any:  # noqa: ARG002
+        """Return a stretched move."""
+        return Move(self.times * default.l1, self.times**2 * default.l2_squared)
+
+
 CLAIMS = [event("1"), event("1/2"), event("2", records=2), event("1", records=2)]
 FAULTS: dict[str, PipelineCopy] = {
     "halved scale": PipelineCopy(draw=lambda e, x: (draw(replace(e, scale=e.scale / 2), x),)),
-    "wrong sensitivity": PipelineCopy(count=lambda kept, change: 2 * change * kept),
-    "skipped bound": PipelineCopy(bound=lambda offered, _at_most: offered),
+    "wrong sensitivity": PipelineCopy(moves=Farther(2)),
+    "skipped bound": PipelineCopy(moves=Farther(3)),
     "drawn twice": PipelineCopy(draw=lambda e, x: (draw(e, x), draw(e, x))),
 }
 
@@ -111,7 +123,9 @@ def test_a_delta_lowers_the_bound() -> None:
 
 
 def test_scores_that_know_nothing_give_nothing() -> None:
-    run = run_canaries(PipelineCopy(), event("1"), event("1").sensitivities[0][1], canaries=4_000)
+    run = run_canaries(
+        PipelineCopy(), event("1"), _UNIT, event("1").sensitivities[0][1], canaries=4_000
+    )
     assert audit(run.scores, run.is_in, confidence=0.95).epsilon > 0.5
     shuffled = np.roll(run.scores, 1)
     assert audit(shuffled, run.is_in, confidence=1 - 1e-9).epsilon < 0.1
@@ -121,10 +135,10 @@ def test_scores_that_know_nothing_give_nothing() -> None:
 def test_pair_audits_reach_the_claim_and_catch_a_halved_scale(scale: str, change: int) -> None:
     runs, one = 40_000, event(scale)
     claim = change / float(Fraction(scale))
-    bound = pair_bound(lambda x: draw(one, x), change=change, runs=runs, confidence=1 - 1e-6)
+    bound = pair_bound(lambda x: draw(one, x), change=change, runs=runs, confidence=1 - 1e-9)
     assert 0.7 * claim < bound <= claim
     halved = replace(one, scale=one.scale / 2)
-    caught = pair_bound(lambda x: draw(halved, x), change=change, runs=runs, confidence=1 - 1e-6)
+    caught = pair_bound(lambda x: draw(halved, x), change=change, runs=runs, confidence=1 - 1e-9)
     assert caught > claim
 
 
@@ -132,7 +146,7 @@ def test_the_chance_that_a_lone_record_shows_bounds_delta_from_below() -> None:
     one = replace(event("1"), threshold=5, delta=Fraction(1, 20))
     released = int((draw(one, np.ones(100_000, dtype=np.int64)) > 0).sum())
     exact = float(np.exp(-4) / (1 + np.exp(-1)))
-    assert 0.8 * exact < delta_at_least(released, 100_000, confidence=1 - 1e-6) <= exact
+    assert 0.8 * exact < delta_at_least(released, 100_000, confidence=1 - 1e-9) <= exact
     assert epsilon_at_least(5, 5, 10, confidence=0.95) == 0
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 
+from turnstile.assessment.bare_files import read_bare_tables
 from turnstile.assessment.bare_findings import assess_bare
-from turnstile.assessment.bare_table import BareTable, Cell, read_bare_tables
+from turnstile.assessment.bare_table import BareTable, Cell
 from turnstile.assessment.findings import Finding, as_json
 from turnstile.assessment.lab.baselines import (
     city,
@@ -41,7 +43,7 @@ def test_codes_are_labels_and_stray_lines_at_the_end_are_passed_over(tmp_path: P
     table = read_bare_tables([path])
     assert len(table.cells) == 31
     assert table.cells[-1] == Cell("bus", "20160725", "on", "04:30", "-1")
-    assert table.stray_lines == 2
+    assert table.stray_lines == 1
 
 
 def test_a_table_by_location_alone_is_read(tmp_path: Path) -> None:
@@ -209,3 +211,57 @@ def test_our_own_published_tables_are_read_without_their_package(tmp_path: Path)
     table = read_bare_tables([write(tmp_path / "on_time.csv", header + rows)])
     assert table.cells[0] == Cell("bus", "2016-07-25", "on", "00:00", None)
     assert not named(assess_bare(table), "true_values")
+
+
+def test_tables_with_cuts_of_their_own_are_told_apart() -> None:
+    raw = city(trips=300_000)
+    low = np.rint(second_algorithm(raw, scale=1.0, threshold=17.588, label="low"))
+    high = np.rint(second_algorithm(raw, scale=2.0, threshold=34.176, label="high"))
+    first, second = table_of(low), table_of(high)
+    off = tuple(cell._replace(tap="off") for cell in second.cells)
+    both = BareTable(first.cells + off, np.concatenate((first.counts, second.counts)))
+    found = {f.figures["table"]: f.figures for f in named(assess_bare(both), "cut")}
+    assert set(found) == {"ferry time-loc, tap on", "ferry time-loc, tap off"}
+    for name, cut in (("on", 17.588), ("off", 34.176)):
+        own = found[f"ferry time-loc, tap {name}"]
+        assert own["low"] <= cut <= own["high"]
+    bus = tuple(cell._replace(mode="bus") for cell in second.cells)
+    modes = BareTable(first.cells + bus, np.concatenate((first.counts, second.counts)))
+    assert {f.figures["table"] for f in named(assess_bare(modes), "cut")} == {
+        "ferry time-loc",
+        "bus time-loc",
+    }
+    twice = BareTable(first.cells, first.counts)
+    assert [f.figures["table"] for f in named(assess_bare(twice), "cut")] == ["ferry time-loc"]
+
+
+def test_a_table_of_busy_places_has_an_upper_bound_and_no_cut() -> None:
+    rates = np.repeat(np.linspace(1_500, 90_000, 170), 7)
+    cells = tuple(
+        Cell("train", f"2016072{n % 7}", "on", None, f"Station {n // 7}")
+        for n in range(rates.size)
+        if n != 40
+    )
+    noise = naive_laplace("busy", rates.size, 60.0)
+    counts = np.delete(np.rint(rates + noise), 40)
+    findings = assess_bare(BareTable(cells, counts))
+    cut = named(findings, "cut")[0]
+    assert cut.figures["cut"] is None
+    assert not cut.is_flaw
+    assert "not identified" in cut.statement
+    assert cut.figures["high"] == counts.min() + 0.5
+    assert not named(findings, "presence")
+
+
+@pytest.mark.parametrize("rate", [14, 16, 40])
+def test_places_that_agree_by_chance_are_no_service(rate: int) -> None:
+    """Independent counts of like size: near the cut they are alike because both are published."""
+    shape = (2, 10, 14, 40)
+    drawn = poisson.ppf(uniforms(f"chance {rate}", int(np.prod(shape))), rate).reshape(shape)
+    cells, counts = [], []
+    for tap, stop, day, slot in np.argwhere(drawn >= 18):
+        side = ("on", "off")[tap]
+        cells.append(Cell("ferry", f"201607{10 + day}", side, clock(20 + slot), f"Wharf {stop}"))
+        counts.append(float(drawn[tap, stop, day, slot]))
+    findings = assess_bare(BareTable(tuple(cells), np.array(counts)))
+    assert [f.figures for f in named(findings, "scale")] == [{"identified": False}]

@@ -9,11 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from turnstile.assessment.audits.pipeline_copy import PipelineCopy
+from turnstile.assessment.audits.pipeline_copy import Move, PipelineCopy
 from turnstile.assessment.audits.release_audit import audit_release
+from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates import gate_results
 from turnstile.assessment.lab.baselines import discrete_laplace
 from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact
 
@@ -22,7 +24,7 @@ Build = Callable[..., Drawn]
 
 def failed(drawn: Drawn) -> set[str]:
     """Names of the gates that stop a release, without the audit (it has its own test)."""
-    return {r.gate for r in gate_results(drawn, []) if not r.passed} - {"one_run_audit"}
+    return {r.gate for r in gate_results(drawn, None, []) if not r.passed} - {"one_run_audit"}
 
 
 def test_an_honest_release_passes_every_gate(release: Drawn) -> None:
@@ -32,9 +34,12 @@ def test_an_honest_release_passes_every_gate(release: Drawn) -> None:
         "support",
         "noised_zeros",
         "one_sealed",
+        "drawn_once",
         "integers",
         "declared_scale",
         "scale_below_zero",
+        "scale_of_any_counts",
+        "declared_sensitivity",
         "one_run_audit",
     }
 
@@ -71,18 +76,35 @@ def test_an_unsealed_key_stops_a_release(unsealed: Drawn) -> None:
     assert "one_sealed" in failed(unsealed)
 
 
+def test_a_second_sealed_byte_string_stops_a_release(release: Drawn) -> None:
+    own = str(release.attempt.artefact_digest)
+    for digests, passed in (((own,), True), ((own, own), True), ((own, "4" * 64), False)):
+        results = {r.gate: r for r in gate_results(release, Evidence(sealed_digests=digests), [])}
+        assert results["one_sealed"].passed is passed
+    assert "2 distinct sealed byte strings" in results["one_sealed"].statement
+
+
+def test_a_unit_that_moves_a_table_farther_than_declared_stops_a_release(release: Drawn) -> None:
+    label = release.events[0].label
+    for l1, passed in ((2, True), (3, False)):
+        copy = PipelineCopy(moves={(label, ProtectionUnit.CARD_DAY): Move(l1, l1)})
+        results = {r.gate: r for r in gate_results(release, Evidence(copy=copy), [])}
+        assert results["declared_sensitivity"].passed is passed
+    assert "3 in all, 2 are declared" in results["declared_sensitivity"].statement
+
+
 def test_the_same_noise_on_two_days_stops_a_release(drawn_with: Build) -> None:
     def reused(_label: str, exact: np.ndarray, scale: float, table: str) -> np.ndarray:
         return exact + discrete_laplace(table, exact.size, scale)
 
-    assert "one_sealed" in failed(drawn_with(reused))
+    assert "drawn_once" in failed(drawn_with(reused))
 
 
 def test_a_draw_that_stands_twice_stops_a_release(release: Drawn) -> None:
     tables = release.artefact.tables
     copied = replace(tables[1], values=tables[0].values)
     twice = Artefact((tables[0], copied, *tables[2:]))
-    assert "one_sealed" in failed(replace(release, artefact=twice))
+    assert "drawn_once" in failed(replace(release, artefact=twice))
     longer = Artefact((*tables, tables[0]))
     assert "support" in failed(replace(release, artefact=longer))
 
@@ -109,7 +131,8 @@ def test_noise_of_another_scale_stops_a_release(drawn_with: Build, factor: float
     def scaled(label: str, exact: np.ndarray, scale: float, _table: str) -> np.ndarray:
         return exact + discrete_laplace(label, exact.size, factor * scale)
 
-    assert {"declared_scale", "scale_below_zero"} <= failed(drawn_with(scaled))
+    stopped = failed(drawn_with(scaled))
+    assert {"declared_scale", "scale_below_zero", "scale_of_any_counts"} <= stopped
 
 
 def test_one_table_with_too_little_noise_stops_a_release(drawn_with: Build) -> None:
@@ -124,12 +147,12 @@ def test_one_table_with_too_little_noise_stops_a_release(drawn_with: Build) -> N
 def test_a_refuted_claim_stops_a_release(release: Drawn) -> None:
     own = release.programme.mechanism.unit
     halved = PipelineCopy(draw=lambda e, x: (draw(replace(e, scale=e.scale / 2), x),))
-    results = gate_results(release, audit_release(release.events, own, copy=halved))
+    results = gate_results(release, None, audit_release(release.events, own, copy=halved))
     stopped = [result for result in results if not result.passed]
     assert [result.gate for result in stopped] == ["one_run_audit"]
     assert "refuted" in stopped[0].statement
 
 
 def test_a_release_without_any_audit_is_stopped(release: Drawn) -> None:
-    results = {result.gate: result.passed for result in gate_results(release, [])}
+    results = {result.gate: result.passed for result in gate_results(release, None, [])}
     assert not results["one_run_audit"]

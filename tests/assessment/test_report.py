@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from turnstile.assessment.assessment import LIMITS
+from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.report import JSON_NAME, PAGE_NAME, write_report
 from turnstile.assessment.risk import epsilon_after, forecast, weeks_left
 from turnstile.ledger.records import AccountBalance, Cap, Loss
@@ -39,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_report_is_one_page_and_one_json_file_without_any_network_reference(
     release: Drawn, folder: Path
 ) -> None:
-    gates = write_report(release, balances(), folder)
+    gates = write_report(release, Evidence(balances=balances()), folder)
     assert all(gate.passed for gate in gates)
     page = (folder / PAGE_NAME).read_text(encoding="utf-8")
     assert _ELSEWHERE.search(page) is None
@@ -69,7 +70,7 @@ def test_a_stopped_release_is_reported_as_stopped(
     drawn_with: Callable[..., Drawn], tmp_path: Path
 ) -> None:
     bad = drawn_with(lambda _label, exact, _scale, _table: exact)
-    gates = write_report(bad, (), tmp_path)
+    gates = write_report(bad, Evidence(), tmp_path)
     assert not all(gate.passed for gate in gates)
     page = (tmp_path / PAGE_NAME).read_text(encoding="utf-8")
     assert "Stopped by" in page

@@ -7,13 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, pmf, whole_pmf
+from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, whole_pmf
 from turnstile.assessment.attacks.scale_of_noise import (
     difference_density,
     from_negatives,
     from_pairs,
     from_residuals,
-    gaussian_at_least,
     negatives_p_value,
 )
 from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace, uniforms
@@ -66,16 +65,6 @@ def test_numbers_below_zero_give_the_scale_whatever_the_counts_are() -> None:
         assert not found.holds(3.6)
         assert negatives_p_value(noisy, 4.0) > 1e-9
         assert negatives_p_value(noisy, 2.0) < 1e-9
-
-
-def test_gaussian_noise_is_at_least_what_empty_cells_show() -> None:
-    values, law = pmf(Term(NoiseLaw.DISCRETE_GAUSSIAN, 7.0), reach=70)
-    noise = values[np.searchsorted(np.cumsum(law), uniforms("gauss", 50_000))]
-    empty, busy = gaussian_at_least(noise), gaussian_at_least(noise + 5)
-    assert empty == pytest.approx(7.0, rel=0.03)
-    assert busy is not None
-    assert busy < 6.5
-    assert gaussian_at_least(np.array([1, 2])) is None
 
 
 def test_without_numbers_below_zero_nothing_is_claimed() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from real_airflow import DAG, PASSWORD, RealAirflow, running
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -56,10 +56,8 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     base = tmp_path_factory.mktemp("officer")
     with running(base, f"{SEALED}:{NEW}", edits=edits, extra={}) as found:
         found.backfill(SEALED, SEALED)
-        found.until(lambda: _asks(found, SEALED), what="the question")
-        answer = {"chosen_options": ["Approve"], "params_input": {"reason": "first week"}}
-        path = f"{found.path(SEALED, 'ask')}/-1/hitlDetails"
-        found.call("PATCH", path, answer, user="ada")
+        found.until(lambda: found.asks(SEALED, "ask"), what="the question")
+        found.answer(SEALED, "ask", "ada", "Approve")
         found.until_ended(SEALED)
         found.until_no_backfill()
         yield found
@@ -77,10 +75,6 @@ def browser(tmp_path: Path) -> Iterator[Any]:
     driver.quit()
 
 
-def _asks(airflow: RealAirflow, week: str) -> bool:
-    return week in airflow.runs() and airflow.tasks(week).get("ask") == "awaiting_input"
-
-
 def _find(browser: Any, css: str, text: str = "") -> WebElement:
     """Wait for an element that is shown and begins with a text."""
 
@@ -90,9 +84,8 @@ def _find(browser: Any, css: str, text: str = "") -> WebElement:
                 return found
         return False
 
-    patience = WebDriverWait(
-        browser, PATIENCE_S, ignored_exceptions=[StaleElementReferenceException]
-    )
+    # Drawn anew between finding and asking: stale, or in Chromium's words "node does not exist".
+    patience = WebDriverWait(browser, PATIENCE_S, ignored_exceptions=[WebDriverException])
     return patience.until(look)
 
 
@@ -138,6 +131,47 @@ def _shown(browser: Any) -> set[tuple[str, str]]:
         )
         for row in browser.find_elements(By.XPATH, "//tr[.//*[@data-account]]")
     }
+
+
+# Contrast of the words that are shown with what lies behind them, as WCAG 2.2, 1.4.3 has it.
+_LEAST_CONTRAST = """
+const parts = color => color.match(/[0-9.]+/g).map(Number);
+const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+  .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, v, n) => sum + v * [0.2126, 0.7152, 0.0722][n], 0);
+const behind = node => {
+  for (let at = node; at; at = at.parentElement) {
+    const found = parts(getComputedStyle(at).backgroundColor);
+    if (found.length === 3 || found[3] > 0) return found;
+  }
+  return [255, 255, 255];
+};
+let least = [21, ""];
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walk.nextNode()) {
+  const node = walk.currentNode.parentElement;
+  if (!walk.currentNode.data.trim() || !node.getClientRects().length) continue;
+  if (node.closest("svg")) continue;
+  const [a, b] = [light(parts(getComputedStyle(node).color)), light(behind(node))];
+  const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (contrast < least[0]) least = [contrast, walk.currentNode.data];
+}
+return least;
+"""
+
+
+def _view(browser: Any, mode: str, width_px: int) -> None:
+    """Look at the page in a color scheme, through a window of a width."""
+    features = [{"name": "prefers-color-scheme", "value": mode}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    size = {"width": width_px, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def _asked_of(browser: Any) -> set[str]:
+    """Return the hosts that the page made the browser ask."""
+    entries = "return performance.getEntriesByType('resource').map(e => new URL(e.name).host)"
+    return set(browser.execute_script(entries))
 
 
 def _choose_date(browser: Any, place: int, day: str) -> None:
@@ -198,6 +232,67 @@ def test_the_page_can_be_used_by_keyboard_alone(airflow: RealAirflow, browser: A
     _find(browser, "td", f"opal/{SEALED}/r0")
 
 
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("width_px", [1400, 420])
+def test_every_section_can_be_read_in_any_light_and_width_and_asks_no_other_host(
+    airflow: RealAirflow, browser: Any, tmp_path: Path, mode: str, width_px: int
+) -> None:
+    _log_in(browser, airflow, "vera")
+    _view(browser, mode, width_px)
+    host = airflow.address.partition("//")[2]
+    for section in ("", "calendar", "plan", "ledger", "quality", f"week/opal/{SEALED}"):
+        browser.get(f"{airflow.address}/privacy-budget/{section}")
+        _find(browser, "h1")
+        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert browser.execute_script(wide) == 0, section
+        contrast, words = browser.execute_script(_LEAST_CONTRAST)
+        assert contrast >= 4.5, (section, words)
+        assert _asked_of(browser) == {host}
+        name = section.partition("/")[0] or "budget"
+        browser.save_screenshot(str(tmp_path / f"{name}-{mode}-{width_px}.png"))
+
+
+def test_words_that_can_hardly_be_read_are_seen(airflow: RealAirflow, browser: Any) -> None:
+    _log_in(browser, airflow, "vera")
+    browser.get(f"{airflow.address}/privacy-budget/")
+    _find(browser, "h1")
+    browser.execute_script("document.querySelector('h1').style.color = '#bbbbbb'")
+    contrast, words = browser.execute_script(_LEAST_CONTRAST)
+    assert (contrast < 4.5, words) == (True, "Privacy budget")
+
+
+def test_the_officer_finds_state_burn_down_plan_entries_and_verdicts(
+    airflow: RealAirflow, browser: Any
+) -> None:
+    _log_in(browser, airflow, "vera")
+    _enter_page(browser)
+    rows = {
+        row.find_element(By.CSS_SELECTOR, "small").text: row.text
+        for row in browser.find_elements(By.XPATH, "//tr[.//*[@data-programme]]")
+    }
+    assert "in order" in rows["opal"]
+    assert "active" in rows["opal"]
+    assert "never run" in rows["itms"]
+    assert "paused" in rows["itms"]
+    (burned,) = browser.find_elements(By.CSS_SELECTOR, "figure svg")
+    assert f"left after {SEALED}" in burned.text
+    _find(browser, "nav a", "Next week").click()
+    _find(browser, "h2", f"opal, {NEW}")
+    _find(browser, "caption", "What it leaves")
+    _find(browser, "nav a", "Quality").click()
+    _find(browser, "h2", "opal")
+    assert browser.find_elements(By.CSS_SELECTOR, "rect.verdict.pass")
+    _find(browser, "nav a", "Ledger").click()
+    _find(browser, "h1", "Ledger")
+    browser.find_element(By.CSS_SELECTOR, "select[name=kind] option[value=reserved]").click()
+    _find(browser, "button", "Show").click()
+    _find(browser, "p", "1 entry")
+    assert "holds card" in _find(browser, "tbody tr").text
+    _find(browser, "a.run", f"opal/{SEALED}/r0").click()
+    browser.switch_to.default_content()
+    _wait(browser, lambda: f"/dags/{DAG}/runs/backfill__" in browser.current_url)
+
+
 def test_a_backfill_in_the_dialog_over_sealed_and_new_weeks_charges_the_new_one_only(
     airflow: RealAirflow, browser: Any, pictures: Path
 ) -> None:
@@ -214,7 +309,7 @@ def test_a_backfill_in_the_dialog_over_sealed_and_new_weeks_charges_the_new_one_
     browser.save_screenshot(str(pictures / "backfill.png"))
     _wait(browser, _find(browser, "button", "Run Backfill").is_enabled)
     _find(browser, "button", "Run Backfill").click()
-    airflow.until(lambda: _asks(airflow, NEW), what="the question")
+    airflow.until(lambda: airflow.asks(NEW, "ask"), what="the question")
     run_id = airflow.run_id(NEW)
     browser.get(f"{airflow.address}/dags/{DAG}/runs/{run_id}/tasks/ask/required_actions")
     _find(browser, "input[name=element_reason]").send_keys("looked at the pictures")

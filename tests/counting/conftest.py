@@ -20,18 +20,16 @@ from turnstile.counting.tables import count
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
+from turnstile.programme.mechanism_spec import MechanismKind, MechanismSpec
+from turnstile.programme.source_spec import Feed, SourceSpec
 from turnstile.programme.spec import (
     ApprovalSpec,
     DomainSpec,
-    Feed,
     Measure,
-    MechanismKind,
-    MechanismSpec,
     Outside,
     Programme,
     PublishSpec,
     ScheduleSpec,
-    SourceSpec,
     TableSpec,
     TimeSpec,
     UnitBound,

@@ -24,12 +24,12 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
+from turnstile.programme.source_spec import SpeedUnit
 from turnstile.programme.spec import (
     DomainSpec,
     Measure,
     Outside,
     Programme,
-    SpeedUnit,
     TableSpec,
     TimeSpec,
     UnitBound,
@@ -168,6 +168,16 @@ def counted(tmp_path: Path) -> Callable[..., dict[tuple[str, str, None], np.ndar
     return run
 
 
+@pytest.fixture
+def austin_include(tmp_path: Path, shared_data: Path) -> Path:
+    """Return an include folder with the public stops of Austin."""
+    listed = shared_data / "capmetro_bus_gps" / "stops_20160821_20170121.csv.gz"
+    stops = tmp_path / "include/domains/austin_stops.csv"
+    stops.parent.mkdir(parents=True)
+    stops.write_bytes(gzip.decompress(listed.read_bytes()))
+    return tmp_path / "include"
+
+
 SURAT_COLUMNS = {
     "license_plate": "vehicle",
     "observationDateTime": "stamp",
@@ -185,25 +195,31 @@ def surat_raw(file: Path) -> pd.DataFrame:
     return raw[list(SURAT_COLUMNS)].rename(columns=SURAT_COLUMNS)
 
 
+SPLIT_AND_STRING = ("suratITMS.csv", "suratITMS_30minsTest.csv")
+NESTED_AND_STRING = ("suratITMS_2022.json", "suratITMS_30minsTest.csv")  # the same observations
+
+
 @pytest.mark.parametrize(
-    ("files", "week", "at_most"),
+    ("delivered", "read", "week", "at_most"),
     [
-        (["suratITMS.csv", "suratITMS_30minsTest.csv"], "2021-W52", 2),
-        (["suratITMS.csv", "suratITMS_30minsTest.csv"], "2021-W52", 89),
-        (["suratTestLarge.zip"], "2022-W01", 4),
+        (SPLIT_AND_STRING, SPLIT_AND_STRING, "2021-W52", 2),
+        (SPLIT_AND_STRING, SPLIT_AND_STRING, "2021-W52", 89),
+        (NESTED_AND_STRING, SPLIT_AND_STRING, "2021-W52", 2),
+        (("suratTestLarge.zip",), ("suratTestLarge.zip",), "2022-W01", 4),
     ],
 )
 def test_vectors_of_the_real_surat_files_agree_with_pandas(
     counted: Callable[..., dict[tuple[str, str, None], np.ndarray]],
     shared_data: Path,
-    files: list[str],
+    delivered: tuple[str, ...],
+    read: tuple[str, ...],
     week: str,
     at_most: int,
 ) -> None:
-    paths = [shared_data / "surat_itms" / file for file in files]
+    folder = shared_data / "surat_itms"
     programme = surat_programme(at_most)
-    found = counted(programme, INCLUDE, week, paths)
-    raw = pd.concat([surat_raw(path) for path in paths])
+    found = counted(programme, INCLUDE, week, [folder / file for file in delivered])
+    raw = pd.concat([surat_raw(folder / file) for file in read])
     readings = readings_of(raw, "Asia/Kolkata", 1000)
     wanted = expected(readings, load_domain(programme, INCLUDE), 5, at_most)
     assert wanted["speed", "buses", None].sum() > 100
@@ -211,26 +227,47 @@ def test_vectors_of_the_real_surat_files_agree_with_pandas(
         assert np.array_equal(found[label], counts)
 
 
-def test_vectors_of_four_real_austin_days_agree_with_pandas(
+@pytest.mark.parametrize(
+    ("days", "week", "least"),
+    [
+        (("2016-11-24", "2016-11-25", "2016-11-26", "2016-11-27"), "2016-W47", 5000),
+        (("2015-03-08",), "2015-W10", 500),  # the hour from 2 to 3 is not there
+    ],
+)
+def test_vectors_of_real_austin_days_agree_with_pandas(
     counted: Callable[..., dict[tuple[str, str, None], np.ndarray]],
     shared_data: Path,
-    tmp_path: Path,
+    austin_include: Path,
+    days: tuple[str, ...],
+    week: str,
+    least: int,
 ) -> None:
-    folder = shared_data / "capmetro_bus_gps"
-    stops = tmp_path / "include/domains/austin_stops.csv"
-    stops.parent.mkdir(parents=True)
-    stops.write_bytes(gzip.decompress((folder / "stops_20160821_20170121.csv.gz").read_bytes()))
-    paths = sorted(folder.glob("2016-11-*.csv"))
+    paths = [shared_data / "capmetro_bus_gps" / f"{day}.csv" for day in days]
     programme = austin_programme(AUSTIN_CELLS)
-    found = counted(programme, tmp_path / "include", "2016-W47", paths)
+    found = counted(programme, austin_include, week, paths)
     raw = pd.concat([pd.read_csv(path, dtype=str) for path in paths]).rename(
         columns={"vehicle_id": "vehicle", "timestamp": "stamp"}
     )[["vehicle", "stamp", "latitude", "longitude", "speed"]]
     readings = readings_of(raw, "America/Chicago", 3600)
-    wanted = expected(readings, load_domain(programme, tmp_path / "include"), 0, AUSTIN_CELLS)
-    assert wanted["speed", "buses", None].sum() > 5000
+    domain = load_domain(programme, austin_include)
+    wanted = expected(readings, domain, 0, AUSTIN_CELLS)
+    assert wanted["speed", "buses", None].sum() > least
     for label, counts in wanted.items():
         assert np.array_equal(found[label], counts)
     # Negative control: the bound takes part, and one pair more would be seen.
-    looser = expected(readings, load_domain(programme, tmp_path / "include"), 0, AUSTIN_CELLS + 1)
+    looser = expected(readings, domain, 0, AUSTIN_CELLS + 1)
     assert not np.array_equal(found["speed", "buses", None], looser["speed", "buses", None])
+    # Negative control: the zone takes part; an hour off would be seen.
+    shifted = expected(readings.assign(hour=(readings["hour"] + 1) % 24), domain, 0, AUSTIN_CELLS)
+    assert not np.array_equal(found["speed", "buses", None], shifted["speed", "buses", None])
+
+
+def test_vectors_of_the_real_austin_day_without_rows_are_zero(
+    counted: Callable[..., dict[tuple[str, str, None], np.ndarray]],
+    shared_data: Path,
+    austin_include: Path,
+) -> None:
+    path = shared_data / "capmetro_bus_gps" / "2016-02-14.csv"
+    found = counted(austin_programme(AUSTIN_CELLS), austin_include, "2016-W06", [path])
+    assert len(found) == 3
+    assert all(counts.size > 1000 and not counts.any() for counts in found.values())

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import date, timedelta
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -293,6 +294,44 @@ def test_where_rows_outside_are_dropped_on_and_off_tables_hold_the_same_trips(
     inside = [row for row in rows if "UNKNOWN" not in labels(row).values() and row[3] >= 360]
     inside = [row for row in inside if row[6] >= 360]  # type: ignore[operator] # known by now
     assert {int(counts.sum()) for counts in found.values()} == {len(inside)}
+
+
+def slot_by_hours(mode: object, minute: int | None) -> str:
+    """Six-hour slot of a minute, by hand: buses run 13:00 to 05:00, trains 06:00 to 24:00."""
+    closed = "06:00" if mode == "bus" else "00:00"
+    label = "UNKNOWN" if minute is None else f"{minute // 360 * 6:02d}:00"
+    return "UNKNOWN" if label == closed else label
+
+
+@pytest.mark.parametrize("outside", Outside)
+@settings(max_examples=15, deadline=None)
+@given(rows=TRIPS)
+def test_a_tap_outside_of_the_hours_of_its_mode_is_unknown_or_dropped(
+    rows: list[Row], outside: Outside, include: Path, trip_lab: Lab
+) -> None:
+    (include / "domains/hours.csv").write_text(
+        "mode,first,last\nbus,13:00,29:00\ntrain,06:00,24:00\n"
+    )
+    hours = replace(trip_lab.programme.domain, outside=outside, service_hours="domains/hours.csv")
+    programme = replace(trip_lab.programme, domain=hours)
+    lab = replace(trip_lab, programme=programme, domain=load_domain(programme, include))
+    found = lab.count(rows)
+    frame = pd.DataFrame([{"mode": row[1], **labels(row)} for row in rows])
+    for side, minute in (("tap_on_slot", 3), ("tap_off_slot", 6)):
+        frame[side] = [slot_by_hours(row[1], row[minute]) for row in rows]  # type: ignore[call-overload]
+    if outside is Outside.DROP and len(frame):
+        frame = frame[~(frame == "UNKNOWN").any(axis=1)]
+    for table in programme.tables:
+        counts = found[table.name, "count", MONDAY]
+        assert counts.sum() == len(frame)
+        for segment in layout(lab.domain, table):
+            own = frame[frame["mode"] == segment.mode] if len(frame) else frame
+            index = [lab.domain.dimension(segment.mode, axis).labels for axis in table.by]
+            cells = (
+                Counter(own[list(table.by)].itertuples(index=False, name=None)) if len(own) else {}
+            )
+            by_hand = [cells.get(key, 0) for key in product(*index)]
+            assert counts[segment.offset : segment.offset + segment.cells].tolist() == by_hand
 
 
 @pytest.mark.parametrize("name", ["on", "off"])

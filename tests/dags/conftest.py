@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from row_table import ROWS, table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,6 +24,7 @@ def parse(airflow_home: Path) -> Callable[[Path], Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Airflow's own, on its own import
             dagbag = importlib.import_module("airflow.dag_processing.dagbag")
+            importlib.import_module("airflow.plugins_manager").get_timetables_plugins()
             return dagbag.DagBag(path)
 
     return parsed
@@ -35,13 +37,70 @@ def bag(parse: Callable[[Path], Any]) -> Any:
 
 
 @pytest.fixture(scope="session")
-def release_dag(bag: Any) -> ModuleType:
-    """The module that makes the DAGs."""
+def step_task(bag: Any) -> ModuleType:
+    """The module of the steps as tasks."""
     assert bag.dags
-    return importlib.import_module("release_dag")
+    return importlib.import_module("step_task")
 
 
-@pytest.fixture(params=["release_opal", "release_itms"])
+@pytest.fixture(params=["release_opal", "release_itms", "release_itms_month"])
 def dag(request: pytest.FixtureRequest, bag: Any) -> Any:
     """Each DAG in turn."""
     return bag.dags[request.param]
+
+
+@pytest.fixture(scope="session")
+def auth(airflow_home: Path) -> Iterator[Any]:
+    """Airflow's own manager of users, with a migrated database behind it."""
+    assert airflow_home
+    with pytest.MonkeyPatch.context() as patching, warnings.catch_warnings():
+        patching.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "tests only, " * 8)
+        warnings.simplefilter("ignore")  # Airflow's own, of its own migration
+        models = importlib.import_module("airflow.models.dag")
+        importlib.import_module("airflow.models.revoked_token")
+        settings = importlib.import_module("airflow.settings")
+        for table in ("revoked_token", "dag_bundle", "dag"):
+            models.DagModel.metadata.tables[table].create(settings.engine)
+        app = importlib.import_module("airflow.api_fastapi.app")
+        yield app.create_auth_manager()
+
+
+@pytest.fixture(scope="session")
+def mounted_page(auth: Any) -> Callable[[], Any]:
+    """Mount the budget page of the deployment in the environment, and return a client of it."""
+    assert auth
+
+    def mounted() -> Any:
+        fastapi = importlib.import_module("fastapi")
+        page = importlib.import_module("privacy_page")
+        outer = fastapi.FastAPI()
+        outer.mount(page.PREFIX, page.make_app())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            testclient = importlib.import_module("starlette.testclient")
+        return testclient.TestClient(outer, raise_server_exceptions=False)
+
+    return mounted
+
+
+@pytest.fixture(scope="session")
+def bearer(auth: Any) -> Callable[[str], dict[str, str]]:
+    """Return the header of a user of a role."""
+    user_of = importlib.import_module("airflow.api_fastapi.auth.managers.simple.user")
+
+    def header(role: str) -> dict[str, str]:
+        user = user_of.SimpleAuthManagerUser(username=role, role=role)
+        return {"Authorization": f"Bearer {auth.generate_jwt(user)}"}
+
+    return header
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print the rows of the backfill matrix, where it has run."""
+    rows = config.stash.get(ROWS, [])
+    if rows:
+        terminalreporter.section(f"backfill matrix: {len(rows)} rows")
+        for line in table(rows):
+            terminalreporter.write_line(line)

@@ -12,9 +12,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.handlers import Message
 from pytest_httpserver import HTTPServer
+from receivers import SLACK, SLACK_URL, TEAMS, TEAMS_URL, Inbox, mail_server, services, text_of
 
 from turnstile.deployment.native_stack import free_port
 from turnstile.errors import BudgetExceeded
@@ -27,21 +26,10 @@ CANARY = "3085220012345678"
 MAIL = {"from_email": "turnstile@transport.example", "to": "officer@transport.example"}
 
 
-class Inbox(Message):
-    """Keeps what a mail server received."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.received: list[Any] = []
-
-    def handle_message(self, message: Any) -> None:
-        self.received.append(message)
-
-
 @pytest.fixture
-def telling(release_dag: ModuleType) -> ModuleType:
-    assert release_dag
-    return importlib.import_module("telling")
+def addresses(step_task: ModuleType) -> ModuleType:
+    assert step_task
+    return importlib.import_module("alert_addresses")
 
 
 @pytest.fixture(autouse=True)
@@ -53,57 +41,70 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def inbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inbox]:
     """A real SMTP server, named by Airflow's connection for errors."""
-    found, port = Inbox(), free_port(0)
-    server = Controller(found, hostname="127.0.0.1", port=port)
-    server.start()
-    extra = {"disable_tls": True, "disable_ssl": True, **MAIL}
-    _connect(monkeypatch, "ERROR", conn_type="smtp", host="127.0.0.1", port=port, extra=extra)
-    yield found
-    server.stop()
+    with mail_server() as (found, port):
+        extra = {"disable_tls": True, "disable_ssl": True, **MAIL}
+        _connect(monkeypatch, "ERROR", conn_type="smtp", host="127.0.0.1", port=port, extra=extra)
+        yield found
 
 
 def _connect(monkeypatch: pytest.MonkeyPatch, severity: str, **connection: Any) -> None:
     monkeypatch.setenv(f"AIRFLOW_CONN_TURNSTILE_ALERTS_{severity}", json.dumps(connection))
 
 
-def _fail(release_dag: ModuleType, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def _fail(step_task: ModuleType, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def step(*_: Any) -> str:
         raise error
 
     monkeypatch.setattr(steps, "step_named", lambda _: step)
     exceptions = importlib.import_module("airflow.sdk.exceptions")
     with pytest.raises(exceptions.AirflowFailException):
-        release_dag.run_step("ingest", "opal", START, END, "backfill__1")
+        step_task.run_step("ingest", "opal", START, END, "backfill__1")
 
 
 def test_a_failed_step_mails_its_kind_once_and_no_value(
-    release_dag: ModuleType, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+    step_task: ModuleType, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(2):
-        _fail(release_dag, monkeypatch, ValueError(f"could not convert card {CANARY}"))
+        _fail(step_task, monkeypatch, ValueError(f"could not convert card {CANARY}"))
     (message,) = inbox.received
-    text = message.get_payload(decode=True) or message.as_string().encode()
     assert message["subject"] == "turnstile error: opal 2016-W30"
     assert CANARY not in message.as_string()
-    assert CANARY.encode() not in text
+    assert CANARY not in text_of(message)
 
 
 def test_a_refusal_reaches_the_webhook_of_its_severity(
-    release_dag: ModuleType, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+    step_task: ModuleType, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     httpserver.expect_request("/hook", method="POST").respond_with_data("ok")
     hook = {"host": "127.0.0.1", "port": httpserver.port, "extra": {"path": "/hook"}}
     _connect(monkeypatch, "ERROR", conn_type="http", **hook)
-    _fail(release_dag, monkeypatch, BudgetExceeded("asks for 2, 1 is left"))
+    _fail(step_task, monkeypatch, BudgetExceeded("asks for 2, 1 is left"))
     ((request, _),) = httpserver.log
     assert "docs/RUNBOOK.md#week_refused" in request.get_data(as_text=True)
 
 
+def test_a_refusal_reaches_slack_and_teams_by_one_connection(
+    step_task: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = [{"path": SLACK_URL}, {"path": TEAMS_URL}]
+    _connect(monkeypatch, "ERROR", conn_type="apprise", extra={"config": config})
+    with services(tmp_path, monkeypatch) as found:
+        for _ in range(2):
+            _fail(step_task, monkeypatch, BudgetExceeded(f"card {CANARY} asks for 2, 1 is left"))
+    for host in (SLACK, TEAMS):
+        (text,) = found.texts(host)
+        assert "docs/RUNBOOK.md#week_refused" in text
+        assert CANARY not in text
+
+
 def test_a_receiver_that_is_down_does_not_hide_why_the_step_failed(
-    release_dag: ModuleType, monkeypatch: pytest.MonkeyPatch
+    step_task: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _connect(monkeypatch, "ERROR", conn_type="http", host="127.0.0.1", port=free_port(0))
-    _fail(release_dag, monkeypatch, BudgetExceeded("asks for 2, 1 is left"))
+    _fail(step_task, monkeypatch, BudgetExceeded("asks for 2, 1 is left"))
+
+
+_MAILED = "from=turnstile%40transport.example&to=officer%40transport.example&smtp=h"
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,15 @@ def test_a_receiver_that_is_down_does_not_hide_why_the_step_failed(
         ),
         ({"conn_type": "https", "host": "h"}, ("jsons://h/",)),
         (
+            {"conn_type": "https", "host": "h", "login": "a/b", "password": "c@d"},
+            ("jsons://a%2Fb:c%40d@h/",),
+        ),
+        ({"conn_type": "smtp", "host": "h", "extra": MAIL}, (f"mailto://h?{_MAILED}&mode=ssl",)),
+        (
+            {"conn_type": "smtp", "host": "h", "extra": {**MAIL, "disable_ssl": True}},
+            (f"mailto://h?{_MAILED}&mode=starttls",),
+        ),
+        (
             {"conn_type": "apprise", "extra": {"config": {"path": "slack://a/b/c"}}},
             ("slack://a/b/c",),
         ),
@@ -125,11 +135,34 @@ def test_a_receiver_that_is_down_does_not_hide_why_the_step_failed(
     ],
 )
 def test_a_connection_stands_for_addresses(
-    telling: ModuleType,
+    addresses: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     connection: dict[str, Any],
     urls: tuple[str, ...],
 ) -> None:
     _connect(monkeypatch, "WARN", **connection)
-    assert telling.addresses_of(Severity.WARN) == urls
-    assert telling.addresses_of(Severity.CRITICAL) == ()
+    assert addresses.addresses_of(Severity.WARN) == urls
+    assert addresses.addresses_of(Severity.CRITICAL) == ()
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [
+        {"conn_type": "smtp", "host": "h", "password": "hunter2", "extra": {"to": "a@b"}},
+        {"conn_type": "slackwebhook", "password": "hunter2"},
+        {"conn_type": "apprise", "extra": {"config": [{"url": "slack://hunter2"}]}},
+    ],
+)
+def test_a_connection_that_names_no_receiver_is_told_without_its_secret_and_falls_back(
+    addresses: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    connection: dict[str, Any],
+) -> None:
+    _connect(monkeypatch, "WARN", **connection)
+    assert addresses.addresses_of(Severity.WARN) == ()
+    assert "turnstile_alerts_warn names no receiver" in caplog.text
+    assert "hunter2" not in caplog.text
+    all_others = json.dumps({"conn_type": "https", "host": "h"})
+    monkeypatch.setenv("AIRFLOW_CONN_TURNSTILE_ALERTS", all_others)
+    assert addresses.addresses_of(Severity.WARN) == ("jsons://h/",)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from real_airflow import DAG, RealAirflow, monday, running
+from real_airflow import DAG, PASSWORD, RealAirflow, monday, running
 
+from turnstile.deployment.native_stack import free_port
 from turnstile.ledger.records import ReleaseKey
 
-WEEKS = ("2016-W30", "2016-W31", "2016-W32")
+WEEKS = tuple(f"2016-W{n}" for n in range(30, 35))
 TWO_PERSONS = "approval: {required: true, persons: 2}"
 
 pytestmark = pytest.mark.long
@@ -18,13 +20,17 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
-    """Three weeks that wait for two officers; the runs were started by ada, who is one."""
+    """Five weeks that wait for two officers; the runs were started by ada, who is one."""
     base = tmp_path_factory.mktemp("approval")
     edits = {"approval: {required: false}": TWO_PERSONS}
-    with running(base, f"{WEEKS[0]}:{WEEKS[-1]}", edits=edits, extra={}) as found:
+    port = free_port(18180)
+    reader = {"conn_type": "http", "host": "127.0.0.1", "port": port, "login": "vera"}
+    extra = {"AIRFLOW_CONN_TURNSTILE_AIRFLOW": json.dumps(reader | {"password": PASSWORD})}
+    weeks = f"{WEEKS[0]}:{WEEKS[-1]}"
+    with running(base, weeks, edits=edits, extra=extra, port=port) as found:
         found.call("POST", "/api/v2/backfills", _order(WEEKS[0], WEEKS[-1]), user="ada")
         for week in WEEKS:
-            found.until(lambda week=week: _asks(found, week, "ask_1"), what=f"question of {week}")
+            found.until(lambda week=week: found.asks(week, "ask_1"), what=f"question of {week}")
         yield found
 
 
@@ -33,35 +39,14 @@ def _order(first: str, last: str) -> dict[str, Any]:
         "dag_id": DAG,
         "from_date": monday(first).isoformat(),
         "to_date": monday(last).isoformat(),
-        "max_active_runs": 3,
+        "max_active_runs": len(WEEKS),
         "reprocess_behavior": "none",
         "run_on_latest_version": True,
     }
 
 
-def _asks(airflow: RealAirflow, week: str, task: str) -> bool:
-    return week in airflow.runs() and airflow.tasks(week).get(task) == "awaiting_input"
-
-
-def _answer(airflow: RealAirflow, week: str, task: str, user: str, choice: str) -> None:
-    body = {"chosen_options": [choice], "params_input": {"reason": f"{user} says so"}}
-    airflow.call("PATCH", f"{airflow.path(week, task)}/-1/hitlDetails", body, user=user)
-
-
 def _is_public(airflow: RealAirflow, week: str) -> bool:
     return (airflow.home / "public/opal" / week / "r0").exists()
-
-
-def _clear(airflow: RealAirflow, week: str, task: str) -> None:
-    body = {
-        "dry_run": False,
-        "dag_run_id": airflow.run_id(week),
-        "task_ids": [task],
-        "include_downstream": True,
-        "only_failed": False,
-        "reset_dag_runs": True,
-    }
-    airflow.call("POST", f"/api/v2/dags/{DAG}/clearTaskInstances", body, user="eve")
 
 
 def test_an_operator_who_marks_questions_and_approval_success_publishes_nothing(
@@ -69,41 +54,88 @@ def test_an_operator_who_marks_questions_and_approval_success_publishes_nothing(
 ) -> None:
     week = WEEKS[0]
     for task in ("ask_1", "ask_2", "approve"):
-        airflow.call("PATCH", airflow.path(week, task), {"new_state": "success"}, user="eve")
+        airflow.mark(week, task, "success", user="eve")
     airflow.until_ended(week)
     assert airflow.tasks(week)["publish"] == "failed"
     assert not _is_public(airflow, week)
     assert airflow.ledger.approvals(ReleaseKey("opal", week)) == ()
 
 
+def test_an_operator_who_skips_questions_and_approval_publishes_nothing(
+    airflow: RealAirflow,
+) -> None:
+    week = WEEKS[3]
+    for task in ("ask_1", "ask_2", "approve"):
+        airflow.call("PATCH", airflow.path(week, task), {"new_state": "skipped"}, user="eve")
+    airflow.until_ended(week)
+    assert airflow.tasks(week)["publish"] != "success"
+    assert not _is_public(airflow, week)
+    assert airflow.ledger.approvals(ReleaseKey("opal", week)) == ()
+
+
+def test_an_operator_who_clears_an_answer_and_marks_the_rest_publishes_nothing(
+    airflow: RealAirflow,
+) -> None:
+    week = WEEKS[4]
+    airflow.answer(week, "ask_1", "admin", "Approve")
+    airflow.until(lambda: airflow.asks(week, "ask_2"), what="the second question")
+    airflow.clear(week, "ask_1", user="eve")
+    airflow.until(lambda: airflow.asks(week, "ask_1"), what="the first question again")
+    for task in ("ask_1", "ask_2", "approve"):
+        airflow.mark(week, task, "success", user="eve")
+    airflow.until_ended(week)
+    assert airflow.tasks(week)["publish"] == "failed"
+    assert not _is_public(airflow, week)
+    (decision,) = airflow.ledger.approvals(ReleaseKey("opal", week))
+    assert (decision.person, decision.is_approval) == ("admin", True)  # what was said stays said
+
+
+def test_who_cleared_the_run_may_not_approve_it(airflow: RealAirflow) -> None:
+    week = WEEKS[4]
+    airflow.clear(week, "reconcile", user="olga")
+    airflow.until(lambda: airflow.asks(week, "ask_1"), what="the question after the clear")
+    airflow.answer(week, "ask_1", "olga", "Approve")
+    airflow.until_ended(week)
+    assert airflow.tasks(week)["ask_1"] == "failed"
+    said = airflow.ledger.approvals(ReleaseKey("opal", week))
+    assert [decision.person for decision in said] == ["admin"]
+    assert not _is_public(airflow, week)
+
+
 def test_who_started_the_run_may_not_approve_it_and_two_others_may(airflow: RealAirflow) -> None:
     week = WEEKS[1]
-    _answer(airflow, week, "ask_1", "ada", "Approve")
+    airflow.answer(week, "ask_1", "ada", "Approve")
     airflow.until_ended(week)
     assert airflow.tasks(week)["ask_1"] == "failed"
     assert airflow.ledger.approvals(ReleaseKey("opal", week)) == ()
-    _clear(airflow, week, "ask_1")
-    airflow.until(lambda: _asks(airflow, week, "ask_1"), what="the question again")
-    _answer(airflow, week, "ask_1", "admin", "Approve")
-    airflow.until(lambda: _asks(airflow, week, "ask_2"), what="the second question")
-    _answer(airflow, week, "ask_2", "admin", "Approve")
+    airflow.clear(week, "ask_1", user="eve")
+    airflow.until(lambda: airflow.asks(week, "ask_1"), what="the question again")
+    airflow.answer(week, "ask_1", "admin", "Approve")
+    airflow.until(lambda: airflow.asks(week, "ask_2"), what="the second question")
+    airflow.answer(week, "ask_2", "admin", "Approve")
     airflow.until_ended(week)
     assert not _is_public(airflow, week)  # the same person twice is one person
-    _clear(airflow, week, "ask_2")
-    airflow.until(lambda: _asks(airflow, week, "ask_2"), what="the second question again")
-    _answer(airflow, week, "ask_2", "olga", "Approve")
+    airflow.clear(week, "ask_2", user="eve")
+    airflow.until(lambda: airflow.asks(week, "ask_2"), what="the second question again")
+    airflow.answer(week, "ask_2", "olga", "Approve")
     airflow.until_ended(week)
     assert airflow.runs()[week] == "success"
     assert _is_public(airflow, week)
     said = airflow.ledger.approvals(ReleaseKey("opal", week))
     assert [decision.person for decision in said] == ["admin", "olga"]
+    manifest = (airflow.home / "public/opal" / week / "r0/manifest.json").read_bytes()
+    airflow.clear(week, "ask_1", user="eve")  # after the answers: nobody is asked, nothing changes
+    airflow.until_ended(week)
+    assert airflow.runs()[week] == "success"
+    assert airflow.ledger.approvals(ReleaseKey("opal", week)) == said
+    assert (airflow.home / "public/opal" / week / "r0/manifest.json").read_bytes() == manifest
 
 
 def test_a_rejected_week_stays_embargoed_and_charged_even_if_it_is_cleared_and_marked(
     airflow: RealAirflow,
 ) -> None:
     week = WEEKS[2]
-    _answer(airflow, week, "ask_1", "admin", "Reject")
+    airflow.answer(week, "ask_1", "admin", "Reject")
     airflow.until_ended(week)
     (decision,) = airflow.ledger.approvals(ReleaseKey("opal", week))
     assert (decision.person, decision.is_approval, decision.reason) == (
@@ -111,10 +143,10 @@ def test_a_rejected_week_stays_embargoed_and_charged_even_if_it_is_cleared_and_m
         False,
         "admin says so",
     )
-    _clear(airflow, week, "ask_1")
-    airflow.until(lambda: _asks(airflow, week, "ask_1"), what="the question again")
+    airflow.clear(week, "ask_1", user="eve")
+    airflow.until(lambda: airflow.asks(week, "ask_1"), what="the question again")
     for task in ("ask_1", "ask_2", "approve"):
-        airflow.call("PATCH", airflow.path(week, task), {"new_state": "success"}, user="eve")
+        airflow.mark(week, task, "success", user="eve")
     airflow.until_ended(week)
     assert not _is_public(airflow, week)
     attempt = airflow.ledger.find(ReleaseKey("opal", week))

@@ -6,7 +6,6 @@ import importlib
 import json
 import re
 import shutil
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -60,45 +59,10 @@ def home(tmp_path_factory: pytest.TempPathFactory, airflow_home: Path) -> Iterat
 
 
 @pytest.fixture(scope="module")
-def auth(airflow_home: Path) -> Iterator[Any]:
-    """Airflow's own manager of users, with a migrated database behind it."""
-    assert airflow_home
-    with pytest.MonkeyPatch.context() as patching, warnings.catch_warnings():
-        patching.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "tests only, " * 8)
-        warnings.simplefilter("ignore")  # Airflow's own, of its own migration
-        models = importlib.import_module("airflow.models.revoked_token")
-        settings = importlib.import_module("airflow.settings")
-        models.RevokedToken.metadata.tables["revoked_token"].create(settings.engine)
-        app = importlib.import_module("airflow.api_fastapi.app")
-        yield app.create_auth_manager()
-
-
-@pytest.fixture(scope="module")
-def site(home: Path, auth: Any, airflow_home: Path) -> Any:
-    """The page, mounted as Airflow mounts it."""
+def site(home: Path, mounted_page: Callable[[], Any]) -> Any:
+    """The page of this deployment, mounted as Airflow mounts it."""
     assert home
-    assert auth
-    assert airflow_home
-    fastapi = importlib.import_module("fastapi")
-    page = importlib.import_module("privacy_page")
-    outer = fastapi.FastAPI()
-    outer.mount(page.PREFIX, page.make_app())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        testclient = importlib.import_module("starlette.testclient")
-    return testclient.TestClient(outer, raise_server_exceptions=False)
-
-
-@pytest.fixture(scope="module")
-def bearer(auth: Any) -> Callable[[str], dict[str, str]]:
-    """Return the header of a user of a role."""
-    user_of = importlib.import_module("airflow.api_fastapi.auth.managers.simple.user")
-
-    def header(role: str) -> dict[str, str]:
-        user = user_of.SimpleAuthManagerUser(username=role, role=role)
-        return {"Authorization": f"Bearer {auth.generate_jwt(user)}"}
-
-    return header
+    return mounted_page()
 
 
 def _get(site: Any, path: str, **options: Any) -> Any:
@@ -193,6 +157,54 @@ def test_the_figures_are_those_of_the_command_line(
         assert f'value="{value}"' in html
 
 
+@pytest.fixture
+def dags_in_airflow(auth: Any) -> Iterator[None]:
+    """What Airflow knows: one programme paused, one not, one that is no longer there."""
+    assert auth
+    sqlalchemy = importlib.import_module("sqlalchemy")
+    model = importlib.import_module("airflow.models.dag").DagModel
+    create_session = importlib.import_module("airflow.utils.session").create_session
+    known = {"opal": (False, False), "itms": (True, False), "opal_trip": (True, True)}
+    bundle = importlib.import_module("airflow.models.dagbundle").DagBundleModel
+    with create_session() as session:
+        session.add(bundle(name="dags-folder"))
+        session.flush()
+        for name, (is_paused, is_stale) in known.items():
+            row = {"dag_id": f"release_{name}", "is_paused": is_paused, "is_stale": is_stale}
+            session.add(model(**row, bundle_name="dags-folder"))
+    yield
+    with create_session() as session:
+        session.execute(sqlalchemy.delete(model))
+
+
+def _row_of(html: str, programme: str) -> str:
+    """Return the words of a programme's row of the first table."""
+    rows = [row for row in html.split("<tr>") if f'data-programme="{programme}"' in row]
+    return re.sub(r"<[^>]+>", " ", rows[0])
+
+
+@pytest.mark.usefixtures("dags_in_airflow")
+def test_the_page_says_which_programmes_never_ran_and_which_are_paused(
+    site: Any, bearer: Callable[[str], dict[str, str]]
+) -> None:
+    html = _get(site, "/", headers=bearer("viewer")).text
+    assert re.search(r"in order\s+active\s+2016-W30", _row_of(html, "opal"))
+    assert re.search(r"never run\s+paused\s+never", _row_of(html, "itms"))
+    assert re.search(r"never run\s+no DAG\s+never", _row_of(html, "opal_trip"))  # no longer there
+    assert re.search(r"never run\s+no DAG\s+never", _row_of(html, "opal_2017"))
+    assert 'href="../dags/release_itms"' in html
+    assert 'href="../dags/release_opal_trip"' not in html
+    assert "<p>Never run.</p>" in _get(site, "/calendar", headers=bearer("viewer")).text
+    assert "Never run" in _get(site, "/plan", headers=bearer("viewer")).text
+
+
+def test_a_reservation_says_what_it_holds_of_each_unit(
+    site: Any, bearer: Callable[[str], dict[str, str]]
+) -> None:
+    text = _get(site, "/ledger?kind=reserved", headers=bearer("viewer")).text
+    assert re.search(r"holds card rho [\d.]+, card_day rho [\d.]+", text)
+
+
 def test_no_section_asks_another_host_for_anything(
     site: Any, bearer: Callable[[str], dict[str, str]]
 ) -> None:
@@ -234,7 +246,7 @@ def test_a_filter_finds_entries_and_says_how_many(
 ) -> None:
     found = _get(site, "/ledger?kind=sealed&programme=opal&key=W30", headers=bearer("viewer")).text
     none = _get(site, "/ledger?kind=sealed&key=W99&page=x", headers=bearer("viewer")).text
-    assert "<p>1 entries</p>" in found
+    assert "<p>1 entry</p>" in found
     assert "<p>0 entries</p>" in none
 
 

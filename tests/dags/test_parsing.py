@@ -39,7 +39,9 @@ def _parse(home: Path, *files: Path) -> tuple[float, list[str]]:
     return float(seconds), heavy
 
 
-@pytest.mark.parametrize("name", ["release_opal.py", "release_itms.py"])
+@pytest.mark.parametrize(
+    "name", ["release_opal.py", "release_itms.py", "release_programmes.py", "check_programmes.py"]
+)
 def test_parsing_is_quick_and_imports_nothing_heavy(name: str, tmp_path: Path) -> None:
     seconds, heavy = _parse(tmp_path, ROOT / "dags" / name)
     assert heavy == []

@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib
 import shutil
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from turnstile.release.interval import week_of_interval
+from turnstile.programme.loading import load_programme
+from turnstile.release.interval import period_of_interval
 from turnstile.release.steps import STEPS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,10 +30,11 @@ def _in_order(dag: Any) -> list[str]:
     return order
 
 
-def test_every_dag_file_parses(bag: Any) -> None:
+def test_every_programme_has_a_dag(bag: Any) -> None:
     assert bag.import_errors == {}
-    files = {path.stem for path in (ROOT / "dags").glob("*.py")}
-    assert set(bag.dags) == files
+    programmes = {path.stem for path in (ROOT / "include/programmes").glob("*.yaml")}
+    expected = {f"release_{name}" for name in programmes} | {"audit_ledger", "watchdog"}
+    assert set(bag.dags) == expected
 
 
 def test_a_dag_of_an_unknown_programme_is_an_import_error_that_says_so(
@@ -45,23 +47,96 @@ def test_a_dag_of_an_unknown_programme_is_an_import_error_that_says_so(
     assert "'ferries' is no programme" in error
 
 
-def test_a_new_programme_is_one_yaml_and_one_short_file(
-    parse: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    include = tmp_path / "include"
-    shutil.copytree(ROOT / "include/programmes", include / "programmes")
-    opal = (include / "programmes/opal.yaml").read_text(encoding="utf-8")
+@pytest.fixture
+def programmes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A deployment's own programmes: the shipped ones, and `ferries`, which is new."""
+    folder = tmp_path / "include/programmes"
+    shutil.copytree(ROOT / "include/programmes", folder)
+    opal = (folder / "opal.yaml").read_text(encoding="utf-8")
     ferries = opal.replace("name: opal", "name: ferries")
-    (include / "programmes/ferries.yaml").write_text(ferries, encoding="utf-8")
-    monkeypatch.setenv("TURNSTILE_INCLUDE", str(include))
-    file = tmp_path / "release_ferries.py"
-    source = (ROOT / "dags/release_opal.py").read_text(encoding="utf-8")
-    file.write_text(source.replace('"opal"', '"ferries"'), encoding="utf-8")
-    assert set(parse(file).dags) == {"release_ferries"}
+    (folder / "ferries.yaml").write_text(ferries, encoding="utf-8")
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(folder.parent))
+    return folder
+
+
+def test_a_new_programme_is_one_yaml(
+    programmes: Path, parse: Callable[[Path], Any], bag: Any
+) -> None:
+    assert (programmes / "ferries.yaml").exists()
+    found = parse(ROOT / "dags")
+    assert found.import_errors == {}
+    assert set(found.dags) - set(bag.dags) == {"release_ferries"}
+    assert _in_order(found.dags["release_ferries"]) == _in_order(found.dags["release_opal"])
+
+
+def test_a_broken_programme_is_named_and_takes_no_other_down(
+    programmes: Path, parse: Callable[[Path], Any], bag: Any
+) -> None:
+    (programmes / "trams.yaml").write_text("name: trains\n", encoding="utf-8")
+    (programmes / "rubbish.yaml").write_bytes(b"\xff\xfe: [")
+    found = parse(ROOT / "dags")
+    assert set(found.dags) == {*bag.dags, "release_ferries"}
+    ((file, error),) = found.import_errors.items()
+    assert Path(file).name == "check_programmes.py"  # a file of no DAG: none goes stale with it
+    assert "trams.yaml:1: name: 'trains' must be the file's own name" in error
+    assert "rubbish.yaml: UnicodeDecodeError" in error
+
+
+def test_a_programme_whose_dag_cannot_be_made_leaves_no_half_of_one(
+    programmes: Path,
+    parse: Callable[[Path], Any],
+    bag: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert (programmes / "ferries.yaml").exists()
+    module = importlib.import_module("release_dag")
+
+    def fail(programme: Any) -> tuple[()]:
+        if programme.name == "ferries":
+            raise ValueError("no questions")
+        return ()
+
+    monkeypatch.setattr(module, "questions", fail)
+    found = parse(ROOT / "dags")
+    assert set(found.dags) == set(bag.dags)
+    (error,) = found.import_errors.values()
+    assert "ferries.yaml: ValueError: no questions" in error
+
+
+def test_a_broken_list_of_people_is_told_and_takes_no_dag_down(
+    programmes: Path, parse: Callable[[Path], Any], bag: Any
+) -> None:
+    (programmes.parent / "people.yaml").write_text("release_officer: ada\n", encoding="utf-8")
+    found = parse(ROOT / "dags")
+    assert set(found.dags) == {*bag.dags, "release_ferries"}
+    (error,) = found.import_errors.values()
+    assert "people.yaml: role" in error
+
+
+def test_a_programme_with_a_file_of_its_own_is_not_made_twice(
+    programmes: Path, parse: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    assert (programmes / "ferries.yaml").exists()
+    folder = tmp_path / "dags"
+    shutil.copytree(ROOT / "dags", folder)
+    text = (folder / "release_opal.py").read_text(encoding="utf-8")
+    own = folder / "release_ferries.py"
+    own.write_text(text.replace('"opal"', '"ferries"'), encoding="utf-8")
+    found = parse(folder)
+    assert found.import_errors == {}
+    assert found.dags["release_ferries"].fileloc == str(own)
+
+
+def test_a_task_reads_the_programme_of_its_own_dag_only(
+    programmes: Path, parse: Callable[[Path], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (programmes / "ferries.yaml").exists()
+    monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "release_ferries")
+    assert set(parse(ROOT / "dags/release_programmes.py").dags) == {"release_ferries"}
 
 
 def test_the_steps_follow_each_other_after_the_wait(dag: Any) -> None:
-    assert _in_order(dag) == ["wait", *STEPS]
+    assert _in_order(dag) == ["wait", "ask_revision", *STEPS]
 
 
 def test_a_run_is_a_week_that_airflow_schedules_or_backfills(dag: Any) -> None:
@@ -95,28 +170,76 @@ def test_dag_and_tasks_say_what_they_do(dag: Any, bag: Any) -> None:
     assert dag.doc_md.startswith("# ")
     assert dag.tags
     assert all(task.doc_md and task.doc_md.strip().endswith(".") for task in dag.tasks)
-    shown = {Path(each.fileloc).name for each in bag.dags.values()}
-    assert shown == {f"{dag_id}.py" for dag_id in bag.dags}
+    files = {path.stem for path in (ROOT / "dags").glob("*.py")}
+    for dag_id, each in bag.dags.items():
+        own = dag_id if dag_id in files else "release_programmes"
+        assert Path(each.fileloc).name == f"{own}.py"
 
 
-def test_the_schedule_gives_whole_service_weeks_over_daylight_saving(dag: Any) -> None:
+def _next_periods(dag: Any, after: datetime, number: int) -> list[str]:
+    """Return the periods that Airflow's scheduler runs after a moment, oldest first."""
     base = importlib.import_module("airflow.timetables.base")
-    interval = importlib.import_module("airflow.timetables.interval")
-    zone = ZoneInfo(str(dag.timetable.timezone if hasattr(dag.timetable, "timezone") else ""))
-    timetable = interval.CronDataIntervalTimetable(dag.timetable.expression, timezone=zone.key)
-    first = datetime(2016, 9, 19, tzinfo=zone)
+    serialized = importlib.import_module("airflow.serialization.serialized_objects")
     pendulum = importlib.import_module("pendulum")
-    last = base.DataInterval(
-        pendulum.instance(first), pendulum.instance(datetime(2016, 9, 26, tzinfo=zone))
+    read_back = serialized.DagSerialization.from_dict(serialized.DagSerialization.to_dict(dag))
+    programme = load_programme(dag.dag_id.removeprefix("release_"), ROOT / "include")
+    everything = base.TimeRestriction(pendulum.instance(after), None, catchup=True)
+    periods, last = [], None
+    for _ in range(number):
+        info = read_back.timetable.next_dagrun_info(
+            last_automated_data_interval=last, restriction=everything
+        )
+        last = info.data_interval
+        assert info.run_after == last.end
+        zone, schedule = programme.time.zone, programme.schedule
+        found = period_of_interval(last.start, last.end, schedule, zone=zone, now=LATER)
+        periods.append(str(found))
+    return periods
+
+
+@pytest.mark.parametrize("name", ["release_opal", "release_itms"])
+def test_the_schedule_gives_whole_service_weeks_over_daylight_saving(bag: Any, name: str) -> None:
+    after = datetime(2016, 9, 20, tzinfo=UTC)
+    expected = ["2016-W39", "2016-W40", "2016-W41", "2016-W42"]
+    assert _next_periods(bag.dags[name], after, 4) == expected
+
+
+def test_the_schedule_of_a_month_gives_the_programmes_own_periods(bag: Any) -> None:
+    after = datetime(2021, 10, 16, tzinfo=UTC)
+    expected = ["2021-11-15..2021-12-15", "2021-12-16..2022-01-15", "2022-01-16..2022-02-15"]
+    assert _next_periods(bag.dags["release_itms_month"], after, 3) == expected
+
+
+def test_periods_over_daylight_saving_begin_at_local_midnight(bag: Any) -> None:
+    assert bag.dags
+    periods = importlib.import_module("service_periods").ServicePeriods
+    pendulum = importlib.import_module("pendulum")
+    sydney = ZoneInfo("Australia/Sydney")
+    timetable = periods(date(2022, 9, 1), 10, sydney)
+    on_grid = pendulum.datetime(2022, 9, 20, 14)  # midnight of the 21st in Sydney
+    interval = timetable.infer_manual_data_interval(run_after=on_grid.add(days=20))
+    assert [interval.start.astimezone(sydney), interval.end.astimezone(sydney)] == [
+        datetime(2022, 10, 1, tzinfo=sydney),
+        datetime(2022, 10, 11, tzinfo=sydney),
+    ]
+    assert interval.end - interval.start == timedelta(days=10, hours=-1)
+
+
+def test_a_dag_that_is_unpaused_late_runs_the_last_period_that_is_over_and_no_earlier(
+    bag: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = importlib.import_module("airflow.timetables.base")
+    module = importlib.import_module("service_periods")
+    monkeypatch.setattr(module, "system_clock", lambda: datetime(2022, 2, 1, tzinfo=UTC))
+    timetable = bag.dags["release_itms_month"].timetable
+    pendulum = importlib.import_module("pendulum")
+    restriction = base.TimeRestriction(pendulum.datetime(2016, 1, 1), None, catchup=False)
+    info = timetable.next_dagrun_info(last_automated_data_interval=None, restriction=restriction)
+    assert info.data_interval.start == datetime(2021, 12, 15, 18, 30, tzinfo=UTC)
+    following = timetable.next_dagrun_info(
+        last_automated_data_interval=info.data_interval, restriction=restriction
     )
-    unbounded = base.TimeRestriction(earliest=None, latest=None, catchup=True)
-    weeks = []
-    for _ in range(4):
-        last = timetable.next_dagrun_info(
-            last_automated_data_interval=last, restriction=unbounded
-        ).data_interval
-        weeks.append(str(week_of_interval(last.start, last.end, zone=zone, now=LATER)))
-    assert weeks == ["2016-W39", "2016-W40", "2016-W41", "2016-W42"]
+    assert following.data_interval.start == info.data_interval.end
 
 
 def test_two_parses_are_equal_when_written_down(parse: Callable[[Path], Any], bag: Any) -> None:

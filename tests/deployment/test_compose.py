@@ -17,6 +17,9 @@ from turnstile.settings import Settings
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yaml"
 AIRFLOW_SERVICES = {"init", "api-server", "scheduler", "dag-processor", "triggerer", "worker"}
+ONCE = {"init", "init-ledger"}
+ZONES = "/var/lib/turnstile"
+SHOWN = {f"{ZONES}/{folder}" for folder in ("public", "embargoed", "operations")}
 # Where the two differ on purpose: real users, and a schedule that runs by itself.
 NATIVE_ONLY = {
     "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE",
@@ -65,12 +68,12 @@ def test_a_misspelled_key_does_not(tmp_path: Path) -> None:
 
 
 def test_every_service_that_airflow_needs_is_there(compose: Any) -> None:
-    assert set(compose["services"]) == AIRFLOW_SERVICES | {"postgres", "redis"}
+    assert set(compose["services"]) == AIRFLOW_SERVICES | ONCE | {"postgres", "redis"}
 
 
 def test_every_lasting_service_has_a_health_check(compose: Any) -> None:
     lasting = {name for name, service in compose["services"].items() if "healthcheck" in service}
-    assert lasting == set(compose["services"]) - {"init"}
+    assert lasting == set(compose["services"]) - ONCE
 
 
 def test_every_airflow_service_has_the_project_as_it_is_laid_out(compose: Any) -> None:
@@ -89,24 +92,90 @@ def test_containers_are_given_the_settings_of_the_native_airflow(
     assert native - (worker | scheduler) == NATIVE_ONLY
 
 
-def test_workers_cannot_open_the_metadata_database_and_the_rest_not_the_ledger(
-    compose: Any,
-) -> None:
-    worker = set(compose["services"]["worker"]["environment"])
-    assert not worker & OF_METADATA
-    for name in AIRFLOW_SERVICES - {"worker"}:
-        service = compose["services"][name]
-        assert "TURNSTILE_LEDGER_URL" not in service["environment"]
-        assert not any(mount.startswith("zones:") for mount in service["volumes"])
+def _mounts(compose: Any, service: str) -> dict[str, tuple[str, str]]:
+    """Return target to volume and mode."""
+    split = (mount.split(":") for mount in compose["services"][service].get("volumes", ()))
+    return {target: (source, "".join(mode) or "rw") for source, target, *mode in split}
 
 
-def test_the_ledger_has_a_role_and_a_database_of_its_own(compose: Any) -> None:
-    ledger = compose["services"]["worker"]["environment"]["TURNSTILE_LEDGER_URL"]
-    metadata = compose["services"]["init"]["environment"]["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
-    assert ledger.endswith("@postgres/turnstile_ledger")
+def _logins(compose: Any) -> dict[str, str]:
+    """Return the ledger's role that each service connects as."""
+    found = {
+        name: re.fullmatch(r"postgresql\+psycopg://(\w+):\$\{.*", str(url))
+        for name, service in compose["services"].items()
+        if (url := service.get("environment", {}).get("TURNSTILE_LEDGER_URL"))
+    }
+    return {name: match[1] for name, match in found.items() if match}
+
+
+def test_each_service_connects_to_the_ledger_as_the_least_that_it_needs(compose: Any) -> None:
+    assert _logins(compose) == {
+        "init-ledger": "turnstile_ledger",
+        "worker": "turnstile_release",
+        "api-server": "turnstile_page",
+    }
+
+
+def test_workers_cannot_open_the_metadata_database(compose: Any) -> None:
+    assert not set(compose["services"]["worker"]["environment"]) & OF_METADATA
+    assert not set(compose["services"]["init-ledger"]["environment"]) & OF_METADATA
+
+
+def _reach(compose: Any, service: str) -> set[tuple[str, str]]:
+    """Return every folder of the deployment's own data that a service sees, with its mode."""
+    mounts = _mounts(compose, service).items()
+    return {(target, mode) for target, (_, mode) in mounts if target.startswith("/var/lib")}
+
+
+def test_the_page_sees_three_folders_and_can_write_to_none(compose: Any) -> None:
+    assert _reach(compose, "api-server") == {(folder, "ro") for folder in SHOWN}
+
+
+def test_what_the_page_sees_is_what_workers_write_and_holds_nothing_else(compose: Any) -> None:
+    page, worker = _mounts(compose, "api-server"), _mounts(compose, "worker")
+    assert {page[folder][0] for folder in SHOWN} == {worker[folder][0] for folder in SHOWN}
+    others = {source for target, (source, _) in worker.items() if target not in SHOWN}
+    assert not {page[folder][0] for folder in SHOWN} & others
+    assert worker[ZONES] == ("zones", "rw")  # landing, private and the signing key stay there
+
+
+def test_only_workers_see_anything_that_is_private(compose: Any) -> None:
+    private = {"zones", "witness"}
+    seeing = {
+        name
+        for name in compose["services"]
+        if private & {source for source, _ in _mounts(compose, name).values()}
+    }
+    assert seeing == {"worker"}
+    assert {name for name in compose["services"] if _reach(compose, name)} == {
+        "worker",
+        "api-server",
+        "postgres",
+    }
+
+
+def test_a_page_that_saw_the_private_zone_would_be_seen() -> None:
+    volumes = [f"zones:{ZONES}", f"public:{ZONES}/public:ro"]
+    compose = {"services": {"api-server": {"volumes": volumes}}}
+    assert _reach(compose, "api-server") == {(ZONES, "rw"), (f"{ZONES}/public", "ro")}
+
+
+def test_the_image_has_a_folder_of_its_user_for_every_volume(compose: Any) -> None:
+    """A volume takes its owner from the image's folder; where there is none, root owns it."""
+    made = (ROOT / "Dockerfile").read_text(encoding="utf-8").partition("mkdir -p")[2]
+    folders = made.partition("&&")[0].replace("\\", " ").split()
+    assert {target for target, _ in _reach(compose, "worker")} - {ZONES} <= set(folders)
+
+
+def test_the_ledger_has_a_database_of_its_own(compose: Any) -> None:
+    services = compose["services"]
+    metadata = services["init"]["environment"]["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
     assert metadata.endswith("@postgres/airflow")
-    assert "LEDGER_DB_PASSWORD" in ledger
-    assert "LEDGER_DB_PASSWORD" not in metadata
+    assert "LEDGER" not in metadata
+    for name in _logins(compose):
+        url = services[name]["environment"]["TURNSTILE_LEDGER_URL"]
+        assert url.endswith("@postgres/turnstile_ledger")
+        assert "LEDGER_" in url
 
 
 def _secrets_in_clear(compose: Any) -> set[str]:

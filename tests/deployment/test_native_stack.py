@@ -24,7 +24,8 @@ if name == os.environ.get("DIES"):
 if name == "db":
     sys.exit(0)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+alone = "WORKERS_STAY" not in os.environ
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=alone)
 time.sleep(600)
 """
 
@@ -84,6 +85,24 @@ def test_a_component_that_dies_is_named_with_the_end_of_its_log(
 
     with pytest.raises(TurnstileError, match=rf"(?s)ended unexpectedly.*this is {name}\nbad luck"):
         doomed()
+    assert _left(environment["MARK"]) == []
+
+
+def test_a_scheduler_that_died_is_started_again_and_nothing_of_either_is_left(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    workers_stay = {"WORKERS_STAY": "in the session of their scheduler"}
+    with NativeStack(tmp_path / "home", environment | workers_stay) as stack:
+        stack.start_scheduling()
+        _wait_for(8, environment["MARK"])
+        assert not stack.revive_scheduler()
+        died = stack._processes["scheduler"]
+        died.kill()  # its worker lives on
+        died.wait()
+        assert stack.revive_scheduler()
+        _wait_for(9, environment["MARK"])
+        stack.check_alive()
+        assert "this is scheduler" in (tmp_path / f"home/logs/scheduler-{died.pid}.log").read_text()
     assert _left(environment["MARK"]) == []
 
 

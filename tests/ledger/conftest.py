@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from postgresql_server import postgresql_server as server_of_this_machine
+from postgresql_server import run_as_server
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import OperationalError
-from sqlalchemy.pool import NullPool
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -25,7 +22,6 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.store import LATEST
 
 NUMBERS = count()
-PORT = 54_329 + os.getpid() % 1000  # workers of one run must not meet
 KINDS = ("sqlite", "postgresql")
 GUARDED = ("entry", "attempt", "account")
 RESET = (
@@ -37,55 +33,13 @@ RESET = (
 )
 
 
-def run_as_server(url: str, *statements: str) -> None:
-    """Run statements outside a transaction."""
-    engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        for statement in statements:
-            connection.execute(text(statement.replace(":", r"\:")))  # no parameters here
-
-
-def run_quietly(command: list[str], owner: dict[str, str]) -> None:
-    """Run a program of the database server; its failure is the test's."""
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **owner)  # type: ignore[call-overload]  # noqa: S603 - our own words
-
-
-def running_server() -> str | None:
-    """Find a PostgreSQL server that answers without a password."""
-    for user in ("root", "postgres"):
-        url = f"postgresql+psycopg://{user}@127.0.0.1:5432/postgres?connect_timeout=2"
-        try:
-            run_as_server(url, "SELECT 1")
-        except OperationalError:
-            continue
-        return url.partition("?")[0]
-    return None
-
-
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[str]:
     """A server: the one that runs, else one started from the machine's binaries."""
-    running = running_server()
-    if running is not None:
-        yield running
-        return
-    found = shutil.which("initdb") or next(
-        map(str, sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)), None
-    )
-    if found is None:
-        pytest.skip("no PostgreSQL answers on 127.0.0.1:5432, and no initdb is installed")
-    binaries, data = Path(found).parent, Path(tempfile.mkdtemp(prefix="turnstile-pg-"))
-    owner = {"user": "postgres"} if os.geteuid() == 0 else {}
-    if owner:
-        shutil.chown(data, user="postgres")
-    initdb = [str(binaries / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust"]
-    run_quietly(initdb, owner)
-    start = [str(binaries / "pg_ctl"), "-D", str(data), "-w", "-l", str(data / "log")]
-    options = f"-p {PORT} -k {data} -c listen_addresses=127.0.0.1"
-    run_quietly([*start, "-o", options, "start"], owner)
-    yield f"postgresql+psycopg://postgres@127.0.0.1:{PORT}/postgres"
-    run_quietly([*start, "-m", "fast", "stop"], owner)
-    shutil.rmtree(data)
+    with server_of_this_machine() as server:
+        if server is None:
+            pytest.skip("no PostgreSQL answers on 127.0.0.1:5432, and no initdb is installed")
+        yield server
 
 
 class Stores:

@@ -208,3 +208,56 @@ def test_a_forecast_sums_the_programmes_of_a_family(ledger: Ledger) -> None:
     (card,) = ledger.forecast("opal_cards")
     assert card.weekly == 2 * LOSS_MICRO
     assert card.reached_in == week_number(10)
+
+
+class TestWhatPeopleAdd:
+    def test_a_hold_is_let_go_and_costs_nothing(
+        self, lived: Ledger, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        before = [one.spent for one in lived.balance()]
+        held = ask(week_number(3)).key
+        code, out, _ = run(capsys, "void", str(held), "--reason", "the run was given up")
+        assert (code, out) == (0, f"{held}: void\n")
+        assert [one.spent for one in lived.balance()] == before
+        assert not any(one.held.epsilon_micro for one in lived.balance())
+
+    def test_a_draw_that_began_cannot_be_let_go(
+        self, lived: Ledger, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        key = ask(week_number(0)).key
+        before = lived.balance()
+        code, _, err = run(capsys, "void", str(key), "--reason", "give it back")
+        assert code == 3
+        assert "void is not possible" in err
+        assert lived.balance() == before
+
+    def test_an_unknown_release_is_bad_input(
+        self, lived: Ledger, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert lived
+        code, _, err = run(capsys, "void", "opal/1999-W01/r0", "--reason", "typo")
+        assert code == 2
+        assert "nothing was ever reserved" in err
+
+    @pytest.mark.usefixtures("home")
+    def test_a_public_release_is_withdrawn_without_refund(
+        self, ledger: Ledger, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        key = published(ledger, ask()).key
+        before = ledger.balance()
+        words = ("withdraw", str(key), "--reason", "wrong stops", "--person", "olga", "--json")
+        code, out, _ = run(capsys, *words)
+        assert (code, json.loads(out)) == (0, {"key": str(key), "state": "withdrawn"})
+        found = ledger.find(key)
+        assert found is not None
+        assert found.is_withdrawn
+        assert ledger.balance() == before
+
+    def test_what_is_not_public_cannot_be_withdrawn(
+        self, lived: Ledger, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert lived
+        key = str(ask(week_number(3)).key)
+        code, _, err = run(capsys, "withdraw", key, "--reason", "wrong stops")
+        assert code == 3
+        assert "not sealed" in err

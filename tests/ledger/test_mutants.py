@@ -56,9 +56,9 @@ def no_cap_check(patch: Patch) -> None:
 
 
 def windows_that_look_back_only(patch: Patch) -> None:
-    from turnstile.ledger import balance
+    from turnstile.ledger import admission, balance
 
-    real = balance.fullest_window
+    real = admission.fullest_window
 
     def back(row: object, week: str, window_weeks: int, taken: object) -> object:
         def until(one: balance.Row) -> balance.Amount:
@@ -66,7 +66,7 @@ def windows_that_look_back_only(patch: Patch) -> None:
 
         return real(row, week, window_weeks, until)  # type: ignore[arg-type]
 
-    patch.setattr(balance, "fullest_window", back)
+    patch.setattr(admission, "fullest_window", back)
 
 
 def unsorted_updates(patch: Patch) -> None:

@@ -12,14 +12,8 @@ from hypothesis import strategies as st
 from ledger_asks import CARD, TRIP, posting, week_number
 
 from turnstile.errors import InputError
-from turnstile.ledger.balance import (
-    NOTHING,
-    Amount,
-    Row,
-    amounts_by_row,
-    binding_caps,
-    fullest_window,
-)
+from turnstile.ledger.admission import binding_caps, fullest_window
+from turnstile.ledger.balance import NOTHING, Amount, Row, amounts_by_row
 from turnstile.ledger.balances import _fullest
 from turnstile.ledger.encoding import (
     canonical,

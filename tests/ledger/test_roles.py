@@ -7,12 +7,13 @@ from importlib.resources import files
 
 import pytest
 from ledger_asks import ask, noon, published
+from postgresql_server import run_as_server
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from conftest import Stores, run_as_server
+from conftest import Stores
 from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
 

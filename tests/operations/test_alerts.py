@@ -7,14 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.handlers import Message
 from pytest_httpserver import HTTPServer
+from sinks import Inbox, sinks
 
-from turnstile.deployment.native_stack import free_port
 from turnstile.ledger.forecast import CapForecast
 from turnstile.ledger.records import Cap
 from turnstile.operations.alerts import RULES, Alert, Severity, digest, of_budget, of_run
@@ -28,27 +25,11 @@ CANARY = "3085220012345678"
 AT = "2026-11-20T10:00:00+00:00"
 
 
-class Inbox(Message):
-    """Keeps what a mail server received."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.received: list[Any] = []
-
-    def handle_message(self, message: Any) -> None:
-        self.received.append(message)
-
-
 @pytest.fixture
 def inbox() -> Iterator[tuple[Inbox, str]]:
     """A real SMTP server, and the Apprise URL that leads to it."""
-    found = Inbox()
-    port = free_port(0)
-    server = Controller(found, hostname="127.0.0.1", port=port)
-    server.start()
-    query = "from=turnstile@transport.example&to=officer@transport.example&mode=insecure"
-    yield found, f"mailto://127.0.0.1:{port}?smtp=127.0.0.1&{query}"
-    server.stop()
+    with sinks() as found:
+        yield found.inbox, found.mail_url
 
 
 def _line(happening: Happening, run_id: str = "a", **told: object) -> Line:

@@ -2,86 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from watched_place import INCLUDE, OPAL, Place
 
-from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import Bindings, Cap, Finding, ReleaseKey, Request
+from turnstile.ledger.records import Bindings, Finding
 from turnstile.operations.alerts import Alert
 from turnstile.operations.books import Books
-from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.operations.journal import Happening, Line, instant
 from turnstile.operations.page_data import calendar_of, next_week
-from turnstile.operations.watch import audited, watched
-from turnstile.privacy.accounts import Posting
-from turnstile.privacy.units import ProtectionUnit
+from turnstile.operations.watch import audited
 from turnstile.programme.loading import load_programme
 from turnstile.settings import Settings
-
-INCLUDE = Path(__file__).resolve().parents[2] / "include"
-OPAL = load_programme("opal", INCLUDE)
-MONDAY = datetime(2016, 8, 1, 12, tzinfo=UTC)
-
-
-@dataclass
-class Clock:
-    """Time that a test moves."""
-
-    now: datetime = MONDAY
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@dataclass
-class Place:
-    """A ledger and a journal."""
-
-    ledger: Ledger
-    journal: Journal
-    clock: Clock
-
-    def reserve(self, week: str) -> str:
-        posting = Posting(ProtectionUnit.CARD, "ever", 10, 10, 0)
-        request = Request(
-            key=ReleaseKey("opal", week),
-            family="opal_cards",
-            bindings=Bindings("p", "d", "s"),
-            plan_digest="plan",
-            events=(),
-            postings=(posting,),
-            week=week,
-            caps=(Cap(ProtectionUnit.CARD, epsilon_micro=1000),),
-        )
-        return self.ledger.reserve(request).attempt_id
-
-    def publish(self, week: str) -> None:
-        attempt = self.reserve(week)
-        self.ledger.begin_draw(attempt, Bindings("p", "d", "s"))
-        self.ledger.seal(attempt, f"bytes of {week}")
-        self.ledger.publish(ReleaseKey("opal", week), f"manifest of {week}")
-
-    def say(self, happening: Happening, week: str, run_id: str = "run", **told: object) -> None:
-        self.journal.write(Line(instant(self.clock.now), happening, "opal", week, run_id, told))
-
-    def watched(self, state: str | None = "running") -> list[Alert]:
-        found = watched(
-            Books(self.ledger).now(),
-            (OPAL,),
-            self.journal,
-            state_of_run=lambda dag_id, _: state if dag_id == "release_opal" else None,
-            now=self.clock.now,
-        )
-        return list(found)
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    clock = Clock()
-    ledger = Ledger.open(f"sqlite:///{tmp_path}/ledger.sqlite", clock=clock)
-    return Place(ledger, Journal(tmp_path / "journal"), clock)
+    return Place.new(tmp_path)
 
 
 def _rules(alerts: list[Alert]) -> set[str]:
@@ -166,6 +105,23 @@ def test_the_calendar_knows_every_state(place: Place) -> None:
         "2016-W34": "held",
     }
     assert next_week(marks) == "2016-W33"
+
+
+def test_the_calendar_of_another_period_counts_such_periods(place: Place) -> None:
+    month = load_programme("itms_month", INCLUDE)
+    at = instant(place.clock.now)
+    told = {"step": "validate", "kind": "InputError", "sentence": "rule"}
+    lines = [
+        Line(at, Happening.FAILED, "itms_month", period, "run", told)
+        for period in ("2015-11-09..2015-12-09", "2016-01-10..2016-02-09")
+    ]
+    marks = calendar_of(month, Books(place.ledger).now(), lines, place.clock.now)
+    assert [(mark.week, mark.state) for mark in marks] == [
+        ("2015-11-09..2015-12-09", "withheld"),
+        ("2015-12-10..2016-01-09", "missing"),
+        ("2016-01-10..2016-02-09", "withheld"),
+    ]
+    assert next_week(marks) == "2016-02-10..2016-03-11"
 
 
 def test_books_follow_what_is_appended_and_equal_a_fresh_fold(place: Place) -> None:

@@ -40,19 +40,38 @@ def test_every_point_of_the_area_lies_in_exactly_one_cell(
 
 @settings(max_examples=60, deadline=None)
 @given(traffic=COUNTS)
-def test_a_fine_cell_is_listed_exactly_if_it_is_dense(traffic: list[float]) -> None:
-    cells = set(partition(counts_of(traffic), LEAST, coarsest=6))
-    for cell, amount in zip(AREA, traffic, strict=True):
-        assert (cell in cells) == (amount >= LEAST)
+def test_only_dense_cells_are_fine_and_only_thin_rests_take_them_back(
+    traffic: list[float],
+) -> None:
+    counts = counts_of(traffic)
+    cells = frozenset(partition(counts, LEAST, coarsest=6))
+    held = dict.fromkeys(cells, 0.0)
+    for cell, (amount, _) in counts.items():
+        held[str(owner(cell, cells))] += amount
+    fine = {cell for cell in cells if h3.get_resolution(cell) > 6}
+    assert all(held[cell] >= LEAST - 1e-9 for cell in fine)
+    for coarse in cells - fine:  # a thin rest holds nothing that it could take back
+        if held[coarse] < LEAST - 1e-9:
+            assert not any(h3.cell_to_parent(cell, 6) == coarse for cell in fine)
 
 
 def test_what_is_sparse_is_judged_together_by_what_is_left_of_its_parent() -> None:
     children = sorted(h3.cell_to_children(h3.cell_to_parent(CENTER, 7), 8))
-    parent = h3.cell_to_parent(CENTER, 7)
+    parent, grandparent = h3.cell_to_parent(CENTER, 7), h3.cell_to_parent(CENTER, 6)
     counts = {child: [2.0] for child in children} | {children[0]: [50.0]}
+    assert partition(counts, 12.0, coarsest=7) == tuple(sorted([children[0], parent]))
     assert partition(counts, 12.0, coarsest=6) == tuple(sorted([children[0], parent]))
-    grandparent = h3.cell_to_parent(CENTER, 6)
-    assert partition(counts, 12.1, coarsest=6) == tuple(sorted([children[0], grandparent]))
+    assert partition(counts, 12.1, coarsest=6) == (grandparent,)  # 12 are a thin rest
+
+
+def test_a_thin_rest_takes_back_the_sparsest_cells_and_no_more() -> None:
+    children = sorted(h3.cell_to_children(h3.cell_to_parent(CENTER, 7), 8))
+    parent = h3.cell_to_parent(CENTER, 7)
+    amounts = [1.0, 1.0, 1.0, 1.0, 20.0, 30.0, 40.0]
+    counts = {child: [amount] for child, amount in zip(children, amounts, strict=True)}
+    for least, first_listed in ((4.0, 4), (5.0, 5), (15.0, 5), (25.0, 6)):
+        expected = tuple(sorted([parent, *children[first_listed:]]))
+        assert partition(counts, least, coarsest=7) == expected
 
 
 def test_a_list_with_a_gap_leaves_points_outside() -> None:

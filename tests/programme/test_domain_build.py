@@ -137,6 +137,32 @@ def test_a_programme_reads_the_domain_that_was_built(sources: Path) -> None:
     assert domain.dimension("train", "tap_on_location").labels == ("Central", UNKNOWN)
 
 
+def test_a_programme_reads_the_hours_that_were_built(
+    sources: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(sources, "--margin-minutes", "10") == 0
+    assert "for domain.slots: " in capsys.readouterr().out
+    hours = (sources / "include/domains/built.hours.csv").read_text()
+    assert hours == "mode,first,last\nbus,04:20,25:21\nferry,06:50,07:41\ntrain,05:50,06:21\n"
+    text = (INCLUDE / "programmes/opal.yaml").read_text()
+    text = text.replace("opal_locations.csv", "built.csv")
+    text = text.replace("all_day", "domains/built.hours.csv")
+    text = text.replace("[bus, ferry, light_rail, train]", "[bus, ferry, train]")
+    (sources / "include/programmes").mkdir()
+    (sources / "include/programmes/opal.yaml").write_text(text)
+    domain = load_domain(load_programme("opal", sources / "include"), sources / "include")
+    slots = {mode: domain.dimension(mode, "tap_on_slot").labels for mode in domain.modes}
+    assert slots["ferry"] == ("06:45", "07:00", "07:15", "07:30", UNKNOWN)
+    assert slots["train"] == ("05:45", "06:00", "06:15", UNKNOWN)
+    assert slots["bus"][4:8] == ("01:00", "01:15", "04:15", "04:30")
+
+
+def test_a_list_of_stops_has_no_hours(sources: Path) -> None:
+    (sources / "stops.txt").write_text(GTFS["stops.txt"])
+    assert build(sources, "--mode", "train", feed="stops.txt") == 0
+    assert not (sources / "include/domains/built.hours.csv").exists()
+
+
 def test_another_choice_of_modes_and_limit_is_another_domain(sources: Path) -> None:
     build(sources, "--postcode-modes", "bus,train", "--within-km", "5000")
     assert ("bus", "b3", "2150") in lines(sources)

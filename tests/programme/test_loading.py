@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
@@ -129,7 +130,7 @@ def test_telemetry_has_its_own_measures_and_limits() -> None:
         ("measure: mean_speed, clamp_kmh: 65", "measure: count", "count is for trips"),
         ("by: [slot, cell], measure: mean_speed", "by: [slot], measure: mean_speed", "must be"),
         ("h3_resolution: 7", "h3_resolution: 16", "too fine"),
-        ("bus_day: {cells_at_most: 30}", "card_day: {trips_at_most: 30}", "cannot be bounded"),
+        ("bus_day: {cells_at_most: 40}", "card_day: {trips_at_most: 40}", "cannot be bounded"),
         ("clamp_kmh: 65", "clamp_kmh: 0", "too small"),
     ],
 )
@@ -137,3 +138,17 @@ def test_a_broken_telemetry_programme_is_refused(old: str, new: str, rule: str) 
     assert old in ITMS
     with pytest.raises(ProgrammeError, match=rule):
         parse_programme(ITMS.replace(old, new, 1), "itms.yaml")
+
+
+def test_periods_of_another_length_are_counted_from_a_day_that_is_stated() -> None:
+    text = (INCLUDE / "programmes/itms_month.yaml").read_text(encoding="utf-8")
+    month = parse_programme(text, "itms_month.yaml")
+    assert (month.schedule.period_days, month.schedule.first_day) == (31, date(2021, 11, 15))
+    for old, new, rule in (
+        (", first_day: 2021-11-15", "", "first_day: is missing"),
+        ("first_day: 2021-11-15", "first_day: monday", "'monday' is no date"),
+        ("period_days: 31", "period_days: 7", "first_day: is unknown here"),
+    ):
+        assert old in text
+        with pytest.raises(ProgrammeError, match=rule):
+            parse_programme(text.replace(old, new), "itms_month.yaml")

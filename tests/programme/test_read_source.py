@@ -9,7 +9,7 @@ import pytest
 
 from turnstile.errors import ProgrammeError
 from turnstile.programme.loading import parse_programme
-from turnstile.programme.spec import DateForm, Extent, Feed, SpeedUnit, TapAction
+from turnstile.programme.source_spec import DateForm, Extent, Feed, SpeedUnit, TapAction
 
 ITMS = (Path(__file__).parents[2] / "include/programmes/itms.yaml").read_text()
 SUBE = (Path(__file__).parents[1] / "release/programmes/sube.yaml").read_text()

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from turnstile.commands import sample
-from turnstile.programme.spec import MissingDay, Programme, SpeedUnit
+from turnstile.programme.source_spec import MissingDay, SpeedUnit
+from turnstile.programme.spec import Programme
 from turnstile.quality.checks import load_report, validate
 from turnstile.quality.findings import Finding, QualityReport, Severity
 from turnstile.quality.metrics import measure
@@ -148,7 +149,7 @@ def test_a_week_that_stops_is_no_measure_for_later_weeks(
     programme = programme_of("opal")
     _deliver(zones, "opal", "2016-W29", "--rows", "300", "--dirt", "future")
     assert not _judged(zones, programme, "2016-W29").passed
-    assert not list(zones.private.rglob("metrics.json"))
+    assert not list(zones.private.rglob("figures.json"))
     _deliver(zones, "opal", WEEK, "--rows", "3000")
     assert _judged(zones, programme).worst is None
 

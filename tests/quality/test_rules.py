@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from turnstile.programme.spec import Programme, RowShape
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme
 from turnstile.quality.expectations import Outcome, judge
 from turnstile.quality.findings import Severity
 from turnstile.quality.rules import Frame, rules_of

@@ -15,7 +15,8 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.programme.spec import MechanismKind, MechanismSpec, Programme
+from turnstile.programme.mechanism_spec import MechanismKind, MechanismSpec
+from turnstile.programme.spec import Programme
 from turnstile.release.alternatives import AT_DELTA, DesignErrors, at_same_loss, compared
 from turnstile.release.plan import loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek
@@ -56,6 +57,17 @@ def test_a_card_day_of_more_trips_costs_the_root_of_their_number(
     assert twenty.time / four.time == pytest.approx(5, rel=0.15)  # all in one slot
     every = designs["unit", "card-day of 6, once in every table"]
     assert every.time < designs["as written", "opal"].time / 2
+
+
+def test_a_card_day_under_a_threshold_costs_noise_and_cut_in_proportion() -> None:
+    rows = compared(load_programme("opal_2017", INCLUDE), domain_of, WEEK, mode="train")
+    found = {row.design: row for row in rows if row.varied in ("as written", "unit")}
+    one, two, ten = (found[name] for name in ("opal_2017", "card-day of 2", "card-day of 10"))
+    assert one.cell < two.cell
+    assert ten.cell == pytest.approx(5 * two.cell, rel=0.02)
+    assert ten.cut is not None
+    assert two.cut is not None
+    assert ten.cut > 4 * two.cut
 
 
 def test_an_hour_at_a_place_is_better_drawn_as_an_hour(

@@ -16,6 +16,7 @@ from small_deployment import INCLUDE, WEEK, Deployment
 from turnstile.cli import main
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
+from turnstile.programme.source_spec import WithoutCard
 
 Cli = Callable[..., int]
 CUTS = {"on_time": 35, "on_location": 35, "on_time_location": 18, "off_time_location": 18}
@@ -190,6 +191,13 @@ def test_the_daily_roll_up_of_places_is_the_published_table_of_places(
     assert len(totals) == 7 * 4
     off = read(recommended, "opal", "off_time_daily")
     assert (totals["estimate"] - off["estimate"]).abs().max() < 0.01
+
+
+def test_the_card_says_what_became_of_rows_without_a_card(recommended: Deployment) -> None:
+    folder = package(recommended, "opal")
+    stated = json.loads((folder / "release_card.json").read_text())["guarantee"]["without_card"]
+    assert stated == WithoutCard.DROP.sentence != WithoutCard.OWN_UNIT.sentence
+    assert stated in (folder / "release_card.md").read_text().splitlines()
 
 
 def test_half_widths_of_cells_roll_ups_and_sums_stand_on_the_card(

@@ -41,6 +41,20 @@ def test_the_truth_answers_every_query_without_error(query: Query) -> None:
     assert found.value == (1 if query is Query.TOP_STATIONS_BY_HOUR else 0)
 
 
+@pytest.mark.parametrize("query", list(Query))
+def test_tables_of_a_single_mode_which_do_not_name_it_are_answered_alike(query: Query) -> None:
+    cut = frames({("08:00", "A"): 600, ("12:00", "A"): 100})
+    named, bare = (
+        answer(query, published, truth, before=(truth, truth)).value
+        for published, truth in ((cut, TRUE), (without_mode(cut), without_mode(TRUE)))
+    )
+    assert named == bare
+
+
+def without_mode(of: Frames) -> Frames:
+    return Frames({name: table.drop(columns="mode") for name, table in of.tables.items()})
+
+
 def test_a_suppressed_cell_is_an_error_of_its_whole_count() -> None:
     cut = frames({("08:00", "A"): 600, ("12:00", "A"): 100})
     assert answer(Query.DAILY_TOTALS_BY_PLACE, cut, TRUE).value == 0.5  # A exact, B gone
@@ -59,6 +73,9 @@ def test_a_query_whose_table_is_not_published_is_not_told() -> None:
     bare = Frames({"place": TRUE.tables["place"]})
     assert answer(Query.TOP_STATIONS_BY_HOUR, bare, bare).value is None
     assert answer(Query.PEAK_SHARE, bare, bare).value is None
+    slots = Frames({"time": TRUE.tables["time"]})
+    assert answer(Query.WEEK_ON_WEEK_CHANGE, slots, slots, before=(slots, slots)).value is None
+    assert answer(Query.DAILY_TOTALS_BY_PLACE, slots, slots).value is None
 
 
 def test_the_report_lies_in_the_private_zone_alone_and_prints_no_number(
@@ -76,12 +93,47 @@ def test_the_report_lies_in_the_private_zone_alone_and_prints_no_number(
     text = path.read_text()
     for query in load_queries(text):
         assert query in set(Query)
+    assert "| the week before was not released" in text
     for heading in ("Trips left out", "(k, gamma)-density", "alpha", "not for publication"):
         assert heading in text
+    rules = shares(text, "## Trips left out by each rule")
+    nothing, finest, every = (rules[name] for name in sorted(rules, key=rules.__getitem__))
+    assert 0 < nothing < finest < every
+    assert rules["a slot at a place: once_per_finest_cell (as it is)"] == finest
+    lost = column(text, "## Trips left out of each table", 3)
+    assert min(lost) <= finest <= max(lost)  # of all modes, between the least and the most of one
     assert landed.spent() == spent  # reading the truth for oneself charges nothing
     public = [file for file in landed.public.rglob("*") if "utility_report" in file.name]
     assert public == []
     assert turnstile("package", "verify", landed.public / "opal" / WEEK / "r0") == 0
+
+
+def test_trips_that_a_programme_drops_as_outside_count_as_left_out(
+    landed: Deployment, turnstile: Cli
+) -> None:
+    landed.edit("opal", "outside: unknown", "outside: drop")
+    landed.edit("opal", "slots: all_day", 'slots: "08:00-20:00"')
+    turnstile("run", "opal", "--week", WEEK)
+    turnstile("report", "opal", "--week", WEEK)
+    text = (landed.home / "private/opal" / WEEK / "r0/utility_report.md").read_text()
+    trips = column(text, "## Trips left out of each table", 2)
+    assert sum(trips) == 6 * 20_000  # all of them, in each table
+    lost = column(text, "## Trips left out of each table", 3)
+    assert min(lost) > 15  # per cent: what is early, late, or never tapped off
+
+
+def column(text: str, heading: str, place: int) -> list[float]:
+    """One column of the table under a heading, as numbers."""
+    table = text.split(heading)[1].split("\n\n")[1].splitlines()[2:]
+    return [float(line.split("|")[place + 1].strip(" %").replace(",", "")) for line in table]
+
+
+def shares(text: str, heading: str) -> dict[str, float]:
+    """A table of names and per cents under a heading."""
+    table = text.split(heading)[1].split("\n\n")[1].splitlines()[2:]
+    return dict(
+        zip((line.split("|")[1].strip() for line in table), column(text, heading, 1), strict=True)
+    )
 
 
 def load_queries(text: str) -> list[str]:

@@ -8,7 +8,9 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +19,7 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.release import drawing, outputs
+from turnstile.release.context import open_release
 
 Cli = Callable[..., int]
 
@@ -216,6 +219,28 @@ def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_agai
     assert landed.spent() == spent
     assert turnstile("ledger", "verify") == 0
     assert turnstile("package", "verify", package) == 0
+
+
+def test_of_two_who_publish_at_once_both_succeed_and_the_package_is_one(
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise TurnstileError("power cut")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(outputs, "_stage", die)
+        assert turnstile("run", "itms", "--week", WEEK) == 1
+    together = Barrier(2, timeout=60)
+
+    def publish(_: int) -> str:
+        release = open_release("itms", WEEK, 0)
+        together.wait()
+        return outputs.publish(release)
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(publish, range(2))
+    assert first == second
+    assert turnstile("package", "verify", landed.public / "itms" / WEEK / "r0") == 0
 
 
 def test_altered_sealed_bytes_stop_everything(landed: Deployment, turnstile: Cli) -> None:

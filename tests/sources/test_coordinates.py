@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from turnstile.programme.spec import Extent, Programme
+from turnstile.programme.source_spec import Extent
+from turnstile.programme.spec import Programme
 from turnstile.sources.snapshot import quarantine_counts
 
 WEEK = "2022-W01"

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from turnstile.errors import InputError
-from turnstile.programme.spec import Feed, Programme, SpeedUnit
+from turnstile.programme.source_spec import Feed, SpeedUnit
+from turnstile.programme.spec import Programme
 from turnstile.sources.snapshot import Snapshot, counts_of
 
 WEEK = "2016-W30"

@@ -20,7 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnstile.errors import InputError, IntegrityError, ProgrammeError
-from turnstile.programme.spec import Feed, Programme
+from turnstile.programme.source_spec import Feed
+from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.ingest import ingest

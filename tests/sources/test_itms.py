@@ -12,7 +12,8 @@ import duckdb
 import pytest
 
 from turnstile.errors import InputError
-from turnstile.programme.spec import Programme, SpeedUnit
+from turnstile.programme.source_spec import SpeedUnit
+from turnstile.programme.spec import Programme
 from turnstile.sources.snapshot import counts_of, quarantine_counts
 
 WEEK = "2022-W01"

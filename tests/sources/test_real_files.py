@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from turnstile.programme.spec import MissingDay, Programme, SpeedUnit
+from turnstile.programme.source_spec import MissingDay, SpeedUnit
+from turnstile.programme.spec import Programme
 from turnstile.sources.snapshot import Snapshot, counts_of
 
 _COLUMNS = ["vehicle", "utc", "date", "minute", "latitude", "longitude", "milli_kmh"]

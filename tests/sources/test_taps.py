@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from turnstile.errors import InputError
-from turnstile.programme.spec import DateForm, Feed, Programme, TapAction
+from turnstile.programme.source_spec import DateForm, Feed, TapAction
+from turnstile.programme.spec import Programme
 from turnstile.sources.snapshot import counts_of
 
 HEADER = "tap_id,card_id,mode,action,tapped_at,place"

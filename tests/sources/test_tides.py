@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from turnstile.errors import InputError
-from turnstile.programme.spec import Feed, Programme, SpeedUnit, TapAction
+from turnstile.programme.source_spec import Feed, SpeedUnit, TapAction
+from turnstile.programme.spec import Programme
 from turnstile.sources.snapshot import counts_of
 
 WEEK = "2016-W30"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,10 +17,14 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import psutil
+from postgresql_server import postgresql_server, run_as_server
+from sqlalchemy.engine import make_url
+
 from turnstile.cli import main
 from turnstile.deployment.airflow_api import AirflowApi
 from turnstile.deployment.native_environment import Secrets, airflow_environment, airflow_home
-from turnstile.deployment.native_stack import NativeStack, free_port
+from turnstile.deployment.native_stack import NativeStack, _family, free_port
 from turnstile.ledger.ledger import Ledger
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings, system_clock
@@ -27,6 +34,7 @@ SYDNEY = ZoneInfo("Australia/Sydney")
 PASSWORD = "for this test only"  # noqa: S105 - of a throw-away Airflow on the loopback interface
 ROLES = {"admin": "admin", "ada": "op", "olga": "op", "eve": "op", "vera": "viewer"}
 DAG = "release_opal"
+READS_A_QUESTION_S = 5
 
 
 def small_checkout(base: Path, edits: Mapping[str, str]) -> Path:
@@ -43,7 +51,16 @@ def small_checkout(base: Path, edits: Mapping[str, str]) -> Path:
         assert old in text
         text = text.replace(old, new)
     opal.write_text(text)
+    _hold_steps(base / "plugins")
     return include
+
+
+def _hold_steps(plugins: Path) -> None:
+    """Let tests stop steps of this checkout, and let retries of it come soon."""
+    shutil.copy(ROOT / "tests/support/held_steps.py", plugins)
+    dag = plugins / "release_dag.py"
+    text = dag.read_text().replace("timedelta(minutes=2)}", "timedelta(seconds=5)}")
+    dag.write_text(f"{text}\nimport held_steps  # noqa: E402, F401\n")
 
 
 @dataclass
@@ -100,8 +117,71 @@ class RealAirflow:
         }
         return self.call("POST", "/api/v2/backfills", body | more)
 
-    def until(self, holds: Callable[[], bool], *, what: str, timeout_s: float = 240) -> None:
+    def cli(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run an `airflow` command as an operator on this machine would."""
+        command = [sys.executable, "-m", "airflow", *arguments]
+        environment = self.stack._environment
+        return subprocess.run(  # noqa: S603 - our own interpreter
+            command, env=environment, capture_output=True, text=True, check=False, timeout=240
+        )
+
+    def cli_backfill(
+        self, first: str, last: str, behavior: str, *, backwards: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Ask for weeks by `airflow backfill create`."""
+        dates = ("--from-date", monday(first).isoformat(), "--to-date", monday(last).isoformat())
+        more = ("--run-backwards",) if backwards else ()
+        asked = ("--reprocess-behavior", behavior, "--max-active-runs", "2", *more)
+        return self.cli("backfill", "create", "--dag-id", DAG, *dates, *asked)
+
+    def deliver(self, *weeks: str) -> None:
+        """Put made-up files of some weeks into the landing zone."""
+        for week in weeks:
+            asked = ["sample", "opal", "--weeks", week, "--rows", "2000", "--seed", "3"]
+            assert main(asked) == 0
+
+    def hold(self, week: str, moment: str) -> None:
+        """Let the week's next step stop at a moment of `held_steps`."""
+        self._hold(week, moment).parent.mkdir(parents=True, exist_ok=True)
+        self._hold(week, moment).touch()
+
+    def held(self, week: str, moment: str) -> psutil.Process:
+        """Wait until the step stands at the moment, and return its process."""
+        reached = self._hold(week, f"{moment}.reached")
+        self.until(lambda: bool(reached.exists() and reached.read_text()), what=reached.name)
+        process = psutil.Process(int(reached.read_text()))
+        reached.unlink()
+        return process
+
+    def let_go(self, week: str, moment: str) -> None:
+        """Let the held step go on."""
+        self._hold(week, moment).unlink()
+
+    def _hold(self, week: str, moment: str) -> Path:
+        return self.home / "hold" / f"{week}.{moment}"
+
+    def kill_scheduler(self, *, with_workers: bool) -> set[psutil.Process]:
+        """Kill the scheduler, and return those of its processes that live on."""
+        leader = self.stack._processes["scheduler"]
+        family = _family(leader.pid)
+        leader.kill()
+        leader.wait()
+        workers = {one for one in family if one.pid != leader.pid}
+        if with_workers:
+            for one in workers:
+                one.kill()
+            psutil.wait_procs(workers, timeout=10)
+        return {one for one in workers if one.is_running()}
+
+    def until(self, holds: Callable[[], bool], *, what: str, timeout_s: float = 600) -> None:
         self.stack.wait_until(holds, what=what, timeout_s=timeout_s)
+
+    def backfilled(self, *weeks: str) -> None:
+        """Wait until the backfill that was asked for last is done; no week may have two runs."""
+        self.until_ended(*weeks)
+        self.until_no_backfill()
+        starts = [run.starts for run in self.api().runs(DAG)]
+        assert len(starts) == len(set(starts))
 
     def until_ended(self, *weeks: str) -> None:
         """Wait until the runs of these weeks have ended and no backfill is active."""
@@ -110,7 +190,7 @@ class RealAirflow:
             states = self.runs()
             return all(states.get(week) in {"success", "failed"} for week in weeks)
 
-        self.until(ended, what=f"the runs of {', '.join(weeks)}", timeout_s=600)
+        self.until(ended, what=f"the runs of {', '.join(weeks)}")
 
     def until_no_backfill(self) -> None:
         """Wait until Airflow has noticed, half a minute later, that a backfill is done.
@@ -123,6 +203,36 @@ class RealAirflow:
             return all(one["completed_at"] for one in found)
 
         self.until(none_active, what="the end of the backfill")
+
+    def asks(self, week: str, task: str) -> bool:
+        """Say whether a question to people waits for its answer."""
+        return week in self.runs() and self.tasks(week).get(task) == "awaiting_input"
+
+    def answer(self, week: str, task: str, user: str, choice: str) -> None:
+        """Answer a question, as somebody does in Airflow's list of required actions.
+
+        Not within a second: Airflow 3.3 fails a task that is answered before its scheduler has read
+        that it waits ("finished with state success, but the state attribute is queued").
+        """
+        time.sleep(READS_A_QUESTION_S)
+        body = {"chosen_options": [choice], "params_input": {"reason": f"{user} says so"}}
+        self.call("PATCH", f"{self.path(week, task)}/-1/hitlDetails", body, user=user)
+
+    def mark(self, week: str, task: str, state: str, *, user: str) -> None:
+        """Give a task a state by hand."""
+        self.call("PATCH", self.path(week, task), {"new_state": state}, user=user)
+
+    def clear(self, week: str, *tasks: str, user: str = "admin") -> None:
+        """Clear tasks of a run and what follows them."""
+        body = {
+            "dry_run": False,
+            "dag_run_id": self.run_id(week),
+            "task_ids": list(tasks),
+            "include_downstream": True,
+            "only_failed": False,
+            "reset_dag_runs": True,
+        }
+        self.call("POST", f"/api/v2/dags/{DAG}/clearTaskInstances", body, user=user)
 
     def tasks(self, week: str) -> dict[str, str | None]:
         tasks = self.api().tasks(DAG, self.run_id(week))
@@ -145,15 +255,44 @@ def week_at(start: datetime) -> str:
 
 
 @contextmanager
+def metadata_database() -> Iterator[dict[str, str]]:
+    """Yield Airflow's setting of its own database: PostgreSQL where there is one, as in production.
+
+    On SQLite a scheduler can die of a backfill that is asked for while it runs: it sees rows that
+    the API server then rolls back.
+    """
+    with postgresql_server() as server:
+        if server is None:
+            yield {}
+            return
+        name = f"airflow_test_{os.getpid()}"
+        run_as_server(server, f"CREATE DATABASE {name}")
+        url = make_url(server).set(drivername="postgresql+psycopg2", database=name)
+        try:
+            yield {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url.render_as_string(hide_password=False)}
+        finally:
+            run_as_server(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
 def running(
     base: Path, weeks: str, *, edits: Mapping[str, str], extra: Mapping[str, str], port: int = 18180
 ) -> Iterator[RealAirflow]:
-    """Run an Airflow over a small checkout with landing data for some weeks; stop it afterwards."""
+    """Run an Airflow over a small checkout with landing data for some weeks; stop it afterwards.
+
+    Args:
+        base: empty folder.
+        weeks: ranges of weeks with landing data, `2016-W30:2016-W33,2018-W10`.
+        edits: what is changed in the programme file, old text to new.
+        extra: settings of Airflow.
+        port: preferred TCP port.
+    """
     include = small_checkout(base, edits)
     settings = Settings(base / "var", f"sqlite:///{base / 'var/ledger.sqlite'}", (), include)
     for name, value in (("HOME", settings.home), ("INCLUDE", include)):
         os.environ[f"TURNSTILE_{name}"] = str(value)  # noqa: TID251 - the command reads it
-    assert main(["sample", "opal", "--weeks", weeks, "--rows", "2000", "--seed", "3"]) == 0
+    for asked in weeks.split(","):
+        assert main(["sample", "opal", "--weeks", asked, "--rows", "2000", "--seed", "3"]) == 0
     home = airflow_home(settings)
     held, chosen = Secrets.of_folder(home), free_port(port)
     passwords = dict.fromkeys(ROLES, PASSWORD)
@@ -163,7 +302,7 @@ def running(
     users = ",".join(f"{user}:{role}" for user, role in ROLES.items())
     environment |= {"AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": users, **extra}
     try:
-        with NativeStack(home, environment) as stack:
+        with metadata_database() as its, NativeStack(home, environment | its) as stack:
             airflow = RealAirflow(base, f"http://127.0.0.1:{chosen}", stack)
             airflow.until(airflow.api().answers, what="the API server's start", timeout_s=300)
             airflow.until(lambda: airflow.api().has_dag(DAG), what="parsing", timeout_s=300)

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.cut import CutEstimate, is_mark, recover_cut
+from turnstile.assessment.attacks.cut import is_mark
 from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, half_width, tail
-from turnstile.assessment.attacks.presence import proof_continuous
-from turnstile.assessment.attacks.rows import RowBalance, expected_rows
+from turnstile.assessment.attacks.rows import RowBalance
 from turnstile.assessment.attacks.scale_of_noise import (
     ScaleEstimate,
     from_negatives,
     from_pairs,
     from_residuals,
 )
+from turnstile.assessment.bare_cuts import SCALES_SHOWN, cuts, presence
 from turnstile.assessment.bare_table import DIMENSIONS, BareTable, Cell
 from turnstile.assessment.findings import Finding
 from turnstile.assessment.groups import Residuals, point_to_point, residuals
+from turnstile.assessment.kinds import EVERY, by_kind, spanned, whole
 
-_GROUPS = (1, 5, 12)
-_SCALES_SHOWN = (1.0, 1.4, 2.0)
 _FLOAT_BITS = 53
 _NEGATIVES_LEAST = 30
 _GROUPS_LEAST = 10
 _NEARLY_ALL = 0.95
 _ALPHA = 0.05
-_EVERY = "every mode"
-_SPANNING = (1, 3, 4)  # date, time, place in a Cell
 _BELOW_ONE = 0.5  # a raw count of 1 plus noise, below one half, lies on the grid of 2^-53
 ONE_TABLE = (
     "one table alone does not identify the scale of the noise: every published count is an unknown "
@@ -41,13 +37,13 @@ ONE_TABLE = (
 
 def assess_bare(table: BareTable) -> tuple[Finding, ...]:
     """Return everything that the attacks find in a table, in a fixed order."""
-    table = table.without(is_mark(_whole(table)))
+    table = table.without(is_mark(whole(table)))
     scales = _scales(table)
-    cuts = _cuts(table)
-    found = [*cuts, *scales]
+    found_cuts = cuts(table)
+    found = [*found_cuts, *scales]
     if not scales:
         found.append(Finding("scale", False, ONE_TABLE, {"identified": False}))
-    found += _presence(cuts, scales)
+    found += presence(found_cuts, [finding.figures["scale"] for finding in scales])
     found += [
         finding
         for finding in (
@@ -63,83 +59,16 @@ def assess_bare(table: BareTable) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _whole(table: BareTable) -> NDArray[np.int64]:
-    """Return the counts rounded to whole numbers."""
-    return np.rint(table.counts).astype(np.int64)
-
-
-def _by_kind(table: BareTable) -> dict[str, list[int]]:
-    """Return the places of each kind of cell, by mode, and over modes where there are several."""
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    modes = {cell.mode for cell in table.cells}
-    for place, cell in enumerate(table.cells):
-        places[f"{cell.mode or 'all'} {cell.kind}"].append(place)
-        if len(modes) > 1:
-            places[f"{_EVERY} {cell.kind}"].append(place)
-    return dict(sorted(places.items()))
-
-
-def _spanned(cells: set[Cell]) -> int:
-    """Return the cells of the domain that labels span: dates x times x places of mode and tap."""
-    parts: defaultdict[tuple[str | None, ...], list[Cell]] = defaultdict(list)
-    for cell in cells:
-        parts[cell.mode, cell.tap, cell.kind].append(cell)
-    return sum(
-        expected_rows(*(len({cell[axis] for cell in own}) for axis in _SPANNING))
-        for own in parts.values()
-    )
-
-
-def _cuts(table: BareTable) -> list[Finding]:
-    """Return the cut of each kind of table."""
-    counts = _whole(table)
-    return [
-        _cut(name, counts[own], {table.cells[place] for place in own})
-        for name, own in _by_kind(table).items()
-    ]
-
-
-def _cut(name: str, counts: NDArray[np.int64], cells: set[Cell]) -> Finding:
-    """Return the cut of one kind of table."""
-    cut = recover_cut(counts)
-    least = int(counts.min())
-    if cut is None:
-        statement = f"{name}: counts down to {least} are published: nothing was cut off"
-        return Finding("cut", False, statement, {"table": name, "cut": None})
-    if len(cells) == _spanned(cells) and least > 0:
-        statement = (
-            f"{name}: no row is missing, so no cut shows; if there is one, it lies below "
-            f"{least + 0.5:g}"
-        )
-        figures = {"table": name, "cut": None, "low": 0.0, "high": least + 0.5}
-        return Finding("cut", False, statement, figures)
-    return Finding("cut", True, f"{name}: {cut.statement}", _cut_figures(name, cut))
-
-
-def _cut_figures(name: str, cut: CutEstimate) -> dict[str, Any]:
-    """Return a cut for JSON."""
-    return {
-        "table": name,
-        "cut": round(cut.cut, 3),
-        "low": round(cut.low, 3),
-        "high": round(cut.high, 3),
-        "confidence": cut.confidence,
-        "smallest_published": cut.smallest,
-        "samples": cut.samples,
-        "cut_after_rounding_possible": cut.allows_whole,
-    }
-
-
 def _scales(table: BareTable) -> list[Finding]:
     """Return the scale from every source that the table offers."""
-    counts = _whole(table)
+    counts = whole(table)
     is_dense = int((counts < 0).sum()) >= _NEGATIVES_LEAST
     law = NoiseLaw.DISCRETE_LAPLACE if is_dense else NoiseLaw.ROUNDED_LAPLACE
     found = [*_from_services(table, law), *_from_totals(table, law)]
-    for name, own in _by_kind(table).items():
+    for name, own in by_kind(table).items():
         below = int((counts[own] < 0).sum())
         estimate = from_negatives(counts[own])
-        if estimate is None or below < _NEGATIVES_LEAST or name.startswith(_EVERY):
+        if estimate is None or below < _NEGATIVES_LEAST or name.startswith(EVERY):
             continue
         source = f"{below} counts below zero of {name}, as discrete Laplace noise on every cell"
         found.append(_scale_finding("negatives", source, estimate))
@@ -201,47 +130,10 @@ def _scale_finding(source: str, words: str, estimate: ScaleEstimate) -> Finding:
     )
 
 
-def _presence(cuts: list[Finding], scales: list[Finding]) -> list[Finding]:
-    """Return the probability that a released cell proves presence, if zeros were left alone."""
-    shown = [finding.figures["scale"] for finding in scales] or list(_SCALES_SHOWN)
-    found = []
-    for own in cuts:
-        figures = own.figures
-        if figures["cut"] is None or figures["table"].startswith(_EVERY):
-            continue
-        cut = figures["cut"]
-        if figures["cut_after_rounding_possible"]:
-            cut = figures["smallest_published"] - 0.5
-        chances = {
-            f"{scale:g}": {
-                str(group): proof_continuous(group, cut=cut, scale=scale) for group in _GROUPS
-            }
-            for scale in shown
-        }
-        scale, first = next(iter(chances.items()))
-        words = ", ".join(f"{chance:.2g} for {group}" for group, chance in first.items())
-        found.append(
-            Finding(
-                "presence",
-                True,
-                f"{figures['table']}: if empty cells are left alone, a released cell proves that "
-                f"somebody was there; at noise scale {scale} the chance is {words} people in an "
-                f"otherwise empty cell (1/2 exp(-(t - g)/p) with t = {cut:g})",
-                {
-                    "table": figures["table"],
-                    "cut_before_rounding": cut,
-                    "scale_is_assumed": not scales,
-                    "probability_by_scale_and_group": chances,
-                },
-            )
-        )
-    return found
-
-
 def _rows(table: BareTable) -> Finding:
     """Compare published rows with the domain that the table's own labels span."""
     cells = set(table.cells)
-    balance = RowBalance(_spanned(cells), len(cells))
+    balance = RowBalance(spanned(cells), len(cells))
     return Finding(
         "rows",
         balance.missing > 0,
@@ -292,7 +184,7 @@ def _differencing(table: BareTable, scales: list[Finding]) -> Finding | None:
         if own.sum() < 1:
             continue
         terms = int(np.median(groups.parts[own])) + 1
-        shown = scale if scale is not None else _SCALES_SHOWN[1]
+        shown = scale if scale is not None else SCALES_SHOWN[1]
         noise = [Term(NoiseLaw.ROUNDED_LAPLACE, shown, terms)]
         widths = {f"{level:g}": half_width(noise, level) for level in (0.9, 0.95, 0.99)}
         beyond = np.array(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -59,14 +60,34 @@ def noised_zeros(drawn: Drawn) -> GateResult:
     return GateResult("noised_zeros", passed, statement)
 
 
+def one_byte_string(drawn: Drawn, sealed_digests: Sequence[str] | None) -> GateResult:
+    """The key has one sealed byte string: in the ledger, and under embargo.
+
+    A second one, of whatever origin, would be a second draw of the same numbers.
+
+    Args:
+        drawn: the sealed release.
+        sealed_digests: SHA-256 of every sealed file of the key; None where nobody looked.
+    """
+    own = drawn.attempt.artefact_digest
+    if not drawn.attempt.is_sealed or not own:
+        return GateResult("one_sealed", False, "the ledger holds no sealed bytes for this key")
+    others = set(sealed_digests or ()) - {own}
+    if others:
+        statement = (
+            f"{len(others) + 1} distinct sealed byte strings lie under embargo for this key, the "
+            f"ledger knows {own[:16]} alone; find out where the others come from, then remove them"
+        )
+        return GateResult("one_sealed", False, statement)
+    return GateResult("one_sealed", True, f"one sealed byte string, {own[:16]}")
+
+
 def fresh(drawn: Drawn) -> GateResult:
-    """The key has one sealed byte string, and no vector of noise serves twice in it.
+    """No vector of noise serves twice in the sealed bytes.
 
     Two equal vectors are one draw used twice, or a copy: independent noise on so many cells repeats
     with a chance that is nil.
     """
-    if not drawn.attempt.is_sealed or not drawn.attempt.artefact_digest:
-        return GateResult("one_sealed", False, "the ledger holds no sealed bytes for this key")
     names = [(t.table, t.statistic, t.service_date) for t in drawn.artefact.tables]
     contents = sorted(
         t.values.tobytes()
@@ -77,11 +98,9 @@ def fresh(drawn: Drawn) -> GateResult:
         one == next_ for one, next_ in pairwise(contents)
     )
     return GateResult(
-        "one_sealed",
+        "drawn_once",
         not repeated,
-        "the same draw stands twice in the sealed bytes"
-        if repeated
-        else f"one sealed byte string, {drawn.attempt.artefact_digest[:16]}, no draw twice in it",
+        "the same draw stands twice in the sealed bytes" if repeated else "no draw stands twice",
     )
 
 

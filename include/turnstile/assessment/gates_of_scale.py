@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.assessment.attacks.scale_of_any_counts import log_evidence
 from turnstile.assessment.attacks.scale_of_noise import from_negatives, negatives_p_value
 from turnstile.assessment.gate_result import ALPHA, GateResult
 from turnstile.privacy.events import DrawEvent, NoiseFamily
@@ -18,10 +19,7 @@ from turnstile.programme.domain import layout
 from turnstile.programme.spec import Measure, TableSpec
 from turnstile.release.drawn import Drawn
 
-_NOT_IDENTIFIED = (
-    "no dense Laplace counts below zero: these numbers do not identify the scale; the one-run "
-    "audit tests it on synthetic data"
-)
+_NOT_IDENTIFIED = "does not apply: no dense Laplace counts, whose numbers below zero tell the scale"
 
 
 def below_zero(drawn: Drawn) -> GateResult:
@@ -30,7 +28,7 @@ def below_zero(drawn: Drawn) -> GateResult:
     They are geometric with ratio e^(-1/b) whatever the raw counts are, so the test is exact
     (`from_negatives`). Centered sums of speeds are left out: they are below zero in earnest.
     """
-    values = _counts_by_label(drawn)
+    values = _by_label(drawn, _is_tested)
     tested = {event.label: event for event in drawn.events if event.label in values}
     wrong, shown = [], []
     for label, event in tested.items():
@@ -45,11 +43,33 @@ def below_zero(drawn: Drawn) -> GateResult:
     return GateResult("scale_below_zero", not wrong, statement)
 
 
-def _counts_by_label(drawn: Drawn) -> dict[str, NDArray[np.int64]]:
-    """Return all numbers of each dense Laplace vector that counts something."""
+def any_counts(drawn: Drawn) -> GateResult:
+    """No dense table contradicts its declared noise, whatever the raw counts are.
+
+    Counts are only known to be 0 or more, sums to be anything. A correct release is stopped with a
+    chance of at most 1e-9, whatever it holds (`scale_of_any_counts`).
+    """
+    values = _by_label(drawn, lambda event: event.threshold is None)
+    tested = {event.label: event for event in drawn.events if event.label in values}
+    enough = math.log(max(1, len(tested)) / ALPHA)
+    wrong = [
+        f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g}, whatever the "
+        "raw counts are"
+        for label, event in tested.items()
+        if log_evidence(
+            values[label], event.noise, float(event.scale), is_signed=event.statistic == "sum"
+        )
+        > enough
+    ]
+    passed = f"{len(tested)} dense tables: none contradicts its declared noise"
+    return GateResult("scale_of_any_counts", not wrong, "; ".join(wrong) or passed)
+
+
+def _by_label(drawn: Drawn, is_wanted: Callable[[DrawEvent], bool]) -> dict[str, NDArray[np.int64]]:
+    """Return all numbers of each wanted kind of draw."""
     found: defaultdict[str, list[NDArray[np.int64]]] = defaultdict(list)
     for event, noisy in zip(drawn.events, drawn.artefact.tables, strict=False):
-        if _is_tested(event):
+        if is_wanted(event):
             found[event.label].append(noisy.values)
     return {label: np.concatenate(vectors) for label, vectors in found.items()}
 

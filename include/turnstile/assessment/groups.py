@@ -17,6 +17,11 @@ _LAGS = 5  # slots between the two ends of a trip that are looked at
 _PAIRS_LEAST = 20
 _LOCATIONS_MAX = 120
 _CLOSE = 0.35  # of the spread that two independent Poisson counts would have
+# P(|D| < 0.35 sqrt(N)) given the sum N of two independent Poisson counts is at most that of a
+# normal law, 0.274, over the share that the cut leaves, 0.954 where N - 2 smallest >= 2 sqrt(N).
+_CLOSE_BY_CHANCE = 0.2737 / 0.9545
+_CLEAR_OF_CUT = 2.0
+_ALPHA = 1e-3  # chance that a table without any such service shows one
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +84,11 @@ def residuals(table: BareTable, dimension: str) -> Residuals | None:
 def point_to_point(table: BareTable) -> tuple[Ends, ...]:
     """Return services whose tap-ons at one place reappear as tap-offs at another, some slots later.
 
-    A pair of places is one when the two counts agree far better than independent counts could:
-    half of the differences are below 0.35 square roots of the sum. Modes with many places are left
-    out: there trips of one place end in many.
+    A pair of places is one when the two counts agree far better than independent Poisson counts
+    could: so many differences are below 0.35 square roots of the sum (and at least half of them)
+    that no pair of places and lag would show it by chance. Counts near the cut are left out, since
+    they are alike because both were published. Modes with many places are left out: there trips of
+    one place end in many.
     """
     found: list[Ends] = []
     for mode in sorted({cell.mode or "" for cell in table.cells}):
@@ -91,6 +98,7 @@ def point_to_point(table: BareTable) -> tuple[Ends, ...]:
     return tuple(found)
 
 
+_Pairs = tuple[NDArray[np.float64], NDArray[np.float64]]
 _Side = tuple[list[str], NDArray[np.float64]]
 
 
@@ -127,12 +135,16 @@ def _instants(cells: list[Cell]) -> list[tuple[str | None, str | None]]:
 def _of_mode(mode: str | None, on: _Side, off: _Side) -> list[Ends]:
     """Return the best lag of each pair of places that agrees."""
     found = []
+    alpha = _ALPHA / (len(on[0]) * len(off[0]) * _LAGS)
+    cut = float(min(np.nanmin(on[1]), np.nanmin(off[1])))
     for start, counts in zip(*on, strict=True):
         for end, others in zip(*off, strict=True):
             if start == end:
                 continue
             tried = [
-                _ends(mode, (start, end), lag, _shifted(counts, others, lag))
+                _ends(
+                    mode, (start, end), lag, _clear(_shifted(counts, others, lag), cut), alpha=alpha
+                )
                 for lag in range(_LAGS)
             ]
             agreeing = [ends for ends in tried if ends is not None]
@@ -141,26 +153,36 @@ def _of_mode(mode: str | None, on: _Side, off: _Side) -> list[Ends]:
     return found
 
 
-def _shifted(
-    counts: NDArray[np.float64], others: NDArray[np.float64], lag: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _shifted(counts: NDArray[np.float64], others: NDArray[np.float64], lag: int) -> _Pairs:
     """Return the published pairs at a lag."""
     early, late = counts[: counts.size - lag], others[lag:]
     both = ~np.isnan(early) & ~np.isnan(late)
     return early[both], late[both]
 
 
+def _clear(pairs: _Pairs, cut: float) -> _Pairs:
+    """Keep pairs that a cut at this count would hardly have kept from differing."""
+    total = pairs[0] + pairs[1]
+    far = total - 2 * cut >= _CLEAR_OF_CUT * np.sqrt(np.maximum(total, 1))
+    return pairs[0][far], pairs[1][far]
+
+
 def _ends(
     mode: str | None,
     places: tuple[str, str],
     lag: int,
-    pairs: tuple[NDArray[np.float64], NDArray[np.float64]],
+    pairs: _Pairs,
+    *,
+    alpha: float,
 ) -> Ends | None:
     """Return the pairs of a lag, if they agree."""
+    from scipy.stats import binom
+
     early, late = pairs
     if early.size < _PAIRS_LEAST:
         return None
     spread = np.sqrt(np.maximum(early + late, 1))
-    if float(np.median(np.abs(early - late) / spread)) > _CLOSE:
+    close = int((np.abs(early - late) < _CLOSE * spread).sum())
+    if 2 * close < early.size or binom.sf(close - 1, early.size, _CLOSE_BY_CHANCE) > alpha:
         return None
     return Ends(mode, *places, lag, np.rint(early - late).astype(np.int64))

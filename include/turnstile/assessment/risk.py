@@ -15,7 +15,7 @@ from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
-from turnstile.privacy.units import ProtectionUnit
+from turnstile.privacy.units import VEHICLE_UNITS, ProtectionUnit
 from turnstile.release.plan import loss_by_unit
 
 SHOWN_WEEKS = (1, 2, 4, 8, 13, 26, 39, 52)
@@ -70,6 +70,18 @@ def forecast(
 def kinds_of(events: Sequence[DrawEvent]) -> list[DrawEvent]:
     """Return one draw of each label: those that hold one record of one day."""
     return list({event.label: event for event in events}.values())
+
+
+def counted(events: Sequence[DrawEvent], number: int = 1) -> str:
+    """Return so many of what is counted, in words: people, or buses.
+
+    Examples:
+        >>> counted([], 12)
+        '12 people'
+    """
+    is_bus = any(unit in VEHICLE_UNITS for event in events for unit, _ in event.sensitivities)
+    one, many = ("bus", "buses") if is_bus else ("person", "people")
+    return f"{number} {one if number == 1 else many}"
 
 
 def epsilon_after(unit: ProtectionUnit, weekly: Loss, weeks: int) -> float | None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from turnstile.assessment.findings import Finding, as_json
 
+_CELLS_SHOWN = 10
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
@@ -20,28 +22,73 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         nargs="+",
         help="package folder, or CSV files (or a folder of them) with mode,date,tap,time,loc,count",
     )
+    parser.add_argument(
+        "--gtfs", type=Path, help="public timetable: which cells are one vehicle or one stop"
+    )
+    parser.add_argument(
+        "--locations",
+        type=Path,
+        help="CSV of mode, location, area: which area each stop of the timetable is published as",
+    )
     parser.add_argument("--json", action="store_true", help="write everything as JSON")
     parser.set_defaults(command=_assess)
 
 
 def _assess(args: argparse.Namespace) -> int:
     """Print what was found. Findings are a report: they do not change the exit code."""
-    kind, findings = _findings(args.path)
+    kind, findings = _findings(args.path, args.gtfs, args.locations)
     if args.json:
         content = {"paths": [str(path) for path in args.path], "kind": kind, **as_json(findings)}
         print(json.dumps(content, indent=1))
         return 0
     for finding in findings:
         print(f"{'!' if finding.is_flaw else ' '} {finding.name:16} {finding.statement}")
+        for line in _exposed(finding):
+            print(f"  {'':16} {line}")
     return 0
 
 
-def _findings(paths: list[Path]) -> tuple[str, tuple[Finding, ...]]:
-    """Assess a package, or everything else as one bare table."""
-    from turnstile.assessment.bare_findings import assess_bare
-    from turnstile.assessment.bare_table import read_bare_tables
-    from turnstile.assessment.package_findings import assess_package, is_package, read_package
+def _exposed(finding: Finding) -> list[str]:
+    """Return a line for each of the first cells that a timetable exposes."""
+    cells = finding.figures.get("cells", []) if finding.name == "timetable" else []
+    lines = [
+        f"{c['mode']}, {c['area']}, {c['slot']} ({', '.join(c['days'])}): "
+        + " and ".join(what for what in ("one_vehicle", "one_stop") if c[what]).replace("_", " ")
+        for c in cells[:_CELLS_SHOWN]
+    ]
+    rest = len(cells) - len(lines) + finding.figures.get("cells_not_listed", 0) if cells else 0
+    return [*lines, f"and {rest:,} more; --json lists them"] if rest else lines
 
+
+def _findings(
+    paths: list[Path], gtfs: Path | None, locations: Path | None
+) -> tuple[str, tuple[Finding, ...]]:
+    """Assess a package, or everything else as one bare table."""
+    from turnstile.assessment.bare_files import read_bare_tables
+    from turnstile.assessment.bare_findings import assess_bare
+    from turnstile.assessment.cell_labels import (
+        days_of,
+        labels_of_bare,
+        labels_of_tables,
+        read_lookup,
+    )
+    from turnstile.assessment.package_findings import assess_package
+    from turnstile.assessment.published_package import is_package, read_package
+    from turnstile.assessment.timetable_feed import read_timetable
+    from turnstile.assessment.timetable_view import finding, view
+
+    lookup = {} if locations is None else read_lookup(locations)
     if len(paths) == 1 and is_package(paths[0]):
-        return "package", assess_package(read_package(paths[0]))
-    return "table", assess_bare(read_bare_tables(paths))
+        package = read_package(paths[0])
+        kind, found, labels = (
+            "package",
+            assess_package(package),
+            labels_of_tables(package.tables, lookup),
+        )
+        days = {block.service_date for event in package.events for block in event.blocks}
+    else:
+        table = read_bare_tables(paths)
+        kind, found, labels = "table", assess_bare(table), labels_of_bare(table, lookup)
+        days = set(days_of(cell.date for cell in table.cells))
+    seen = None if gtfs is None else view(read_timetable(gtfs, days), labels)
+    return kind, (*found, finding(seen))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from turnstile.programme.domain_build import BuiltDomain
 
 _SHOWN = 5
+_HOURS_SUFFIX = ".hours.csv"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -33,17 +34,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     build.add_argument(
         "--location", default="stop_id", choices=("stop_id", "stop_name"), help="as rows have it"
     )
+    build.add_argument(
+        "--margin-minutes", type=int, default=30, help="taps before the first and after the last"
+    )
     build.set_defaults(command=_build)
 
 
 def _build(args: argparse.Namespace) -> int:
-    """Write the domain and, beside it, what it was made from and what did not join."""
+    """Write the domain and, beside it, hours of service, its sources and what did not join."""
     from turnstile.programme.domain_build import BuildRules, LocationName, build_domain
     from turnstile.programme.domain_build_sources import read_postcodes, read_stops
+    from turnstile.programme.mode_slots import hours_csv
 
-    if args.out.suffix != ".csv" or not args.within_km > 0:
-        rule = "write --out as a .csv file and --within-km above 0"
-        raise InputError(where="domain build", field="--out, --within-km", rule=rule)
+    if args.out.suffix != ".csv" or not args.within_km > 0 or args.margin_minutes < 0:
+        rule = "write --out as a .csv file, --within-km above 0, --margin-minutes 0 or more"
+        raise InputError(where="domain build", field="options", rule=rule)
     postcode_modes = tuple(mode for mode in args.postcode_modes.split(",") if mode)
     rules = BuildRules(LocationName(args.location), postcode_modes, args.within_km)
     listed = read_stops(args.feed, args.mode)
@@ -56,17 +61,19 @@ def _build(args: argparse.Namespace) -> int:
     if not built.places:
         rule = "no stop became a location; check feed, modes and postcodes"
         raise InputError(where=args.feed.name, field="stops", rule=rule)
+    served = {m: h for m, h in listed.service_hours.items() if m in built.areas_by_mode}
+    hours = hours_csv(served, margin_minutes=args.margin_minutes)
     record = {
         "sha256": hashlib.sha256(built.csv().encode()).hexdigest(),
         "feed_version": listed.feed_version,
         "sources": _sources([args.feed, *([args.postcodes] if args.postcodes else [])]),
-        "rules": asdict(rules),
+        "rules": asdict(rules) | {"margin_minutes": args.margin_minutes},
         "locations": built.locations_by_mode,
         "areas": built.areas_by_mode,
-        "service_hours": dict(listed.service_hours),
+        "service_hours": served,
         "left_out": dict(built.left_out),
     }
-    _write(args.out, built, record)
+    _write(args.out, built, hours, record)
     _print(args.out, record)
     return 0
 
@@ -78,10 +85,12 @@ def _sources(paths: list[Path]) -> dict[str, str]:
     return {path.name: sha256_of(path) for path in paths}
 
 
-def _write(out: Path, built: BuiltDomain, record: dict[str, Any]) -> None:
-    """Write both files."""
+def _write(out: Path, built: BuiltDomain, hours: str, record: dict[str, Any]) -> None:
+    """Write the domain, the hours if the feed tells them, and the record."""
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(built.csv(), encoding="utf-8")
+    if record["service_hours"]:
+        out.with_suffix(_HOURS_SUFFIX).write_text(hours, encoding="utf-8")
     out.with_suffix(".sources.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
@@ -95,4 +104,6 @@ def _print(out: Path, record: dict[str, Any]) -> None:
     for reason, ids in record["left_out"].items():
         shown = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
         lines.append(f"left out, {reason.replace('_', ' ')}: {len(ids)} stops ({shown})")
+    if record["service_hours"]:
+        lines.append(f"hours by mode, for domain.slots: {out.with_suffix(_HOURS_SUFFIX)}")
     print("\n".join(lines))

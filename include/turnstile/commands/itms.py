@@ -14,7 +14,7 @@ from turnstile.settings import Settings
 
 _DELTA = Fraction(1, 10**6)
 _DENSE = 10  # buses a day in every slot: the report's base condition
-_FINE = 24  # buses a day and slot from which a week's noise is below what neighbors differ by
+_FINE = 60  # buses a day and slot from which a week's noise is below 1 km/h
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -55,7 +55,7 @@ def _add_cells(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser = kinds.add_parser("cells", help="choose public cells from a published noisy survey")
     parser.add_argument("package", type=Path, help="published survey, var/public/itms_survey/...")
     parser.add_argument("--table", default="traffic")
-    parser.add_argument("--least", type=float, help="buses a day and slot (10; 24 with --coarsest)")
+    parser.add_argument("--least", type=float, help="buses a day and slot (10; 60 with --coarsest)")
     parser.add_argument("--coarsest", type=int, help="divide the area down from this resolution")
     parser.add_argument("--out", type=Path, required=True, help="CSV for domains/")
     parser.set_defaults(command=_cells)

@@ -1,8 +1,9 @@
-"""`turnstile ledger`: balance, entries, forecast, verify and export, for people and scripts."""
+"""`turnstile ledger`: what people and scripts read of the ledger, and the two words they add."""
 
 from __future__ import annotations
 
 import argparse
+import getpass
 import json
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from turnstile.ledger.ledger import Ledger
+    from turnstile.ledger.records import Attempt, ReleaseKey
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -39,6 +41,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export = actions.add_parser("export", help="a complete copy that verifies without the database")
     export.add_argument("folder", type=Path, help="a new folder")
     _finish(export, _export)
+    void = actions.add_parser("void", help="let a hold go that no run will take up; costs nothing")
+    _name_release(void)
+    _finish(void, _void)
+    withdraw = actions.add_parser("withdraw", help="flag a public release as withdrawn; no refund")
+    _name_release(withdraw)
+    withdraw.add_argument("--person", help="who says so; you, by default")
+    _finish(withdraw, _withdraw)
+
+
+def _name_release(parser: argparse.ArgumentParser) -> None:
+    """Add the release that an action is about, and why it is taken."""
+    parser.add_argument("key", help="opal/2016-W30/r0")
+    parser.add_argument("--reason", required=True, help="why; it stays in the ledger")
 
 
 def _finish(parser: argparse.ArgumentParser, command: object) -> None:
@@ -143,4 +158,35 @@ def _export(args: argparse.Namespace) -> int:
         _print_json({"folder": str(args.folder), "entries": length})
     else:
         _print([f"{length} entries in {args.folder}; check: turnstile ledger verify --export it"])
+    return 0
+
+
+def _void(args: argparse.Namespace) -> int:
+    """Release a hold."""
+    from turnstile.ledger.records import ReleaseKey
+
+    ledger, key = _ledger(), ReleaseKey.parse(args.key)
+    found = ledger.find(key)
+    if found is None:
+        rule = f"nothing was ever reserved under {key}; `turnstile ledger entries` lists what was"
+        raise InputError(where="ledger", field="key", rule=rule)
+    return _told(args, key, ledger.void(found.attempt_id, args.reason))
+
+
+def _withdraw(args: argparse.Namespace) -> int:
+    """Flag a publication."""
+    from turnstile.ledger.records import ReleaseKey
+
+    key = ReleaseKey.parse(args.key)
+    person = args.person or getpass.getuser()
+    return _told(args, key, _ledger().withdraw(key, person, args.reason))
+
+
+def _told(args: argparse.Namespace, key: ReleaseKey, found: Attempt) -> int:
+    """Say how a release stands now."""
+    state = "withdrawn" if found.is_withdrawn else found.state.value
+    if args.json:
+        _print_json({"key": str(key), "state": state})
+    else:
+        _print([f"{key}: {state}"])
     return 0

@@ -9,6 +9,7 @@ from typing import Any
 from turnstile.errors import InputError
 from turnstile.ledger.records import Loss as LedgerLoss
 from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.card import loss_figures
 from turnstile.publishing.error_bars import error_bar
 from turnstile.release.context import Release, open_release
@@ -60,6 +61,9 @@ def _plan(args: argparse.Namespace) -> int:
         names = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho")
         values = [figures[name] or "infinite" for name in names]
         print(f"{unit:16} " + " ".join(f"{value:>12}" for value in values))
+    source = release.programme.source
+    if source.feed.shape is RowShape.TRIPS:
+        print(source.without_card.sentence)
     for line in left:
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
     return 0

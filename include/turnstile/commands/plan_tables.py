@@ -14,7 +14,9 @@ from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme, programme_files
-from turnstile.programme.spec import CapSpec, Programme, RowShape
+from turnstile.programme.mechanism_spec import CapSpec
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
 from turnstile.release.alternatives import DesignErrors, compared
 from turnstile.release.context import Release

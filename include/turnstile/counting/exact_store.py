@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 from collections.abc import Sequence
 from datetime import date
@@ -18,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from turnstile.counting.exact import ExactTable
+from turnstile.durable_files import OWNER_ONLY, replace_durably
 from turnstile.errors import IntegrityError
 
 _SALT_BYTES = 32
 _HEADER_END = b"\n"
 _NUMBERS = np.dtype("<i8")
-_MODE = 0o600  # the task's own user only
 
 
 def save_exact(tables: Sequence[ExactTable], folder: Path) -> str:
@@ -45,7 +44,7 @@ def save_exact(tables: Sequence[ExactTable], folder: Path) -> str:
     )
     digest = hashlib.sha256(content).hexdigest()
     folder.mkdir(parents=True, exist_ok=True)
-    _write_once(_path(folder, digest), content)
+    replace_durably(_path(folder, digest), content, OWNER_ONLY)
     return digest
 
 
@@ -92,19 +91,3 @@ def _decoded(content: bytes) -> tuple[ExactTable, ...]:
 def _path(folder: Path, digest: str) -> Path:
     """Name the file."""
     return folder / f"exact-{digest}.bin"
-
-
-def _write_once(path: Path, content: bytes) -> None:
-    """Write durably under another name, then rename."""
-    part = path.with_suffix(f".{secrets.token_hex(8)}.part")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

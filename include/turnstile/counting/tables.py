@@ -16,7 +16,8 @@ from turnstile.counting.trips import count_trips, install_domain
 from turnstile.errors import ProgrammeError
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
-from turnstile.programme.spec import Measure, Programme, RowShape
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Measure, Programme
 
 Progress = Callable[[str], None]
 Counted = TypeVar("Counted")
@@ -61,7 +62,7 @@ def count(  # noqa: PLR0913 - the keyword-only rest is where it runs, not what i
         if programme.source.feed.shape is RowShape.TELEMETRY:
             bus_day = partial(count_telemetry, connection, programme, domain, rows_folder)
             return _added_up(_each_day(days, bus_day, progress))
-        install_domain(connection, domain)
+        install_domain(connection, domain, programme.time.slot_minutes)
         trip_day = partial(count_trips, connection, programme, domain, rows_folder)
         by_day = _each_day(days, trip_day, progress)
         return tuple(table for same_table in zip(*by_day, strict=True) for table in same_table)

@@ -1,9 +1,10 @@
 """Exact trip counts of one service day: all modes, all tables, zeros included.
 
 A row lies in one cell by its own content: the slot of its tap-on and tap-off on the clock (a
-tap-off after midnight too), the area of its locations. What has no label is `UNKNOWN`; where the
-programme drops rows outside, a trip without a label in any dimension that some table uses is
-dropped from all tables, so that tap-on and tap-off tables still add up to the same trips.
+tap-off after midnight too), among the slots of its mode, and the area of its locations. What has
+no label is `UNKNOWN`; where the programme drops rows outside, a trip without a label in any
+dimension that some table uses is dropped from all tables, so that tap-on and tap-off tables still
+add up to the same trips.
 """
 
 from __future__ import annotations
@@ -19,24 +20,35 @@ from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts, ExactTable
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import PublicDomain, layout
+from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain, layout
+from turnstile.programme.mode_slots import minute_of
 from turnstile.programme.spec import Programme, TableSpec
+from turnstile.service_calendar import MINUTES_PER_DAY
 
 AXES = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
 _BIT = {axis: 1 << place for place, axis in enumerate(AXES)}
 _OUTSIDE = -1
 
 
-def install_domain(connection: Connection, domain: PublicDomain) -> None:
-    """Put the public lookups into the engine: modes with their UNKNOWN places, and locations."""
+def install_domain(connection: Connection, domain: PublicDomain, slot_minutes: int) -> None:
+    """Put the public lookups into the engine: modes with slots and UNKNOWN places, and locations.
+
+    Args:
+        connection: engine.
+        domain: public cells.
+        slot_minutes: length of a slot; divides a day.
+    """
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE modes (mode VARCHAR, mode_place INTEGER, "
         + ", ".join(f"unknown_{axis} INTEGER" for axis in AXES)
-        + ")"
+        + ", slots INTEGER[])"
     )
     for place, mode in enumerate(domain.modes):
         unknown = [domain.dimension(mode, axis).unknown for axis in AXES]
-        connection.execute("INSERT INTO modes VALUES (?, ?, ?, ?, ?, ?)", [mode, place, *unknown])
+        slots = _slots_of_clock(domain.dimension(mode, AXES[0]), slot_minutes)
+        connection.execute(
+            "INSERT INTO modes VALUES (?, ?, ?, ?, ?, ?, ?)", [mode, place, *unknown, slots]
+        )
     areas = {
         mode: {label: n for n, label in enumerate(domain.dimension(mode, AXES[1]).labels)}
         for mode in domain.modes
@@ -51,6 +63,12 @@ def install_domain(connection: Connection, domain: PublicDomain) -> None:
         "unnest(?::VARCHAR[]) AS location, unnest(?::INTEGER[]) AS area",
         [columns["mode"], columns["location"], columns["area"]],
     )
+
+
+def _slots_of_clock(axis: Dimension, slot_minutes: int) -> list[int | None]:
+    """Return the place of each slot of a whole day among a mode's own; None where it has none."""
+    own = {minute_of(label): n for n, label in enumerate(axis.labels) if label != UNKNOWN}
+    return [own.get(minute) for minute in range(0, MINUTES_PER_DAY, slot_minutes)]
 
 
 def count_trips(
@@ -106,10 +124,8 @@ def _read_day(connection: Connection, programme: Programme, files: list[str]) ->
 
 def _slot(programme: Programme, side: str) -> str:
     """Return the SQL of the slot of a tap."""
-    first, last = programme.domain.first_minute, programme.domain.last_minute
-    minute = f"trips.{side}_minute"
-    slot = f"({minute} - {first}) // {programme.time.slot_minutes}"
-    inside = f"CASE WHEN {minute} >= {first} AND {minute} < {last} THEN {slot} END"
+    # a list counts from 1; a tap without a time has no slot
+    inside = f"modes.slots[trips.{side}_minute // {programme.time.slot_minutes} + 1]"
     name = f"{side}_slot"
     return f"coalesce({inside}, modes.unknown_{name}, {_OUTSIDE})::INTEGER AS {name}"
 

@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -134,6 +134,17 @@ class AirflowApi:
         path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id)}/taskInstances"
         found = self._request("GET", path)["task_instances"]
         return tuple(TaskState(row["task_id"], row["state"], row["try_number"]) for row in found)
+
+    def events(self, names: Iterable[str]) -> tuple[dict[str, Any], ...]:
+        """Return the lines of the audit log about some kinds of events, oldest first."""
+        found: list[dict[str, Any]] = []
+        while True:
+            asked = [("included_events", name) for name in names]
+            asked += [("order_by", "event_log_id"), ("limit", "100"), ("offset", str(len(found)))]
+            page = self._request("GET", f"/api/v2/eventLogs?{urllib.parse.urlencode(asked)}")
+            found += page["event_logs"]
+            if not page["event_logs"] or len(found) >= page["total_entries"]:
+                return tuple(found)
 
     def _request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - JSON
         """Send one request with the user's token and return the JSON answer.

@@ -45,6 +45,7 @@ class NativeStack:
         self._home = home
         self._environment = dict(environment)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._died: list[subprocess.Popen[bytes]] = []
         self._lock: IO[str] | None = None
 
     def __enter__(self) -> Self:
@@ -78,6 +79,21 @@ class NativeStack:
     def start_scheduling(self) -> None:
         """Start the scheduler and the triggerer."""
         self._start_all(_SCHEDULING)
+
+    def revive_scheduler(self) -> bool:
+        """Start the scheduler again if it has died, and tell whether it had.
+
+        On SQLite it can die of a backfill that is asked for while it runs: it meets rows that the
+        API server then takes back.
+        """
+        scheduler = self._processes["scheduler"]
+        if scheduler.poll() is None:
+            return False
+        self._died.append(scheduler)  # its workers may live on, and are ours to stop
+        log = self._home / "logs" / "scheduler.log"
+        log.replace(log.with_name(f"scheduler-{scheduler.pid}.log"))
+        self._start_all(_SCHEDULING[:1])
+        return True
 
     def wait_until(self, holds: Callable[[], bool], *, what: str, timeout_s: float) -> None:
         """Poll until a condition holds.
@@ -142,7 +158,8 @@ class NativeStack:
 
     def _alive(self) -> set[psutil.Process]:
         """Return every living process of the sessions that were started, and their descendants."""
-        family = {member for process in self._processes.values() for member in _family(process.pid)}
+        started = (*self._processes.values(), *self._died)
+        family = {member for process in started for member in _family(process.pid)}
         return {process for process in family if _is_alive(process)}
 
     def _start_all(self, commands: Iterable[tuple[str, ...]]) -> None:

@@ -137,9 +137,16 @@ def _release(order: Order, settings: Settings, programmes: tuple[Programme, ...]
         if order.stays:
             _say(f"Airflow: {api.address}  user: {USER}  password: {held.admin_password}")
             _say("Ctrl-C stops it")
-            stack.wait_until(lambda: False, what="the stay", timeout_s=math.inf)
+            stack.wait_until(lambda: _is_over(stack), what="the stay", timeout_s=math.inf)
         _say("stopping Airflow")
     return code
+
+
+def _is_over(stack: NativeStack) -> bool:
+    """Keep Airflow going; only a signal ends the stay."""
+    if stack.revive_scheduler():
+        _say("the scheduler had died and was started again; nothing is drawn twice for that")
+    return False
 
 
 def _release_weeks(

@@ -7,29 +7,21 @@ windows can be summed safely, and transactions wait for each other but never in 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import and_, bindparam, insert, or_, select, text, update
+from sqlalchemy import Select, and_, bindparam, insert, select, text, union_all, update
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError
-from turnstile.ledger.balance import (
-    NOTHING,
-    WHOLE,
-    Amount,
-    Change,
-    Excess,
-    Row,
-    amounts_by_row,
-    binding_caps,
-    first_excess,
-)
+from turnstile.ledger.admission import Excess, binding_caps, first_excess
+from turnstile.ledger.balance import NOTHING, WHOLE, Amount, Change, Row, amounts_by_row
 from turnstile.ledger.encoding import canonical, decode_cap, encode_cap
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.facts import append
 from turnstile.ledger.records import Cap, Request, is_lifelong
 from turnstile.ledger.tables import ACCOUNT, AMOUNTS, CAPS
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 
 _ROW = ("unit", "scope", "week")
@@ -164,22 +156,25 @@ def taken_by_row(
     reach = max((cap.window_weeks or 1 for cap in caps), default=1) - 1
     week = ServiceWeek.parse(request.week)
     scopes = {posting.scope for posting in request.postings}
-    windowed = [unit for unit in {p.unit for p in request.postings} if is_lifelong(unit)]
-    query = select(*amount_columns()).where(
-        ACCOUNT.c.family == request.family,
-        or_(
-            and_(ACCOUNT.c.scope.in_(scopes), ACCOUNT.c.week == WHOLE),
-            and_(
-                ACCOUNT.c.unit.in_([unit.value for unit in windowed]),
-                ACCOUNT.c.week.between(str(week.plus(-reach)), str(week.plus(reach))),
-            ),
-        ),
+    units = {posting.unit for posting in request.postings}
+    whole = and_(ACCOUNT.c.scope.in_(scopes), ACCOUNT.c.week == WHOLE)
+    weeks = ACCOUNT.c.week.between(str(week.plus(-reach)), str(week.plus(reach)))
+    # Two queries, each led by the whole index: one with OR reads every row of the family.
+    query = union_all(
+        _rows_of(request.family, units).where(whole),
+        _rows_of(request.family, set(filter(is_lifelong, units))).where(weeks),
     )
     size = len(AMOUNTS)
     return {
         Row(*row[:3]): Amount(*row[3 : 3 + size]).plus(Amount(*row[3 + size :]))
         for row in connection.execute(query)
     }
+
+
+def _rows_of(family: str, units: Iterable[ProtectionUnit]) -> Select[Any]:
+    """Return the query of some units' rows."""
+    names = [unit.value for unit in units]
+    return select(*amount_columns()).where(ACCOUNT.c.family == family, ACCOUNT.c.unit.in_(names))
 
 
 def excess_of(connection: Connection, request: Request) -> Excess | None:

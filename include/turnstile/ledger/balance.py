@@ -1,4 +1,4 @@
-"""Balances as a fold over entries, and the one rule that admits or refuses a loss. Pure.
+"""What entries do to accounts: rows, additive amounts, and the change of each entry. Pure.
 
 An account is (unit, scope) of a family. Units of a whole life (`card`, `bus`) have one row for
 `ever` and one row a week, so that a rolling window is a sum of weeks; other units have one row.
@@ -7,15 +7,12 @@ An account is (unit, scope) of a family. Units of a whole life (`card`, `bus`) h
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from turnstile.ledger.encoding import decode_cap, decode_posting
-from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.records import Cap, Loss, is_lifelong
-from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
-from turnstile.service_calendar import ServiceWeek
+from turnstile.ledger.encoding import decode_posting
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.records import Loss, is_lifelong
 
 if TYPE_CHECKING:
     from turnstile.privacy.accounts import Posting
@@ -110,196 +107,6 @@ def changes_of(kind: EntryKind, postings: Iterable[Posting], week: str) -> tuple
         spent = amount if kind is EntryKind.DRAW_BEGUN else NOTHING
         changes.append(Change(row, spent, held))
     return tuple(changes)
-
-
-def under_add_remove(cap: Cap) -> Cap:
-    """Return a cap as it is enforced: add/remove, and every delta stated.
-
-    Replace-one is a group of two: half the epsilon, a quarter of the rho (Bun & Steinke 2016,
-    Proposition 1.9), rounded down.
-    """
-    is_replace = cap.relation is NeighboringRelation.REPLACE
-    epsilon, rho = cap.epsilon_micro, cap.rho_nano
-    return Cap(
-        unit=cap.unit,
-        epsilon_micro=epsilon // 2 if is_replace and epsilon is not None else epsilon,
-        rho_nano=rho // 4 if is_replace and rho is not None else rho,
-        delta_femto=cap.delta_femto or 0,
-        window_weeks=cap.window_weeks,
-    )
-
-
-def binding_caps(caps: Iterable[Cap]) -> tuple[Cap, ...]:
-    """Return the caps in force: of every coordinate of a unit and window, the smallest.
-
-    Args:
-        caps: of all programmes of a family.
-    """
-    smallest: dict[tuple[ProtectionUnit, int], Cap] = {}
-    for cap in map(under_add_remove, caps):
-        place = (cap.unit, cap.window_weeks or 0)
-        smallest[place] = _smaller(smallest.get(place, cap), cap)
-    return tuple(cap for _, cap in sorted(smallest.items()))
-
-
-def _smaller(one: Cap, other: Cap) -> Cap:
-    """Take the smaller of every coordinate."""
-    return Cap(
-        unit=one.unit,
-        epsilon_micro=_least(one.epsilon_micro, other.epsilon_micro),
-        rho_nano=_least(one.rho_nano, other.rho_nano),
-        delta_femto=_least(one.delta_femto, other.delta_femto),
-        window_weeks=one.window_weeks,
-    )
-
-
-def _least(one: int | None, other: int | None) -> int | None:
-    """Return the smaller amount, of which None caps nothing."""
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
-
-
-@dataclass(frozen=True, slots=True)
-class Excess:
-    """Why a loss is refused: one coordinate of one account would pass one cap.
-
-    Args:
-        cap: in force, add/remove.
-        scope: account, or window `2015-W32..2016-W30`.
-        coordinate: `epsilon`, `rho` or `delta`.
-        asked: in the ledger's unit of the coordinate; None is infinite.
-        taken: spent or held before; None is infinite.
-        limit: the cap's figure.
-    """
-
-    cap: Cap
-    scope: str
-    coordinate: str
-    asked: int | None
-    taken: int | None
-    limit: int
-
-
-Taken = Callable[[Row], Amount]
-"""What a row has spent and holds; NOTHING for a row that does not exist."""
-
-
-def first_excess(
-    caps: Iterable[Cap], asked: Mapping[Row, Amount], week: str, taken: Taken
-) -> Excess | None:
-    """Return the first cap that a loss would pass, or None if it is admitted.
-
-    A cap on a unit for which the loss states nothing is passed too: no figure is no bound.
-
-    Args:
-        caps: in force, from `binding_caps`.
-        asked: loss by row, from `amounts_by_row`.
-        week: service week of the loss.
-        taken: looks rows up.
-    """
-    for cap in caps:
-        for scope, before, more in _accounts_under(cap, asked, week, taken):
-            excess = _excess(cap, scope, before, more)
-            if excess is not None:
-                return excess
-    return None
-
-
-def _accounts_under(
-    cap: Cap, asked: Mapping[Row, Amount], week: str, taken: Taken
-) -> Iterable[tuple[str, Amount, Amount]]:
-    """Yield scope, figure before and figure asked of each account that a cap holds for."""
-    rows = [row for row in asked if row.unit == cap.unit.value and row.week == WHOLE]
-    if not rows:
-        yield "unstated", NOTHING, Amount(epsilon_unbounded=1, rho_unbounded=1)
-    for row in rows:
-        if cap.window_weeks is None:
-            yield row.scope, taken(row), asked[row]
-        else:
-            scope, before = fullest_window(row, week, cap.window_weeks, taken)
-            yield scope, before, asked[row]
-
-
-def fullest_window(row: Row, week: str, window_weeks: int, taken: Taken) -> tuple[str, Amount]:
-    """Return the window around a week that has taken most, coordinate by coordinate.
-
-    Backfills charge weeks before others, so every window that holds the week counts. The window
-    named is the one with the largest epsilon and rho; the figure is at least that of each window.
-    """
-    middle = ServiceWeek.parse(week)
-    names = [str(middle.plus(n)) for n in range(1 - window_weeks, window_weeks)]
-    figures = [taken(row._replace(week=name)) for name in names]
-    windows = list(_window_sums(figures, window_weeks))
-    fullest = max(range(len(windows)), key=lambda n: (windows[n].loss_rank(), n))
-    upper = Amount(*(max(column) for column in zip(*(w.total for w in windows), strict=True)))
-    return f"{names[fullest]}..{names[fullest + window_weeks - 1]}", upper
-
-
-class _Window(NamedTuple):
-    """Sum of the weeks of a window."""
-
-    total: Amount
-
-    def loss_rank(self) -> tuple[int, int, int]:
-        """Order windows by unbounded postings, then epsilon, then rho."""
-        t = self.total
-        return (t.epsilon_unbounded + t.rho_unbounded, t.epsilon_micro, t.rho_nano)
-
-
-def _window_sums(figures: list[Amount], window_weeks: int) -> Iterable[_Window]:
-    """Slide a window over weekly figures, in one pass."""
-    total = NOTHING
-    for n, figure in enumerate(figures):
-        total = total.plus(figure)
-        if n >= window_weeks:
-            total = total.plus(figures[n - window_weeks].negated())
-        if n >= window_weeks - 1:
-            yield _Window(total)
-
-
-def _excess(cap: Cap, scope: str, before: Amount, more: Amount) -> Excess | None:
-    """Compare one account with one cap."""
-    had, asked = before.loss, more.loss
-    coordinates = (
-        ("epsilon", cap.epsilon_micro, had.epsilon_micro, asked.epsilon_micro),
-        ("rho", cap.rho_nano, had.rho_nano, asked.rho_nano),
-        ("delta", cap.delta_femto, had.delta_femto, asked.delta_femto),
-    )
-    for name, limit, taken, wanted in coordinates:
-        if limit is None:
-            continue
-        if taken is None or wanted is None or taken + wanted > limit:
-            return Excess(cap, scope, name, wanted, taken, limit)
-    return None
-
-
-@dataclass(slots=True)
-class Book:
-    """One family's rows and caps."""
-
-    spent: defaultdict[Row, Amount] = field(default_factory=lambda: defaultdict(Amount))
-    held: defaultdict[Row, Amount] = field(default_factory=lambda: defaultdict(Amount))
-    caps: dict[str, tuple[Cap, ...]] = field(default_factory=dict)
-
-    def taken(self, row: Row) -> Amount:
-        """Return what a row has spent and holds."""
-        return self.spent.get(row, NOTHING).plus(self.held.get(row, NOTHING))
-
-    def set_caps(self, entry: Entry) -> None:
-        """Take the caps of a `cap_set` entry."""
-        self.caps[entry.body["programme"]] = tuple(map(decode_cap, entry.body["caps"]))
-
-    def apply(self, kind: EntryKind, postings: Iterable[Posting], week: str) -> None:
-        """Move amounts as an entry says."""
-        for change in changes_of(kind, postings, week):
-            self.spent[change.row] = self.spent[change.row].plus(change.spent)
-            self.held[change.row] = self.held[change.row].plus(change.held)
-
-    def excess(self, postings: Iterable[Posting], week: str) -> Excess | None:
-        """Say which cap a reservation would pass."""
-        caps = binding_caps(cap for caps in self.caps.values() for cap in caps)
-        return first_excess(caps, amounts_by_row(postings, week), week, self.taken)
 
 
 def postings_in(reserved: Mapping[str, object]) -> tuple[Posting, ...]:

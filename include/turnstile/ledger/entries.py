@@ -32,6 +32,8 @@ class EntryKind(StrEnum):
     APPROVED = "approved"  # key, person, role, reason, artefact_digest
     REFUSED = "refused"  # key, person, role, reason, artefact_digest
     AUDITED = "audited"  # key, outcome, report_digest
+    REVISION_ALLOWED = "revision_allowed"  # key, person, role, reason, files_digest
+    REVISION_DECLINED = "revision_declined"  # key, person, role, reason, files_digest
 
 
 @dataclass(frozen=True, slots=True)

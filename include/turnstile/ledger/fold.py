@@ -11,10 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from turnstile.ledger.balance import Book, postings_in
+from turnstile.errors import InputError
+from turnstile.ledger.balance import postings_in
+from turnstile.ledger.book import Book
 from turnstile.ledger.chain import Chain
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.records import Finding
+from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import (
     CHARGED_STATES,
     OPEN_STATES,
@@ -78,7 +80,9 @@ class Fold:
                 yield from self._move(entry, _MOVE_OF_KIND[entry.kind])
             elif entry.kind is EntryKind.WITHDRAWN:
                 yield from self._withdraw(entry)
-        except (KeyError, TypeError, ValueError) as error:
+            elif entry.kind is EntryKind.REVISION_ALLOWED:
+                yield from self._allow_revision(entry)
+        except (KeyError, TypeError, ValueError, InputError) as error:
             yield f"its body cannot be read ({type(error).__name__})"
 
     def _set_caps(self, entry: Entry) -> Iterator[str]:
@@ -131,6 +135,17 @@ class Fold:
             yield "withdraws what was not published"
             return
         found.is_withdrawn = True
+
+    def _allow_revision(self, entry: Entry) -> Iterator[str]:
+        """Check that what may be corrected has bytes, and that the correction has none yet."""
+        key = ReleaseKey.parse(entry.body["key"])
+        corrected = ReleaseKey(key.programme, key.period, key.revision - 1)
+        if not self._is_sealed(str(corrected)) or self._is_sealed(str(key)):
+            yield f"allows {key}, which is not the next correction of a sealed release"
+
+    def _is_sealed(self, key: str) -> bool:
+        """Tell whether a key has its bytes."""
+        return any(one.state in SEALED_STATES for one in self.by_key.get(key, ()))
 
     @property
     def hash_at(self) -> Callable[[int], str | None]:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from turnstile.ledger.balance import Amount, Book, Row, binding_caps
+from turnstile.ledger.admission import binding_caps
+from turnstile.ledger.balance import Amount, Row
+from turnstile.ledger.book import Book
 from turnstile.ledger.fold import Fold, FoldedAttempt
 from turnstile.ledger.records import EVER, Cap, Loss, is_lifelong
 from turnstile.ledger.states import ReleaseState

@@ -11,8 +11,8 @@ from datetime import timedelta
 
 from sqlalchemy.engine import Connection
 
-from turnstile.errors import IntegrityError, RefusedError
-from turnstile.ledger import accounts, attempts, decisions, facts
+from turnstile.errors import BudgetExceeded, IntegrityError, RefusedError
+from turnstile.ledger import accounts, attempts, decisions, facts, revisions
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import (
     Attempt,
@@ -87,17 +87,24 @@ class Ledger(LedgerView):
                 f"{request.key} was drawn {DRAWS_MAX} times and never sealed; a third draw needs a "
                 "person: find out why, then release a revision with a reason and an approver"
             )
-        if request.key.revision and not attempts.was_drawn(connection, _before(request.key)):
+        if request.key.revision and not attempts.was_drawn(
+            connection, revisions.before(request.key)
+        ):
             return RefusedError(
-                f"{request.key} corrects {_before(request.key)}, which was never drawn; "
+                f"{request.key} corrects {revisions.before(request.key)}, which was never drawn; "
                 "release that one first"
             )
-        excess = accounts.excess_of(connection, request)
-        if excess is not None:
-            weeks = weeks_of(excess.scope, request.week)
-            since = attempts.charged_since(connection, request.family, weeks)
-            return budget_exceeded(request.key, excess, since)
+        refusal = _budget_refusal(connection, request)
+        if refusal is not None:
+            return refusal
         return attempts.open_attempt(connection, self._now(), request, len(found) + 1)
+
+    def refusal_of(self, request: Request) -> BudgetExceeded | None:
+        """Return how the budget would refuse a reservation now, or None; nothing is written.
+
+        The caps are those of the family's last reservation.
+        """
+        return self._store.read(lambda c: _budget_refusal(c, request))
 
     def begin_draw(self, attempt_id: str, bindings: Bindings) -> Attempt:
         """Turn the hold into spent, durably; only then may noise be drawn.
@@ -225,6 +232,16 @@ class Ledger(LedgerView):
         """Write that a person refuses the release of a key; a repeat changes nothing."""
         return self._decide(EntryKind.REFUSED, key, person=person, role=role, reason=reason)
 
+    def say_on_revision(self, word: revisions.RevisionWord) -> revisions.RevisionWord:
+        """Write that a person allows or declines one correction; a repeat changes nothing.
+
+        Whether it is enough to draw is for the reader of `words_on_revision` to judge, by roles.
+
+        Raises:
+            RefusedError: the key is not the next correction of a sealed release.
+        """
+        return self._store.write(lambda c: revisions.say(c, self._now(), word))
+
     def record_audit(self, key: ReleaseKey, *, outcome: str, report_digest: str) -> Entry:
         """Write that a release was audited; a repeat with the same report changes nothing."""
         body = {"key": str(key), "outcome": outcome, "report_digest": report_digest}
@@ -289,9 +306,14 @@ class Ledger(LedgerView):
             self._witnesses.write(self.head(), key)
 
 
-def _before(key: ReleaseKey) -> ReleaseKey:
-    """Return the revision that a revision corrects."""
-    return ReleaseKey(key.programme, key.period, key.revision - 1)
+def _budget_refusal(connection: Connection, request: Request) -> BudgetExceeded | None:
+    """Return the refusal of a request that would pass a cap, or None."""
+    excess = accounts.excess_of(connection, request)
+    if excess is None:
+        return None
+    weeks = weeks_of(excess.scope, request.week)
+    since = attempts.charged_since(connection, request.family, weeks)
+    return budget_exceeded(request.key, excess, since)
 
 
 def _other_bindings(

@@ -153,7 +153,7 @@ def balance_json(one: AccountBalance) -> dict[str, Any]:
 def entry_line(entry: Entry) -> str:
     """Write an entry as one line."""
     words = [entry.key or entry.body.get("programme", ""), *_told(entry)]
-    return f"{entry.sequence:>6}  {entry.at}  {entry.kind.value:<10}  {'  '.join(words)}"
+    return f"{entry.sequence:>6}  {entry.at}  {entry.kind.value:<17}  {'  '.join(words)}"
 
 
 def _told(entry: Entry) -> list[str]:

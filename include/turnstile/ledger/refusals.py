@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from turnstile.errors import BudgetExceeded, RevisionNeeded
-from turnstile.ledger.balance import Excess
+from turnstile.ledger.admission import Excess
 from turnstile.ledger.records import Attempt, Cap, ReleaseKey
 
 _DECIMALS = {"epsilon": 6, "rho": 9, "delta": 15}

@@ -13,7 +13,8 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.ledger.accounts import families, family_caps
-from turnstile.ledger.balance import NOTHING, Row, binding_caps
+from turnstile.ledger.admission import binding_caps
+from turnstile.ledger.balance import NOTHING, Row
 from turnstile.ledger.balances import rows_in
 from turnstile.ledger.entries import read_entry
 from turnstile.ledger.facts import head

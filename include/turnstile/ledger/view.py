@@ -10,7 +10,7 @@ from typing import Self
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from turnstile.ledger import attempts, decisions, facts
+from turnstile.ledger import attempts, decisions, facts, revisions
 from turnstile.ledger.balances import balances
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.export import write_export
@@ -137,6 +137,10 @@ class LedgerView:
     def approvals(self, key: ReleaseKey) -> tuple[Decision, ...]:
         """Return every decision about a key, approvals and refusals, oldest first."""
         return self._store.read(lambda c: decisions.decisions(c, key))
+
+    def words_on_revision(self, key: ReleaseKey) -> tuple[revisions.RevisionWord, ...]:
+        """Return what people said about making a correction, oldest first."""
+        return self._store.read(lambda c: revisions.words(c, key))
 
     def _now(self) -> str:
         """Return the present instant as entries write it."""

@@ -108,12 +108,12 @@ def question(release: Release) -> str:
         "",
         "Its noise is drawn and charged; a rejection refunds nothing and keeps it under embargo.",
         "",
-        "| unit | epsilon | epsilon, replace | rho |",
-        "|---|---|---|---|",
+        "| unit | epsilon | epsilon at delta 1e-6 | epsilon, replace | rho |",
+        "|---|---|---|---|---|",
     ]
-    names = ("epsilon", "epsilon_replace", "rho")
+    names = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho")
     for unit, figures in view["loss"].items():
-        lines.append(f"| {unit} | " + " | ".join(figures[n] or "not bounded" for n in names) + " |")
+        lines.append(f"| {unit} | " + " | ".join(figures[n] or "infinite" for n in names) + " |")
     lines += ["", "| draw | noise | scale | 95 % within |", "|---|---|---|---|"]
     for draw in view["draws"]:
         told = (draw["draw"], draw["noise"], draw["scale"], str(draw["half_width_95"]))

@@ -6,15 +6,18 @@ its fold. Nothing here decides anything; balances shown come from the ledger's o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
+from turnstile.ledger.balance import postings_in
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold, FoldedAttempt
 from turnstile.ledger.forecast import CapForecast, forecasts
 from turnstile.ledger.records import AccountBalance
+from turnstile.ledger.refusals import amount_text
 from turnstile.ledger.view import LedgerView
+from turnstile.privacy.accounts import Posting
 
 _TOLD = ("person", "role", "reason", "artefact_digest", "manifest_digest", "outcome", "attempt")
 
@@ -99,9 +102,23 @@ class Books:
         )
 
 
+def _cost(postings: Iterable[Posting]) -> str:
+    """Say what a reservation takes of the dearest account of each unit."""
+    dearest: dict[str, tuple[str, int]] = {}
+    for one in postings:
+        for name, amount in (("rho", one.rho_nano), ("epsilon", one.epsilon_micro)):
+            if amount is not None:
+                if amount > dearest.get(one.unit.value, ("", -1))[1]:
+                    dearest[one.unit.value] = (name, amount)
+                break
+    return ", ".join(f"{unit} {name} {amount_text(name, n)}" for unit, (name, n) in dearest.items())
+
+
 def _line(entry: Entry) -> EntryLine:
     """Keep what a list shows of an entry."""
     told = tuple((name, str(entry.body[name])) for name in _TOLD if entry.body.get(name))
+    if entry.kind is EntryKind.RESERVED:
+        told = (*told, ("holds", _cost(postings_in(entry.body))))
     key = entry.key or ""
     return EntryLine(
         sequence=entry.sequence,

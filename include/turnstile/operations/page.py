@@ -14,14 +14,14 @@ from typing import Any
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.presentation import fullest
 from turnstile.ledger.view import LedgerView
-from turnstile.operations import page_data, page_html, section_html
+from turnstile.operations import budget_html, page_data, page_html, section_html, week_html
 from turnstile.operations.books import Books, LedgerPicture
 from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.page_data import WeekMark
 from turnstile.operations.plan_view import plan_of, plan_view
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.spec import Programme
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings
 
 QUALITY_WEEKS = 104
@@ -44,17 +44,28 @@ class BudgetPage:
         """Return the programmes whose files can be read; a broken file hides its own only."""
         return tuple(self._readable())
 
-    def budget(self, visible: frozenset[str]) -> str:
-        """Return programmes, balances and forecasts."""
+    def budget(self, visible: frozenset[str], paused: Mapping[str, bool] | None = None) -> str:
+        """Return programmes, balances and forecasts.
+
+        Args:
+            visible: programmes that the reader may see.
+            paused: programmes that Airflow has a DAG of, and whether it is paused.
+        """
+        in_airflow = {name: "paused" if is_ else "active" for name, is_ in (paused or {}).items()}
         picture, seen = self.picture(), self._seen(visible)
         families = frozenset(one.family for one in seen)
         states = [
-            page_data.state_of_programme(one, self._marks(one, picture, lines), lines)
+            page_data.state_of_programme(
+                one,
+                self._marks(one, picture, lines),
+                lines,
+                in_airflow.get(one.name, "no DAG"),
+            )
             for one in seen
             for lines in (self._journal(one),)
         ]
         states.sort(key=lambda state: state["weeks_published"] == 0)
-        body = page_html.budget_body(
+        body = budget_html.budget_body(
             states,
             [one for one in fullest(picture.balances) if one.family in families],
             [one for one in picture.forecasts if one.family in families],
@@ -76,14 +87,15 @@ class BudgetPage:
 
     def plan(self, visible: frozenset[str]) -> str:
         """Return the next week of every programme."""
-        body = section_html.plan_body(self._plans(visible))
+        found = {one.name: None for one in self._seen(visible)}
+        body = section_html.plan_body(found | self._plans(visible))
         return page_html.page("plan", "Next week", body, root="")
 
     def quality(self, visible: frozenset[str]) -> str:
         """Return the history of verdicts."""
         found = {name: self._verdicts(name) for name in sorted(visible)}
         shown = {name: verdicts for name, verdicts in found.items() if verdicts}
-        body = section_html.quality_body(shown, QUALITY_WEEKS)
+        body = week_html.quality_body(shown, QUALITY_WEEKS)
         return page_html.page("quality", "Quality of the input, rule by week", body, root="")
 
     def week(self, programme: str, week: str, revision: int | None) -> str:
@@ -95,16 +107,15 @@ class BudgetPage:
         from turnstile.operations.week_view import card_of, week_in
 
         spec = load_programme(programme, self.settings.include)
-        name = str(ServiceWeek.parse(week, where="page"))
-        marks = self._marks(spec, self.picture(), self._journal(spec))
-        mark = next((one for one in marks if one.week == name), WeekMark(name, "missing"))
+        name = str(parse_period(week, where="page"))
+        mark = self._mark(spec, name)
         number = mark.revision if revision is None else revision
         package = self.settings.public / spec.name / name / f"r{number}"
         if not (package / "manifest.json").is_file():
             raise InputError(where="page", field="week", rule=f"{name} r{number} is not public")
         shown = week_in(package, spec, self.settings.include, card_of(package))
         files = sorted(p.relative_to(package).as_posix() for p in package.rglob("*") if p.is_file())
-        body = section_html.week_body(shown, mark, spec.name, files)
+        body = week_html.week_body(shown, mark, spec.name, files)
         title = f"{spec.title}, {name}, r{number}"
         return page_html.page("calendar", title, body, root="../../")
 
@@ -117,8 +128,9 @@ class BudgetPage:
         from turnstile.operations.week_view import week_in
 
         spec = load_programme(programme, self.settings.include)
-        name = str(ServiceWeek.parse(week, where="page"))
-        folder = self.settings.embargoed / spec.name / name / "r0"
+        name = str(parse_period(week, where="page"))
+        revision = self._mark(spec, name).revision
+        folder = self.settings.embargoed / spec.name / name / f"r{revision}"
         if not (folder / "assessment.json").is_file():
             rule = f"nothing of {name} lies under embargo"
             raise InputError(where="page", field="week", rule=rule)
@@ -127,7 +139,7 @@ class BudgetPage:
         card = {"title": spec.title, "guarantee": {"units": losses}, "ledger": entry}
         shown = week_in(folder, spec, self.settings.include, card)
         mark = WeekMark(name, "under embargo: not public")
-        body = section_html.week_body(shown, mark, spec.name, ())
+        body = week_html.week_body(shown, mark, spec.name, ())
         return page_html.page("calendar", f"{spec.title}, {name}, embargoed", body, root="../../")
 
     def data(self, view: str, visible: frozenset[str], wanted: Mapping[str, str]) -> Any:  # noqa: ANN401 - JSON
@@ -195,6 +207,11 @@ class BudgetPage:
     ) -> tuple[WeekMark, ...]:
         """Return the calendar of a programme."""
         return page_data.calendar_of(programme, picture, lines, self.clock())
+
+    def _mark(self, programme: Programme, week: str) -> WeekMark:
+        """Return one week of a programme's calendar."""
+        marks = self._marks(programme, self.picture(), self._journal(programme))
+        return next((one for one in marks if one.week == week), WeekMark(week, "missing"))
 
     def _calendars(self, visible: frozenset[str]) -> dict[str, tuple[WeekMark, ...]]:
         """Return the calendars of the programmes that this reader sees."""

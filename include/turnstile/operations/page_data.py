@@ -17,7 +17,7 @@ from turnstile.operations.books import EntryLine, LedgerPicture
 from turnstile.operations.journal import Happening, Line
 from turnstile.programme.spec import Programme
 from turnstile.release.interval import final_at
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServicePeriod, parse_period
 
 PAGE_LINES = 100
 
@@ -68,18 +68,25 @@ def calendar_of(
             told.setdefault(line.week, []).append(line)
     charged: dict[str, list[Any]] = {}
     for attempt in picture.attempts_of(programme.name):
-        charged.setdefault(attempt.week, []).append(attempt)
-    known = sorted(told.keys() | charged.keys())
+        charged.setdefault(attempt.key.split("/")[1], []).append(attempt)
+    marks = []
+    for period in _without_gaps({parse_period(name) for name in told.keys() | charged.keys()}):
+        name = str(period)
+        final = final_at(period, programme.schedule, zone=programme.time.zone) <= now
+        marks.append(_mark(name, charged.get(name, ()), told.get(name, ()), final=final))
+    return tuple(marks)
+
+
+def _without_gaps(known: set[ServicePeriod]) -> tuple[ServicePeriod, ...]:
+    """Return periods in order, with those that lie between the first and the last."""
     if not known:
         return ()
-    marks, week = [], ServiceWeek.parse(known[0])
-    last = ServiceWeek.parse(known[-1])
-    while week <= last:
-        name = str(week)
-        final = final_at(week, programme.schedule, zone=programme.time.zone) <= now
-        marks.append(_mark(name, charged.get(name, ()), told.get(name, ()), final=final))
-        week = week.plus(1)
-    return tuple(marks)
+    by_day = {period.first_day: period for period in known}
+    period, last_day = by_day[min(by_day)], max(by_day)
+    while period.first_day < last_day:
+        by_day.setdefault(period.first_day, period)
+        period = period.plus(1)
+    return tuple(by_day[day] for day in sorted(by_day))
 
 
 def _mark(week: str, attempts: Sequence[Any], lines: Sequence[Line], *, final: bool) -> WeekMark:
@@ -132,9 +139,16 @@ def entries_view(
 
 
 def state_of_programme(
-    programme: Programme, marks: Sequence[WeekMark], journal: Sequence[Line]
+    programme: Programme, marks: Sequence[WeekMark], journal: Sequence[Line], in_airflow: str
 ) -> dict[str, Any]:
-    """Return where a programme stands: its last published week, its next, and its last trouble."""
+    """Return where a programme stands: its last published week, its next, and its last trouble.
+
+    Args:
+        programme: whose state it is.
+        marks: its calendar.
+        journal: lines about it.
+        in_airflow: `active`, `paused` or `no DAG`.
+    """
     published = [mark.week for mark in marks if mark.state in {"published", "revised"}]
     failed = [line for line in journal if line.happening is Happening.FAILED]
     trouble = max(failed, key=lambda line: line.at, default=None)
@@ -147,6 +161,8 @@ def state_of_programme(
         "weeks_published": len(published),
         "last_published": published[-1] if published else None,
         "next_week": next_week(marks),
+        "is_begun": bool(marks),
+        "in_airflow": in_airflow,
         "trouble": None
         if trouble is None or solved
         else {"week": trouble.week, "sentence": str(trouble.told.get("sentence", ""))},
@@ -161,7 +177,7 @@ def next_week(marks: Sequence[WeekMark]) -> str | None:
         '2016-W31'
     """
     done = [mark.week for mark in marks if mark.state not in {"missing", "waiting", "held"}]
-    return str(ServiceWeek.parse(done[-1]).plus(1)) if done else None
+    return str(parse_period(done[-1]).plus(1)) if done else None
 
 
 def kinds() -> tuple[str, ...]:

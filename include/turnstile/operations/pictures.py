@@ -60,16 +60,38 @@ def burn_down(one: CapForecast) -> str:
     ahead = [past[-1], *((x, y) for week, x, y in spots if week >= one.from_week)] if past else []
     end = f"reached in {one.reached_in}" if one.reached_in else "not reached at this rate"
     title = f"{one.family}: {name} left for one {cap_text(one.cap)}; cap {end}"
+    foot = top + height
     body = (
         f'<path class="axis" d="M{left} {top}v{height}h{width}"/>'
-        f'<text x="{left - 6}" y="{top + 8}" text-anchor="end">{amount_text(name, one.limit)}'
-        f'</text><text x="{left - 6}" y="{top + height}" text-anchor="end">0</text>'
-        f"{_polyline(past, 'line')}{_polyline(ahead, 'line forecast')}"
-        f'<text x="{left}" y="{top + height + 16}">{escape(one.path[0][0])}</text>'
-        f'<text x="{left + width}" y="{top + height + 16}" text-anchor="end">'
-        f"{escape(one.path[-1][0])}</text>"
+        f'<path class="axis cap" d="M{left} {top}h{width}"/>'
+        f"{_label((left - 6, top + 8), amount_text(name, one.limit), 'end')}"
+        f"{_label((left - 6, foot), '0', 'end')}"
+        f"{_polyline(past, 'line')}{_polyline(ahead, 'line forecast')}{_now(one, past)}"
+        f"{_label((left, foot + 16), one.path[0][0])}"
+        f"{_label((left + width, foot + 16), one.path[-1][0], 'end')}"
     )
     return document(title, (_WIDTH, height + 36), body)
+
+
+def _now(one: CapForecast, past: Sequence[tuple[float, float]]) -> str:
+    """Mark the last week that is no forecast, and say what it leaves."""
+    if not past:
+        return ""
+    (x, y), name = past[-1], one.coordinate.partition("_")[0]
+    week, taken = [told for told in one.path if told[0] < one.from_week][-1]
+    words = f"{amount_text(name, max(0, one.limit - taken))} left after {week}; then the forecast"
+    left, top, width, height = _FRAME
+    is_late = x > left + width / 2
+    # Away from the line: below it while much is left, above it once little is.
+    place = (x, top + height - 8 if y < top + height / 2 else top + 16)
+    dot = f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+    return dot + _label(place, words, "end" if is_late else "start")
+
+
+def _label(place: tuple[float, float], words: str, anchor: str = "start") -> str:
+    """Write words at a place."""
+    x, y = place
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def gauge(spent: int, held: int, cap: int, title: str) -> str:
@@ -201,7 +223,9 @@ def verdicts(rules: Sequence[str], weeks: Sequence[str], found: Mapping[tuple[st
             )
             if verdict != "pass":
                 letter = verdict[0].upper()
-                parts.append(f'<text class="on" x="{x + 5}" y="{y + 13}">{letter}</text>')
+                middle = x + (side - 1) / 2
+                spot = f'x="{middle}" y="{y + 13}" text-anchor="middle"'
+                parts.append(f'<text class="on" {spot}>{letter}</text>')
     if weeks:
         y = len(rules) * side + 14
         parts.append(f'<text x="{left}" y="{y}">{escape(weeks[0])} to {escape(weeks[-1])}</text>')

@@ -14,7 +14,7 @@ from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
 from turnstile.publishing.error_bars import error_bar
 from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import parse_period
 
 _COORDINATES = ("epsilon_micro", "rho_nano")
 
@@ -30,7 +30,7 @@ def _planned(name: str, include: str, week: str, digest: str) -> ReleasePlan:
     programme = load_programme(name, Path(include))
     if programme.digest != digest:  # the file changed between two reads: plan what is there now
         digest = programme.digest
-    return make_plan(programme, load_domain(programme, Path(include)), ServiceWeek.parse(week))
+    return make_plan(programme, load_domain(programme, Path(include)), parse_period(week))
 
 
 def plan_view(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> dict[str, Any]:
@@ -80,11 +80,16 @@ def _left(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> list[di
         if known is None or (posting.epsilon_micro or 0) > (known.epsilon_micro or 0):
             dearest[posting.unit.value] = posting
     found: dict[tuple[str, str, int], dict[str, Any]] = {}
+    places = {(posting.unit, posting.scope) for posting in planned.postings}
     for one in balances:
         asked = dearest.get(one.unit.value)
         if one.cap is None or asked is None or one.family != planned.family:
             continue
-        for line in _lines(one, one.cap, asked):
+        is_same_account = is_lifelong(one.unit) or (one.unit, one.scope) in places
+        if planned.revision and not is_same_account:
+            continue
+        is_fresh = not (planned.revision or is_lifelong(one.unit))
+        for line in _lines(one, one.cap, asked, is_fresh=is_fresh):
             place = (line["unit"], line["coordinate"], line["window_weeks"] or 0)
             known_line = found.get(place)
             if known_line is None or (line["taken"] or 0) > (known_line["taken"] or 0):
@@ -92,11 +97,14 @@ def _left(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> list[di
     return list(found.values())
 
 
-def _lines(one: AccountBalance, cap: Cap, asked: Posting) -> list[dict[str, Any]]:
+def _lines(
+    one: AccountBalance, cap: Cap, asked: Posting, *, is_fresh: bool
+) -> list[dict[str, Any]]:
     """Return a line for each coordinate that the cap limits.
 
-    A unit of a day or a week meets this week with fresh accounts; a lifelong one with what is taken
-    (in its fullest window, which is at least that of the next).
+    A unit of a day or a week meets a new week with fresh accounts, and a correction with those of
+    the week itself; a lifelong one with what is taken (in its fullest window, which is at least
+    that of the next).
     """
     lines = []
     taken = one.spent + one.held
@@ -104,7 +112,7 @@ def _lines(one: AccountBalance, cap: Cap, asked: Posting) -> list[dict[str, Any]
         limit, cost = getattr(cap, name), getattr(asked, name)
         if limit is None:
             continue
-        before = getattr(taken, name) if is_lifelong(one.unit) else 0
+        before = 0 if is_fresh else getattr(taken, name)
         after = None if None in (before, cost) else limit - before - cost
         lines.append(
             {

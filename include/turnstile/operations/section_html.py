@@ -1,18 +1,27 @@
-"""The sections of the budget page as HTML: weeks, ledger, next week, one week, quality."""
+"""The sections of the budget page as HTML: weeks, ledger, next week."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from turnstile.ledger.refusals import amount_text
-from turnstile.operations import pictures
 from turnstile.operations.books import EntryLine
 from turnstile.operations.page_data import PAGE_LINES, WeekMark
-from turnstile.operations.page_html import run_link, table
-from turnstile.operations.week_view import PublishedWeek
+from turnstile.operations.page_html import key, number, run_link, table
+
+_DIGITS_OF_DIGEST = 16
+LOSS_HEAD = ("unit", "rho", "epsilon at delta 1e-6", "pure epsilon", "pure, replace", "delta")
+_LOSS_FIELDS = ("rho", "epsilon_at_delta_1e-6", "epsilon", "epsilon_replace", "delta")
+
+
+def loss_rows(units: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """Yield what a week costs each unit, below the names of `LOSS_HEAD`."""
+    for unit, figures in units.items():
+        shown = (figures.get(name) for name in _LOSS_FIELDS)
+        yield key(unit), *("infinite" if one is None else number(str(one)) for one in shown)
 
 
 def calendar_body(calendars: Mapping[str, Sequence[WeekMark]]) -> str:
@@ -25,6 +34,8 @@ def calendar_body(calendars: Mapping[str, Sequence[WeekMark]]) -> str:
     parts = [f'<ul class="legend">{legend}</ul>']
     for programme, marks in calendars.items():
         parts.append(f"<h2>{escape(programme)}</h2>")
+        if not marks:
+            parts.append("<p>Never run.</p>")
         years: dict[str, list[WeekMark]] = {}
         for mark in marks:
             years.setdefault(mark.week[:4], []).append(mark)
@@ -38,7 +49,7 @@ def calendar_body(calendars: Mapping[str, Sequence[WeekMark]]) -> str:
                     ("week", "state", "run", "why"),
                     (
                         (
-                            mark.week,
+                            key(mark.week),
                             mark.state,
                             run_link(programme, mark.run_id, "run"),
                             escape(mark.reason),
@@ -87,26 +98,37 @@ def ledger_body(
     )
     rows = (
         (
-            str(line.sequence),
-            escape(line.at),
-            escape(line.kind.value),
+            number(str(line.sequence)),
+            key(line.at.partition("+")[0].replace("T", " ")),
+            key(line.kind.value),
             _run_of_line(line, run_of),
-            escape("; ".join(f"{name} {value}" for name, value in line.told)),
+            "; ".join(_told(name, value) for name, value in line.told),
         )
         for line in shown
     )
     return (
         form
-        + f"<p>{len(lines)} entries</p>"
-        + table(("no.", "at", "what", "release", "told"), rows, "Ledger entries, newest first")
+        + f"<p>{len(lines)} {'entry' if len(lines) == 1 else 'entries'}</p>"
+        + table(
+            ("no.", "at, UTC", "what", "release", "particulars"),
+            rows,
+            "Ledger entries, newest first",
+        )
         + _turn(at, len(lines), wanted)
     )
 
 
+def _told(name: str, value: str) -> str:
+    """Write one particular of an entry; of a digest its beginning, the rest when pointed at."""
+    if name.endswith("_digest"):
+        shown = f'<abbr title="{escape(value)}">{escape(value[:_DIGITS_OF_DIGEST])}</abbr>'
+        return f"{escape(name.replace('_', ' '))} {shown}"
+    return escape(f"{name} {value}")
+
+
 def _run_of_line(line: EntryLine, run_of: Mapping[str, str]) -> str:
     """Return the release of an entry as a link to its run, where one is known."""
-    key = line.key or line.programme
-    return run_link(line.programme, run_of.get(line.key, ""), key)
+    return run_link(line.programme, run_of.get(line.key, ""), line.key or line.programme)
 
 
 def _choice(name: str, choices: Sequence[str], chosen: str) -> str:
@@ -122,34 +144,26 @@ def _choice(name: str, choices: Sequence[str], chosen: str) -> str:
 def _turn(at: int, size: int, wanted: Mapping[str, str]) -> str:
     """Return links to newer and older entries."""
     links = []
-    for number, word in ((at - 1, "newer"), (at + 1, "older")):
-        if 0 <= number * PAGE_LINES < size:
-            query = urlencode({**wanted, "page": str(number)})
+    for turned, word in ((at - 1, "newer"), (at + 1, "older")):
+        if 0 <= turned * PAGE_LINES < size:
+            query = urlencode({**wanted, "page": str(turned)})
             links.append(f'<a href="?{escape(query)}">{word}</a>')
     return f'<p class="turn">{" ".join(links)}</p>'
 
 
-def plan_body(plans: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return what the next week of each programme draws, costs and leaves."""
+def plan_body(plans: Mapping[str, Mapping[str, Any] | None]) -> str:
+    """Return what the next week of each programme draws, costs and leaves.
+
+    Args:
+        plans: programme to its plan; None where nothing says which week is next.
+    """
     parts = []
     for programme, plan in plans.items():
+        if plan is None:
+            continue
         parts.append(f"<h2>{escape(programme)}, {escape(plan['week'])}</h2>")
-        parts.append(
-            table(
-                ("unit", "epsilon", "epsilon, replace", "rho", "delta"),
-                (
-                    (
-                        escape(unit),
-                        *(
-                            str(figures[name] or "not bounded")
-                            for name in ("epsilon", "epsilon_replace", "rho", "delta")
-                        ),
-                    )
-                    for unit, figures in plan["loss"].items()
-                ),
-                "What the week costs one unit",
-            )
-        )
+        costs = loss_rows(plan["loss"])
+        parts.append(table(LOSS_HEAD, costs, "What the week costs one unit"))
         parts.append(
             table(
                 ("unit", "window", "cap", "taken", "this week", "left after"),
@@ -160,11 +174,23 @@ def plan_body(plans: Mapping[str, Mapping[str, Any]]) -> str:
         parts.append(
             table(
                 ("draw", "noise", "scale", "standard deviation", "95 % within"),
-                (tuple(escape(str(value)) for value in draw.values()) for draw in plan["draws"]),
+                (_draw_row(draw) for draw in plan["draws"]),
                 "Draws",
             )
         )
-    return "".join(parts) or "<p>No week was released yet.</p>"
+    never = [programme for programme, plan in plans.items() if plan is None]
+    if never:
+        parts.append(
+            f"<h2>Never run</h2><p>{escape(', '.join(never))}. What a week would cost: "
+            "<code>turnstile plan PROGRAMME --week WEEK</code>.</p>"
+        )
+    return "".join(parts)
+
+
+def _draw_row(draw: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return one draw with its noise."""
+    label, noise, *figures = (str(value) for value in draw.values())
+    return key(label), key(noise.replace("_", " ")), *(number(figure) for figure in figures)
 
 
 def _left_row(line: Mapping[str, Any]) -> tuple[str, ...]:
@@ -173,72 +199,10 @@ def _left_row(line: Mapping[str, Any]) -> tuple[str, ...]:
     refused = after is None or after < 0
     left = "refused" if refused else amount_text(name, after)
     return (
-        escape(line["unit"]),
+        key(line["unit"]),
         f"{line['window_weeks']} weeks" if line["window_weeks"] else "-",
-        f"{name} {amount_text(name, line['cap'])}",
-        amount_text(name, line["taken"]),
-        amount_text(name, line["asked"]),
-        f'<strong class="alarm">{left}</strong>' if refused else left,
+        key(f"{name} {amount_text(name, line['cap'])}"),
+        number(amount_text(name, line["taken"])),
+        number(amount_text(name, line["asked"])),
+        f'<strong class="alarm">{left}</strong>' if refused else number(left),
     )
-
-
-def week_body(shown: PublishedWeek, mark: WeekMark, programme: str, files: Sequence[str]) -> str:
-    """Return a published week."""
-    card = shown.card
-    units = table(
-        ("unit", "epsilon", "epsilon, replace", "rho"),
-        (
-            (
-                escape(unit),
-                *(str(f[n] or "not bounded") for n in ("epsilon", "epsilon_replace", "rho")),
-            )
-            for unit, f in card["guarantee"]["units"].items()
-        ),
-        "What this week costs one unit",
-    )
-    gates = table(
-        ("gate", "passed", "what it found"),
-        (
-            (escape(g["gate"]), "yes" if g["passed"] else "no", escape(str(g["statement"])))
-            for g in shown.gates
-        ),
-        "Assessment: gates on the published bytes",
-    )
-    title = f"{card['title']}, {mark.week}"
-    figures = (
-        ("By place", pictures.map_of(shown.places, f"{title}: {shown.unit} by place")),
-        (
-            "By day and time",
-            pictures.heat_map(shown.rows, shown.slots, shown.heat, f"{title}: {shown.unit}"),
-        ),
-        (
-            "By time, with 95 % error bars",
-            pictures.error_bars(shown.series, f"{title}: {shown.unit} by time with error bars"),
-        ),
-    )
-    drawn = "".join(
-        f"<figure><figcaption>{escape(caption)} ({escape(shown.unit)})</figcaption>{svg}</figure>"
-        for caption, svg in figures
-    )
-    run = run_link(programme, mark.run_id, "the run that took it up last", root="../../")
-    listed = "".join(f"<li><code>{escape(name)}</code></li>" for name in files)
-    return (
-        f"<p>{escape(mark.state)}; ledger entry {card['ledger']['sequence']}; {run}</p>"
-        f"{units}{drawn}{gates}"
-        f"<h2>Files</h2><ul>{listed}</ul>"
-    )
-
-
-def quality_body(found: Mapping[str, Mapping[tuple[str, str], str]], weeks_max: int) -> str:
-    """Return the history of verdicts, rule by week, of each programme."""
-    parts = []
-    for programme, verdicts in found.items():
-        rules = tuple(dict.fromkeys(rule for rule, _ in verdicts))
-        weeks = tuple(sorted({week for _, week in verdicts}))[-weeks_max:]
-        title = f"{programme}: rules by week, pass, warn, fail or broken check"
-        parts.append(f"<h2>{escape(programme)}</h2>")
-        parts.append(
-            f'<div class="wide" tabindex="0" role="region" aria-label="{escape(title)}">'
-            f"{pictures.verdicts(rules, weeks, verdicts, title)}</div>"
-        )
-    return "".join(parts) or "<p>No week was judged yet.</p>"

@@ -19,7 +19,7 @@ from turnstile.operations.page_data import calendar_of
 from turnstile.programme.spec import Programme
 from turnstile.publishing.manifest import differences
 from turnstile.release.interval import final_at
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings
 
 HOLD_LASTS_AT_MOST = timedelta(hours=24)
@@ -85,7 +85,7 @@ def _overdue(
     public = [mark.week for mark in marks if mark.state in {"published", "revised", "withdrawn"}]
     if not public:
         return
-    due = ServiceWeek.parse(public[-1]).plus(1)
+    due = parse_period(public[-1]).plus(1)
     moment = final_at(due, programme.schedule, zone=programme.time.zone)
     if now - moment > OVERDUE_AFTER:
         yield Alert("release_overdue", programme.name, str(due))
@@ -124,7 +124,7 @@ def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tup
     except (IntegrityError, TurnstileError) as error:
         problems = [type(error).__name__]
     found += [Alert("audit_failed", "ledger", "all", check) for check in sorted(set(problems))]
-    for package in sorted(settings.public.glob("*/????-W??/r*")):
+    for package in sorted(settings.public.glob("*/????-*/r*")):
         if package.is_dir() and differences(package):
             programme, week, revision = package.parts[-3:]
             found.append(Alert("audit_failed", programme, week, f"package {revision}"))

@@ -70,7 +70,7 @@ def week_in(
     series = _summed(package, in_time, _slot) if in_time else {}
     space = _summed(package, in_space, _place) if in_space else {}
     rows = tuple(dict.fromkeys(row for row, _ in heat))
-    slots = tuple(dict.fromkeys(slot for _, slot in heat))
+    slots = tuple(sorted({slot for _, slot in heat}))  # modes have their own; UNKNOWN is last
     chosen = in_time or in_space
     return PublishedWeek(
         card=card,

@@ -6,7 +6,6 @@ this one (import-linter), so no package can hold what is written here.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from turnstile.durable_files import OWNER_ONLY, replace_durably
 from turnstile.errors import InputError
 from turnstile.planning.bus_pairs import read_pairs, records_by_hour
 from turnstile.planning.charts import bars, lines
@@ -27,7 +27,8 @@ from turnstile.planning.tables import (
 )
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.spec import Measure, Programme, RowShape, TableSpec, UnitBound
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Measure, Programme, TableSpec, UnitBound
 from turnstile.release.mean_intervals import RatioNoise
 from turnstile.release.plan import make_plan
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 RESOLUTIONS = (6, 7, 8)
 BOUNDS = (2, 5, 10, 15, 20, 30, 45, 60, 89)
 NOTICE = "# PRIVATE: exact numbers, read from raw rows; never publish"
-_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+_FOLDER_MODE = 0o700
 _MINUTES_PER_HOUR = 60
 
 
@@ -121,10 +122,8 @@ def _written(tables: dict[str, pd.DataFrame], folder: Path) -> tuple[Path, ...]:
 
 def _private(path: Path, content: str) -> Path:
     """Write a file that its owner alone can read, whole or not at all."""
-    arriving = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    arriving.touch(mode=_FILE_MODE)
-    arriving.write_text(content, encoding="utf-8")
-    return arriving.replace(path)
+    replace_durably(path, content.encode(), OWNER_ONLY)
+    return path
 
 
 def _table(programme: Programme, measure: Measure) -> TableSpec:

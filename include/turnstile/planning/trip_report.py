@@ -1,6 +1,7 @@
 """Utility against the truth, for the authority's own eyes: it never leaves the private zone.
 
-The truth is every trip, before bound, noise and threshold, so the report counts what bounding,
+The truth is every trip of the snapshot, before bound, noise and threshold, and with a cell for what
+the programme drops as outside, so the report counts what bounding,
 suppression and aggregation cost, not noise alone (PRIVACY 6.4 says why it is not published: it is
 computed from raw data without a charge). Also the private planning tables of the Opal paper: its
 error bound alpha, (k, gamma)-density (Asghar, Tyler & Kaafar 2017, Definition 7), dropped trips.
@@ -9,33 +10,48 @@ error bound alpha, (k, gamma)-density (Asghar, Tyler & Kaafar 2017, Definition 7
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from turnstile.counting.exact_store import load_exact
-from turnstile.counting.tables import count as count_rows
 from turnstile.errors import InputError
 from turnstile.ledger.records import ReleaseKey
+from turnstile.planning.trip_bounds import (
+    Counts,
+    counts_under,
+    left_out_by_rule,
+    share,
+    with_every_row,
+)
 from turnstile.planning.trip_queries import Answer, Frames, answer
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import layout
-from turnstile.programme.spec import Query, RowShape, UnitBound
+from turnstile.programme.domain import Segment, layout
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Query, UnitBound
 from turnstile.publishing.labelled import labelled
 from turnstile.release.context import Release
-from turnstile.release.inputs import current_snapshot, recorded
+from turnstile.release.inputs import recorded
 from turnstile.release.outputs import reconcile
-from turnstile.release.zones import bounding_secret, write_atomically
+from turnstile.release.zones import write_atomically
 from turnstile.service_calendar import ServiceWeek
 
 REPORT = "utility_report.md"
 ALPHA_BETA = 0.05
 DENSE_FROM = (2, 5, 10, 18, 35, 100)
+_EVERY_TRIP = UnitBound(ProtectionUnit.TRIP, 1)
+_NO_TABLE = "the programme has no such table"
+_NOT_TOLD = {
+    Query.TOP_STATIONS_BY_HOUR: _NO_TABLE,
+    Query.DAILY_TOTALS_BY_PLACE: "no such place, or no such table",
+    Query.PEAK_SHARE: _NO_TABLE,
+    Query.WEEK_ON_WEEK_CHANGE: "the week before was not released, or there is no such table",
+}
 _PRIVATE_FILE = 0o600
 
 
@@ -51,16 +67,18 @@ def write_report(release: Release) -> Path:
     if release.sealed is None:
         rule = f"nothing is sealed; run turnstile run {release.programme.name} first"
         raise InputError(where=str(release.key), field="week", rule=rule)
-    truth = _true_tables(release)
+    complete = with_every_row(release)
+    truth = counts_under(complete, _EVERY_TRIP)
     lines = [
         f"# {release.key}: private, not for publication",
         "",
         "Computed from raw rows without a charge. Keep it in the private zone.",
         "",
-        *_queries(release, truth),
+        *_queries(release, complete, truth),
         "",
-        *_dropped(release, truth),
+        *_dropped(release, complete, truth),
         "",
+        *left_out_by_rule(release, sum(int(day.sum()) for day in next(iter(truth.values())))),
         *_density(truth),
         "",
         *_alpha(release),
@@ -71,39 +89,21 @@ def write_report(release: Release) -> Path:
     return path
 
 
-def _true_tables(release: Release) -> dict[str, list[np.ndarray]]:
-    """Count every trip into the public cells, day by day."""
-    free = replace(release.programme, units=(UnitBound(ProtectionUnit.TRIP, 1),))
-    with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="report-") as work:
-        tables = count_rows(
-            free,
-            release.domain,
-            release.week.days,
-            current_snapshot(release).folder / "rows",
-            secret=bounding_secret(release.settings),
-            work=Path(work),
-            progress=lambda _: None,
-        )
-    found: dict[str, list[np.ndarray]] = {}
-    for table in tables:
-        found.setdefault(table.table, []).append(table.reveal_to_mechanism())
-    return found
-
-
-def _queries(release: Release, truth: dict[str, list[np.ndarray]]) -> Iterator[str]:
+def _queries(release: Release, complete: Release, truth: Counts) -> Iterator[str]:
     """Yield the answers to what the programme is meant for."""
     yield "## What it is meant for, published against true"
     yield ""
     yield "| query | measure | value |"
     yield "|---|---|---|"
-    now = _published(release), _true_frames(release, truth)
+    now = _published(release), _true_frames(complete, truth)
     earlier = _week_before(release)
     before = None
     if earlier is not None and Query.WEEK_ON_WEEK_CHANGE in release.programme.meant_for:
-        before = _published(earlier), _true_frames(earlier, _true_tables(earlier))
+        then = with_every_row(earlier)
+        before = _published(earlier), _true_frames(then, counts_under(then, _EVERY_TRIP))
     for query in release.programme.meant_for:
         found: Answer = answer(query, *now, before=before)
-        shown = "the week before was not released" if found.value is None else f"{found.value:.4g}"
+        shown = _NOT_TOLD[query] if found.value is None else f"{found.value:.4g}"
         yield f"| {query} | {found.measure} | {shown} |"
 
 
@@ -115,7 +115,7 @@ def _published(release: Release) -> Frames:
     return Frames({name: pq.read_table(folder / f"{name}.parquet").to_pandas() for name in names})
 
 
-def _true_frames(release: Release, truth: dict[str, list[np.ndarray]]) -> Frames:
+def _true_frames(release: Release, truth: Counts) -> Frames:
     """Label the true counts."""
     days = list(release.week.days)
     frames = {
@@ -135,34 +135,34 @@ def _week_before(release: Release) -> Release | None:
     return earlier if earlier.sealed is not None else None
 
 
-def _dropped(release: Release, truth: dict[str, list[np.ndarray]]) -> Iterator[str]:
-    """Yield the trips that bound and threshold keep out of each table, by mode."""
-    counted: dict[str, list[np.ndarray]] = {}
+def _dropped(release: Release, complete: Release, truth: Counts) -> Iterator[str]:
+    """Yield the trips that bound, domain and threshold keep out of each table, by mode."""
+    counted: Counts = {}
     digest = recorded(release, "exact", step="count")
     for exact in load_exact(release.folders.private, digest):
         counted.setdefault(exact.table, []).append(exact.reveal_to_mechanism())
     cuts = {event.table: event.threshold for event in release.plan.events}
     yield "## Trips left out of each table, by mode and side"
     yield ""
-    yield "| table | mode | trips | not counted: bound | in cells below the cut |"
+    yield "| table | mode | trips | not counted: bound, outside | in cells below the cut |"
     yield "|---|---|---|---|---|"
     for table in release.programme.tables:
-        for segment in layout(release.domain, table):
-            part = slice(segment.offset, segment.offset + segment.cells)
-            true = np.concatenate([day[part] for day in truth[table.name]])
-            kept = np.concatenate([day[part] for day in counted[table.name]])
-            total, cut = int(true.sum()), cuts[table.name]
+        segments = (layout(one.domain, table) for one in (complete, release))
+        for whole, segment in zip(*segments, strict=True):
+            total = sum(int(_part(day, whole).sum()) for day in truth[table.name])
+            kept = np.concatenate([_part(day, segment) for day in counted[table.name]])
+            cut = cuts[table.name]
             below = 0 if cut is None else int(kept[kept < cut].sum())
-            shares = [_share(total - int(kept.sum()), total), _share(below, total)]
+            shares = [share(total - int(kept.sum()), total), share(below, total)]
             yield f"| {table.name} | {segment.mode} | {total:,} | " + " | ".join(shares) + " |"
 
 
-def _share(part: int, whole: int) -> str:
-    """Return a share in per cent."""
-    return f"{part / whole:.2%}" if whole else "no trip"
+def _part(vector: NDArray[np.int64], segment: Segment) -> NDArray[np.int64]:
+    """Return one mode's cells of a flat vector."""
+    return vector[segment.offset : segment.offset + segment.cells]
 
 
-def _density(truth: dict[str, list[np.ndarray]]) -> Iterator[str]:
+def _density(truth: Counts) -> Iterator[str]:
     """Yield the share of trips in cells of at least k trips of their day."""
     yield "## (k, gamma)-density: share gamma of trips in cells of at least k trips"
     yield ""
@@ -171,7 +171,7 @@ def _density(truth: dict[str, list[np.ndarray]]) -> Iterator[str]:
     for name, days in truth.items():
         cells = np.concatenate(days)
         total = int(cells.sum())
-        shares = [_share(int(cells[cells >= k].sum()), total) for k in DENSE_FROM]
+        shares = [share(int(cells[cells >= k].sum()), total) for k in DENSE_FROM]
         yield f"| {name} | " + " | ".join(shares) + " |"
 
 

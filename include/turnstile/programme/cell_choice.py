@@ -13,6 +13,7 @@ a coarse cell has one noise, and the bound cuts less.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import h3
 
@@ -38,8 +39,10 @@ def partition(counts: Counts, least: float, *, coarsest: int) -> tuple[str, ...]
 
     A cell is kept if its noisy count, averaged over the slots, reaches `least`. What is not kept is
     added to its parent, which is judged by what is left of it, and so on up to the coarsest
-    resolution, where everything is kept. A position belongs to the finest listed cell that its own
-    fine cell descends from: so each position of the area belongs to exactly one of the result.
+    resolution, where everything is kept. What is left there and does not reach `least` takes back
+    the sparsest of its kept cells until it does, so that fine cells never leave a thin rest to
+    their neighbors. A position belongs to the finest listed cell that its own fine cell descends
+    from: so each position of the area belongs to exactly one of the result.
 
     Args:
         counts: noisy buses a day of every fine cell of the area, one number a slot; the cells have
@@ -53,17 +56,39 @@ def partition(counts: Counts, least: float, *, coarsest: int) -> tuple[str, ...]
     finest = {h3.get_resolution(cell) for cell in counts}
     if len(finest) != 1 or min(finest) < coarsest:
         raise ValueError("an area is divided from cells of one resolution, not coarser than asked")
-    kept: set[str] = set()
+    kept: dict[str, float] = {}
     left = {cell: sum(slots) / len(slots) for cell, slots in counts.items()}
     for resolution in range(finest.pop(), coarsest, -1):
-        dense = {cell for cell, traffic in left.items() if traffic >= least}
+        dense = {cell: traffic for cell, traffic in left.items() if traffic >= least}
         kept |= dense
         sparse = {cell: traffic for cell, traffic in left.items() if cell not in dense}
         left = _added_to_parents(sparse, resolution - 1)
-    return tuple(sorted(kept | set(left)))
+    return tuple(sorted(_without_thin_rests(kept, left, least)))
 
 
-def owner(fine_cell: str, cells: frozenset[str]) -> str | None:
+def _without_thin_rests(
+    kept: Mapping[str, float], rests: Mapping[str, float], least: float
+) -> set[str]:
+    """Return all cells, but for the kept ones that a rest of a coarse cell takes back."""
+    listed = {**kept, **rests}
+    for coarse in rests:
+        while listed[coarse] < least:
+            inner = [
+                cell for cell in kept if cell in listed and _around(cell, listed.keys()) == coarse
+            ]
+            if not inner:
+                break
+            sparsest = min(inner, key=lambda cell: (listed[cell], cell))
+            listed[coarse] += listed.pop(sparsest)
+    return set(listed)
+
+
+def _around(cell: str, listed: AbstractSet[str]) -> str | None:
+    """Return the listed cell that would hold a cell if the cell itself were not listed."""
+    return owner(h3.cell_to_parent(cell), listed)
+
+
+def owner(fine_cell: str, cells: AbstractSet[str]) -> str | None:
     """Return the one listed cell that a fine cell belongs to; None if it is outside.
 
     Args:

@@ -79,7 +79,7 @@ class PublicDomain:
 
     Args:
         digest: SHA-256 of labels and lookup.
-        version: file and start of the SHA-256 of its bytes, for people.
+        version: files, each with the start of the SHA-256 of its bytes, for people.
         cells_by_mode: axes of every mode, in the programme's order of modes.
         places: lookup of locations, sorted; empty for telemetry.
     """
@@ -125,7 +125,7 @@ def public_domain(
     """Return a domain with the digest of its content; equal content has an equal digest.
 
     Args:
-        version: file and start of its digest.
+        version: files and starts of their digests.
         cells_by_mode: axes of every mode, in order.
         places: lookup of locations, in any order.
     """

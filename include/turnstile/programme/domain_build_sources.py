@@ -69,7 +69,7 @@ def read_stops(path: Path, mode: str | None) -> StopList:
         if mode is None:
             _refuse(path, "mode", "a bare list of stops has no modes; give --mode")
         return StopList(_stops(_table(path), {}, mode), {}, "")
-    feed = _read_feed(path)
+    feed = read_feed(path)
     rows = _texts(feed.stops)
     if mode is not None:
         return StopList(_stops(rows, {}, mode), {}, _version(feed))
@@ -81,7 +81,7 @@ def read_stops(path: Path, mode: str | None) -> StopList:
     return StopList(_stops(rows, modes, None), _service_hours(served), _version(feed))
 
 
-def _read_feed(path: Path) -> Any:  # noqa: ANN401 - gtfs-kit has no types
+def read_feed(path: Path) -> Any:  # noqa: ANN401 - gtfs-kit has no types
     """Read a feed with gtfs-kit."""
     import gtfs_kit
 
@@ -112,14 +112,14 @@ def _served(path: Path, feed: Any) -> pd.DataFrame:  # noqa: ANN401
     """Return which stop is served in which mode at which times."""
     if feed.stop_times is None or feed.trips is None or feed.routes is None:
         _refuse(path, "stop_times", "the feed does not say what serves a stop; give --mode")
-    routes = feed.routes.assign(mode=feed.routes["route_type"].map(_mode_of_route_type))
+    routes = feed.routes.assign(mode=feed.routes["route_type"].map(mode_of_route_type))
     trips = feed.trips[["trip_id", "route_id"]].merge(routes[["route_id", "mode"]], on="route_id")
     times = feed.stop_times[["trip_id", "stop_id", "arrival_time", "departure_time"]]
     served: pd.DataFrame = times.merge(trips[["trip_id", "mode"]], on="trip_id")
     return served.dropna(subset=["mode"])
 
 
-def _mode_of_route_type(route_type: float) -> str | None:
+def mode_of_route_type(route_type: float) -> str | None:
     """Return the mode of a route type; None for gondolas, funiculars, taxis and the like."""
     number = int(route_type)
     if number in _MODE_OF_TYPE:

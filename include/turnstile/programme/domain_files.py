@@ -17,12 +17,12 @@ from turnstile.programme.domain import (
     PublicDomain,
     public_domain,
 )
+from turnstile.programme.mode_slots import is_all_day, slots_by_mode
 from turnstile.programme.public_file import PublicFile, open_public_file, refuse
 from turnstile.programme.service_area import cells_around, cells_of_polygon, checked_cell
-from turnstile.programme.spec import DomainSpec, Outside, Programme, RowShape
-from turnstile.service_calendar import MINUTES_PER_DAY
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import DomainSpec, Outside, Programme
 
-_MINUTES_PER_HOUR = 60
 _LATITUDE_MAX, _LONGITUDE_MAX = 90.0, 180.0
 
 
@@ -47,22 +47,6 @@ def load_domain(programme: Programme, include: Path) -> PublicDomain:
     return domain
 
 
-def _slots(programme: Programme) -> tuple[str, ...]:
-    """Return the labels of the slots, "HH:MM" of their start."""
-    domain, length = programme.domain, programme.time.slot_minutes
-    where = f"{programme.name}.yaml"
-    first, last = domain.first_minute, domain.last_minute
-    if not 0 <= first < last <= MINUTES_PER_DAY:
-        refuse(where, "domain.slots", "must run forwards within one day, 00:00 to 24:00")
-    if length < 1 or MINUTES_PER_DAY % length or first % length or last % length:
-        rule = f"{length} minutes must divide the day and both ends of the slots; write 15 or 60"
-        refuse(where, "time.slot_minutes", rule)
-    return tuple(
-        f"{minute // _MINUTES_PER_HOUR:02d}:{minute % _MINUTES_PER_HOUR:02d}"
-        for minute in range(first, last, length)
-    )
-
-
 def _axis(
     name: str, labels: tuple[str, ...], domain: DomainSpec, *, can_miss: bool = True
 ) -> Dimension:
@@ -71,16 +55,12 @@ def _axis(
     return Dimension(name, (*labels, UNKNOWN) if keeps else labels)
 
 
-def _all_day(domain: DomainSpec) -> bool:
-    """Tell whether every minute of the day has a slot."""
-    return domain.first_minute == 0 and domain.last_minute == MINUTES_PER_DAY
-
-
 def _trip_domain(programme: Programme, include: Path) -> PublicDomain:
     """Read slots and areas of every mode."""
     file = open_public_file(programme, "domain.locations", programme.domain.locations, include)
     places = _places(file, programme.source.modes)
-    domain, slots = programme.domain, _slots(programme)
+    domain, length = programme.domain, programme.time.slot_minutes
+    slots, hours_version = slots_by_mode(programme, include)
     cells_by_mode = []
     for mode in programme.source.modes:
         areas = tuple(sorted({place.area for place in places if place.mode == mode}))
@@ -88,13 +68,14 @@ def _trip_domain(programme: Programme, include: Path) -> PublicDomain:
             refuse(file.name, "mode", f"no location of mode {mode!r}; add its locations")
         axes = (
             # A tap-on always has a time, so it misses the slots only if these leave a gap.
-            _axis("tap_on_slot", slots, domain, can_miss=not _all_day(domain)),
+            _axis("tap_on_slot", slots[mode], domain, can_miss=not is_all_day(slots[mode], length)),
             _axis("tap_on_location", areas, domain),
-            _axis("tap_off_slot", slots, domain),
+            _axis("tap_off_slot", slots[mode], domain),
             _axis("tap_off_location", areas, domain),
         )
         cells_by_mode.append(ModeCells(mode, axes))
-    return public_domain(file.version, tuple(cells_by_mode), places)
+    version = ", ".join(name for name in (file.version, hours_version) if name)
+    return public_domain(version, tuple(cells_by_mode), places)
 
 
 def _places(file: PublicFile, modes: tuple[str, ...]) -> tuple[Place, ...]:
@@ -116,13 +97,19 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
     if domain.h3_resolution is None:
         refuse(f"{programme.name}.yaml", "domain.h3_resolution", "is missing; write 7")
     cells = _area_cells(file, domain, domain.h3_resolution)
-    axes = (
-        _axis("slot", _slots(programme), domain, can_miss=not _all_day(domain)),
-        _axis("cell", cells, domain),
+    slots, _ = slots_by_mode(programme, include)
+    length = programme.time.slot_minutes
+    cells_by_mode = tuple(
+        ModeCells(
+            mode,
+            (
+                _axis("slot", slots[mode], domain, can_miss=not is_all_day(slots[mode], length)),
+                _axis("cell", cells, domain),
+            ),
+        )
+        for mode in programme.source.modes
     )
-    return public_domain(
-        file.version, tuple(ModeCells(mode, axes) for mode in programme.source.modes)
-    )
+    return public_domain(file.version, cells_by_mode)
 
 
 def _area_cells(file: PublicFile, domain: DomainSpec, resolution: int) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import time
+from datetime import date, time
 from pathlib import Path
 
 from turnstile.errors import InputError
@@ -103,8 +103,20 @@ def _schedule(section: Section) -> ScheduleSpec:
     except ValueError:
         section.fail("weekly_at", f'{text!r} is no time of day; write "10:00"')
     period_days = section.integer("period_days", DAYS_PER_WEEK, least=1)
+    first_day = _first_day(section, period_days)
     section.finish()
-    return ScheduleSpec(final_after_days=days, weekly_at=clock, period_days=period_days)
+    return ScheduleSpec(days, clock, period_days, first_day)
+
+
+def _first_day(section: Section, period_days: int) -> date | None:
+    """Read from which day periods are counted; weeks need none."""
+    if period_days == DAYS_PER_WEEK:
+        return None  # a day that is given all the same is an unknown key
+    text = section.text("first_day")
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        section.fail("first_day", f"{text!r} is no date; write the first service day, 2021-11-15")
 
 
 def _approval(section: Section) -> ApprovalSpec:

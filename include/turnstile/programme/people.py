@@ -30,6 +30,6 @@ def holders(role: str, include: Path) -> frozenset[str]:
         for names in roles.values()
     )
     if not is_right:
-        rule = "write a list of user ids for each role: release_officer: [ada, grace]"
+        rule = "write a list of user names for each role: release_officer: [ada, grace]"
         raise InputError(where=PEOPLE_FILE, field="role", rule=rule)
     return frozenset(roles.get(role, ()))

@@ -6,19 +6,18 @@ from datetime import time
 from fractions import Fraction
 
 from turnstile.errors import InputError
-from turnstile.programme.spec import (
+from turnstile.programme.source_spec import (
     DateForm,
-    DomainSpec,
     Extent,
     Feed,
     MissingDay,
-    Outside,
     RowShape,
     SourceSpec,
     SpeedUnit,
     TapAction,
-    TimeSpec,
+    WithoutCard,
 )
+from turnstile.programme.spec import DomainSpec, Outside, TimeSpec
 from turnstile.programme.yaml_section import Section
 from turnstile.service_calendar import MINUTES_PER_DAY, zone_named
 
@@ -43,11 +42,14 @@ def read_source(section: Section) -> SourceSpec:
         date_form=section.choice("date_form", DateForm, DateForm.ISO),
         grid_decimals=section.integer("grid_decimals", 1),
         extent=_extent(section.section("extent")) if section.has("extent") else None,
+        without_card=section.choice("without_card", WithoutCard, WithoutCard.DROP),
     )
     if spec.grid_decimals > _GRID_FINEST:
         section.fail("grid_decimals", f"is too fine; write 0 to {_GRID_FINEST}")
     if spec.landing.startswith("/") or ".." in spec.landing:
         section.fail("landing", "must stay below the landing zone; write it without / or ..")
+    if section.has("without_card") and feed.shape is not RowShape.TRIPS:
+        section.fail("without_card", "is for trips; remove it")
     for _, mode in spec.mode_names:
         if mode not in spec.modes:
             section.fail("mode_names", f"{mode!r} is none of the modes; add it to modes")
@@ -105,8 +107,10 @@ def read_time(section: Section) -> TimeSpec:
 
 def read_domain(section: Section, shape: RowShape) -> DomainSpec:
     """Read where the public cells come from."""
-    first, last = _slots(section)
     trips = shape is RowShape.TRIPS
+    slots = section.text("slots")
+    hours = slots if slots.endswith(".csv") else None
+    first, last = (0, MINUTES_PER_DAY) if hours else _slots(section, slots)
     spec = DomainSpec(
         locations=section.text("locations") if trips else None,
         service_area=None if trips else section.text("service_area"),
@@ -116,7 +120,13 @@ def read_domain(section: Section, shape: RowShape) -> DomainSpec:
         last_minute=last,
         outside=section.choice("outside", Outside, Outside.UNKNOWN if trips else Outside.DROP),
         h3_coarsest=section.integer("h3_coarsest") if section.has("h3_coarsest") else None,
+        service_hours=hours,
+        timetable=section.text("timetable") if section.has("timetable") else None,
     )
+    if hours and not trips:
+        section.fail(
+            "slots", 'a file of hours by mode is for trips; write all_day or "09:00-21:00"'
+        )
     if spec.h3_coarsest is not None and spec.h3_coarsest > (spec.h3_resolution or 0):
         section.fail("h3_coarsest", "must not be finer than h3_resolution")
     if spec.h3_resolution is not None and spec.h3_resolution > _H3_FINEST:
@@ -125,9 +135,8 @@ def read_domain(section: Section, shape: RowShape) -> DomainSpec:
     return spec
 
 
-def _slots(section: Section) -> tuple[int, int]:
+def _slots(section: Section, text: str) -> tuple[int, int]:
     """Read `all_day` or `"09:00-21:00"` as minutes after midnight."""
-    text = section.text("slots")
     if text == "all_day":
         return 0, MINUTES_PER_DAY
     first, _, last = text.partition("-")
@@ -136,7 +145,10 @@ def _slots(section: Section) -> tuple[int, int]:
     except ValueError:
         minutes = (0, 0)
     if minutes[0] >= minutes[1]:
-        section.fail("slots", f'{text!r} is no stretch of a day; write all_day or "09:00-21:00"')
+        rule = (
+            'write all_day, "09:00-21:00", or the file of hours by mode, for example domains/x.csv'
+        )
+        section.fail("slots", f"{text!r} is no stretch of a day; {rule}")
     return minutes
 
 

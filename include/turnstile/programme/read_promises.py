@@ -5,17 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, NeighboringRelation, ProtectionUnit
-from turnstile.programme.spec import (
-    Calibration,
-    CapSpec,
-    Measure,
-    MechanismKind,
-    MechanismSpec,
-    Query,
-    RowShape,
-    TableSpec,
-    UnitBound,
-)
+from turnstile.programme.mechanism_spec import Calibration, CapSpec, MechanismKind, MechanismSpec
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Measure, Query, TableSpec, UnitBound
 from turnstile.programme.yaml_section import Section
 
 TRIP_DIMENSIONS = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")

@@ -6,121 +6,15 @@ makes one. Privacy parameters come from here and from nowhere else: never from a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import time
+from dataclasses import dataclass
+from datetime import date, time
 from enum import StrEnum
-from fractions import Fraction
 from zoneinfo import ZoneInfo
 
-from turnstile.privacy.events import NoiseFamily
-from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
+from turnstile.programme.source_spec import SourceSpec
 from turnstile.service_calendar import DAYS_PER_WEEK
-
-
-class RowShape(StrEnum):
-    """The two shapes of canonical rows that are counted."""
-
-    TRIPS = "trips"
-    TELEMETRY = "telemetry"
-
-
-class Feed(StrEnum):
-    """Layouts of source files that are understood."""
-
-    OPAL_TRIPS = "opal_trips"
-    TIDES_FARE_TRANSACTIONS = "tides_fare_transactions"
-    TAPS = "taps"
-    ITMS = "itms"
-    TIDES_VEHICLE_LOCATIONS = "tides_vehicle_locations"
-    GTFS_VEHICLE_POSITIONS = "gtfs_vehicle_positions"
-
-    @property
-    def shape(self) -> RowShape:
-        """Shape of the canonical rows that this feed becomes."""
-        trips = (Feed.OPAL_TRIPS, Feed.TIDES_FARE_TRANSACTIONS, Feed.TAPS)
-        return RowShape.TRIPS if self in trips else RowShape.TELEMETRY
-
-    @property
-    def speed_unit(self) -> SpeedUnit:
-        """Unit of speeds by the feed's own specification, unless a programme says otherwise."""
-        metric = (Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS)
-        return SpeedUnit.MS if self in metric else SpeedUnit.KMH
-
-
-class MissingDay(StrEnum):
-    """What a week with a missing service day means."""
-
-    REFUSE = "refuse"
-    PUBLISH_WITH_GAP = "publish_with_gap"
-
-
-class SpeedUnit(StrEnum):
-    """Unit of the source's speed column."""
-
-    KMH = "km/h"
-    MS = "m/s"
-
-
-class DateForm(StrEnum):
-    """How a feed of taps writes a date."""
-
-    ISO = "YYYY-MM-DD"
-    DAY_FIRST = "DD/MM/YYYY"
-    MONTH_FIRST = "MM/DD/YYYY"
-
-
-class TapAction(StrEnum):
-    """What a tap does."""
-
-    ENTER = "enter"
-    EXIT = "exit"
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """A public box in degrees that holds all positions; west > east is across the antimeridian."""
-
-    south: Fraction
-    west: Fraction
-    north: Fraction
-    east: Fraction
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSpec:
-    """Where the raw rows come from.
-
-    Args:
-        feed: layout of the files.
-        landing: glob below the landing zone; `{week}` stands for the ISO week.
-        modes: legal modes of trips; one name, `bus`, for telemetry.
-        missing_day: what a missing service day means.
-        columns: pairs (canonical name, name in the source) where they differ from the feed's own.
-        mode_names: pairs (value in the source, mode) where they differ.
-        speed_unit: unit of the source's speed column.
-        speed_at_most_kmh: a faster row is an outlier and goes to quarantine.
-        rows_per_day_at_least: volume below which a day is incomplete (0: no floor).
-        action_names: pairs (value in the source, what the tap does) where they differ from the
-            feed's own; for taps.
-        date_form: how dates are written; for taps with a date and a time.
-        grid_decimals: decimals of a degree of the grid cells that stand for places; for taps
-            without a place of their own.
-        extent: box that a position lies in, so that swapped coordinates can be told.
-    """
-
-    feed: Feed
-    landing: str
-    modes: tuple[str, ...]
-    missing_day: MissingDay = MissingDay.REFUSE
-    columns: tuple[tuple[str, str], ...] = ()
-    mode_names: tuple[tuple[str, str], ...] = ()
-    speed_unit: SpeedUnit = SpeedUnit.KMH
-    speed_at_most_kmh: int = 130
-    rows_per_day_at_least: int = 1
-    action_names: tuple[tuple[str, TapAction], ...] = ()
-    date_form: DateForm = DateForm.ISO
-    grid_decimals: int = 1
-    extent: Extent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +45,8 @@ class DomainSpec:
         last_minute: end of the last slot, minutes after midnight, exclusive.
         outside: where a row goes that lies in no cell.
         h3_coarsest: coarsest resolution of a list that mixes several; None if it has one.
+        service_hours: CSV of the hours of each mode, for trips; None if all modes have the same.
+        timetable: GTFS feed (zip) that the assessment lists cells of one vehicle by; None if none.
     """
 
     locations: str | None
@@ -161,6 +57,8 @@ class DomainSpec:
     last_minute: int
     outside: Outside
     h3_coarsest: int | None = None
+    service_hours: str | None = None
+    timetable: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,66 +118,6 @@ class TableSpec:
         return tuple(f"over_{limit}" for limit in self.limits_kmh)
 
 
-class MechanismKind(StrEnum):
-    """Mechanisms that may publish."""
-
-    DENSE_LAPLACE = "dense_laplace"
-    DENSE_GAUSSIAN = "dense_gaussian"
-    STABILITY_HISTOGRAM = "stability_histogram"
-
-    @property
-    def noise(self) -> NoiseFamily:
-        """Sampler that draws for it."""
-        if self is MechanismKind.DENSE_GAUSSIAN:
-            return NoiseFamily.DISCRETE_GAUSSIAN
-        return NoiseFamily.DISCRETE_LAPLACE
-
-
-class Calibration(StrEnum):
-    """How a thresholded histogram gets its scale and threshold."""
-
-    TIGHT = "tight"  # the smallest that meet the amount and the delta of a table
-    SOURCE = "source"  # those of the Opal release of 2017 (PRIVACY 5.4)
-
-
-@dataclass(frozen=True, slots=True)
-class MechanismSpec:
-    """How the noise is scaled.
-
-    Args:
-        kind: mechanism.
-        unit: unit whose add/remove loss `amount` is.
-        amount: epsilon (Laplace) or rho (Gaussian) of the whole release for that unit, on the
-            blocks that one instance can touch.
-        split: share of the amount for each table or `table/statistic`; the shares sum to 1.
-        delta: a table's delta; for STABILITY_HISTOGRAM. Of the source's calibration: its own.
-        calibration: for STABILITY_HISTOGRAM.
-    """
-
-    kind: MechanismKind
-    unit: ProtectionUnit
-    amount: Fraction
-    split: tuple[tuple[str, Fraction], ...]
-    delta: Fraction = Fraction(0)
-    calibration: Calibration = Calibration.TIGHT
-
-
-@dataclass(frozen=True, slots=True)
-class CapSpec:
-    """What one unit may lose: epsilon, or rho and delta; over a window of weeks if it says so.
-
-    `line` is where the programme file states it, for messages.
-    """
-
-    unit: ProtectionUnit
-    relation: NeighboringRelation
-    epsilon: Fraction | None
-    rho: Fraction | None
-    delta: Fraction | None
-    window_weeks: int | None
-    line: int = field(default=0, compare=False)
-
-
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
     """When a period is final, in days after its end, and the time of day of the run.
@@ -288,11 +126,14 @@ class ScheduleSpec:
         final_after_days: days after the period's end.
         weekly_at: on the agency's clock.
         period_days: service days of one release; 7 is an ISO week.
+        first_day: service day on which some period begins, from which all are counted; None for
+            weeks, which begin on Monday.
     """
 
     final_after_days: int
     weekly_at: time
     period_days: int = DAYS_PER_WEEK
+    first_day: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,9 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
-from turnstile.programme.spec import MechanismKind, Programme
+from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Outside, Programme
 from turnstile.publishing.above_noise import cells_above_noise, sentences
 from turnstile.publishing.error_bars import error_bar
 from turnstile.publishing.stated_errors import stated_errors
@@ -32,6 +34,10 @@ _POST_PROCESSING = {
     MechanismKind.DENSE_LAPLACE: _RECONCILED,
     MechanismKind.DENSE_GAUSSIAN: _RECONCILED,
     MechanismKind.STABILITY_HISTOGRAM: "none; a cell without a row is below the threshold or empty",
+}
+_OUTSIDE = {
+    Outside.UNKNOWN: "counted as UNKNOWN where they have no public slot or place",
+    Outside.DROP: "left out of every table; how many is private",
 }
 _FIGURES = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho", "delta")
 _DRAW_COLUMNS = ("table", "statistic", "noise", "scale", "standard_deviation", "half_width_95")
@@ -65,7 +71,11 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
         "draws": _draws(plan),
         "errors": stated_errors(programme, domain, plan),
         "above_noise": cells_above_noise(drawn),
-        "domain": {"version": domain.version, "sha256": domain.digest},
+        "domain": {
+            "version": domain.version,
+            "sha256": domain.digest,
+            "rows_outside": _OUTSIDE[programme.domain.outside],
+        },
         "cumulative": _cumulative(programme, plan, ledger),
         "burned_draws": sum(one.state is ReleaseState.BURNED for one in attempts),
         "composition": "sequential over the draws on one scope of a unit, parallel over disjoint "
@@ -100,7 +110,14 @@ def _guarantee(programme: Programme, plan: ReleasePlan) -> dict[str, Any]:
         "mechanism": str(programme.mechanism.kind),
         "bounds": bounds,
         "units": units,
+        **_without_card(programme),
     }
+
+
+def _without_card(programme: Programme) -> dict[str, str]:
+    """Return what happens to trips that no card bounds; telemetry has no cards."""
+    is_trips = programme.source.feed.shape is RowShape.TRIPS
+    return {"without_card": programme.source.without_card.sentence} if is_trips else {}
 
 
 def loss_figures(loss: Loss) -> dict[str, Any]:
@@ -209,6 +226,8 @@ def card_markdown(card: dict[str, Any]) -> str:
     for unit, figures in card["guarantee"]["units"].items():
         values = [figures[name] or "infinite" for name in _FIGURES]
         lines.append(f"| {unit} | " + " | ".join(values) + " |")
+    if "without_card" in card["guarantee"]:
+        lines += ["", card["guarantee"]["without_card"]]
     lines += [
         "",
         "| table | statistic | noise | scale | sd | 95 % within |",

@@ -16,9 +16,9 @@ from turnstile.release.zones import digest_of
 _TITLES = {
     "service_date": "Service day in the agency's time zone, of the tap-on",
     "mode": "Mode of transport",
-    "tap_on_slot": "Start of the slot of the tap-on",
+    "tap_on_slot": "Start of the slot of the tap-on; UNKNOWN outside of the mode's slots",
     "tap_on_location": "Place of the tap-on as published",
-    "tap_off_slot": "Start of the slot of the tap-off; UNKNOWN without one",
+    "tap_off_slot": "Start of the slot of the tap-off; UNKNOWN without one, or outside of them",
     "tap_off_location": "Place of the tap-off as published; UNKNOWN without one",
     "slot": "Start of the slot",
     "cell": "H3 cell",

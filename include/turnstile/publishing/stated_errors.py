@@ -12,7 +12,9 @@ from typing import Any
 
 from turnstile.privacy.combined_noise import Noise, SumError, whole_sum_error
 from turnstile.programme.domain import PublicDomain
-from turnstile.programme.spec import MechanismKind, Programme, RowShape
+from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan
 from turnstile.release.rolled_up import roll_ups
 from turnstile.release.trip_sides import side_errors, side_of
@@ -49,7 +51,7 @@ def _estimates(
             yield {"table": table.name, "mode": mode, **_figures(error)}
         for one in rolled:
             law = laws[mode, side_of(one.source.by)]
-            slots = max(len(group) for group in one.groups)
+            slots = max(len(group) for group in one.groups[mode])
             places = 1 if len(one.source.by) > 1 else law.shape[1]
             yield {"table": one.table.name, "mode": mode, **_figures(law.of_block(slots, places))}
 

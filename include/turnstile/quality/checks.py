@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from turnstile.durable_files import replace_durably
 from turnstile.programme.spec import Programme
 from turnstile.quality.expectations import Outcome, judge
 from turnstile.quality.findings import Finding, QualityReport, Severity
-from turnstile.quality.metrics import keep_volume, measure
-from turnstile.quality.rules import Frame, Rule, rules_of
+from turnstile.quality.history import keep, usual_frames
+from turnstile.quality.metrics import measure
+from turnstile.quality.rules import Frame, Rule, learned_rules, rules_of
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.snapshot import Snapshot
 
@@ -22,7 +24,7 @@ __all__ = ["Finding", "QualityReport", "Severity", "load_report", "validate"]
 def validate(
     programme: Programme, week: ServicePeriod, snapshot: Snapshot, *, private: Path
 ) -> QualityReport:
-    """Judge a snapshot; write `quality.json` beside its rows and, if it passes, its volume.
+    """Judge a snapshot; write `quality.json` beside its rows and, if it passes, its figures.
 
     All findings are collected; none of them stops the others.
 
@@ -41,13 +43,15 @@ def validate(
         Frame.MODES: metrics.modes,
         Frame.DAYS: metrics.days,
         Frame.WEEK: metrics.week,
+        **usual_frames(metrics.figures, metrics.earlier),
     }
-    rules = rules_of(programme)
+    # A rule of which nothing is learned yet gives no verdict: neither pass nor warn.
+    rules = (*rules_of(programme), *(rule for rule in learned_rules() if rule.frame in frames))
     findings = _findings(zip(rules, judge(rules, frames), strict=True))
     report = QualityReport(programme.name, str(week), findings)
     _write(report, snapshot)
     if report.passed:
-        keep_volume(metrics, snapshot, private=private)
+        keep(metrics.figures, private / programme.name / str(week))
     return report
 
 
@@ -82,9 +86,7 @@ def _write(report: QualityReport, snapshot: Snapshot) -> None:
     ]
     record = {"programme": report.programme, "period": report.period, "findings": findings}
     path = snapshot.folder / QUALITY_FILE
-    scratch = path.with_suffix(".part")
-    scratch.write_text(json.dumps(record, indent=1) + "\n")
-    scratch.replace(path)
+    replace_durably(path, (json.dumps(record, indent=1) + "\n").encode())
 
 
 def load_report(snapshot: Snapshot) -> QualityReport | None:

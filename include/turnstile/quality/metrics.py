@@ -6,13 +6,14 @@ twentieth of the time, and no raw value within its reach.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from turnstile.programme.spec import Programme, RowShape
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme
+from turnstile.quality.history import Figures, earlier_figures
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import COLUMNS, MAY_BE_NULL, SPEED_SCALE, names_of
 from turnstile.sources.engine import connect, name, text
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
 
-METRICS_FILE = "metrics.json"
-_EARLIER_WEEKS = 8
+_VOLUME_PERIODS = 8
 # Not faults: rows of the weeks beside this one, and fare transactions that are no taps.
 _EXPECTED = ("outside_week", "other_action")
 
@@ -59,12 +59,16 @@ class Metrics:
         modes: one row a mode that occurs: `mode`.
         days: one row a service day of the week, absent days with 0 rows.
         week: one row.
+        figures: what later weeks learn from.
+        earlier: what this week is compared with, the latest week first.
     """
 
     columns: pd.DataFrame
     modes: pd.DataFrame
     days: pd.DataFrame
     week: pd.DataFrame
+    figures: Figures
+    earlier: tuple[Figures, ...]
 
     def __repr__(self) -> str:
         """Nothing of the figures."""
@@ -98,10 +102,14 @@ def measure(
             columns = _columns(connection)
             modes = connection.execute("SELECT DISTINCT mode FROM rows_read ORDER BY 1").df()
             days = _days(connection, week, shape)
+            counts = _counts_of_days(connection, week, programme)
         finally:
             connection.close()
-    totals = _totals(snapshot, days, earlier=_earlier_rows(programme, week, private))
-    return Metrics(columns=columns, modes=modes, days=days, week=totals)
+    earlier = earlier_figures(programme.name, week, private)
+    totals = _totals(snapshot, days, earlier=[one.total for one in earlier[:_VOLUME_PERIODS]])
+    rows = int(totals["rows"].iloc[0])
+    figures = Figures(rows, counts, _speeds_of_days(days), _shares(totals))
+    return Metrics(columns, modes, days, totals, figures, earlier)
 
 
 def _open_rows(connection: DuckDBPyConnection, snapshot: Snapshot, shape: RowShape) -> None:
@@ -142,7 +150,44 @@ def _days(connection: DuckDBPyConnection, week: ServicePeriod, shape: RowShape) 
     """).df()
 
 
-def _totals(snapshot: Snapshot, days: pd.DataFrame, *, earlier: tuple[int, ...]) -> pd.DataFrame:
+def _counts_of_days(
+    connection: DuckDBPyConnection, week: ServicePeriod, programme: Programme
+) -> dict[tuple[str, str], float]:
+    """Rows of each day of the week by each mode that the programme knows, and unknown tap-offs."""
+    counts: dict[tuple[str, str], float] = {
+        (str(day), mode): 0.0 for day in week.days for mode in programme.source.modes
+    }
+    counted = "SELECT service_date, mode, count(*) FROM rows_read GROUP BY ALL"
+    if programme.source.feed.shape is RowShape.TRIPS:
+        counts |= {(str(day), "unknown_taps"): 0.0 for day in week.days}
+        counted += " UNION ALL SELECT service_date, 'unknown_taps', count(*) FROM rows_read"
+        counted += " WHERE tap_off_location = 'UNKNOWN' GROUP BY ALL"
+    for day, kind, count in connection.execute(counted).fetchall():
+        if (str(day), kind) in counts:  # other days and modes are other rules' business
+            counts[str(day), kind] = float(count)
+    return counts
+
+
+def _speeds_of_days(days: pd.DataFrame) -> dict[tuple[str, str], float]:
+    """Typical speed of each day on which anything moved."""
+    column = "moving_speed_kmh_median"
+    if column not in days:
+        return {}
+    moving = days[days[column].notna()]
+    speeds = zip(moving["service_date"], moving[column], strict=True)
+    return {(str(day)[:10], column): float(speed) for day, speed in speeds}
+
+
+def _shares(totals: pd.DataFrame) -> dict[str, float]:
+    """Shares of the records read that were rejected, rule by rule, or came twice."""
+    return {
+        str(name): float(totals[name].iloc[0])
+        for name in totals.columns
+        if str(name).startswith("share_") and name != "share_unknown_taps"
+    }
+
+
+def _totals(snapshot: Snapshot, days: pd.DataFrame, *, earlier: list[int]) -> pd.DataFrame:
     """One row: what ingest counted as shares of the records read, and the volume."""
     import pandas as pd
 
@@ -165,24 +210,3 @@ def _totals(snapshot: Snapshot, days: pd.DataFrame, *, earlier: tuple[int, ...])
         "volume_ratio": rows / max(usual, 1),
     } | {f"share_{rule}": count / read for rule, count in (counts | expected).items()}
     return pd.DataFrame([figures])
-
-
-def _earlier_rows(programme: Programme, week: ServicePeriod, private: Path) -> tuple[int, ...]:
-    """Numbers of rows of the weeks before, at most eight of them."""
-    found = []
-    for back in range(1, _EARLIER_WEEKS + 1):
-        path = private / programme.name / str(week.plus(-back)) / METRICS_FILE
-        if path.exists():
-            found.append(int(json.loads(path.read_text())["rows"]))
-    return tuple(found)
-
-
-def keep_volume(metrics: Metrics, snapshot: Snapshot, *, private: Path) -> None:
-    """Write the volume of a week for the weeks to come; into the private zone."""
-    days = zip(metrics.days["service_date"], metrics.days["rows"], strict=True)
-    per_day = {str(day)[:10]: int(rows) for day, rows in days}
-    record = {"rows": sum(per_day.values()), "days": per_day}
-    path = private / snapshot.programme / snapshot.period / METRICS_FILE
-    scratch = path.with_suffix(".part")
-    scratch.write_text(json.dumps(record, indent=1) + "\n")
-    scratch.replace(path)

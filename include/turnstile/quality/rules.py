@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from turnstile.programme.spec import MissingDay, Programme, RowShape
+from turnstile.programme.source_spec import MissingDay, RowShape
+from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
 from turnstile.service_calendar import MINUTES_PER_DAY
 from turnstile.sources.canonical import COLUMNS, RULES
@@ -33,6 +34,9 @@ class Frame(StrEnum):
     MODES = "modes"
     DAYS = "days"
     WEEK = "week"
+    USUAL_COUNTS = "usual_counts"  # the last three: figures beside the ranges learned for them
+    USUAL_SPEEDS = "usual_speeds"
+    USUAL_SHARES = "usual_shares"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,29 @@ def rules_of(programme: Programme) -> tuple[Rule, ...]:
         *_volume_rules(),
         *own,
         *_quarantine_rules(shape),
+    )
+
+
+def learned_rules() -> tuple[Rule, ...]:
+    """Return the rules that hold a week in the range of the weeks before it."""
+    counts = "a day has unusually few or many rows of a mode or kind for its weekday; look at it"
+    speeds = "the typical speed of a day is unusual for its weekday; look at it"
+    shares = "unusually many records were rejected or came twice; ask the sender"
+    return (
+        *_learned("counts_of_weekday_usual", Frame.USUAL_COUNTS, counts),
+        *_learned("speeds_of_weekday_usual", Frame.USUAL_SPEEDS, speeds),
+        *_learned("rejected_usual", Frame.USUAL_SHARES, shares),
+    )
+
+
+def _learned(name: str, frame: Frame, sentence: str) -> tuple[Rule, Rule]:
+    """Hold figures between two columns of the same frame."""
+    expectation = "ColumnPairValuesAToBeGreaterThanB"
+    above = {"column_A": "figure", "column_B": "least", "or_equal": True}
+    below = {"column_A": "most", "column_B": "figure", "or_equal": True}
+    return (
+        Rule(name, Severity.WARN, frame, expectation, sentence, above),
+        Rule(name, Severity.WARN, frame, expectation, sentence, below),
     )
 
 

@@ -15,13 +15,8 @@ from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain, regrained
-from turnstile.programme.spec import (
-    Calibration,
-    MechanismKind,
-    MechanismSpec,
-    Programme,
-    UnitBound,
-)
+from turnstile.programme.mechanism_spec import Calibration, MechanismKind, MechanismSpec
+from turnstile.programme.spec import Programme, UnitBound
 from turnstile.release.plan import make_plan
 from turnstile.release.rolled_up import MINUTES_PER_HOUR
 from turnstile.release.trip_sides import SIDES, side_errors
@@ -99,7 +94,7 @@ def _designs(
     programme: Programme, load_domain: LoadDomain
 ) -> Iterator[tuple[str, str, Programme, PublicDomain]]:
     """Yield what differs, how, the programme that does, and its cells."""
-    domain = load_domain(programme)
+    domain, own = load_domain(programme), programme.mechanism.unit
     yield "as written", programme.name, programme, domain
     for design, split in _splits(programme):
         mechanism = replace(programme.mechanism, split=split)
@@ -109,7 +104,9 @@ def _designs(
             mechanism = at_same_loss(programme.mechanism, kind)
             yield "mechanism", str(kind), replace(programme, mechanism=mechanism), domain
     for design, units, unit in _units(programme):
-        mechanism = replace(programme.mechanism, unit=unit)
+        # the source's own calibration is for one trip: under it, k trips would cost k times more
+        calibration = Calibration.TIGHT if unit is not own else programme.mechanism.calibration
+        mechanism = replace(programme.mechanism, unit=unit, calibration=calibration)
         yield "unit", design, replace(programme, units=units, mechanism=mechanism), domain
     for minutes in _SLOTS_MINUTES:
         if minutes != programme.time.slot_minutes:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
@@ -16,6 +17,7 @@ from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan, make_plan
+from turnstile.release.revision import words_that_allow
 from turnstile.release.zones import ReleaseFolders, write_atomically
 from turnstile.service_calendar import DAYS_PER_WEEK, ServicePeriod, ServiceWeek, parse_period
 from turnstile.settings import Settings, system_clock
@@ -23,7 +25,7 @@ from turnstile.settings import Settings, system_clock
 _log = logging.getLogger("turnstile")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the plan is remembered in the instance
 class Release:
     """Everything that a step needs, except rows.
 
@@ -50,9 +52,9 @@ class Release:
         """Where the records of this release live."""
         return ReleaseFolders(self.settings, self.key)
 
-    @property
+    @cached_property
     def plan(self) -> ReleasePlan:
-        """The plan, made anew from programme and calendar; it never sees data."""
+        """The plan, made once from programme and calendar; it never sees data."""
         return make_plan(self.programme, self.domain, self.week, revision=self.key.revision)
 
     @property
@@ -117,11 +119,16 @@ def state_revision(release: Release, *, reason: str, approver: str) -> None:
 def revision_statement(release: Release) -> tuple[str | None, str | None]:
     """Return reason and approver of a correction; both None for a first release.
 
+    They stand in the ledger, where people allowed it there, else where `turnstile run` put them.
+
     Raises:
         InputError: a correction was never explained.
     """
     if release.key.revision == 0:
         return None, None
+    words = words_that_allow(release.ledger, release.key, release.programme, release.settings)
+    if words:
+        return "; ".join(w.reason for w in words), ", ".join(w.person for w in words)
     path = release.folders.private / "revision.json"
     if not path.exists():
         rule = "has no stated reason; start it with turnstile run --revision R --reason TEXT"

@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager
 from datetime import date
 from fractions import Fraction
 
-from turnstile.errors import IntegrityError
+from turnstile.errors import IntegrityError, RefusedError
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt, Bindings, Cap, Request
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import FEMTO, MICRO, NANO
 from turnstile.privacy.events import DrawEvent
-from turnstile.programme.spec import CapSpec
+from turnstile.programme.mechanism_spec import CapSpec
 from turnstile.release.context import Release, revision_statement
 from turnstile.release.inputs import current_snapshot, recorded
 from turnstile.release.sealed import Artefact, NoisyTable, encode
@@ -72,6 +72,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     if [table.label for table in exact] != [_exact_label(event) for event in events]:
         raise IntegrityError(f"{release.key}: exact tables are not the planned ones; count again")
     release.ledger.begin_draw(attempt.attempt_id, _bindings(release))
+    _forget_burned(release)
     with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
         vectors = list(
             threads.map(
@@ -85,10 +86,24 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     )
     content = encode(Artefact(drawn, _gaps(release)))
     digest = digest_of(content)
-    write_once(release.folders.embargoed / f"sealed-{digest[:16]}.parquet", content)
-    release.ledger.seal(attempt.attempt_id, digest)
+    sealed = release.folders.embargoed / f"sealed-{digest[:16]}.parquet"
+    write_once(sealed, content)
+    try:
+        release.ledger.seal(attempt.attempt_id, digest)
+    except RefusedError:  # burned meanwhile: another draw has the key
+        sealed.unlink(missing_ok=True)  # that draw may have removed it as a leftover
+        raise
     release.say("noise drawn once, bytes sealed")
     return digest
+
+
+def _forget_burned(release: Release) -> None:
+    """Remove what a draw wrote that died before its seal: charged, burned, never to be used.
+
+    While this draw has the key, nothing of it is sealed.
+    """
+    for leftover in release.folders.embargoed.glob("sealed-*"):
+        leftover.unlink()
 
 
 def drawn_day(event: DrawEvent) -> date | None:

@@ -13,11 +13,13 @@ from pathlib import Path
 
 from turnstile.errors import InputError, NotFinal, TurnstileError
 from turnstile.ledger.encoding import encode_event
+from turnstile.ledger.records import Attempt
 from turnstile.quality.findings import Finding
 from turnstile.release.context import Release
 from turnstile.release.interval import final_at
 from turnstile.release.plan import ReleasePlan
-from turnstile.release.zones import bounding_secret, commitment, write_atomically
+from turnstile.release.restated import changed_files
+from turnstile.release.zones import bounding_secret, write_atomically
 from turnstile.sources.ingest import ingest as ingest_files
 from turnstile.sources.snapshot import Snapshot, load_snapshot
 
@@ -36,7 +38,7 @@ def ingest(release: Release) -> str:
     """
     _require_final(release)
     if release.sealed is not None:
-        return _notice_changed_files(release)
+        return _sealed_before(release, release.sealed)
     snapshot = _ingest(release)
     write_atomically(release.folders.private / "snapshot", snapshot.digest.encode())
     release.say("rows ingested")
@@ -180,21 +182,18 @@ def _ingest(release: Release) -> Snapshot:
     )
 
 
-def _notice_changed_files(release: Release) -> str:
+def _sealed_before(release: Release, sealed: Attempt) -> str:
     """Tell whether the landing zone still holds what the sealed key was made from."""
-    sealed = release.sealed
-    if sealed is None:
-        raise TurnstileError(f"{release.key} is not sealed")
-    bound = sealed.bindings.snapshot_digest
-    try:
-        found = _ingest(release).digest
-    except InputError:
-        found = ""  # the files may have been dropped by retention: the sealed bytes stand
-    if found and commitment(release.settings, found) != bound:
-        write_atomically(release.folders.private / RESTATED, found.encode())
+    note = release.folders.private / RESTATED
+    found = changed_files(release)
+    if found is None:
+        note.unlink(missing_ok=True)
+    else:
+        write_atomically(note, found.encode())
         release.say(
             "the landing zone's files changed since this week was sealed; the sealed bytes stand; "
-            "a correction is turnstile run --revision 1 --reason TEXT, charged in full"
+            f"a correction is turnstile run --revision {release.key.revision + 1} --reason TEXT, "
+            "charged in full"
         )
     release.say("sealed before: the same bytes are re-issued, 0 charged")
-    return bound
+    return sealed.bindings.snapshot_digest

@@ -1,54 +1,96 @@
-"""From an orchestrator's data interval to the service week it stands for, and when that is final.
+"""From an orchestrator's data interval to the service period it stands for, and when that is final.
 
-Pure: the present instant is an argument. A run's form or conf never names the week, so that nobody
-can point a scheduled run at another one.
+Pure: the present instant is an argument. A run's form or conf never names the period, so that
+nobody can point a scheduled run at another one.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from turnstile.errors import InputError, NotFinal
 from turnstile.programme.spec import ScheduleSpec
-from turnstile.service_calendar import ServicePeriod, ServiceWeek
+from turnstile.service_calendar import ServiceDays, ServicePeriod, ServiceWeek
 
 
-def week_of_interval(
-    start: datetime | None, end: datetime | None, *, zone: ZoneInfo, now: datetime
-) -> ServiceWeek:
-    """Return the service week that a data interval is, exactly.
+def period_containing(day: date, schedule: ScheduleSpec) -> ServicePeriod:
+    """Return the period of a schedule in which a service day lies.
+
+    Examples:
+        >>> month = ScheduleSpec(0, time(10), 31, date(2021, 11, 15))
+        >>> str(period_containing(date(2021, 12, 15), month))
+        '2021-11-15..2021-12-15'
+        >>> str(period_containing(date(2021, 11, 14), month))
+        '2021-10-15..2021-11-14'
+    """
+    if schedule.first_day is None:
+        return ServiceWeek.containing(day)
+    length = schedule.period_days
+    number = (day - schedule.first_day).days // length
+    first = schedule.first_day + timedelta(days=number * length)
+    return ServiceDays(first, first + timedelta(days=length - 1))
+
+
+def starts_at(period: ServicePeriod, zone: ZoneInfo) -> datetime:
+    """Return the instant at which a period's first service day begins, in UTC."""
+    return datetime.combine(period.first_day, time(), zone).astimezone(UTC)
+
+
+def period_of_interval(
+    start: datetime | None,
+    end: datetime | None,
+    schedule: ScheduleSpec,
+    *,
+    zone: ZoneInfo,
+    now: datetime,
+) -> ServicePeriod:
+    """Return the period that a data interval is, exactly.
 
     Args:
-        start: aware; local midnight of a Monday.
-        end: aware; local midnight of the Monday after.
+        start: aware; local midnight of the period's first day, a Monday for weeks.
+        end: aware; local midnight after its last day.
+        schedule: how long periods are, and where they begin.
         zone: the agency's time zone.
         now: aware; the present instant.
 
     Raises:
-        InputError: the interval is missing, or is not one service week.
-        NotFinal: the week is not over.
+        InputError: the interval is missing, or is not one period.
+        NotFinal: the period is not over.
 
     Examples:
         >>> zone = ZoneInfo("Australia/Sydney")
         >>> monday = datetime(2016, 7, 25, tzinfo=zone)
-        >>> next_monday = monday + timedelta(weeks=1)
-        >>> str(week_of_interval(monday, next_monday, zone=zone, now=next_monday))
+        >>> end = monday + timedelta(weeks=1)
+        >>> str(period_of_interval(monday, end, ScheduleSpec(0, time(10)), zone=zone, now=end))
         '2016-W30'
     """
     if start is None or end is None:
         rule = "the run has none; start it as a scheduled run or as a backfill"
         raise InputError(where="run", field="data interval", rule=rule)
-    week = ServiceWeek.containing(start.astimezone(zone).date())
-    midnight = datetime.combine(week.monday, time(), zone)
-    if start != midnight.astimezone(UTC) or end != week.ends_at(zone):
-        rule = (
+    period = period_containing(start.astimezone(zone).date(), schedule)
+    if start != starts_at(period, zone) or end != period.ends_at(zone):
+        raise InputError(
+            where="run", field="data interval", rule=_what_it_should_be(schedule, zone)
+        )
+    if now < end:
+        name = "week" if schedule.first_day is None else "period"
+        raise NotFinal(
+            f"{name} {period} is not over before {period.ends_at(zone):%Y-%m-%d %H:%M} UTC"
+        )
+    return period
+
+
+def _what_it_should_be(schedule: ScheduleSpec, zone: ZoneInfo) -> str:
+    """Say which data intervals a schedule has."""
+    if schedule.first_day is None:
+        return (
             f"it is not one service week, Monday to Monday in {zone.key}; run a backfill of weeks"
         )
-        raise InputError(where="run", field="data interval", rule=rule)
-    if now < end:
-        raise NotFinal(f"week {week} is not over before {week.ends_at(zone):%Y-%m-%d %H:%M} UTC")
-    return week
+    return (
+        f"it is not one period of {schedule.period_days} service days counted from "
+        f"{schedule.first_day} in {zone.key}; run a backfill of such periods"
+    )
 
 
 def final_at(week: ServicePeriod, schedule: ScheduleSpec, *, zone: ZoneInfo) -> datetime:

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 from turnstile.assessment.report import write_report
+from turnstile.durable_files import sync_folder
 from turnstile.errors import IntegrityError, NotApproved, RevisionNeeded, TurnstileError
 from turnstile.ledger.records import Attempt, Decision
 from turnstile.programme.people import holders
@@ -19,9 +20,10 @@ from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package import build_package
 from turnstile.release.context import Release
 from turnstile.release.drawn import Drawn
+from turnstile.release.evidence import evidence_of
 from turnstile.release.presenting import measurements, presented
 from turnstile.release.sealed import decode
-from turnstile.release.zones import digest_of, read_sealed, sync_folder, write_atomically
+from turnstile.release.zones import digest_of, exclusively, read_sealed, write_atomically
 
 _PACKAGE = "package"
 
@@ -45,8 +47,7 @@ def assess(release: Release) -> str:
         TurnstileError: a gate failed; the bytes stay under embargo.
     """
     drawn = _drawn(release, _sealed(release))
-    balances = release.ledger.balance(release.programme.family)
-    for result in write_report(drawn, balances, release.folders.embargoed):
+    for result in write_report(drawn, evidence_of(release), release.folders.embargoed):
         if not result.passed:
             raise TurnstileError(
                 f"{release.key}: gate {result.gate} failed: {result.statement}; the bytes stay "
@@ -77,6 +78,13 @@ def publish(release: Release) -> str:
     """
     attempt = _sealed(release)
     _require_approval(release, attempt)
+    # Airflow and `turnstile run` may publish the same week at the same moment.
+    with exclusively(release.folders.embargoed / ".publish.lock"):
+        return _publish(release, attempt)
+
+
+def _publish(release: Release, attempt: Attempt) -> str:
+    """Go on from whatever stands already, alone."""
     staged = release.folders.embargoed / _PACKAGE
     if not staged.exists():  # what is staged has passed the gates
         assess(release)

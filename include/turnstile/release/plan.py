@@ -21,16 +21,9 @@ from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_sca
 from turnstile.privacy.mechanisms.thresholds import source_parameters, tight_parameters
 from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
 from turnstile.programme.domain import PublicDomain
-from turnstile.programme.spec import (
-    Calibration,
-    CapSpec,
-    Measure,
-    MechanismKind,
-    MechanismSpec,
-    Programme,
-    RowShape,
-    TableSpec,
-)
+from turnstile.programme.mechanism_spec import Calibration, CapSpec, MechanismKind, MechanismSpec
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Measure, Programme, TableSpec
 from turnstile.release.sensitivities import sensitivities
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 

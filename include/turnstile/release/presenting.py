@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from turnstile.programme.spec import MechanismKind, RowShape
+from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.labelled import labelled
 from turnstile.release.drawn import Drawn
 from turnstile.release.presenting_telemetry import telemetry_tables

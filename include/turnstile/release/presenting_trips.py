@@ -19,11 +19,12 @@ from turnstile.privacy.combined_noise import SumError
 from turnstile.privacy.presentation import Presentation, presentation_of
 from turnstile.privacy.reconciliation import Measured, Reconciled
 from turnstile.programme.domain import layout
-from turnstile.programme.spec import MechanismKind, TableSpec
+from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.programme.spec import TableSpec
 from turnstile.publishing.labelled import labelled
 from turnstile.release.drawn import Drawn
 from turnstile.release.presenting_thresholded import synthetic_rows, thresholded_tables
-from turnstile.release.rolled_up import RollUp, roll_ups
+from turnstile.release.rolled_up import Groups, roll_ups
 from turnstile.release.trip_sides import Side, SideErrors, reconciled_sides, side_errors
 
 _DECIMALS = 4
@@ -60,7 +61,7 @@ def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
                 _add(columns[table.name], numbers, law.of_table(table.by))
             for roll_up in (one for one in rolled if set(one.source.by) <= set(side)):
                 numbers = _numbers(roll_up.source, side, estimate, shown)
-                _add_rolled(columns[roll_up.table.name], numbers, roll_up, law)
+                _add_rolled(columns[roll_up.table.name], numbers, roll_up.groups[mode], law)
     fine = {t.name: labelled(domain, t, days, columns[t.name]) for t in programme.tables}
     coarse = {
         r.table.name: labelled(r.domain, r.table, days, columns[r.table.name]) for r in rolled
@@ -108,11 +109,11 @@ def _add(columns: Columns, numbers: _Numbers, error: SumError) -> None:
     columns["standard_deviation"].append(np.full(numbers.counts.size, deviation))
 
 
-def _add_rolled(columns: Columns, numbers: _Numbers, roll_up: RollUp, errors: SideErrors) -> None:
+def _add_rolled(columns: Columns, numbers: _Numbers, groups: Groups, errors: SideErrors) -> None:
     """Append one part of a roll-up: sums over slots, each with the error of such a sum."""
     places = errors.shape[1] if numbers.counts.ndim == 1 else 1
-    by_size = {size: errors.of_block(size, places) for size in {len(g) for g in roll_up.groups}}
-    for group in roll_up.groups:
+    by_size = {size: errors.of_block(size, places) for size in {len(g) for g in groups}}
+    for group in groups:
         counts = numbers.counts[list(group)].sum(axis=0).ravel()
         error = by_size[len(group)]
         columns["count"].append(counts)

@@ -6,12 +6,14 @@ that were reconciled together are not independent: adding up their variances wou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.spec import Programme, TableSpec
 
 MINUTES_PER_HOUR = 60
+Groups = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +23,13 @@ class RollUp:
     Args:
         table: as published; its slots are hours, or it has none.
         source: table that is added up.
-        groups: for each hour (or for the day) the places of its slots.
+        groups: of each mode, for each hour (or for the day) the places of its slots.
         domain: public cells of the rolled-up table.
     """
 
     table: TableSpec
     source: TableSpec
-    groups: tuple[tuple[int, ...], ...]
+    groups: Mapping[str, Groups]
     domain: PublicDomain
 
 
@@ -39,13 +41,15 @@ def roll_ups(programme: Programme, domain: PublicDomain) -> tuple[RollUp, ...]:
         slots = [axis for axis in table.by if axis.endswith("_slot")]
         if not slots:
             continue
-        labels = domain.dimension(domain.modes[0], slots[0]).labels
+        labels = {mode: domain.dimension(mode, slots[0]).labels for mode in domain.modes}
         if programme.time.slot_minutes < MINUTES_PER_HOUR:
             by_hour = replace(table, name=f"{table.name}_hourly")
-            found.append(RollUp(by_hour, table, _groups(labels), hourly))
+            hours = {mode: _groups(own) for mode, own in labels.items()}
+            found.append(RollUp(by_hour, table, hours, hourly))
         places = tuple(axis for axis in table.by if axis not in slots)
         a_day = replace(table, name=f"{table.name}_daily", by=places)
-        found.append(RollUp(a_day, table, (tuple(range(len(labels))),), domain))
+        whole = {mode: (tuple(range(len(own))),) for mode, own in labels.items()}
+        found.append(RollUp(a_day, table, whole, domain))
     return tuple(found)
 
 
@@ -67,7 +71,7 @@ def _by_hour(axis: Dimension) -> Dimension:
     return replace(axis, labels=tuple(dict.fromkeys(_hour(label) for label in axis.labels)))
 
 
-def _groups(labels: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
+def _groups(labels: tuple[str, ...]) -> Groups:
     """Return the places of the slots of each hour; UNKNOWN is an hour of its own."""
     hours: dict[str, list[int]] = {}
     for place, label in enumerate(labels):

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from turnstile.privacy.events import Sensitivity
 from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
 from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, ProtectionUnit
-from turnstile.programme.spec import Programme, RowShape, TableSpec, UnitBound
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme, TableSpec, UnitBound
 from turnstile.service_calendar import DAYS_PER_WEEK
 
 _DAYS_OF = {

@@ -10,18 +10,17 @@ import contextlib
 import fcntl
 import hashlib
 import hmac
-import os
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, replace_durably
 from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.settings import Settings
 
 _PRIVATE_FOLDER = 0o700
-_PRIVATE_FILE = 0o600
 _KEY_BYTES = 32
 
 
@@ -67,23 +66,15 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, mode: int = EVERYBODY_READS) -> None:
     """Write a file so that a reader sees all of it or none of it, and so that it survives a crash.
 
     Raises:
         TurnstileError: the disk is full or the folder cannot be written.
     """
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-        sync_folder(path.parent)
+        replace_durably(path, content, mode)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
         raise TurnstileError(_cannot_write(path, error)) from None
 
 
@@ -116,15 +107,6 @@ def read_sealed(path: Path, digest: str) -> bytes:
     return content
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @contextlib.contextmanager
 def exclusively(path: Path) -> Iterator[None]:
     """Hold a lock file while the block runs; the system lets it go when the process dies."""
@@ -139,8 +121,7 @@ def bounding_secret(settings: Settings) -> bytes:
     path = settings.private / "bounding.key"
     with exclusively(settings.private / ".bounding.lock"):
         if not path.exists():
-            write_atomically(path, secrets.token_bytes(_KEY_BYTES))
-            path.chmod(_PRIVATE_FILE)
+            write_atomically(path, secrets.token_bytes(_KEY_BYTES), OWNER_ONLY)
     return path.read_bytes()
 
 

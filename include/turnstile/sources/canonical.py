@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnstile.programme.spec import RowShape
+from turnstile.programme.source_spec import RowShape
 
 UNKNOWN = "UNKNOWN"
 FIRST_BATCH = "b0"

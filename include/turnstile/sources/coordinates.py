@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnstile.programme.spec import Extent
+from turnstile.programme.source_spec import Extent
 
 
 def on_earth_sql(latitude: str, longitude: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnstile.programme.spec import Feed
+from turnstile.programme.source_spec import Feed
 from turnstile.sources import (
     gtfs_vehicle_positions,
     itms,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from turnstile.programme.spec import RowShape
+from turnstile.programme.source_spec import RowShape
 from turnstile.sources.engine import name
 from turnstile.sources.itms import typed_sql
 from turnstile.sources.layout import ColumnMissing, FeedLayout

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError, IntegrityError
+from turnstile.programme.source_spec import WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import RULES, names_of
@@ -110,6 +111,8 @@ def snapshot_digest(
         "extent": [str(side) for side in astuple(source.extent)] if source.extent else [],
         "files": sorted(files),
     }
+    if source.without_card is not WithoutCard.DROP:  # as it always was: snapshots keep their names
+        made_from["without_card"] = source.without_card
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
 
 

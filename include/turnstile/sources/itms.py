@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from turnstile.programme.spec import Programme, RowShape, SpeedUnit
+from turnstile.programme.source_spec import RowShape, SpeedUnit
+from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, SPEED_SCALE
 from turnstile.sources.coordinates import on_earth_sql, swapped_sql

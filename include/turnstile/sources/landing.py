@@ -93,6 +93,15 @@ def find_files(landing: Path, pattern: str, week: ServicePeriod) -> tuple[RawFil
     return tuple(RawFile(n, path, form_of(n)) for n, path in zip(names, paths, strict=True))
 
 
+def fingerprints(landing: Path, pattern: str, week: ServicePeriod) -> tuple[tuple[str, str], ...]:
+    """Return name and SHA-256 of each file of a week, in the order of their names.
+
+    Raises:
+        InputError: no file, or a file of an unknown form.
+    """
+    return tuple((file.name, digest_of(file.path)) for file in find_files(landing, pattern, week))
+
+
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, in hex."""
     digest = hashlib.sha256()

@@ -11,7 +11,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from turnstile.errors import ProgrammeError
-from turnstile.programme.spec import Programme, RowShape, SourceSpec
+from turnstile.programme.source_spec import RowShape, SourceSpec, WithoutCard
+from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import COLUMNS
 from turnstile.sources.engine import name, text
@@ -124,6 +125,22 @@ def as_it_came(fields: tuple[str, ...]) -> str:
     """Return SQL of a row's fields as JSON text."""
     pairs = ", ".join(f"{text(field)}, {name(field)}" for field in fields)
     return f"CAST(json_object({pairs}) AS VARCHAR)"
+
+
+def unit_sql(source: SourceSpec, fields: tuple[str, ...]) -> str:
+    """Return SQL of the card that bounds a row's contribution; NULL where a row has none.
+
+    A row without a card that is a unit of its own is named by the digest of its fields, so that it
+    has the same name in every file, order and retry. Rows that are equal in all fields cannot be
+    told from one that came twice and count once, as with cards.
+
+    Args:
+        source: says what happens to rows without a card.
+        fields: columns that are the row as it came, `card_id` among them.
+    """
+    if source.without_card is WithoutCard.DROP:
+        return "card_id"
+    return f"coalesce(card_id, 'without card ' || sha256({as_it_came(fields)}))"
 
 
 def mode_sql(column: str, source: SourceSpec) -> str:

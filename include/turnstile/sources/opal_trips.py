@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from turnstile.programme.spec import Programme, RowShape
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, UNKNOWN
 from turnstile.sources.engine import text
@@ -17,6 +18,7 @@ from turnstile.sources.layout import (
     as_it_came,
     mode_sql,
     plain_fields,
+    unit_sql,
     week_rules,
 )
 from turnstile.sources.zoned import changes_around
@@ -66,8 +68,8 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     complete = f"({known} AND tap_off_date IS NOT NULL AND tap_off_time IS NOT NULL)"
     elapsed = "1440 * (off_day - on_day) + off_minute - on_minute"
     return f"""
-        SELECT card_id, own_mode AS mode, on_day AS service_date, on_minute AS tap_on_minute,
-            tap_on_location,
+        SELECT unit AS card_id, own_mode AS mode, on_day AS service_date,
+            on_minute AS tap_on_minute, tap_on_location,
             CASE WHEN has_off THEN off_day END AS tap_off_date,
             CASE WHEN has_off THEN off_minute END AS tap_off_minute,
             CASE WHEN has_off THEN tap_off_location ELSE {text(UNKNOWN)} END AS tap_off_location,
@@ -77,7 +79,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
                     OR (has_off AND (off_day IS NULL OR off_minute IS NULL))
                     THEN 'unparsable_timestamp'
                 {week_rules("on_day", week)}
-                WHEN card_id IS NULL THEN 'card_id_missing'
+                WHEN unit IS NULL THEN 'card_id_missing'
                 WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
                 WHEN tap_on_location IS NULL THEN 'null_location'
                 WHEN has_off AND {elapsed} + {fold_allowance_sql(programme, week)} < 0
@@ -86,6 +88,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             {as_it_came(_FIELDS)} AS fields
         FROM (
             SELECT *, {mode_sql("mode", source)} AS own_mode, {complete} AS has_off,
+                {unit_sql(source, _FIELDS)} AS unit,
                 TRY_CAST(tap_on_date AS DATE) AS on_day, {_minute_sql("tap_on_time")} AS on_minute,
                 TRY_CAST(tap_off_date AS DATE) AS off_day,
                 {_minute_sql("tap_off_time")} AS off_minute

@@ -5,7 +5,8 @@ same card and mode, if it is a tap-off of at most six hours later, ends it, past
 otherwise where and when it ended is UNKNOWN. A tap-off that ends no trip goes to quarantine. Taps
 at the same time count in the order of their own ids. Two taps in one minute are two taps; a record
 that came twice (all its fields are equal, its id among them) counts once. A record without a card
-id has no unit that could be bounded and goes to quarantine; so does what is no tap.
+id goes to quarantine, or its tap-on is a trip of unknown end and a unit of its own, as the
+programme says (`source.without_card`). What is no tap goes to quarantine.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnstile.programme.spec import Programme, TapAction
+from turnstile.programme.source_spec import TapAction
+from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, UNKNOWN
 from turnstile.sources.engine import text
-from turnstile.sources.layout import Joined, Joining, as_it_came, mode_sql, week_rules
+from turnstile.sources.layout import Joined, Joining, as_it_came, mode_sql, unit_sql, week_rules
 from turnstile.sources.zoned import StampSql
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     clock = "60 * hour(local) + minute(local)"
     enters, leaves = (f"own_action = {text(action)}" for action in TapAction)
     return f"""
-        SELECT card_id, own_mode AS mode, day AS service_date,
+        SELECT unit AS card_id, own_mode AS mode, day AS service_date,
             CASE WHEN {enters} THEN {clock} END AS tap_on_minute,
             CASE WHEN {enters} THEN place END AS tap_on_location,
             CASE WHEN {leaves} THEN CAST(local AS DATE) END AS tap_off_date,
@@ -81,7 +83,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
                 {week_rules("day", week)}
                 WHEN own_action IS NULL THEN 'other_action'
                 WHEN TRY_CAST(riders AS DOUBLE) = 0 THEN 'no_riders'
-                WHEN card_id IS NULL THEN 'card_id_missing'
+                WHEN unit IS NULL THEN 'card_id_missing'
                 WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
                 WHEN place IS NULL THEN 'null_location'
                 WHEN {leaves} THEN 'tap_off_without_tap_on'
@@ -92,6 +94,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
             FROM (
                 SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode,
                     {_action_sql(source.action_names)} AS own_action,
+                    {unit_sql(source, taps.fields)} AS unit,
                     {taps.stamp.local} AS local, {taps.stamp.utc} AS utc
                 FROM {taps.relation}
             )

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from turnstile.programme.spec import DateForm, Programme, RowShape
+from turnstile.programme.source_spec import DateForm, RowShape
+from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.engine import text
 from turnstile.sources.layout import ColumnMissing, FeedLayout, if_there

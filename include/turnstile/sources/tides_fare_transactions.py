@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from turnstile.programme.spec import Programme, RowShape
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.engine import name
 from turnstile.sources.layout import ColumnMissing, FeedLayout, if_there

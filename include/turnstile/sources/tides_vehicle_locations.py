@@ -6,7 +6,7 @@ as one without coordinates or speed. A time without an offset is the agency's ow
 
 from __future__ import annotations
 
-from turnstile.programme.spec import RowShape
+from turnstile.programme.source_spec import RowShape
 from turnstile.sources.itms import typed_sql
 from turnstile.sources.layout import FeedLayout, plain_fields
 

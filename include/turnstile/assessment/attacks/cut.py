@@ -3,7 +3,8 @@
 Where continuous noise is cut at t and rounded afterwards, the smallest published number holds only
 the part of its unit cell that lies above t: 18 stands for [17.588, 18.5). How empty it is, against
 the numbers above it, tells t. An integer cut, or a cut after rounding, leaves the smallest cell
-full: t is then its lower end.
+full: t is then its lower end. Whether there is a cut at all, and not merely no cell that is any
+smaller, is up to `natural_edge`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.assessment.attacks.natural_edge import lowest_start
+
 CONFIDENCE = 0.99
 _WINDOW = 3.0  # numbers up to so many times the smallest are used
 _WINDOW_LEAST = 25
 _NUMBERS_LEAST = 30  # with fewer near the smallest, only an upper bound is stated
 _PLACES_FAR, _PLACES_NEAR = 80, 41
 _NOWHERE = 0.5  # a lower end that excludes nothing
+_LOWEST = 2  # a table that may begin here may begin anywhere
 _MARK_GAP = 2  # between a mark and the smallest number
 _GRID = 0.002
 _DEGREE = 2
@@ -61,9 +65,14 @@ class CutEstimate:
     def statement(self) -> str:
         """What was found, in words."""
         if not self.is_located:
+            why = (
+                "too few small numbers to say where"
+                if self.samples < _NUMBERS_LEAST
+                else "the numbers may as well end there because no cell is any smaller"
+            )
             return (
-                f"the cut lies below {self.high:.2f}; too few small numbers to say where "
-                f"(smallest {self.smallest})"
+                f"where the cut lies is not identified; if there is one, it lies below "
+                f"{self.high:.2f} (smallest {self.smallest}): {why}"
             )
         rounding = (
             f" A cut after rounding, or of whole numbers, that keeps {self.smallest} and more, is "
@@ -82,12 +91,13 @@ class CutEstimate:
 def recover_cut(counts: NDArray[np.int64]) -> CutEstimate | None:
     """Return the cut of a table of published counts; None where nothing shows one.
 
-    A smooth curve (a log-quadratic Poisson regression on the logarithm of the count) is fitted to
-    the histogram of the numbers from the smallest on, with the first cell partly filled: a profile
-    likelihood over the cut. The interval holds every cut whose log likelihood is within
-    ln(1/0.01) of the best, wide enough for both its regular and its exponential side, and is
-    stretched by what noise of scale 1 or more can shift inside a unit cell, and by any
-    over-dispersion.
+    First the numbers are asked how low they may begin (`natural_edge`): a table whose smallest
+    cells are large and few has no cut that shows, and gets an upper bound alone. Then a smooth
+    curve (a log-quadratic Poisson regression on the logarithm of the count) is fitted to their
+    histogram, with the first cell partly filled: a profile likelihood over the cut. The interval
+    holds every cut whose log likelihood is within ln(1/0.01) of the best, wide enough for both its
+    regular and its exponential side, and is stretched by what noise of scale 1 or more can shift
+    inside a unit cell, and by any over-dispersion.
 
     Args:
         counts: published counts, any shape; numbers below 1 show that nothing was cut, unless all
@@ -99,20 +109,22 @@ def recover_cut(counts: NDArray[np.int64]) -> CutEstimate | None:
     smallest = int(counts.min())
     last = max(smallest + _WINDOW_LEAST, math.ceil(_WINDOW * smallest))
     inside = int((counts <= last).sum())
-    if inside < _NUMBERS_LEAST:
+    lost = math.log(1 / (1 - CONFIDENCE))
+    lower = 1 if inside < _NUMBERS_LEAST else lowest_start(counts, last=last, loss_most=lost)
+    if lower <= _LOWEST:
         half = smallest - 0.5
         return CutEstimate(half, _NOWHERE, smallest + 0.5, CONFIDENCE, smallest, inside)
-    lower = max(1, smallest - _below(counts, smallest, last))
-    numbers = np.arange(lower, last + 1)
-    found = np.bincount(counts[counts <= last], minlength=last + 1)[lower:].astype(np.float64)
-    cuts = np.arange(lower - 0.5, smallest + 0.5, _GRID) + _GRID / 2
+    first = lower - 1  # of whose cell the upper part may be seen, and be empty by chance
+    numbers = np.arange(first, last + 1)
+    found = np.bincount(counts[counts <= last], minlength=last + 1)[first:].astype(np.float64)
+    cuts = np.arange(first - 0.5, smallest + 0.5, _GRID) + _GRID / 2
     heights = _profile(numbers, found, cuts)
     spread = _overdispersion(numbers[numbers > smallest], found[numbers > smallest])
-    likely = cuts[heights >= heights.max() - spread * math.log(1 / (1 - CONFIDENCE))]
+    likely = cuts[heights >= heights.max() - spread * lost]
     best = float(cuts[int(np.argmax(heights))])
     return CutEstimate(
         cut=best,
-        low=max(float(lower) - 0.5, _shifted(float(likely[0]), -1)),
+        low=min(_shifted(float(likely[0]), -1), lower - 0.5 if lower < smallest else math.inf),
         high=min(smallest + 0.5, _shifted(float(likely[-1]), 1)),
         confidence=CONFIDENCE,
         smallest=smallest,
@@ -134,13 +146,6 @@ def is_mark(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     if marks.size == 1 and positive.size and positive.min() > _MARK_GAP:
         return np.asarray(counts <= 0)
     return np.zeros(counts.shape, dtype=np.bool_)
-
-
-def _below(counts: NDArray[np.int64], smallest: int, last: int) -> int:
-    """How far below the smallest number a cut may lie unseen: few numbers leave it far."""
-    inside = int((counts <= last).sum())
-    per_number = max(inside / (last - smallest + 1), 1e-3)
-    return math.ceil(12 / per_number) + 1
 
 
 def _profile(

@@ -19,7 +19,6 @@ _SPREADS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # shares of pairs that are no pair
 _STEPS = 60
 _ROUNDS = 3
 _FLOOR = 1e-300
-_FIXED_POINT_ROUNDS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,27 +137,6 @@ def from_negatives(values: NDArray[np.int64], confidence: float = 0.95) -> Scale
         confidence,
         stops,
     )
-
-
-def gaussian_at_least(values: NDArray[np.int64]) -> float | None:
-    """Return a sigma that dense discrete Gaussian noise on counts has at least, in expectation.
-
-    An empty cell's numbers below zero have mean square sigma^2/(1 - P(0)); an occupied cell's are
-    smaller. So the estimate is sigma itself where most cells are empty, and below it elsewhere.
-    None without a number below zero.
-
-    Args:
-        values: noisy counts, any shape.
-    """
-    below = values[values < 0].astype(np.float64)
-    if below.size == 0:
-        return None
-    square = float(np.mean(below**2))
-    sigma = math.sqrt(square)
-    for _ in range(_FIXED_POINT_ROUNDS):
-        at_zero = 1 / max(1.0, sigma * math.sqrt(2 * math.pi))
-        sigma = math.sqrt(square * (1 - at_zero))
-    return sigma
 
 
 def negatives_p_value(values: NDArray[np.int64], scale: float) -> float:

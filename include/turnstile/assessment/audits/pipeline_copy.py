@@ -1,39 +1,28 @@
-"""A synthetic copy of the pipeline: canaries are bounded, counted, and drawn by the mechanisms.
+"""A synthetic copy of the pipeline: units are bounded, counted, and drawn by the product's code.
 
-The draw is the product's own (`privacy.mechanisms`), for the very events of the plan. Rows are
-made up: each canary has a cell of its own. Every stage can be replaced, so that tests can put a
-fault into the copy and see the audit find it.
+The draw is the product's own (`privacy.mechanisms`), for the very events of the plan. How far one
+unit moves a vector is what the product's own bounding and counting make of made-up rows
+(`release.canaries`, which hands it in: the assessment cannot reach the private zone). Either stage
+can be replaced, so that tests can put a fault into the copy and see the audit find it.
 """
 
 from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.presence import log_ratios
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.units import ProtectionUnit
 
 Draw = Callable[[DrawEvent, NDArray[np.int64]], tuple[NDArray[np.int64], ...]]
-Bound = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
-Count = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
 _TIE_BREAK = 1e-9
 _FAR_SDS = 2
-_OFFERED_TIMES = 3  # a canary offers so many times its bound
-
-
-def keep_at_most(offered: NDArray[np.int64], at_most: int) -> NDArray[np.int64]:
-    """Return how many of each unit's records are kept: at most the bound."""
-    return np.minimum(offered, at_most)
-
-
-def add_up(kept: NDArray[np.int64], change: int) -> NDArray[np.int64]:
-    """Return the counts of the canaries' cells: each record moves its cell by the same change."""
-    return kept * change
 
 
 def draw_once(event: DrawEvent, exact: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
@@ -44,18 +33,38 @@ def draw_once(event: DrawEvent, exact: NDArray[np.int64]) -> tuple[NDArray[np.in
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """How far one unit moves the exact vector of a draw.
+
+    Args:
+        l1: sum of absolute changes.
+        l2_squared: sum of squared changes.
+    """
+
+    l1: int
+    l2_squared: int
+
+    def is_within(self, declared: Sensitivity) -> bool:
+        """Tell whether a declared sensitivity bounds it."""
+        return self.l1 <= declared.l1 and self.l2_squared <= declared.l2_squared
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineCopy:
     """The stages between rows and published numbers.
 
     Args:
-        bound: offered records of each unit, bound -> records that count.
-        count: records, change of a cell by one -> cells.
+        moves: by label of a draw and unit, how far bounding and counting let the unit move it; as
+            far as is declared where an entry is missing.
         draw: event, cells -> every vector that is published of that table.
     """
 
-    bound: Bound = keep_at_most
-    count: Count = add_up
+    moves: Mapping[tuple[str, ProtectionUnit], Move] = field(default_factory=dict)
     draw: Draw = draw_once
+
+    def move(self, event: DrawEvent, unit: ProtectionUnit, declared: Sensitivity) -> Move:
+        """Return how far a unit moves a draw's vector."""
+        return self.moves.get((event.label, unit), Move(declared.l1, declared.l2_squared))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +81,35 @@ class CanaryRun:
 
 
 def run_canaries(
-    copy: PipelineCopy, event: DrawEvent, sensitivity: Sensitivity, *, canaries: int
+    copy: PipelineCopy,
+    event: DrawEvent,
+    unit: ProtectionUnit,
+    declared: Sensitivity,
+    *,
+    canaries: int,
 ) -> CanaryRun:
     """Run a copy on canaries that are in by a fair coin, and score its output.
 
-    A canary that is in offers three times its bound, all to one cell: it goes as far
-    as the declared sensitivity lets it, by l1 for Laplace noise, by the root of l2 squared for
-    Gaussian noise. Where one unit hardly shows, a canary is a group of equal units with one coin:
-    what is claimed for a unit is claimed for a group, times its size (group privacy).
+    Each canary has a cell of its own, which takes its whole move: what it does to several cells is
+    no easier to see (by l1 for Laplace noise, by the root of l2 squared for Gaussian noise). The
+    scores are those of the declared move. Where one unit hardly shows, a canary is a group of
+    equal units with one coin: what is claimed for a unit is claimed for a group, times its size
+    (group privacy).
 
     Args:
         copy: of the pipeline.
         event: whose table is drawn.
-        sensitivity: of the audited unit.
+        unit: that is audited.
+        declared: its sensitivity.
         canaries: number, >= 2.
     """
     is_in = coins(canaries)
-    records, change = steps_of(event, sensitivity)
-    offered = np.where(is_in, _OFFERED_TIMES * records, 0).astype(np.int64)
-    exact = copy.count(copy.bound(offered, records), change)
+    group = group_of(event, declared)
+    moved = _change(event, copy.move(event, unit, declared), group)
     base = _base(event)
     scores = np.zeros(canaries)
-    for published in copy.draw(event, exact + base):
-        scores += _ratios(event, published - base, records * change)
+    for published in copy.draw(event, is_in * np.int64(moved) + base):
+        scores += _ratios(event, published - base, declared_change(event, declared))
     return CanaryRun(scores, is_in)
 
 
@@ -114,12 +129,16 @@ def group_of(event: DrawEvent, sensitivity: Sensitivity) -> int:
     return max(1, math.ceil(event.scale / sensitivity.l1))
 
 
-def steps_of(event: DrawEvent, sensitivity: Sensitivity) -> tuple[int, int]:
-    """Return how many records a unit may have, and how far one record of each unit moves a cell."""
-    group = group_of(event, sensitivity)
+def declared_change(event: DrawEvent, declared: Sensitivity) -> int:
+    """Return how far a canary moves its cell if all is as declared."""
+    return _change(event, Move(declared.l1, declared.l2_squared), group_of(event, declared))
+
+
+def _change(event: DrawEvent, move: Move, group: int) -> int:
+    """Return the change of one cell that stands for a group's move."""
     if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
-        return 1, math.isqrt(group**2 * sensitivity.l2_squared)
-    return sensitivity.l0, group * (sensitivity.l1 // sensitivity.l0)
+        return math.isqrt(group**2 * move.l2_squared)
+    return group * move.l1
 
 
 def _base(event: DrawEvent) -> int:

@@ -1,7 +1,8 @@
 """The one-run audit of a release: every kind of draw of its plan, on a synthetic copy.
 
-Made from the plan alone. For each kind of draw and each audited unit: the claim, the lower bound
-at 95 %, and whether the claim is refuted at 1 - 1e-9, which stops a publication.
+Made from the plan, and from how far synthetic units move a vector. For each kind of draw and each
+audited unit: the claim, the lower bound at 95 %, and whether the claim is refuted at 1 - 1e-9,
+which stops a publication.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from turnstile.assessment.audits.one_run import LowerBound, accuracy_at_least, a
 from turnstile.assessment.audits.pipeline_copy import (
     CanaryRun,
     PipelineCopy,
+    declared_change,
     group_of,
     run_canaries,
-    steps_of,
 )
 from turnstile.privacy.accounts import loss_of
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
@@ -28,7 +29,7 @@ from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.units import ProtectionUnit
 
-CANARIES = 12_000  # for the unit whose loss the programme states
+CANARIES = 20_000  # for the unit whose loss the programme states
 CANARIES_OF_OTHERS = 4_000
 SHOWN_CONFIDENCE = 0.95
 ALPHA = 1e-9  # chance that a correct release is stopped by this gate
@@ -95,7 +96,7 @@ def audit_release(
             event,
             one,
             sensitivity,
-            run=run_canaries(pipeline, event, sensitivity, canaries=canaries),
+            run=run_canaries(pipeline, event, one, sensitivity, canaries=canaries),
             error=error,
         )
         for event, sensitivity, one, canaries in asked
@@ -135,7 +136,7 @@ def _gaussian(
     right = int(((run.scores > 0) == run.is_in).sum())
     shown = accuracy_at_least(right, run.is_in.size, confidence=SHOWN_CONFIDENCE)
     certain = accuracy_at_least(right, run.is_in.size, confidence=1 - error)
-    _, change = steps_of(event, sensitivity)
+    change = declared_change(event, sensitivity)
     distance = 2 * NormalDist().inv_cdf(max(0.5, shown)) / change
     rho = Fraction(distance**2 / 2) * sensitivity.l2_squared
     epsilon = float(epsilon_tight(Zcdp(rho), GAUSSIAN_DELTA) or 0)

@@ -1,0 +1,70 @@
+"""The likeliest mixture of given laws (Kiefer & Wolfowitz 1956; Lindsay 1983; Wang 2007)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_STEPS = 60
+_GAP = 0.05  # of the log likelihood, to its largest
+_HALVINGS = 12
+_ARMIJO = 0.3
+_PENALTY = 1e3
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """A fitted mixture.
+
+    Args:
+        shares: shape (laws,), of each law.
+        log_likelihood_at_most: no mixture is likelier than this.
+    """
+
+    shares: Floats
+    log_likelihood_at_most: float
+
+
+def likeliest_mixture(laws: Floats, weights: Floats, *, gap: float = _GAP) -> Mixture:
+    """Return a mixture whose log likelihood is within `gap` of the largest, if the steps suffice.
+
+    Args:
+        laws: shape (outcomes, laws), P(outcome | law).
+        weights: shape (outcomes,), how often each outcome was seen, > 0.
+        gap: of the sum of weights times log P(outcome).
+    """
+    from scipy.optimize import nnls
+
+    mix = np.full(laws.shape[1], 1 / laws.shape[1])
+    total = float(weights.sum())
+    roots, sum_row = np.sqrt(weights), np.full(laws.shape[1], _PENALTY * np.sqrt(total))
+    for _ in range(_STEPS):
+        density = laws @ mix
+        if float((laws.T @ (weights / density)).max()) - total < gap:
+            break
+        system = np.vstack((laws / density[:, None] * roots[:, None], sum_row))
+        target = np.append(2 * roots, _PENALTY * np.sqrt(total))
+        proposed, _ = nnls(system, target, maxiter=30 * laws.shape[1])
+        mix = _climbed(laws, weights, mix, proposed / proposed.sum())
+    density = laws @ mix
+    excess = float((laws.T @ (weights / density)).max()) - total
+    return Mixture(mix, float(np.sum(weights * np.log(density))) + excess)
+
+
+def _climbed(laws: Floats, weights: Floats, mix: Floats, proposed: Floats) -> Floats:
+    """Return a mixture between two that is likelier than the first, by halving the step."""
+    direction = proposed - mix
+    density, change = laws @ mix, laws @ direction
+    gain = float(np.sum(weights * change / density))
+    share = 1.0
+    for _ in range(_HALVINGS):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            better = float(np.sum(weights * np.log1p(share * change / density)))
+        if better >= _ARMIJO * share * gain:
+            return np.asarray(mix + share * direction)
+        share /= 2
+    return mix

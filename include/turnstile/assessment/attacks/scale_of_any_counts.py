@@ -1,0 +1,167 @@
+"""The scale of the noise on a dense table, whatever its raw counts are (PRIVACY 8.4).
+
+Every published number is an unknown whole number c >= 0 (any whole number for sums) plus noise, so
+a table is drawn from a mixture of shifted noise laws. No such mixture can be narrower than the
+noise, or reach farther below zero than it. Half of the cells tells a law q that fits; p is the
+mixture of the declared laws that is nearest to it. Then E[q(x)/p(x)] <= 1 for every c if the noise
+is as declared (Grunwald, de Heide & Koolen 2024, Theorem 1), so the product over the other half
+passes 1/alpha with a chance of at most alpha (Markov; Ville): no false alarm beyond it, with any
+raw counts. The power comes from cells that are alike, such as empty ones: without any, a smaller
+scale cannot be told from scattered counts, and the interval says so by its width.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.assessment.attacks.mixtures import likeliest_mixture
+from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise import noise_pmf
+
+_REACH, _ABOVE = 8.0, 12.0  # of the outcomes that are told apart, in scales, below and above zero
+_PIECES_PER_SCALE = 6
+_MEANS_PER_SCALE = 6
+_CHECKED_PER_SCALE = 24
+_ALTERNATIVES = (0.5, 0.8, 1.25, 2.0)  # the law q is fitted with so many times the declared scale
+_UNIFORM = 0.01  # of q, so that one odd number does not undo all evidence
+_GAP = 1e-3
+_FARTHEST = 8.0  # times narrower or wider that an interval looks
+_STEPS = 6
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleInterval:
+    """Scales that a table does not contradict.
+
+    Args:
+        low: lower end; 0 if none shows.
+        high: upper end; infinite if none shows.
+        confidence: of the interval, at least, whatever the raw counts are.
+        samples: numbers that it rests on.
+    """
+
+    low: float
+    high: float
+    confidence: float
+    samples: int
+
+
+def log_evidence(
+    values: NDArray[np.int64], family: NoiseFamily, scale: float, *, is_signed: bool = False
+) -> float:
+    """Return the logarithm of the evidence against a scale; above ln(1/alpha) it is refuted.
+
+    Args:
+        values: published numbers, any shape.
+        family: of the noise.
+        scale: that is tested, in counts.
+        is_signed: whether raw numbers may be below zero.
+    """
+    outcomes = _Outcomes(family, scale, is_signed)
+    seen = outcomes.of(values.ravel())
+    halves = seen[::2], seen[1::2]
+    if min(half.size for half in halves) == 0:
+        return 0.0
+    logs = [
+        _log_product(outcomes, learned, tested, times)
+        for learned, tested in (halves, halves[::-1])
+        for times in _ALTERNATIVES
+    ]
+    return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
+
+
+def interval(
+    values: NDArray[np.int64],
+    family: NoiseFamily,
+    declared: float,
+    *,
+    is_signed: bool = False,
+    confidence: float = 0.95,
+) -> ScaleInterval:
+    """Return the scales around the declared one that are not refuted.
+
+    Args:
+        values: published numbers, any shape.
+        family: of the noise.
+        declared: scale to begin at.
+        is_signed: whether raw numbers may be below zero.
+        confidence: strictly between 0 and 1.
+    """
+    enough = math.log(1 / (1 - confidence))
+
+    def is_refuted(factor: float) -> bool:
+        return log_evidence(values, family, declared * factor, is_signed=is_signed) > enough
+
+    start = next((f for f in (1.0, 0.7, 1.5, 0.5, 2.0, 0.3, 3.0, 5.0) if not is_refuted(f)), 1.0)
+    ends = []
+    for far, none in ((start / _FARTHEST, 0.0), (start * _FARTHEST, math.inf)):
+        kept, gone = start, far
+        if not is_refuted(far):
+            ends.append(none)
+            continue
+        for _ in range(_STEPS):
+            middle = math.sqrt(kept * gone)
+            kept, gone = (kept, middle) if is_refuted(middle) else (middle, gone)
+        ends.append(gone * declared)
+    return ScaleInterval(ends[0], ends[1], confidence, int(values.size))
+
+
+class _Outcomes:
+    """Pieces of the number line that are told apart, and their probabilities."""
+
+    def __init__(self, family: NoiseFamily, scale: float, is_signed: bool) -> None:  # noqa: FBT001
+        self.family, self.scale, self.is_signed = family, scale, is_signed
+        width = max(1, round(scale / _PIECES_PER_SCALE))
+        first = -math.ceil((_ABOVE if is_signed else _REACH) * scale)
+        self.edges = np.arange(first, math.ceil(_ABOVE * scale) + width, width)
+
+    @property
+    def number(self) -> int:
+        """Pieces; the first and the last are open."""
+        return int(self.edges.size) + 1
+
+    def of(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the piece of each number."""
+        return np.searchsorted(self.edges, values, side="right")
+
+    def means(self, per_scale: int) -> NDArray[np.int64]:
+        """Return raw numbers, near enough to each other that no law lies between two."""
+        step = max(1, round(self.scale / per_scale))
+        last = int(self.edges[-1] + _REACH * self.scale)
+        return np.arange(-last if self.is_signed else 0, last + step, step)
+
+    def laws(self, means: NDArray[np.int64], times: float = 1.0) -> Floats:
+        """Return P(piece | raw number), shape (pieces, raw numbers)."""
+        scale = Fraction(self.scale * times).limit_denominator(10**6)
+        reach = int(means[-1] - min(0, means[0]) + self.edges[-1] - self.edges[0]) + 2
+        _, law = noise_pmf(self.family, scale, reach=reach)
+        below = np.concatenate(([0.0], np.cumsum(law)))  # P(noise < -reach + place)
+        places = np.clip(self.edges[:, None] - means + reach, 0, below.size - 1)
+        cumulated = below[places] / below[-1]
+        ends = np.ones((1, means.size))
+        return np.diff(np.concatenate((0 * ends, cumulated, ends)), axis=0)
+
+
+def _log_product(
+    outcomes: _Outcomes, learned: NDArray[np.int64], tested: NDArray[np.int64], times: float
+) -> float:
+    """Return the logarithm of the product of q(x)/p(x) over the tested half."""
+    counts = np.bincount(learned, minlength=outcomes.number).astype(np.float64)
+    means = outcomes.means(_MEANS_PER_SCALE)
+    fitting = outcomes.laws(means, times)
+    seen = (counts > 0) & (fitting.max(axis=1) > 0)
+    shares = likeliest_mixture(fitting[seen] + 1e-300, counts[seen]).shares
+    q = (1 - _UNIFORM) * fitting @ shares + _UNIFORM / outcomes.number
+    declared = outcomes.laws(means) + 1e-300
+    p = declared @ likeliest_mixture(declared, q, gap=_GAP).shares
+    ratios = q / p
+    # E[q/p] over every raw number, by laws that lie closer still; 1 if p were exactly the nearest.
+    most = float((outcomes.laws(outcomes.means(_CHECKED_PER_SCALE)).T @ ratios).max())
+    return float(np.log(ratios[tested] / most).sum())

@@ -1,0 +1,101 @@
+"""The labels of published cells, from a bare table, a package or a public domain."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from turnstile.assessment.bare_table import BareTable
+from turnstile.assessment.timetable_view import CellLabels
+from turnstile.errors import InputError
+from turnstile.programme.domain import PublicDomain
+
+_SLOTS = ("tap_on_slot", "slot")
+_AREAS = ("tap_on_location", "cell")
+_DAY_FORMS = ("%Y-%m-%d", "%Y%m%d")
+
+
+def labels_of_domain(domain: PublicDomain) -> CellLabels:
+    """Return the labels of a public domain, with its lookup of locations."""
+    slots: set[str] = set()
+    areas: dict[str | None, frozenset[str]] = {}
+    for cells in domain.cells_by_mode:
+        for axis in cells.dimensions:
+            if axis.name in _SLOTS:
+                slots |= set(axis.labels)
+            if axis.name in _AREAS:
+                areas[cells.mode] = frozenset(axis.labels)
+    lookup = {(place.mode, place.location): place.area for place in domain.places}
+    return CellLabels(frozenset(slots), areas, lookup)
+
+
+def labels_of_bare(table: BareTable, lookup: Mapping[tuple[str, str], str]) -> CellLabels:
+    """Return the labels of a bare table."""
+    slots = frozenset(cell.time for cell in table.cells if cell.time is not None)
+    areas: defaultdict[str | None, set[str]] = defaultdict(set)
+    for cell in table.cells:
+        areas[cell.mode] |= {cell.loc} if cell.loc is not None else set()
+    return CellLabels(slots, {mode: frozenset(own) for mode, own in areas.items()}, lookup)
+
+
+def labels_of_tables(
+    tables: Mapping[str, pa.Table], lookup: Mapping[tuple[str, str], str]
+) -> CellLabels:
+    """Return the labels of a package's measured tables."""
+    slots: set[str] = set()
+    areas: defaultdict[str | None, set[str]] = defaultdict(set)
+    for table in tables.values():
+        slots |= set(_distinct(table, _SLOTS))
+        modes: list[str | None] = [*_distinct(table, ("mode",))] or [None]
+        for mode in modes:
+            own = table
+            if mode is not None:
+                own = table.filter(pc.equal(pc.cast(table.column("mode"), pa.string()), mode))
+            areas[mode] |= set(_distinct(own, _AREAS))
+    return CellLabels(
+        frozenset(slots), {mode: frozenset(own) for mode, own in areas.items()}, lookup
+    )
+
+
+def days_of(texts: Iterable[str | None]) -> list[date]:
+    """Return the service days that labels are, as `2016-07-25` or `20160725`; others are none."""
+    found = []
+    for text in {text for text in texts if text}:
+        for form in _DAY_FORMS:
+            try:
+                found.append(datetime.strptime(text, form).date())  # noqa: DTZ007 - a service day has no zone
+                break
+            except ValueError:
+                continue
+    return sorted(found)
+
+
+def read_lookup(path: Path) -> dict[tuple[str, str], str]:
+    """Read which area each location is published as: a domain file, as `domain build` writes it.
+
+    Raises:
+        InputError: no such file, or it lacks a column.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as opened:
+            rows = list(csv.DictReader(opened))
+        if rows:
+            return {(row["mode"], row["location"]): row["area"] for row in rows}
+        raise KeyError
+    except (OSError, KeyError, UnicodeDecodeError, csv.Error):
+        rule = "is no CSV file with mode, location and area; turnstile domain build writes one"
+        raise InputError(where=path.name, field="--locations", rule=rule) from None
+
+
+def _distinct(table: pa.Table, names: Iterable[str]) -> list[str]:
+    """Return the distinct values of the first of these columns that the table has."""
+    for name in names:
+        if name in table.column_names:
+            return [str(value) for value in pc.unique(table.column(name)).to_pylist()]
+    return []

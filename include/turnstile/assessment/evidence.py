@@ -1,0 +1,27 @@
+"""What a release is judged by beside its sealed bytes: all of it public, declared or synthetic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from turnstile.assessment.audits.pipeline_copy import PipelineCopy
+from turnstile.assessment.timetable_view import TimetableView
+from turnstile.ledger.records import AccountBalance
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a release is judged by beside its sealed bytes.
+
+    Args:
+        balances: of the family's accounts, for the loss so far.
+        copy: of the pipeline, for the audit on synthetic units.
+        sealed_digests: SHA-256 of every sealed file that lies under embargo for the key; None
+            where no folder is looked at.
+        timetable: what the programme's public timetable shows; None where it names none.
+    """
+
+    balances: tuple[AccountBalance, ...] = ()
+    copy: PipelineCopy = field(default_factory=PipelineCopy)
+    sealed_digests: tuple[str, ...] | None = None
+    timetable: TimetableView | None = None

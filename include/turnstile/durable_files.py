@@ -1,0 +1,74 @@
+"""Files that a reader sees whole or not at all, and that survive a crash once a call returns.
+
+Content and name are both synced: a file whose name was not may be gone after a loss of power.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+EVERYBODY_READS = 0o644
+OWNER_ONLY = 0o600
+
+
+def replace_durably(path: Path, content: bytes, mode: int = EVERYBODY_READS) -> None:
+    """Write a file, in the place of one that may exist.
+
+    Args:
+        path: in a folder that exists.
+        content: all of it.
+        mode: permissions of the file, less the process's umask.
+
+    Raises:
+        OSError: the disk is full or the folder cannot be written; what was there is unchanged.
+    """
+    with _draft(path, content, mode) as draft:
+        draft.replace(path)
+    sync_folder(path.parent)
+
+
+def create_durably(path: Path, content: bytes, mode: int = EVERYBODY_READS) -> bool:
+    """Write a file unless there is one; of several writers at once, one succeeds.
+
+    Returns:
+        Whether this call made the file.
+
+    Raises:
+        OSError: the disk is full or the folder cannot be written.
+    """
+    if path.exists():
+        return False
+    with _draft(path, content, mode) as draft:
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return False
+    sync_folder(path.parent)
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _draft(path: Path, content: bytes, mode: int) -> Iterator[Path]:
+    """Write content under a name beside the final one; whatever is left of it goes at the end."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,141 @@
+"""Signed notes: the format of a checkpoint, and the key that signs it.
+
+A note follows C2SP signed-note and tlog-checkpoint: origin, number of entries, hash of the last one
+in base64, and an Ed25519 signature.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from turnstile.durable_files import OWNER_ONLY, create_durably
+from turnstile.errors import InputError
+
+_NAME = "turnstile.ledger"
+_ED25519 = b"\x01"
+_KEY_ID_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A note as read: number of entries, hash of the last, and who signed."""
+
+    sequence: int
+    hash: str
+    text: str
+    key_id: bytes
+    signature: bytes
+
+
+class Signer:
+    """The ledger's private key."""
+
+    def __init__(self, path: Path) -> None:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        private = load_pem_private_key(path.read_bytes(), password=None)
+        if not isinstance(private, Ed25519PrivateKey):
+            rule = "is no Ed25519 key; move it away and a new one is made"
+            raise InputError(where=str(path), field="key", rule=rule)
+        self._private = private
+
+    def __reduce__(self) -> str:
+        """Refuse to travel.
+
+        Raises:
+            TypeError: always.
+        """
+        msg = "a signing key does not travel"
+        raise TypeError(msg)
+
+    @classmethod
+    def load(cls, path: Path) -> Signer:
+        """Read the key, making it first if there is none.
+
+        Raises:
+            InputError: the file cannot be read or made, or holds another kind of key.
+        """
+        try:
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                create_durably(path, _new_key(), OWNER_ONLY)
+            return cls(path)
+        except (OSError, ValueError) as error:
+            rule = "the signing key cannot be read or made; make its folder writable"
+            raise InputError(where=str(path), field="key", rule=rule) from error
+
+    @property
+    def public_line(self) -> str:
+        """The public key as a C2SP verifier key."""
+        raw = self._private.public_key().public_bytes_raw()
+        return f"{_NAME}+{_key_id(raw).hex()}+{_b64(_ED25519 + raw)}\n"
+
+    def sign(self, head: tuple[int, str]) -> str:
+        """Return the signed note of a head."""
+        text = f"{_NAME}\n{head[0]}\n{_b64(bytes.fromhex(head[1]))}\n"
+        key_id = _key_id(self._private.public_key().public_bytes_raw())
+        return f"{text}\n— {_NAME} {_b64(key_id + self._private.sign(text.encode()))}\n"
+
+
+def parse_note(note: str) -> Checkpoint:
+    """Read a signed note.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    text, _, signatures = note.partition("\n\n")
+    origin, size, head = text.split("\n")
+    dash, name, signature = signatures.strip().split(" ")
+    if (origin, dash, name) != (_NAME, "—", _NAME):
+        msg = "not a checkpoint of this ledger"
+        raise ValueError(msg)
+    signed = base64.b64decode(signature, validate=True)
+    return Checkpoint(
+        sequence=int(size),
+        hash=base64.b64decode(head, validate=True).hex(),
+        text=f"{text}\n",
+        key_id=signed[:_KEY_ID_BYTES],
+        signature=signed[_KEY_ID_BYTES:],
+    )
+
+
+def is_signed_by(public_line: str, checkpoint: Checkpoint) -> bool:
+    """Verify a signature with a verifier key."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        _, _, encoded = public_line.strip().split("+", 2)
+        raw = base64.b64decode(encoded, validate=True)[1:]
+        Ed25519PublicKey.from_public_bytes(raw).verify(
+            checkpoint.signature, checkpoint.text.encode()
+        )
+    except (ValueError, InvalidSignature):
+        return False
+    return checkpoint.key_id == _key_id(raw)
+
+
+def _key_id(raw: bytes) -> bytes:
+    """Return the C2SP key id of a public key."""
+    return hashlib.sha256(_NAME.encode() + b"\n" + _ED25519 + raw).digest()[:_KEY_ID_BYTES]
+
+
+def _b64(raw: bytes) -> str:
+    """Encode bytes."""
+    return base64.b64encode(raw).decode()
+
+
+def _new_key() -> bytes:
+    """Make a private key."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )

@@ -1,0 +1,70 @@
+"""What noise a programme draws and what its units may lose: frozen records, values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
+
+
+class MechanismKind(StrEnum):
+    """Mechanisms that may publish."""
+
+    DENSE_LAPLACE = "dense_laplace"
+    DENSE_GAUSSIAN = "dense_gaussian"
+    STABILITY_HISTOGRAM = "stability_histogram"
+
+    @property
+    def noise(self) -> NoiseFamily:
+        """Sampler that draws for it."""
+        if self is MechanismKind.DENSE_GAUSSIAN:
+            return NoiseFamily.DISCRETE_GAUSSIAN
+        return NoiseFamily.DISCRETE_LAPLACE
+
+
+class Calibration(StrEnum):
+    """How a thresholded histogram gets its scale and threshold."""
+
+    TIGHT = "tight"  # the smallest that meet the amount and the delta of a table
+    SOURCE = "source"  # those of the Opal release of 2017 (PRIVACY 5.4)
+
+
+@dataclass(frozen=True, slots=True)
+class MechanismSpec:
+    """How the noise is scaled.
+
+    Args:
+        kind: mechanism.
+        unit: unit whose add/remove loss `amount` is.
+        amount: epsilon (Laplace) or rho (Gaussian) of the whole release for that unit, on the
+            blocks that one instance can touch.
+        split: share of the amount for each table or `table/statistic`; the shares sum to 1.
+        delta: a table's delta; for STABILITY_HISTOGRAM. Of the source's calibration: its own.
+        calibration: for STABILITY_HISTOGRAM.
+    """
+
+    kind: MechanismKind
+    unit: ProtectionUnit
+    amount: Fraction
+    split: tuple[tuple[str, Fraction], ...]
+    delta: Fraction = Fraction(0)
+    calibration: Calibration = Calibration.TIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class CapSpec:
+    """What one unit may lose: epsilon, or rho and delta; over a window of weeks if it says so.
+
+    `line` is where the programme file states it, for messages.
+    """
+
+    unit: ProtectionUnit
+    relation: NeighboringRelation
+    epsilon: Fraction | None
+    rho: Fraction | None
+    delta: Fraction | None
+    window_weeks: int | None
+    line: int = field(default=0, compare=False)

@@ -1,0 +1,175 @@
+"""How far a unit moves each drawn vector by the product's own code, tried on synthetic units.
+
+Each trial counts a few made-up records with and without one unit, by the production's bounding and
+counting, and compares the exact vectors: a declared sensitivity must bound what it does (PRIVACY
+8.3). The unit offers three times what its bound lets count, in the ways that could do most: all in
+one cell, in one slot, at one place. Rows, key and folder are made up and thrown away.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from turnstile.assessment.audits.pipeline_copy import Move
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.mode_slots import minute_of
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme
+
+_OFFERED_TIMES = 3  # a unit offers so many times its bound
+_DAY = date(2016, 7, 25)  # any day: the programme's rules are the same on all
+_KEY = b"made up, for made-up rows"  # one for with and without a unit
+_STILL, _FAST = 0, 500_000  # milli-km/h: below and above every public bound
+Row = dict[str, object]
+Vectors = dict[str, NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Records of one unit, and what else its day holds."""
+
+    unit: ProtectionUnit
+    own: tuple[Row, ...]
+    others: tuple[Row, ...]
+
+
+def moves_of(
+    programme: Programme, domain: PublicDomain
+) -> Mapping[tuple[str, ProtectionUnit], Move]:
+    """Return, by label of a draw and unit, the farthest that any trial moved the vector.
+
+    Args:
+        programme: tables and bounds.
+        domain: public cells.
+    """
+    is_trips = programme.source.feed.shape is RowShape.TRIPS
+    trials = _trips(programme, domain) if is_trips else _buses(programme, domain)
+    found: dict[tuple[str, ProtectionUnit], Move] = {}
+    without: dict[int, Vectors] = {}  # by what else there is, which trials share
+    for trial in trials:
+        others = id(trial.others)
+        if others not in without:
+            without[others] = _counted(programme, domain, trial.others)
+        for label, exact in _counted(programme, domain, (*trial.others, *trial.own)).items():
+            change = exact - without[others][label]
+            move = Move(int(np.abs(change).sum()), int((change**2).sum()))
+            before = found.get((label, trial.unit), Move(0, 0))
+            found[label, trial.unit] = Move(
+                max(move.l1, before.l1), max(move.l2_squared, before.l2_squared)
+            )
+    return found
+
+
+def _counted(programme: Programme, domain: PublicDomain, rows: Sequence[Row]) -> Vectors:
+    """Count rows as a release's are counted."""
+    from turnstile.counting.tables import count
+
+    with tempfile.TemporaryDirectory(prefix="canaries-") as folder:
+        rows_folder = Path(folder) / "rows"
+        place = rows_folder / f"service_date={_DAY.isoformat()}"
+        place.mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(list(rows)), place / "canaries.parquet")
+        tables = count(
+            programme,
+            domain,
+            [_DAY],
+            rows_folder,
+            secret=_KEY,
+            work=Path(folder) / "work",
+            progress=lambda _: None,
+        )
+        return {f"{t.table}/{t.statistic}": t.reveal_to_mechanism() for t in tables}
+
+
+def _trips(programme: Programme, domain: PublicDomain) -> list[_Trial]:
+    """Return trials of a card's day, where it is bounded, and of one trip."""
+    bound = programme.bound_of(ProtectionUnit.CARD_DAY)
+    offered = _OFFERED_TIMES * (1 if bound is None else bound.contributions_max)
+    others = tuple(_trip(domain, f"other {n}", slot=n, place=n) for n in range(20))
+    trials = []
+    if bound is not None:
+        for slots, places in ((0, 0), (0, 1), (1, 0)):  # all alike, in one slot, at one place
+            own = (
+                _trip(domain, "canary", slot=n * slots, place=n * places) for n in range(offered)
+            )
+            trials.append(_Trial(ProtectionUnit.CARD_DAY, tuple(own), others))
+    if programme.mechanism.unit is ProtectionUnit.TRIP:
+        if bound is not None:  # one more trip pushes others out
+            full = (_trip(domain, "canary", slot=n, place=n) for n in range(offered))
+            others = (*others, *full)
+        last = _trip(domain, "canary", slot=offered, place=1)
+        trials.append(_Trial(ProtectionUnit.TRIP, (last,), others))
+    return trials
+
+
+def _trip(domain: PublicDomain, card: str, *, slot: int, place: int) -> Row:
+    """Return one trip of the first mode, at the n-th slot and the first place of the n-th area."""
+    mode = domain.modes[0]
+    starts = [label for label in domain.dimension(mode, "tap_on_slot").labels if ":" in label]
+    first_of_area = {p.area: p.location for p in reversed(domain.places) if p.mode == mode}
+    locations = sorted(first_of_area.values())
+    minute, location = minute_of(starts[slot % len(starts)]), locations[place % len(locations)]
+    return {
+        "card_id": card,
+        "mode": mode,
+        "service_date": _DAY,
+        "tap_on_minute": minute,
+        "tap_on_location": location,
+        "tap_off_date": _DAY,
+        "tap_off_minute": minute,
+        "tap_off_location": location,
+        "batch": "b0",
+    }
+
+
+def _buses(programme: Programme, domain: PublicDomain) -> list[_Trial]:
+    """Return trials of a bus's day: standing and racing, with several readings in each cell."""
+    bound = programme.bound_of(ProtectionUnit.BUS_DAY)
+    slots, cells = (axis.labels for axis in domain.cells_by_mode[0].dimensions)
+    pairs = [(s, c) for s in slots if ":" in s for c in cells if c != "UNKNOWN"]
+    if bound is not None:
+        pairs = pairs[: _OFFERED_TIMES * bound.contributions_max]
+    mode = domain.modes[0]
+    others = tuple(
+        _reading(mode, f"other {n}", pair, n, _STILL) for n, pair in enumerate(pairs[:9])
+    )
+    return [
+        _Trial(
+            ProtectionUnit.BUS_DAY,
+            tuple(
+                _reading(mode, "canary", pair, 3 * n + again, speed)
+                for n, pair in enumerate(pairs)
+                for again in range(3)
+            ),
+            others,
+        )
+        for speed in (_STILL, _FAST)
+    ]
+
+
+def _reading(mode: str, bus: str, pair: tuple[str, str], number: int, speed: int) -> Row:
+    """Return one reading in the middle of a cell, at its slot's start."""
+    import h3
+
+    latitude, longitude = h3.cell_to_latlng(pair[1])
+    return {
+        "vehicle_id": bus,
+        "observed_at_utc": datetime.combine(_DAY, time(), UTC) + timedelta(seconds=number),
+        "service_date": _DAY,
+        "minute_of_day": minute_of(pair[0]),
+        "latitude": latitude,
+        "longitude": longitude,
+        "speed_milli_kmh": speed,
+        "mode": mode,
+        "batch": "b0",
+    }

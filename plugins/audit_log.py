@@ -1,0 +1,95 @@
+"""Who set a run going again: read from Airflow's audit log, because a task is not told.
+
+A run names who triggered it first; who cleared it later, or asked for a backfill over it, stands in
+the audit log alone. Airflow writes that line before it acts. Tasks have no access to its database,
+so the log is read through the REST API, by the user of the connection `turnstile_airflow` (type
+`http`; a reader is enough).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow.sdk import Connection
+
+from turnstile.deployment.airflow_api import AirflowApi
+from turnstile.errors import NotApproved
+
+CONNECTION = "turnstile_airflow"
+SETS_GOING = (
+    "bulk_dag_runs",
+    "clear_dag_run",
+    "clear_dag_run_partitions",
+    "clear_dag_runs",
+    "create_backfill",
+    "patch_dag_run",
+    "patch_task_group_instances",
+    "patch_task_instance",
+    "post_clear_task_instances",
+    "trigger_dag_run",
+)
+"""Events of the audit log, which are the REST API's own names of what was asked for."""
+
+_APPROVAL = re.compile(r"ask(_\d+)?")
+
+
+def who_set_going_again(dag_run: Any) -> frozenset[str]:  # noqa: ANN401 - Airflow's own
+    """Return the names of the users who cleared a run, marked it or its tasks, or backfilled it.
+
+    A clear of nothing but the questions before publishing is no such thing: it asks again.
+
+    Raises:
+        NotApproved: the run was cleared, and the audit log cannot be read.
+    """
+    if not getattr(dag_run, "clear_number", 0):
+        return frozenset()
+    try:
+        lines = _api().events(SETS_GOING)
+    except Exception as error:  # noqa: BLE001 - no connection, no rights, no answer: no approval
+        raise NotApproved(
+            "this run was cleared, and who did it cannot be read from Airflow's audit log "
+            f"({type(error).__name__}); let the connection {CONNECTION} name a user who may read "
+            "it, then clear this task"
+        ) from None
+    return users_in(lines, dag_run.dag_id, dag_run.run_id, dag_run.logical_date)
+
+
+def users_in(
+    lines: Iterable[Mapping[str, Any]], dag_id: str, run_id: str, logical_date: datetime
+) -> frozenset[str]:
+    """Return the users in lines of the audit log that concern a run."""
+    return frozenset(
+        str(line["owner"])
+        for line in lines
+        if line["dag_id"] in {dag_id, None, "~"} and _concerns(line, run_id, logical_date)
+    )
+
+
+def _concerns(line: Mapping[str, Any], run_id: str, logical_date: datetime) -> bool:
+    """Tell whether a line of the DAG is about the run; in doubt it is."""
+    told = json.loads(line["extra"] or "{}")
+    if line["event"] == "create_backfill" and {"from_date", "to_date"} <= told.keys():
+        return _instant(told["from_date"]) <= logical_date <= _instant(told["to_date"])
+    if line["run_id"] not in {run_id, None, "~"}:
+        return False
+    tasks = told.get("task_ids") or [line["task_id"]]
+    is_question = all(_APPROVAL.fullmatch(str(task)) for task in tasks)
+    return not (line["event"] == "post_clear_task_instances" and is_question)
+
+
+def _instant(text: str) -> datetime:
+    """Read an instant; Airflow takes one without a zone for UTC."""
+    read = datetime.fromisoformat(text)
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
+
+
+def _api() -> AirflowApi:
+    """Return a client of Airflow's own API."""
+    its = Connection.get(CONNECTION)
+    scheme = its.schema or "http"
+    port = f":{its.port}" if its.port else ""
+    return AirflowApi(f"{scheme}://{its.host}{port}", str(its.login), str(its.password))

@@ -1,0 +1,102 @@
+"""What the two kinds of questions to people share: who is asked, how long, and what came back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.configuration import conf
+from airflow.sdk import Param
+from airflow.sdk.exceptions import TaskAwaitingInput
+from airflow.sdk.execution_time.hitl import HITLUser
+from audit_log import who_set_going_again
+
+from turnstile.programme.people import holders
+from turnstile.settings import Settings
+
+if TYPE_CHECKING:
+    from turnstile.operations.approval import Answer
+    from turnstile.programme.spec import Programme
+    from turnstile.release.context import Release
+
+ANSWER_WITHIN = timedelta(days=3)
+
+
+def asking() -> dict[str, Any]:
+    """Return how long people are asked, and that they are asked why."""
+    reason = Param("", type="string", title="Why", description="For the ledger")
+    return {"response_timeout": ANSWER_WITHIN, "params": {"reason": reason}}
+
+
+def assigned(programme: Programme) -> list[HITLUser] | None:
+    """Return whom Airflow lets answer; None is whoever may edit the DAG's runs.
+
+    Airflow compares these with user ids, which are user names in its simple auth manager only.
+    Elsewhere the role decides afterwards what an answer counts.
+    """
+    if "Simple" not in conf.get("core", "auth_manager", fallback=""):
+        return None
+    people = sorted(holders(programme.approval.role, Settings.from_environment().include))
+    return [HITLUser(id=name, name=name) for name in people] or None
+
+
+def numbered(name: str, persons: int) -> tuple[str, ...]:
+    """Return the names of the tasks that ask so many persons.
+
+    Examples:
+        >>> numbered("ask", 1), numbered("ask", 2)
+        (('ask',), ('ask_1', 'ask_2'))
+    """
+    return tuple(f"{name}_{n}" for n in range(1, persons + 1)) if persons > 1 else (name,)
+
+
+@contextmanager
+def remembering(about: dict[str, str]) -> Iterator[None]:
+    """Hand what a question is about on to the moment of its answer.
+
+    Args:
+        about: keyword arguments of the operator's `execute_complete`.
+    """
+    try:
+        yield
+    except TaskAwaitingInput as waits:
+        waits.kwargs = about
+        raise
+
+
+def answer_in(event: Mapping[str, Any], yes: str) -> Answer:
+    """Return an answer by a person's user name; no person where the time ran out.
+
+    Args:
+        event: what Airflow hands on when the wait ends.
+        yes: the option that approves.
+    """
+    from turnstile.operations.approval import Answer
+
+    person: Mapping[str, str] | None = event["responded_by_user"]
+    return Answer(
+        is_approval=list(event["chosen_options"]) == [yes],
+        person=None if person is None else str(person["name"] or person["id"]),
+        reason=str((event.get("params_input") or {}).get("reason") or ""),
+    )
+
+
+def excluded_from(answer: Answer, release: Release, dag_run: Any) -> frozenset[str]:  # noqa: ANN401 - Airflow's own
+    """Return everybody who started a run of the release's week, or set it going again.
+
+    They may not say yes under the two-person rule; a no, or none in time, is anybody's.
+
+    Raises:
+        NotApproved: two persons are needed, and who cleared the run cannot be known.
+    """
+    from turnstile.operations.approval import PERSONS_OF_TWO_PERSON_RULE, starters
+    from turnstile.operations.journal import Journal
+
+    lines = Journal.of(release.settings).of_week(release.programme.name, str(release.week))
+    known = starters(lines) | {str(getattr(dag_run, "triggering_user_name", None) or "")}
+    is_two_person = release.programme.approval.persons >= PERSONS_OF_TWO_PERSON_RULE
+    if not (answer.is_approval and is_two_person):
+        return known
+    return known | who_set_going_again(dag_run)

@@ -1,0 +1,125 @@
+"""The task that asks whether a sealed week is corrected, when its files came again.
+
+A week that is not sealed, or whose files are those that it was made from, goes on at once. The
+answer is written into the ledger by the task that receives it, and allows one revision of one week;
+the steps that follow read it there. Marking, skipping or clearing this task allows nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.standard.operators.hitl import HITLOperator
+from people_task import answer_in, asking, assigned, excluded_from, numbered, remembering
+from period_of_run import release_of_run
+from step_task import plainly
+from telling import RunOfWeek, told_restated
+
+from turnstile.errors import RefusedError
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from turnstile.operations.approval import Answer
+    from turnstile.programme.spec import Programme
+    from turnstile.release.context import Release
+
+KEEP = "Keep the sealed week"
+REVISE = "Make a revision"
+
+
+class AskRevision(HITLOperator):
+    """Ask whether a sealed week whose files changed is corrected; no answer in time keeps it."""
+
+    def __init__(self, *, programme: Programme, number: int, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
+        super().__init__(
+            subject=f"Correct {programme.title}?",
+            body="",
+            options=[KEEP, REVISE],
+            defaults=KEEP,
+            **asking(),
+            **operator,
+        )
+        self.programme = programme.name
+        self.number = number
+
+    def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's own
+        """Ask, if the files of a sealed week changed and nobody has answered about these files."""
+        about = plainly(lambda: self._open_question(context), f"{self.programme}-ask_revision")
+        if not about:
+            return "nothing to ask"
+        with remembering(about):
+            return super().execute(context)
+
+    def execute_complete(
+        self, context: Context, event: dict[str, Any], asked: str = "", files: str = ""
+    ) -> str:
+        """Write the answer into the ledger, if the person may give it.
+
+        Args:
+            context: of the task.
+            event: the answer.
+            asked: key of the correction that the question was about.
+            files: commitment to the files that it was about.
+
+        Raises:
+            AirflowFailException: the answer counts for nothing.
+        """
+        if "error" in event:
+            self.process_trigger_event_error(event)
+        answer = answer_in(event, REVISE)
+        name = f"{self.programme}-ask_revision"
+        return plainly(lambda: self._record(context, answer, asked, files), name)
+
+    def _open_question(self, context: Context) -> dict[str, str]:
+        """Prepare the question; return key and files that it is about, nothing if none is open."""
+        from turnstile.ledger.revisions import next_after
+        from turnstile.operations.revision import is_to_be_asked, revision_question
+        from turnstile.release.correction import refusal_of_correction
+        from turnstile.release.restated import changed_files
+
+        release = release_of_run(self.programme, context)
+        files = changed_files(release)
+        if files is None or not is_to_be_asked(release, files, self.number):
+            return {}
+        told_restated(_run(release, context))
+        if refusal := refusal_of_correction(release):
+            self.log.warning("files changed, and there is no room to correct them: %s", refusal)
+            return {}
+        self.assigned_users = assigned(release.programme)
+        self.subject = f"Correct {release.key}?"
+        self.body = revision_question(release)
+        return {"asked": str(next_after(release.key)), "files": files}
+
+    def _record(self, context: Context, answer: Answer, asked: str, files: str) -> str:
+        """Write an answer down, and say what it does to the budget."""
+        from turnstile.ledger.revisions import next_after
+        from turnstile.operations.revision import record_revision_answer
+        from turnstile.release.correction import refusal_of_correction
+
+        release = release_of_run(self.programme, context)
+        if str(next_after(release.key)) != asked:
+            raise RefusedError(f"{asked} was asked about, and is up no more; ask again")
+        if answer.is_approval and (refusal := refusal_of_correction(release)):
+            raise refusal  # the word would bind the week's runs to what cannot be drawn
+        started = excluded_from(answer, release, context["dag_run"])
+        if not record_revision_answer(release, answer, files, started):
+            return f"{release.key} stands"
+        run = _run(release_of_run(self.programme, context), context)
+        return run.begin(str(context["dag_run"].triggering_user_name or ""))
+
+
+def _run(release: Release, context: Context) -> RunOfWeek:
+    """Return the run as it tells people of itself."""
+    run_id = context.get("run_id", "")
+    key = release.key
+    return RunOfWeek(release.settings, key.programme, key.period, run_id, key.revision)
+
+
+def revision_questions(programme: Programme) -> tuple[AskRevision, ...]:
+    """Return one task for each person whose yes a correction needs."""
+    doc = (AskRevision.__doc__ or "").strip()
+    return tuple(
+        AskRevision(programme=programme, number=number, task_id=name, doc_md=doc)
+        for number, name in enumerate(numbered("ask_revision", programme.approval.persons), 1)
+    )

@@ -1,0 +1,101 @@
+"""One step of a release as an Airflow task: an identifier comes back, a failure tells no value."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from datetime import datetime
+from inspect import cleandoc
+from typing import TypeVar
+
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from period_of_run import programme_and_period, revision_of
+from telling import RunOfWeek, told, told_failure
+
+from turnstile.errors import TurnstileError
+from turnstile.release import steps
+from turnstile.settings import Settings, system_clock
+
+T = TypeVar("T")
+LEDGER_POOL = "turnstile_ledger"
+LEDGER_STEPS = frozenset({"reserve", "draw", "publish"})
+RETRIES = 2
+
+
+def step_task(programme: str, step: str) -> PythonOperator:
+    """Return the task of one step; a draw is never retried, what touches the ledger is pooled."""
+    return PythonOperator(
+        task_id=step,
+        python_callable=run_step,
+        op_kwargs={"step": step, "programme": programme},
+        doc_md=cleandoc(steps.step_named(step).__doc__ or ""),
+        retries=0 if step == "draw" else RETRIES,
+        pool=LEDGER_POOL if step in LEDGER_STEPS else "default_pool",
+        show_return_value_in_logs=False,
+    )
+
+
+def run_step(
+    step: str,
+    programme: str,
+    data_interval_start: datetime | None = None,
+    data_interval_end: datetime | None = None,
+    run_id: str = "",
+) -> str:
+    """Run one step of the week that the run's data interval stands for; return its identifier.
+
+    Raises:
+        AirflowFailException: the step refused, or failed in a way that a retry cannot mend.
+        AirflowException: the infrastructure failed; Airflow tries again.
+    """
+    settings = Settings.from_environment()
+    interval = {"data_interval_start": data_interval_start, "data_interval_end": data_interval_end}
+    run: RunOfWeek | None = None
+    try:
+        promised, period = programme_and_period(programme, interval)
+        revision = revision_of(promised, period)
+        run = RunOfWeek(settings, programme, str(period), run_id, revision)
+        answer = steps.step_named(step)(programme, str(period), revision)
+    except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold a raw value
+        kind = type(error).__name__
+        failure = failure_without_values(error, settings, f"{programme}-{step}")
+    else:
+        told(run, step)
+        return answer
+    if run is not None and isinstance(failure, AirflowFailException):
+        told_failure(run, step, kind, str(failure))
+    # Raised here, not in a handler: otherwise the first exception would travel in __context__.
+    raise failure
+
+
+def plainly(act: Callable[[], T], name: str) -> T:
+    """Do something for a task; whatever goes wrong is told without a value.
+
+    Raises:
+        AirflowFailException: it refused, or failed in a way that a retry cannot mend.
+        AirflowException: the infrastructure failed.
+    """
+    try:
+        return act()
+    except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold a raw value
+        failure = failure_without_values(error, Settings.from_environment(), name)
+    raise failure  # not in a handler, as in `run_step`
+
+
+def failure_without_values(error: Exception, settings: Settings, name: str) -> AirflowException:
+    """Return a failure that tells no value: our own sentence, or the kind only.
+
+    The whole story of what is not our own is kept in the private zone.
+    """
+    if isinstance(error, TurnstileError):
+        return AirflowFailException(str(error))
+    from sqlalchemy.exc import InterfaceError, OperationalError
+
+    report = settings.private / "failures" / f"{name}-{system_clock():%Y%m%dT%H%M%S}.txt"
+    report.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    report.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    message = f"{name}: {type(error).__name__}; an operator of the private zone reads {report.name}"
+    if isinstance(error, OSError | OperationalError | InterfaceError):
+        return AirflowException(message)
+    return AirflowFailException(message)

@@ -1,0 +1,111 @@
+"""Whoever set a run going again is found in Airflow's audit log, or nobody may approve."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from datetime import UTC, datetime, timedelta
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from turnstile.errors import NotApproved
+
+DAG, RUN = "release_opal", "scheduled__2016-08-01"
+WEEK = datetime(2016, 7, 24, 14, tzinfo=UTC)
+
+
+@pytest.fixture
+def module(bag: Any) -> ModuleType:
+    assert bag.dags
+    return importlib.import_module("audit_log")
+
+
+def _line(event: str, **other: Any) -> dict[str, Any]:
+    """A line as Airflow writes it, of olga about the run."""
+    extra = json.dumps(other.pop("extra", {"method": "POST"}))
+    line = {"event": event, "dag_id": DAG, "run_id": RUN, "task_id": None, "owner": "olga"}
+    return line | {"extra": extra} | other
+
+
+def _backfill(first: datetime, last: datetime) -> dict[str, Any]:
+    told = {"dag_id": DAG, "from_date": first.isoformat(), "to_date": last.isoformat()}
+    return _line("create_backfill", run_id=None, extra=told)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(_line("clear_dag_run"), id="run cleared"),
+        pytest.param(
+            _line("post_clear_task_instances", extra={"task_ids": ["draw"]}), id="task cleared"
+        ),
+        pytest.param(
+            _line("post_clear_task_instances", extra={"task_ids": ["ask", "ask_revision"]}),
+            id="question about a revision cleared, and so the draw after it",
+        ),
+        pytest.param(_line("patch_dag_run"), id="run marked"),
+        pytest.param(_line("patch_task_instance", task_id="ask"), id="task marked"),
+        pytest.param(_backfill(WEEK - timedelta(days=7), WEEK), id="backfill over the week"),
+        pytest.param(_line("clear_dag_runs", dag_id="~", run_id=None), id="many runs cleared"),
+    ],
+)
+def test_who_set_the_run_going_again_is_named(module: ModuleType, line: dict[str, Any]) -> None:
+    assert module.users_in([line], DAG, RUN, WEEK) == {"olga"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(_line("clear_dag_run", run_id="another"), id="another run"),
+        pytest.param(_line("clear_dag_run", dag_id="release_itms"), id="another programme"),
+        pytest.param(
+            _line("post_clear_task_instances", extra={"task_ids": ["ask_1", "ask_2"]}),
+            id="asked again",
+        ),
+        pytest.param(
+            _backfill(WEEK + timedelta(days=1), WEEK + timedelta(days=9)), id="other weeks"
+        ),
+    ],
+)
+def test_who_did_something_else_is_not(module: ModuleType, line: dict[str, Any]) -> None:
+    assert module.users_in([line], DAG, RUN, WEEK) == frozenset()
+
+
+def test_a_log_that_cannot_be_read_lets_nobody_approve_a_run_that_was_cleared(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = SimpleNamespace(dag_id=DAG, run_id=RUN, logical_date=WEEK, clear_number=0)
+    assert module.who_set_going_again(run) == frozenset()  # and nothing is read
+    run.clear_number = 1
+    with pytest.raises(NotApproved, match="turnstile_airflow"):
+        module.who_set_going_again(run)
+    lines = SimpleNamespace(events=lambda _: [_line("clear_dag_run")])
+    monkeypatch.setattr(module, "_api", lambda: lines)
+    assert module.who_set_going_again(run) == {"olga"}
+
+
+def test_people_are_told_apart_by_user_name_where_ids_are_numbers(bag: Any) -> None:
+    assert bag.dags
+    people = importlib.import_module("people_task")
+    event = {
+        "chosen_options": ["Approve"],
+        "params_input": {"reason": "fine"},
+        "responded_by_user": {"id": "3", "name": "ada"},
+    }
+    assert people.answer_in(event, "Approve").person == "ada"
+    assert people.answer_in(event | {"responded_by_user": None}, "Approve").person is None
+
+
+@pytest.mark.parametrize(("manager", "assigned"), [("x.SimpleAuthManager", 1), ("x.Fab", 0)])
+def test_airflow_is_told_whom_to_ask_only_where_its_ids_are_names(
+    bag: Any, monkeypatch: pytest.MonkeyPatch, manager: str, assigned: int
+) -> None:
+    assert bag.dags
+    people = importlib.import_module("people_task")
+    loading = importlib.import_module("turnstile.programme.loading")
+    settings = importlib.import_module("turnstile.settings").Settings.from_environment()
+    monkeypatch.setenv("AIRFLOW__CORE__AUTH_MANAGER", manager)
+    told = people.assigned(loading.load_programme("opal", settings.include))
+    assert len(told or ()) == assigned

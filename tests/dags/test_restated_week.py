@@ -1,0 +1,124 @@
+"""On a real scheduler: a sealed week whose files come again, and a programme that is one YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from real_airflow import DAG, RealAirflow, running
+
+from turnstile.errors import TurnstileError
+from turnstile.ledger.records import ReleaseKey
+
+WEEK = "2016-W30"
+ASK, KEEP, REVISE = "ask_revision", "Keep the sealed week", "Make a revision"
+FERRIES = "release_ferries"
+QUICK = {
+    "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+    "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
+}
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture(scope="module")
+def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
+    """A week that is sealed and published."""
+    with running(tmp_path_factory.mktemp("restated"), WEEK, edits={}, extra=QUICK) as found:
+        found.backfill(WEEK, WEEK)
+        found.backfilled(WEEK)
+        assert found.runs()[WEEK] == "success"
+        yield found
+
+
+def _manifest(airflow: RealAirflow, revision: int) -> Path:
+    return airflow.home / f"public/opal/{WEEK}/r{revision}/manifest.json"
+
+
+def _spent(airflow: RealAirflow) -> int:
+    day = next(one for one in airflow.ledger.balance("opal_cards") if one.scope == "2016-07-25")
+    assert day.spent.rho_nano
+    return day.spent.rho_nano
+
+
+def _words(airflow: RealAirflow) -> list[tuple[str, bool]]:
+    said = airflow.ledger.words_on_revision(ReleaseKey("opal", WEEK, 1))
+    return [(word.person, word.is_allowed) for word in said]
+
+
+def _restate(airflow: RealAirflow) -> None:
+    """Deliver a file of the week again, with one row more."""
+    file = min((airflow.home / "landing/opal" / WEEK).glob("*.csv"))
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines, lines[-1]]) + "\n")
+
+
+def test_a_week_whose_files_did_not_change_does_not_wait(airflow: RealAirflow) -> None:
+    assert airflow.tasks(WEEK)[ASK] == "success"
+    airflow.clear(WEEK, "wait")
+    airflow.until_ended(WEEK)
+    assert airflow.runs()[WEEK] == "success"
+
+
+def test_only_an_officers_answer_makes_a_revision_and_it_is_charged_once(
+    airflow: RealAirflow,
+) -> None:
+    once, first = _spent(airflow), _manifest(airflow, 0).read_bytes()
+    _restate(airflow)
+    airflow.clear(WEEK, "wait", user="eve")
+    airflow.until(lambda: airflow.asks(WEEK, ASK), what="the question")
+    with pytest.raises(TurnstileError, match="403"):
+        airflow.answer(WEEK, ASK, "eve", REVISE)  # an operator, no officer
+    airflow.mark(WEEK, ASK, "success", user="eve")
+    airflow.until_ended(WEEK)
+    assert (airflow.runs()[WEEK], _words(airflow), _spent(airflow)) == ("success", [], once)
+
+    airflow.clear(WEEK, "wait", user="eve")
+    airflow.until(lambda: airflow.asks(WEEK, ASK), what="the question again")
+    airflow.answer(WEEK, ASK, "ada", REVISE)
+    airflow.until_ended(WEEK)
+    assert (airflow.runs()[WEEK], _words(airflow)) == ("success", [("ada", True)])
+    assert _spent(airflow) == 2 * once
+    second = _manifest(airflow, 1).read_bytes()
+    assert second != first == _manifest(airflow, 0).read_bytes()
+
+    airflow.backfill(WEEK, WEEK, "completed")
+    airflow.backfilled(WEEK)
+    airflow.clear(WEEK, ASK, user="eve")
+    airflow.until_ended(WEEK)
+    assert airflow.runs()[WEEK] == "success"
+    assert _manifest(airflow, 1).read_bytes() == second
+    assert _spent(airflow) == 2 * once
+    assert airflow.ledger.verify() == ()
+
+
+def test_a_yaml_gives_a_programme_that_releases_and_a_broken_one_beside_it_is_told(
+    airflow: RealAirflow,
+) -> None:
+    folder = airflow.base / "include/programmes"
+    opal = (folder / "opal.yaml").read_text()
+    ferries = opal.replace("name: opal", "name: ferries").replace("opal_cards", "ferry_cards")
+    (folder / "ferries.yaml").write_text(ferries)
+    (folder / "trams.yaml").write_text("name: trains\n")
+    airflow.until(lambda: airflow.api().has_dag(FERRIES), what="the new DAG", timeout_s=300)
+    airflow.until(lambda: "trams.yaml:1: name" in _import_errors(airflow), what="the import error")
+
+    dag = airflow.call("GET", f"/api/v2/dags/{FERRIES}")
+    assert dag["is_paused"]
+    airflow.api().unpause(FERRIES)
+    airflow.backfill(WEEK, WEEK, dag_id=FERRIES)
+
+    def ended() -> bool:
+        states = {run.state for run in airflow.api().runs(FERRIES)}
+        return bool(states) and states <= {"success", "failed"}
+
+    airflow.until(ended, what="the new programme's run", timeout_s=600)
+    assert {run.state for run in airflow.api().runs(FERRIES)} == {"success"}
+    assert (airflow.home / f"public/ferries/{WEEK}/r0/manifest.json").exists()
+    assert not airflow.call("GET", f"/api/v2/dags/{DAG}")["has_import_errors"]
+
+
+def _import_errors(airflow: RealAirflow) -> str:
+    found = airflow.call("GET", "/api/v2/importErrors")["import_errors"]
+    return "\n".join(one["stack_trace"] for one in found)

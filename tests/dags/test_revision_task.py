@@ -1,0 +1,246 @@
+"""The question about a correction: whose answer counts, and what it makes the steps do."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from small_deployment import INCLUDE, WEEK, Deployment
+
+from turnstile.cli import main
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.states import ReleaseState
+from turnstile.operations.journal import Happening, Journal
+from turnstile.programme.loading import load_programme
+from turnstile.release.revision import revision_in_force
+from turnstile.release.steps import STEPS
+from turnstile.settings import Settings
+
+START = datetime(2016, 7, 25, tzinfo=ZoneInfo("Australia/Sydney")).astimezone(UTC)
+INTERVAL = {"data_interval_start": START, "data_interval_end": START + timedelta(weeks=1)}
+R1 = ReleaseKey("opal", WEEK, 1)
+KEEP, REVISE = "Keep the sealed week", "Make a revision"
+
+
+class Question:
+    """The task of one run, as Airflow drives it, without Airflow around it."""
+
+    def __init__(self, module: ModuleType, number: int = 1, *, starter: str = "") -> None:
+        include = Settings.from_environment().include
+        programme = load_programme("opal", include)
+        self.task = module.AskRevision(
+            programme=programme, number=number, task_id=f"ask_revision_{number}"
+        )
+        dag_run = SimpleNamespace(triggering_user_name=starter, run_type="backfill")
+        instance = SimpleNamespace(id="0")
+        self.context = {"run_id": "a", "dag_run": dag_run, "task_instance": instance} | INTERVAL
+
+    def ask(self) -> dict[str, str] | None:
+        """Return what the question is about; None if nobody is asked."""
+        waits = importlib.import_module("airflow.sdk.exceptions").TaskAwaitingInput
+        try:
+            assert self.task.execute(self.context) == "nothing to ask"
+        except waits as waiting:
+            return dict(waiting.kwargs)
+        return None
+
+    def answer(self, about: dict[str, str], person: str | None, choice: str) -> str:
+        """Return what the answer leads to."""
+        event = {
+            "chosen_options": [choice],
+            "params_input": {"reason": "late rows"} if person else {},
+            "responded_by_user": None if person is None else {"id": person, "name": person},
+            "responded_at": START,
+        }
+        return str(self.task.execute_complete(self.context, event, **about))
+
+
+@pytest.fixture(scope="module")
+def sealed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A deployment with a published week of opal."""
+    base = tmp_path_factory.mktemp("revision")
+    include = base / "include"
+    for name in ("programmes", "domains"):
+        shutil.copytree(INCLUDE / name, include / name)
+    (include / "people.yaml").write_text("release_officer: [admin, ada]\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TURNSTILE_HOME", str(base / "var"))
+        patch.setenv("TURNSTILE_INCLUDE", str(include))
+        Deployment(base / "var", include).edit("opal", "slot_minutes: 15", "slot_minutes: 240")
+        assert main(["sample", "opal", "--weeks", WEEK, "--rows", "2000", "--seed", "3"]) == 0
+        assert main(["run", "opal", "--week", WEEK]) == 0
+    return base
+
+
+@pytest.fixture
+def deployment(sealed_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+    """A copy of it, whose files came again."""
+    shutil.copytree(sealed_once, tmp_path / "copy", symlinks=True)
+    made = Deployment(tmp_path / "copy/var", tmp_path / "copy/include")
+    monkeypatch.setenv("TURNSTILE_HOME", str(made.home))
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(made.include))
+    _restate(made)
+    return made
+
+
+@pytest.fixture
+def module(bag: Any, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module of the task; what Airflow's database would be told goes nowhere."""
+    assert bag.dags
+    hitl = importlib.import_module("airflow.providers.standard.operators.hitl")
+    monkeypatch.setattr(hitl, "upsert_hitl_detail", lambda **_: None)
+    return importlib.import_module("revision_task")
+
+
+def _restate(deployment: Deployment) -> None:
+    """Deliver a file of the week again, with one row more."""
+    file = min(deployment.landing("opal").glob("*.csv"))
+    lines = file.read_text(encoding="utf-8").splitlines()
+    file.write_text("\n".join([*lines, lines[-1]]) + "\n", encoding="utf-8")
+
+
+def _run_steps(step_task: ModuleType) -> None:
+    for step in STEPS:
+        step_task.run_step(step, "opal", run_id="a", **INTERVAL)
+
+
+def _in_force(deployment: Deployment) -> int:
+    """Return the revision that the steps of any run would work on now."""
+    opal = load_programme("opal", deployment.include)
+    return revision_in_force(deployment.ledger, opal, WEEK, Settings.from_environment())
+
+
+def _states(deployment: Deployment, revision: int) -> list[ReleaseState]:
+    attempts = deployment.ledger.attempts(ReleaseKey("opal", WEEK, revision))
+    return [one.state for one in attempts]
+
+
+def test_an_officers_yes_publishes_one_revision_charged_once_and_for_ever(
+    deployment: Deployment, module: ModuleType, step_task: ModuleType
+) -> None:
+    once = deployment.spent()["card_day:2016-07-25"]
+    assert once is not None
+    about = Question(module).ask()
+    assert about is not None
+    assert about["asked"] == "opal/2016-W30/r1"
+    note = Question(module).answer(about, "admin", REVISE)
+    assert note.startswith("opal/2016-W30/r1: never drawn: ")
+
+    _run_steps(step_task)
+    package = deployment.public / "opal" / WEEK / "r1"
+    manifest, head = (package / "manifest.json").read_bytes(), deployment.ledger.head()
+    for _ in range(2):  # a retry, a clear, a backfill
+        assert Question(module).ask() is None
+        _run_steps(step_task)
+    assert (package / "manifest.json").read_bytes() == manifest
+    assert deployment.ledger.head() == head
+    assert deployment.spent()["card_day:2016-07-25"] == 2 * once
+    assert _states(deployment, 1) == [ReleaseState.PUBLISHED]
+    assert main(["ledger", "verify"]) == 0
+    reserved = next(e for e in deployment.ledger.entries_of(R1) if e.kind.value == "reserved")
+    assert (reserved.body["reason"], reserved.body["approver"]) == ("late rows", "admin")
+
+    _restate(deployment)  # and the next correction is another question
+    assert Question(module).ask() is None  # but the day has no budget for a third draw
+
+
+def test_the_question_tells_plan_and_budget_and_no_count(
+    deployment: Deployment, module: ModuleType
+) -> None:
+    question = Question(module)
+    assert question.ask() is not None
+    assert question.task.subject == "Correct opal/2016-W30/r0?"
+    body = question.task.body
+    assert "| card_day, rho | 0.25 | 0.124999995 | 0.124999995 | 0.00000001 |" in body
+    assert "opal/2016-W30/r1" in body
+    assert not any(count in body for count in ("2000", "2001", "rows"))
+    assert "Keep the sealed week" in question.task.defaults
+    line = Journal.of(Settings.from_environment()).of_week("opal", WEEK)[-1]
+    assert line.happening is Happening.RESTATED
+    assert deployment.ledger.words_on_revision(R1) == ()
+
+
+@pytest.mark.parametrize("person", [None, "admin"])
+def test_a_time_out_or_a_no_keeps_the_sealed_week(
+    deployment: Deployment, module: ModuleType, person: str | None
+) -> None:
+    about = Question(module).ask()
+    assert about is not None
+    assert Question(module).answer(about, person, KEEP) == "opal/2016-W30/r0 stands"
+    (word,) = deployment.ledger.words_on_revision(R1)
+    assert not word.is_allowed
+    assert _in_force(deployment) == 0
+    # A person's no is remembered for these files; a time-out is not an answer.
+    assert (Question(module).ask() is None) == (person is not None)
+    _restate(deployment)
+    assert Question(module).ask() is not None
+
+
+def test_an_answer_without_the_role_allows_nothing(
+    deployment: Deployment, module: ModuleType, step_task: ModuleType
+) -> None:
+    spent = deployment.spent()
+    about = Question(module).ask()
+    assert about is not None
+    failed = importlib.import_module("airflow.sdk.exceptions").AirflowFailException
+    with pytest.raises(failed, match="eve is no release_officer"):
+        Question(module).answer(about, "eve", REVISE)
+    Question(module).answer(about, None, REVISE)  # a yes of nobody
+    _run_steps(step_task)  # an operator marks the task success
+    assert deployment.spent() == spent
+    assert _states(deployment, 1) == []
+
+
+def test_who_loses_the_role_before_the_draw_has_allowed_nothing(
+    deployment: Deployment, module: ModuleType
+) -> None:
+    about = Question(module).ask()
+    assert about is not None
+    Question(module).answer(about, "ada", REVISE)
+    assert _in_force(deployment) == 1
+    people = deployment.include / "people.yaml"
+    people.write_text("release_officer: [admin]\n", encoding="utf-8")
+    assert _in_force(deployment) == 0
+
+
+def test_two_persons_allow_a_correction_where_two_approve_and_none_of_them_started_it(
+    deployment: Deployment, module: ModuleType
+) -> None:
+    deployment.edit("opal", "approval: {required: false}", "approval: {persons: 2}")
+    people = deployment.include / "people.yaml"
+    people.write_text("release_officer: [admin, ada, olga]\n", encoding="utf-8")
+    failed = importlib.import_module("airflow.sdk.exceptions").AirflowFailException
+    first, second = Question(module, 1, starter="ada"), Question(module, 2, starter="ada")
+    about = first.ask()
+    assert about is not None
+    assert second.ask() is None  # nobody is asked for a second yes before there is a first
+    with pytest.raises(failed, match="ada started this week's run"):
+        first.answer(about, "ada", REVISE)
+    assert first.answer(about, "admin", REVISE) == "opal/2016-W30/r0 stands"
+    second.context["dag_run"].clear_number = 1  # and nobody can read who did it
+    about = second.ask()
+    assert about is not None
+    with pytest.raises(failed, match="who did it cannot be read"):
+        second.answer(about, "olga", REVISE)
+    assert second.answer(about, None, KEEP) == "opal/2016-W30/r0 stands"
+    second.context["dag_run"].clear_number = 0
+    assert second.answer(about, "admin", REVISE) == "opal/2016-W30/r0 stands"  # one person
+    assert "r1: never drawn" in second.answer(about, "olga", REVISE)
+
+
+def test_an_answer_to_a_question_that_is_up_no_more_counts_for_nothing(
+    deployment: Deployment, module: ModuleType
+) -> None:
+    about = Question(module).ask()
+    assert about is not None
+    Question(module).answer(about, "admin", REVISE)
+    failed = importlib.import_module("airflow.sdk.exceptions").AirflowFailException
+    with pytest.raises(failed, match="is up no more"):
+        Question(module).answer(about, "ada", REVISE)
+    assert [word.person for word in deployment.ledger.words_on_revision(R1)] == ["admin"]

@@ -1,0 +1,147 @@
+"""The deployment of docker-compose.yaml, as processes: a week is released and the page shows it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compose_natively import NativeCompose, missing
+from real_airflow import DAG, monday, small_checkout
+
+from turnstile.deployment.airflow_api import AirflowApi
+
+WEEK = "2016-W30"
+ENV_FILE = Path(__file__).resolve().parents[2] / ".env.example"
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing())]
+
+
+def _filled_in() -> dict[str, str]:
+    """Return `.env`, filled in as the example says."""
+    lines = ENV_FILE.read_text(encoding="utf-8").splitlines()
+    names = [line.partition("=")[0] for line in lines if "=" in line and not line.startswith("#")]
+    given = {name: secrets.token_urlsafe(32) for name in names}
+    return given | {"AIRFLOW_FERNET_KEY": base64.urlsafe_b64encode(os.urandom(32)).decode()}
+
+
+@pytest.fixture(scope="module")
+def deployment(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[NativeCompose, AirflowApi]]:
+    """Everything up, and one small week of opal released by the Celery worker."""
+    base = tmp_path_factory.mktemp("compose")
+    project = small_checkout(base / "project", {}).parent
+    (project / "docker").symlink_to(ENV_FILE.parent / "docker")
+    given = _filled_in()
+    (base / "run").mkdir()
+    with NativeCompose(project, base / "run", given) as compose:
+        sample = ["turnstile", "sample", "opal", "--weeks", WEEK, "--rows", "2000", "--seed", "3"]
+        made = compose.run_in("worker", *sample)
+        assert made.returncode == 0, made.stderr
+        api = AirflowApi(compose.address, "admin", given["AIRFLOW_ADMIN_PASSWORD"])
+        compose.wait_until(
+            lambda: api.has_dag(DAG) or api.import_errors(), what="parsing", timeout_s=300
+        )
+        assert api.import_errors() == ()
+        api.unpause(DAG)
+        api.start_backfill(DAG, monday(WEEK), monday(WEEK))
+        compose.wait_until(lambda: _state(api) in {"success", "failed"}, what="the week",
+                           timeout_s=900)  # fmt: skip
+        assert _state(api) == "success", compose.failure("worker")
+        yield compose, api
+
+
+def _state(api: AirflowApi) -> str:
+    return next((run.state for run in api.runs(DAG) if run.starts == monday(WEEK)), "none")
+
+
+def _get(address: str, path: str, token: str = "") -> tuple[int, str]:
+    request = urllib.request.Request(f"{address}/privacy-budget{path}")  # noqa: S310 - loopback
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    try:
+        with _OPENER.open(request, timeout=60) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, ""
+
+
+def _page(deployment: tuple[NativeCompose, AirflowApi], path: str) -> str:
+    compose, api = deployment
+    api.import_errors()  # logs in
+    status, text = _get(compose.address, path, str(api._token))
+    assert status == 200
+    return text
+
+
+def _printed(compose: NativeCompose, *command: str) -> Any:
+    """Return what a command prints in the worker, which writes to the ledger."""
+    answer = compose.run_in("worker", "turnstile", *command)
+    assert answer.returncode == 0, answer.stderr
+    return json.loads(answer.stdout)
+
+
+def test_every_service_stays_healthy(deployment: tuple[NativeCompose, AirflowApi]) -> None:
+    compose, api = deployment
+    lasting = [name for name, one in compose.services.items() if "healthcheck" in one]
+    assert len(lasting) == 7
+    assert all(compose.is_healthy(name) for name in lasting if name != "postgres")
+    assert api.import_errors() == ()
+
+
+def test_the_page_shows_the_figures_of_the_ledger(
+    deployment: tuple[NativeCompose, AirflowApi],
+) -> None:
+    compose, _ = deployment
+    balance = _printed(compose, "ledger", "balance", "--json")
+    assert any(account["spent"]["rho_nano"] for account in balance)
+    assert json.loads(_page(deployment, "/data/balance.json")) == balance
+    forecast = _printed(compose, "ledger", "forecast", "--json")
+    assert json.loads(_page(deployment, "/data/forecast.json")) == forecast
+    html = _page(deployment, "/")
+    for account in balance:
+        parts = (account["spent"][n] for n in ("epsilon_micro", "rho_nano", "delta_femto"))
+        value = ",".join("infinite" if part is None else str(part) for part in parts)
+        assert f'value="{value}"' in html
+
+
+def test_the_page_shows_the_week_its_run_and_its_verdicts(
+    deployment: tuple[NativeCompose, AirflowApi],
+) -> None:
+    calendar = json.loads(_page(deployment, "/data/calendar.json"))
+    (mark,) = [mark for mark in calendar["opal"] if mark["week"] == WEEK]
+    assert mark["state"] == "published"
+    assert mark["run_id"].startswith("backfill__")
+    assert _page(deployment, f"/week/opal/{WEEK}").count("<figure>") == 3
+    assert f"days_present, {WEEK}: pass" in _page(deployment, "/quality")
+
+
+def test_nobody_reads_the_page_without_a_login(
+    deployment: tuple[NativeCompose, AirflowApi],
+) -> None:
+    compose, _ = deployment
+    for path in ("/", "/data/balance.json", f"/week/opal/{WEEK}"):
+        assert _get(compose.address, path)[0] in {401, 403}
+
+
+def test_the_page_sees_no_private_folder_and_writes_to_none(
+    deployment: tuple[NativeCompose, AirflowApi],
+) -> None:
+    compose, _ = deployment
+    page = compose.run_in("api-server", "sh", "-c", 'ls "$TURNSTILE_HOME"')
+    worker = compose.run_in("worker", "sh", "-c", 'ls "$TURNSTILE_HOME"')
+    assert page.stdout.split() == ["embargoed", "operations", "public"]
+    assert {"landing", "private", "ledger-key.pem"} <= set(worker.stdout.split())
+    for folder in page.stdout.split():
+        touch = ("sh", "-c", f'touch "$TURNSTILE_HOME/{folder}/mine"')
+        assert "Read-only file system" in compose.run_in("api-server", *touch).stderr
+        assert compose.run_in("worker", *touch).returncode == 0

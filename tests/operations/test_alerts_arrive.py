@@ -1,0 +1,248 @@
+"""Every rule from what sets it off to real receivers: mail, Slack, Teams, Mattermost; once a week.
+
+Slack and Teams are their real addresses, answered by a TLS server of this machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from receivers import (
+    MATTERMOST,
+    MATTERMOST_URL,
+    SLACK,
+    SLACK_URL,
+    TEAMS,
+    TEAMS_URL,
+    Inbox,
+    Services,
+    mail_server,
+    services,
+    text_of,
+)
+from watched_place import INCLUDE, Place
+
+from turnstile.ledger.records import Bindings, Finding
+from turnstile.operations.alerts import RULES, Alert, Severity
+from turnstile.operations.delivery import deliver, send_by_apprise
+from turnstile.operations.journal import Happening
+from turnstile.operations.watch import audited
+from turnstile.settings import Settings
+
+CANARY = "3085220012345678"
+WEEK, LATER = "2016-W30", "2016-W31"
+HOSTS = (SLACK, TEAMS, MATTERMOST)
+MAIL = "from=turnstile@transport.example&to=officer@transport.example&mode=insecure"
+Cause = Callable[[Place, str], None]
+
+
+def _failure(step: str, kind: str) -> Cause:
+    def cause(place: Place, week: str) -> None:
+        place.say(Happening.BEGUN, week, week)
+        sentence = f"could not convert card {CANARY}"
+        place.say(Happening.FAILED, week, week, step=step, kind=kind, sentence=sentence)
+
+    return cause
+
+
+def _verdict(verdict: str) -> Cause:
+    def cause(place: Place, week: str) -> None:
+        place.say(Happening.JUDGED, week, week, verdicts={"nulls": verdict}, sentence=CANARY)
+
+    return cause
+
+
+def _restated(place: Place, week: str) -> None:
+    place.say(Happening.RESTATED, week, week, files=[f"{CANARY}.csv"])
+
+
+def _spent(thousandths: int) -> Cause:
+    def cause(place: Place, week: str) -> None:
+        place.publish(week, thousandths)
+
+    return cause
+
+
+def _held(place: Place, week: str) -> None:
+    place.reserve(week)
+    place.clock.now += timedelta(hours=25)
+
+
+def _drawing(place: Place, week: str) -> None:
+    place.ledger.begin_draw(place.reserve(week), Bindings("p", "d", "s"))
+    place.clock.now += timedelta(hours=2)
+
+
+def _overdue(place: Place, week: str) -> None:
+    place.publish(week)
+    place.clock.now += timedelta(days=21)
+
+
+def _died(place: Place, week: str) -> None:
+    place.say(Happening.BEGUN, week, f"manual__{week}", note=CANARY)
+
+
+def _lasts(place: Place, week: str) -> None:
+    place.say(Happening.BEGUN, week, f"lasting__{week}", note=CANARY)
+    place.clock.now += timedelta(hours=7)
+
+
+def _altered(place: Place, week: str) -> None:
+    package = place.journal._folder.parent / "public/opal" / week / "r0"
+    package.mkdir(parents=True)
+    (package / f"{CANARY}.csv").write_text(CANARY)
+    (package / "manifest.json").write_text('{"files": []}')
+
+
+CAUSES: dict[str, Cause] = {
+    "week_stopped": _failure("ingest", "ValueError"),
+    "week_refused": _failure("reserve", "BudgetExceeded"),
+    "bytes_disagree": _failure("publish", "IntegrityError"),
+    "quality_failed": _verdict("fail"),
+    "quality_warned": _verdict("warn"),
+    "files_restated": _restated,
+    "budget_50": _spent(500),
+    "budget_75": _spent(750),
+    "budget_90": _spent(900),
+    "hold_stuck": _held,
+    "draw_stuck": _drawing,
+    "release_overdue": _overdue,
+    "run_died": _died,
+    "run_lasts": _lasts,
+    "audit_failed": _altered,
+}
+# What is told of a cap is told once for ever, not once a week.
+OF_THE_LEDGER = {rule for rule in RULES if rule.startswith("budget")}
+
+
+@dataclass
+class Receivers:
+    """Where alerts arrive, and the addresses that lead there."""
+
+    mail: Inbox
+    services: Services
+    urls: tuple[str, ...]
+
+    def texts(self) -> list[str]:
+        found = [text for host in HOSTS for text in self.services.texts(host)]
+        return [*found, *(text_of(message) for message in self.mail.received)]
+
+
+@pytest.fixture
+def receivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Receivers]:
+    with mail_server() as (inbox, port), services(tmp_path, monkeypatch) as found:
+        mail = f"mailto://127.0.0.1:{port}?smtp=127.0.0.1&{MAIL}"
+        yield Receivers(inbox, found, (mail, SLACK_URL, TEAMS_URL, MATTERMOST_URL))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place.new(tmp_path)
+
+
+def _tell(place: Place, receivers: Receivers, rule: str, now: datetime) -> list[Alert]:
+    """Look for everything, as watchdog and audit do, and tell what the rule is about."""
+    settings = Settings(place.journal._folder.parent, "", (), INCLUDE)
+    state = "failed" if rule == "run_died" else "running"
+    found = [*place.watched(state), *audited(lambda: (), settings)]
+    about = [alert for alert in found if alert.rule == rule]
+    addresses = dict.fromkeys(Severity, receivers.urls)
+    return list(deliver(about, addresses, place.journal, send=send_by_apprise, now=now))
+
+
+def test_every_rule_has_a_cause_here() -> None:
+    assert set(CAUSES) == set(RULES)
+
+
+@pytest.mark.parametrize("rule", list(RULES))
+def test_an_alert_arrives_at_every_receiver_once_for_its_week_without_a_value(
+    place: Place, receivers: Receivers, rule: str
+) -> None:
+    assert _tell(place, receivers, rule, place.clock()) == []
+    CAUSES[rule](place, WEEK)
+    (told,) = _tell(place, receivers, rule, place.clock())
+    assert _tell(place, receivers, rule, place.clock()) == []
+    texts = receivers.texts()
+    assert len(texts) == len(receivers.urls)
+    for text in texts:
+        assert f"docs/RUNBOOK.md#{rule}" in text
+        assert RULES[rule].sentence in text
+        assert CANARY not in text
+    if rule not in OF_THE_LEDGER:
+        assert told.week == (LATER if rule == "release_overdue" else WEEK)
+        CAUSES[rule](place, "2016-W33")
+        (later,) = _tell(place, receivers, rule, place.clock())
+        assert later.week > WEEK
+        assert len(receivers.texts()) == 2 * len(receivers.urls)
+
+
+def test_the_canary_was_there_to_be_leaked(place: Place, receivers: Receivers) -> None:
+    for rule in ("week_stopped", "audit_failed"):
+        CAUSES[rule](place, WEEK)
+    folder = place.journal._folder.parent
+    assert any(CANARY in path.read_text() for path in folder.rglob("*.jsonl"))
+    assert any(CANARY in path.name for path in folder.rglob("*.csv"))
+    assert send_by_apprise(receivers.urls, "subject", f"a text with {CANARY}")
+    assert all(CANARY in text for text in receivers.texts())
+
+
+def test_thresholds_follow_one_another_and_each_is_told_once(
+    place: Place, receivers: Receivers
+) -> None:
+    addresses = dict.fromkeys(Severity, receivers.urls[:1])
+    told = []
+    for week, cost in (("2016-W30", 400), ("2016-W31", 150), ("2016-W32", 250), ("2016-W33", 150)):
+        place.publish(week, cost)
+        budget = [alert for alert in place.watched() if alert.rule.startswith("budget")]
+        sent = deliver(budget, addresses, place.journal, send=send_by_apprise, now=place.clock())
+        told.append([alert.rule for alert in sent])
+    assert told == [[], ["budget_50"], ["budget_75"], ["budget_90"]]
+    assert len(receivers.mail.received) == 3
+
+
+def test_a_ledger_that_contradicts_itself_arrives_by_the_name_of_the_check(
+    place: Place, receivers: Receivers
+) -> None:
+    settings = Settings(place.journal._folder.parent, "", (), INCLUDE)
+    wrong = Finding("chain", 3, f"its hash is not that of {CANARY}")
+    addresses = {Severity.CRITICAL: receivers.urls}
+    alerts = audited(lambda: (wrong,), settings)
+    assert deliver(alerts, addresses, place.journal, send=send_by_apprise, now=place.clock()) == (
+        Alert("audit_failed", "ledger", "all", "chain"),
+    )
+    assert all("(chain)" in text and CANARY not in text for text in receivers.texts())
+
+
+def test_a_service_that_takes_nothing_is_noticed_and_told_again(
+    place: Place, receivers: Receivers
+) -> None:
+    receivers.services.status = 500
+    CAUSES["hold_stuck"](place, WEEK)
+    assert _tell(place, receivers, "hold_stuck", place.clock()) == []
+    receivers.services.status = 200
+    assert len(_tell(place, receivers, "hold_stuck", place.clock())) == 1
+
+
+def test_slack_and_teams_get_the_forms_that_they_ask_for(receivers: Receivers) -> None:
+    assert send_by_apprise(receivers.urls, "turnstile error: opal 2016-W30", "one\ntwo")
+    ((path, slack),) = receivers.services.received[SLACK]
+    assert path == "/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
+    assert slack["attachments"][0]["title"] == "turnstile error: opal 2016-W30"
+    ((path, teams),) = receivers.services.received[TEAMS]
+    assert path.startswith("/workflows/0123456789abcdef")
+    (card,) = teams["attachments"]
+    assert card["contentType"] == "application/vnd.microsoft.card.adaptive"
+    assert "turnstile error: opal 2016-W30" in json.dumps(card)
+
+
+def test_a_receiver_that_does_not_prove_its_name_gets_nothing(
+    receivers: Receivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE")
+    assert not send_by_apprise([SLACK_URL], "subject", "text")
+    assert receivers.services.received == {}

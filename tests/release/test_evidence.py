@@ -1,0 +1,91 @@
+"""What the gates get beside the sealed bytes: files under embargo, timetable, trials of units."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.errors import RefusedError
+from turnstile.ledger.ledger import Ledger
+
+Cli = Callable[..., int]
+FEED = {
+    "agency.txt": "agency_name,agency_url,agency_timezone\nA,https://a.example,Asia/Kolkata\n",
+    "routes.txt": "route_id,route_short_name,route_type\n12,12,3\n",
+    "trips.txt": "route_id,service_id,trip_id\n12,daily,run-7\n",
+    "stops.txt": "stop_id,stop_name,stop_lat,stop_lon\nchowk,Chowk,21.195,72.819\n",
+    "stop_times.txt": "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n"
+    "run-7,09:20:00,09:20:00,chowk,1\n",
+}
+
+
+def embargoed(landed: Deployment) -> Path:
+    return landed.home / "embargoed/itms" / WEEK / "r0"
+
+
+def test_a_second_sealed_file_stops_the_week_and_a_burned_one_is_gone(
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = embargoed(landed)
+    folder.mkdir(parents=True)
+    burned = folder / "sealed-0123456789abcdef.parquet"
+    burned.write_bytes(b"of a draw that died before its seal")
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert not burned.exists()
+    assert len(list(folder.glob("sealed-*"))) == 1
+
+    (folder / "package").rename(folder / "elsewhere")  # as if it was not staged yet
+    second = folder / "sealed-fedcba9876543210.parquet"
+    second.write_bytes(b"another draw of the same week")
+    assert turnstile("run", "itms", "--week", WEEK) != 0
+    assert "2 distinct sealed byte strings" in capsys.readouterr().err
+    report = json.loads((folder / "assessment.json").read_bytes())
+    assert [gate["gate"] for gate in report["gates"] if not gate["passed"]] == ["one_sealed"]
+    second.unlink()
+    (folder / "elsewhere").rename(folder / "package")
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+
+
+def test_a_late_draw_whose_bytes_were_removed_is_refused_in_a_sentence(
+    landed: Deployment,
+    turnstile: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def seal(*_: object) -> None:  # another draw has the key, and removed what this one wrote
+        for leftover in embargoed(landed).glob("sealed-*"):
+            leftover.unlink()
+        raise RefusedError("it is burned")
+
+    with monkeypatch.context() as late:
+        late.setattr(Ledger, "seal", seal)
+        assert turnstile("run", "itms", "--week", WEEK) == 3
+    assert "it is burned" in capsys.readouterr().err
+
+
+def test_a_release_shows_what_the_timetable_of_its_programme_shows(
+    landed: Deployment, turnstile: Cli
+) -> None:
+    with zipfile.ZipFile(landed.include / "domains/feed.zip", "w") as packed:
+        for name, text in FEED.items():
+            packed.writestr(name, text)
+    landed.edit("itms", "  outside: drop", "  outside: drop\n  timetable: domains/feed.zip")
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    report = json.loads((embargoed(landed) / "assessment.json").read_bytes())
+    (cell,) = report["timetable"]["cells"]
+    assert (cell["slot"], cell["trip_ids"], cell["stop_ids"]) == ("09:00", ["run-7"], ["chowk"])
+    gates = {gate["gate"]: gate["statement"] for gate in report["gates"]}
+    assert "none moves a table farther than is declared" in gates["declared_sensitivity"]
+
+
+def test_a_timetable_outside_of_the_public_folder_is_refused(
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    landed.edit("itms", "  outside: drop", "  outside: drop\n  timetable: ../var/feed.zip")
+    assert turnstile("run", "itms", "--week", WEEK) == 2
+    assert "timetable" in capsys.readouterr().err

@@ -1,0 +1,72 @@
+"""A PostgreSQL server for tests and benchmarks: the one that runs, else a throw-away one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.pool import NullPool
+
+PORT = 54_329 + os.getpid() % 1000  # workers of one run must not meet
+
+
+def run_as_server(url: str, *statements: str) -> None:
+    """Run statements outside a transaction."""
+    engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement.replace(":", r"\:")))  # no parameters here
+
+
+@contextmanager
+def postgresql_server() -> Iterator[str | None]:
+    """Yield the URL of a server; None where none answers and none is installed."""
+    running, found = _running_server(), _initdb()
+    if running is not None or found is None:
+        yield running
+        return
+    binaries, data = found.parent, Path(tempfile.mkdtemp(prefix="turnstile-pg-"))
+    owner = {"user": "postgres"} if os.geteuid() == 0 else {}
+    if owner:
+        shutil.chown(data, user="postgres")
+    initdb = [str(found), "-D", str(data), "-U", "postgres", "-A", "trust"]
+    _run_quietly(initdb, owner)
+    start = [str(binaries / "pg_ctl"), "-D", str(data), "-w", "-l", str(data / "log")]
+    options = f"-p {PORT} -k {data} -c listen_addresses=127.0.0.1"
+    _run_quietly([*start, "-o", options, "start"], owner)
+    try:
+        yield f"postgresql+psycopg://postgres@127.0.0.1:{PORT}/postgres"
+    finally:
+        _run_quietly([*start, "-m", "fast", "stop"], owner)
+        shutil.rmtree(data)
+
+
+def _running_server() -> str | None:
+    """Find a PostgreSQL server that answers without a password."""
+    for user in ("root", "postgres"):
+        url = f"postgresql+psycopg://{user}@127.0.0.1:5432/postgres?connect_timeout=2"
+        try:
+            run_as_server(url, "SELECT 1")
+        except OperationalError:
+            continue
+        return url.partition("?")[0]
+    return None
+
+
+def _initdb() -> Path | None:
+    """Find the program that makes a server's data folder."""
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
+    found = shutil.which("initdb") or next(map(str, installed), None)
+    return None if found is None else Path(found)
+
+
+def _run_quietly(command: list[str], owner: dict[str, str]) -> None:
+    """Run a program of the database server; its failure is the caller's."""
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **owner)  # type: ignore[call-overload]  # noqa: S603 - our own words
