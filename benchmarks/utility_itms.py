@@ -37,6 +37,9 @@ from turnstile.planning.bus_pairs import BusPairs, read_pairs, records_by_hour
 from turnstile.planning.source_accounting import SourceAccounting, source_accounting
 from turnstile.planning.tables import cells_meeting, resolution_row
 from turnstile.privacy.guarantees import rho_for
+from turnstile.privacy.mechanisms.bounded_mean import mean_sd_kmh, sum_sensitivity
+from turnstile.privacy.mechanisms.calibration import gaussian_scale
+from turnstile.privacy.sensitivities import cells_at_most
 from turnstile.programme.domain import PublicDomain
 from turnstile.release.mean_intervals import means_of
 from turnstile.service_calendar import ServiceDays, ServicePeriod, ServiceWeek
@@ -52,7 +55,7 @@ REPORT = {  # cells, HATs, buses per HAT and day, share that meets the condition
     8: (473, 4835, 8.22, 0.116),
 }
 REPORT_RECORDS = (16_977_444, 13_296_107)  # 5:00 to 21:00, 9:00 to 21:00
-REPORT_K, REPORT_LEAST_N, REPORT_SPEED_EPSILON = 89, 314, 12.361
+REPORT_K, REPORT_N, REPORT_LEAST_N, REPORT_SPEED_EPSILON = 89, 468, 314, 12.361
 SPEEDING_SPLIT: Split = (
     ("speed/sum", Fraction(9, 40)),
     ("speed/buses", Fraction(3, 40)),
@@ -225,6 +228,23 @@ def accounting_lines(asked: Compared) -> list[str]:
     ]
 
 
+def formula_lines() -> list[str]:
+    """Return the errors at the report's own figures: its budget, N of a cell, K and days."""
+    lines = []
+    for epsilon, cells in (("15.232", REPORT_K), ("15.232", 20), ("4", 20), ("2", 20)):
+        rho = rho_for(Fraction(epsilon), DELTA)
+        shares = (Fraction(45, 100), Fraction(15, 100), Fraction(40, 100))
+        units = (sum_sensitivity(cells, CLAMP_KMH), cells_at_most(cells), cells_at_most(cells))
+        sums, buses, over = (
+            float(gaussian_scale(share * rho, unit.l2_squared))
+            for share, unit in zip(shares, units, strict=True)
+        )
+        count, mean = np.array([float(REPORT_N)]), np.array([20.0])
+        (error,) = mean_sd_kmh(count, mean, clamp_kmh=CLAMP_KMH, scales=(sums, buses))
+        lines.append(f"| {epsilon} | {cells} | {error:.2f} | {over / len(MONTH.days):.2f} |")
+    return lines
+
+
 def main() -> None:
     """Print the planning tables, the errors and the aims."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -246,6 +266,9 @@ def main() -> None:
             aims += aim_lines(asked, outcomes)
         print("\n## Aims\n")
         print(*aims, sep="\n")
+    print(f"\n## By formula: {REPORT_N} bus-days a cell and month, mean 20 km/h\n")
+    print("| epsilon | cells a bus-day | km/h | speeding buses a day |\n|---|---|---|---|")
+    print(*formula_lines(), sep="\n")
 
 
 if __name__ == "__main__":
