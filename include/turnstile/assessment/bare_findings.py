@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.cut import is_mark
 from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, half_width, tail
 from turnstile.assessment.attacks.rows import RowBalance
-from turnstile.assessment.attacks.scale_of_noise import (
-    ScaleEstimate,
-    from_negatives,
-    from_pairs,
-    from_residuals,
-)
 from turnstile.assessment.bare_cuts import SCALES_SHOWN, cuts, presence
+from turnstile.assessment.bare_scales import scales
 from turnstile.assessment.bare_table import DIMENSIONS, BareTable, Cell
 from turnstile.assessment.findings import Finding
-from turnstile.assessment.groups import Residuals, point_to_point, residuals
-from turnstile.assessment.kinds import EVERY, by_kind, spanned, whole
+from turnstile.assessment.groups import GROUPS_LEAST, residuals
+from turnstile.assessment.kinds import spanned, whole
 
 _FLOAT_BITS = 53
-_NEGATIVES_LEAST = 30
-_GROUPS_LEAST = 10
 _NEARLY_ALL = 0.95
 _ALPHA = 0.05
 _BELOW_ONE = 0.5  # a raw count of 1 plus noise, below one half, lies on the grid of 2^-53
@@ -38,18 +30,18 @@ ONE_TABLE = (
 def assess_bare(table: BareTable) -> tuple[Finding, ...]:
     """Return everything that the attacks find in a table, in a fixed order."""
     table = table.without(is_mark(whole(table)))
-    scales = _scales(table)
+    found_scales = scales(table)
     found_cuts = cuts(table)
-    found = [*found_cuts, *scales]
-    if not scales:
+    found = [*found_cuts, *found_scales]
+    if not found_scales:
         found.append(Finding("scale", False, ONE_TABLE, {"identified": False}))
-    found += presence(found_cuts, [finding.figures["scale"] for finding in scales])
+    found += presence(found_cuts, [finding.figures["scale"] for finding in found_scales])
     found += [
         finding
         for finding in (
             _rows(table),
             _derived(table),
-            _differencing(table, scales),
+            _differencing(table, found_scales),
             _repeated(table),
             _fractions(table),
             *_companions(table),
@@ -57,77 +49,6 @@ def assess_bare(table: BareTable) -> tuple[Finding, ...]:
         if finding is not None
     ]
     return tuple(found)
-
-
-def _scales(table: BareTable) -> list[Finding]:
-    """Return the scale from every source that the table offers."""
-    counts = whole(table)
-    is_dense = int((counts < 0).sum()) >= _NEGATIVES_LEAST
-    law = NoiseLaw.DISCRETE_LAPLACE if is_dense else NoiseLaw.ROUNDED_LAPLACE
-    found = [*_from_services(table, law), *_from_totals(table, law)]
-    for name, own in by_kind(table).items():
-        below = int((counts[own] < 0).sum())
-        estimate = from_negatives(counts[own])
-        if estimate is None or below < _NEGATIVES_LEAST or name.startswith(EVERY):
-            continue
-        source = f"{below} counts below zero of {name}, as discrete Laplace noise on every cell"
-        found.append(_scale_finding("negatives", source, estimate))
-    return found
-
-
-def _from_services(table: BareTable, law: NoiseLaw) -> list[Finding]:
-    """Return the scale from both ends of point-to-point services."""
-    services = point_to_point(table)
-    if not services:
-        return []
-    pairs = np.concatenate([service.differences for service in services])
-    names = ", ".join(f"{s.start} to {s.end} ({s.lag} slots later)" for s in services[:4])
-    source = f"{pairs.size} pairs of on and off counts of {len(services)} services ({names})"
-    return [_scale_finding("pairs", source, from_pairs(pairs, law=law))]
-
-
-def _from_totals(table: BareTable, law: NoiseLaw) -> list[Finding]:
-    """Return the scale from totals with all their parts."""
-    found = []
-    for dimension in ("loc", "time"):
-        groups = residuals(table, dimension)
-        own = None if groups is None else _noise_alone(groups)
-        if own is None:
-            continue
-        for ratio, words in ((1.0, "equal scales"), (2.0, "if the totals' scale is twice this")):
-            estimate = from_residuals(*own, law=law, total_over_part=ratio)
-            source = f"{own[0].size} totals with all their parts (over {dimension}), {words}"
-            name = "totals" if ratio == 1 else "totals_of_twice_the_scale"
-            found.append(_scale_finding(name, source, estimate))
-    return found
-
-
-def _noise_alone(groups: Residuals) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return the residuals that hold noise alone; None if too few, or if no noise was added."""
-    own = groups.is_complete
-    values = np.rint(groups.values[own]).astype(np.int64)
-    if values.size < _GROUPS_LEAST or not values.any():
-        return None
-    return values, groups.parts[own] + 1
-
-
-def _scale_finding(source: str, words: str, estimate: ScaleEstimate) -> Finding:
-    """Return a recovered scale as a finding; knowing it is no flaw, hiding it protects nobody."""
-    return Finding(
-        "scale",
-        False,
-        f"noise scale {estimate.scale:.2f}, between {estimate.low:.2f} and {estimate.high:.2f} "
-        f"({estimate.confidence:.0%}), from {words}",
-        {
-            "identified": True,
-            "source": source,
-            "scale": round(estimate.scale, 4),
-            "low": round(estimate.low, 4),
-            "high": round(estimate.high, 4),
-            "confidence": estimate.confidence,
-            "samples": estimate.samples,
-        },
-    )
 
 
 def _rows(table: BareTable) -> Finding:
@@ -152,7 +73,7 @@ def _derived(table: BareTable) -> Finding | None:
     """Say that totals are sums of published parts, which loses what was cut from the parts."""
     for dimension in ("loc", "time"):
         groups = residuals(table, dimension)
-        if groups is None or groups.values.size < _GROUPS_LEAST:
+        if groups is None or groups.values.size < GROUPS_LEAST:
             continue
         if float(np.mean(groups.values == 0)) > _NEARLY_ALL and not groups.is_complete.all():
             return Finding(
@@ -170,10 +91,10 @@ def _derived(table: BareTable) -> Finding | None:
     return None
 
 
-def _differencing(table: BareTable, scales: list[Finding]) -> Finding | None:
+def _differencing(table: BareTable, found_scales: list[Finding]) -> Finding | None:
     """Estimate what is hidden in totals whose parts are not all published."""
     scale = max(
-        (f.figures["scale"] for f in scales if f.figures["source"] in ("pairs", "totals")),
+        (f.figures["scale"] for f in found_scales if f.figures["source"] in ("pairs", "totals")),
         default=None,
     )
     for dimension in ("loc", "time"):
@@ -262,7 +183,7 @@ def _companions(table: BareTable) -> list[Finding]:
     found = []
     for name, values in table.companions:
         both = ~np.isnan(values)
-        if name in DIMENSIONS or both.sum() < _GROUPS_LEAST:
+        if name in DIMENSIONS or both.sum() < GROUPS_LEAST:
             continue
         noise = (table.counts - values)[both]
         level = float(np.std(table.counts[both]))

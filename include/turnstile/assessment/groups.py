@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from turnstile.assessment.bare_table import BareTable, Cell
 
+GROUPS_LEAST = 10  # totals that are worth a finding
 _LAGS = 5  # slots between the two ends of a trip that are looked at
 _PAIRS_LEAST = 20
 _LOCATIONS_MAX = 120
