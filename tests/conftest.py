@@ -9,10 +9,18 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 _ROOT = Path(__file__).resolve().parents[1]
 _SHARED_DATA = _ROOT / "../shared/data"
 _AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="airflow-of-tests-"))
+
+# The same examples every time, and no limit of time for one: a busy machine makes no law false.
+# `--hypothesis-profile default` looks for new examples.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 def pytest_configure() -> None:
@@ -24,6 +32,8 @@ def pytest_configure() -> None:
             "AIRFLOW__CORE__PLUGINS_FOLDER": str(_ROOT / "plugins"),
             "AIRFLOW__CORE__DAGS_FOLDER": str(_ROOT / "dags"),
             "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
+            # Of wall time, 30 s by default: the first file also waits for Airflow's own import.
+            "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "600",
         }
     )
     sys.path.insert(0, str(_ROOT / "plugins"))

@@ -35,7 +35,9 @@ def url_of() -> Iterator[UrlOf]:
     """Run the two scripts of the deployment; return the address of a role."""
     passwords = {variable: f"of-{role}" for role, variable in ROLES.items()}
     server = PostgresImage(
-        free_port(0),
+        # Below what the kernel gives to connections, and another one in every process: initdb takes
+        # its time, and nobody may have the port by then.
+        free_port(20_000 + os.getpid() % 10_000),
         {"POSTGRES_PASSWORD": "of-postgres", **passwords},
         [ROOT / "docker/create-databases.sh"],
     )

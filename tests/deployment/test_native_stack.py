@@ -30,6 +30,9 @@ time.sleep(600)
 """
 
 
+BOUND_S = 600  # only a failure takes so long, however busy the machine is
+
+
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setattr(native_stack, "_GRACE_S", 0.5)
@@ -54,7 +57,7 @@ def _left(mark: str) -> list[int]:
 
 
 def _wait_for(count: int, mark: str) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + BOUND_S
     while len(_left(mark)) < count:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -81,7 +84,7 @@ def test_a_component_that_dies_is_named_with_the_end_of_its_log(
     def doomed() -> None:
         with NativeStack(tmp_path / "home", environment | {"DIES": name}) as stack:
             stack.start_scheduling()
-            stack.wait_until(lambda: False, what="luck", timeout_s=20)
+            stack.wait_until(lambda: False, what="luck", timeout_s=BOUND_S)
 
     with pytest.raises(TurnstileError, match=rf"(?s)ended unexpectedly.*this is {name}\nbad luck"):
         doomed()
@@ -129,9 +132,8 @@ def test_a_second_stack_of_the_same_folder_is_refused(
 
 
 def test_a_busy_port_gives_way_to_a_free_one() -> None:
-    first = free_port(0)
-    assert free_port(first) == first
-    with native_stack.socket.socket() as taken:
-        taken.bind(("127.0.0.1", first))
-        taken.listen()
+    # Another process may take a port between two looks at it, but hardly each of twenty.
+    assert any(free_port(port) == port for port in (free_port(0) for _ in range(20)))
+    with native_stack.socket.create_server(("127.0.0.1", 0)) as taken:
+        first = taken.getsockname()[1]
         assert free_port(first) != first

@@ -26,7 +26,7 @@ from turnstile.release.rolling import WeekOfMeans, read_week, rolling_means
 from turnstile.service_calendar import ServicePeriod, parse_period
 
 NOISE = RatioNoise(NoiseFamily.DISCRETE_GAUSSIAN, Fraction(2752), Fraction(15))
-CELLS, V_KMH = 400, 65
+CELLS, V_KMH = 1600, 65
 
 
 def weeks_of(number: int, buses: int = 120, offset: int = -125) -> list[WeekOfMeans]:
@@ -51,6 +51,8 @@ def weeks_of(number: int, buses: int = 120, offset: int = -125) -> list[WeekOfMe
 
 
 def test_a_four_week_mean_has_half_the_error_of_a_week_and_says_so() -> None:
+    # Every limit is eight standard deviations and more away over 1,600 cells: an error's own is
+    # 1.8 % of it, that of the share that is covered 0.55 points, that of the ratio 0.012.
     weeks = weeks_of(4)
     four = rolling_means(weeks, clamp_kmh=V_KMH)
     one = rolling_means(weeks[:1], clamp_kmh=V_KMH)
@@ -64,9 +66,9 @@ def test_a_four_week_mean_has_half_the_error_of_a_week_and_says_so() -> None:
         )
         truth = V_KMH / 2 - 12.5
         errors.append(float(np.sqrt(np.mean((mean - truth) ** 2))))
-        assert errors[-1] == pytest.approx(float(np.sqrt(np.mean(stated**2))), rel=0.35)
-        assert np.mean((low <= truth) & (truth <= high)) > 0.87  # 95 %, within 400 cells
-    assert errors[1] < 0.65 * errors[0]
+        assert errors[-1] == pytest.approx(float(np.sqrt(np.mean(stated**2))), rel=0.2)
+        assert np.mean((low <= truth) & (truth <= high)) > 0.9
+    assert errors[1] < 0.6 * errors[0]
     assert four.column("bus_days_standard_deviation")[0].as_py() == pytest.approx(30, abs=0.01)
 
 

@@ -26,9 +26,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from turnstile.deployment.native_stack import free_port
 from turnstile.settings import system_clock
 
+READY_WITHIN_S = 120  # a busy machine may take its time
 SLACK = "hooks.slack.com"
 TEAMS = "prod-01.australiaeast.logic.azure.com"
 MATTERMOST = "chat.transport.example"
@@ -48,13 +48,25 @@ class Inbox(Message):
         self.received.append(message)
 
 
+class MailServer(Controller):
+    """An SMTP server on a port that it holds from the start: nobody can take it before its use."""
+
+    def __init__(self, handler: Message) -> None:
+        self._held = socket.create_server(("127.0.0.1", 0))
+        port = self._held.getsockname()[1]
+        super().__init__(handler, hostname="127.0.0.1", port=port, ready_timeout=READY_WITHIN_S)
+
+    def _create_server(self) -> Any:
+        return self.loop.create_server(self._factory_invoker, sock=self._held)
+
+
 @contextmanager
 def mail_server() -> Iterator[tuple[Inbox, int]]:
     """Run a real SMTP server on the loopback interface; give what it receives, and its port."""
-    found, port = Inbox(), free_port(0)
-    server = Controller(found, hostname="127.0.0.1", port=port)
+    found = Inbox()
+    server = MailServer(found)
     server.start()
-    yield found, port
+    yield found, server.port
     server.stop()
 
 

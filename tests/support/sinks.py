@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from email.message import Message as Mail
 from typing import Any
 
-from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import Message
 from pytest_httpserver import HTTPServer
-
-from turnstile.deployment.native_stack import free_port
+from receivers import MailServer
 
 
 class Inbox(Message):
@@ -52,11 +50,11 @@ class Sinks:
 @contextmanager
 def sinks() -> Iterator[Sinks]:
     """Run both receivers on the loopback interface."""
-    inbox, port = Inbox(), free_port(0)
-    server = Controller(inbox, hostname="127.0.0.1", port=port)
+    inbox = Inbox()
+    server = MailServer(inbox)
     server.start()
     query = "from=turnstile@transport.example&to=officer@transport.example&mode=insecure"
-    mail_url = f"mailto://127.0.0.1:{port}?smtp=127.0.0.1&{query}"
+    mail_url = f"mailto://127.0.0.1:{server.port}?smtp=127.0.0.1&{query}"
     try:
         with HTTPServer() as webhook:
             webhook.expect_request("/hook", method="POST").respond_with_data("ok")
