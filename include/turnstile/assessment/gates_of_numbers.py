@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.gate_result import ALPHA, GateResult
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
 from turnstile.release.drawn import Drawn
 
-_CELLS_LEAST = 20  # fewer cells may be alike by chance
 _GRID_CELLS_LEAST = 60  # so many even numbers in a row have a chance below 1e-9 where noise is wide
 
 
@@ -85,14 +85,16 @@ def one_byte_string(drawn: Drawn, sealed_digests: Sequence[str] | None) -> GateR
 def fresh(drawn: Drawn) -> GateResult:
     """No vector of noise serves twice in the sealed bytes.
 
-    Two equal vectors are one draw used twice, or a copy: independent noise on so many cells repeats
-    with a chance that is nil.
+    Two equal vectors are one draw used twice, or a copy. Whatever the raw counts are, independent
+    noise hits a given number with a chance of at most p, its largest probability, so n given
+    numbers with at most p^n. Vectors are compared where that is below 1e-9 for all pairs together.
     """
     names = [(t.table, t.statistic, t.service_date) for t in drawn.artefact.tables]
+    enough = math.log(max(1, math.comb(len(names), 2)) / ALPHA)
     contents = sorted(
-        t.values.tobytes()
-        for t in drawn.artefact.tables
-        if t.values.size >= _CELLS_LEAST and bool(t.values.any())
+        noisy.values.tobytes()
+        for event, noisy in zip(drawn.events, drawn.artefact.tables, strict=False)
+        if _surprise(event, noisy.values) >= enough
     )
     repeated = len(set(names)) < len(names) or any(
         one == next_ for one, next_ in pairwise(contents)
@@ -102,6 +104,16 @@ def fresh(drawn: Drawn) -> GateResult:
         not repeated,
         "the same draw stands twice in the sealed bytes" if repeated else "no draw stands twice",
     )
+
+
+def _surprise(event: DrawEvent, values: NDArray[np.int64]) -> float:
+    """Return -ln of a bound on the chance that independent noise gives just these numbers.
+
+    Cells that a threshold left out count for nothing: they are alike without any noise.
+    """
+    numbers = values.size if event.threshold is None else np.count_nonzero(values)
+    _, law = noise_pmf(event.noise, event.scale, reach=1)
+    return -float(numbers * math.log(law[1]))
 
 
 def integers(drawn: Drawn) -> GateResult:
