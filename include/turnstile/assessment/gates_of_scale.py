@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -14,7 +15,7 @@ from turnstile.assessment.attacks.scale_of_any_counts import log_evidence
 from turnstile.assessment.attacks.scale_of_noise import from_negatives, negatives_p_value
 from turnstile.assessment.gate_result import ALPHA, GateResult
 from turnstile.privacy.events import DrawEvent, NoiseFamily
-from turnstile.privacy.noise import noise_variance
+from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import Measure, TableSpec
 from turnstile.release.drawn import Drawn
@@ -87,13 +88,14 @@ def nested_scale(drawn: Drawn) -> GateResult:
     differences hold noise alone: their mean square over the declared variance is near 1.
     Thresholded tables are left out: their sums lack what was suppressed.
     """
-    ratios = [ratio for pair in nested_tables(drawn) for ratio in _standardized(drawn, *pair)]
-    if not ratios:
+    parts = [part for pair in nested_tables(drawn) for part in _standardized(drawn, *pair)]
+    if not parts:
         return GateResult("declared_scale", passed=True, statement="no two tables to compare")
-    squares = np.concatenate(ratios) ** 2
-    # Mean of n squared standardized sums of independent noise; heavier tails than the normal's
-    # are covered by the estimated spread.
-    spread = max(math.sqrt(2), float(squares.std())) / math.sqrt(squares.size)
+    squares = np.concatenate([part.ratios for part in parts]) ** 2
+    # Squares lean to the right: a low mean comes with a low estimate of its own spread, a high one
+    # with a high. So the spread is at least the declared noise's own, which makes both sides safe.
+    declared = sum(part.ratios.size * part.variance_of_square for part in parts) / squares.size
+    spread = max(math.sqrt(declared), float(squares.std())) / math.sqrt(squares.size)
     reach = NormalDist().inv_cdf(1 - ALPHA / 2) * spread
     mean = float(squares.mean())
     return GateResult(
@@ -114,14 +116,28 @@ def nested_tables(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:
     return [(coarse, fine) for coarse in counts for fine in counts if set(coarse.by) < set(fine.by)]
 
 
-def _standardized(
-    drawn: Drawn, coarse: TableSpec, fine: TableSpec
-) -> Sequence[NDArray[np.float64]]:
-    """Return, a partition at a time, (row sums - coarser table) over the declared deviation."""
-    found: list[NDArray[np.float64]] = []
+@dataclass(frozen=True, slots=True, eq=False)
+class _Standardized:
+    """Differences of two tables of the same raw numbers, of one partition.
+
+    Args:
+        ratios: shape (cells of the coarser table,), over the declared standard deviation.
+        variance_of_square: of each, as declared; 2 for a normal deviate.
+    """
+
+    ratios: NDArray[np.float64]
+    variance_of_square: float
+
+
+def _standardized(drawn: Drawn, coarse: TableSpec, fine: TableSpec) -> Iterator[_Standardized]:
+    """Yield, a partition at a time, (row sums - coarser table) over the declared deviation."""
     coarse_vectors = drawn.vectors(coarse, "count")
     axes = tuple(place for place, name in enumerate(fine.by) if name not in coarse.by)
-    noise = {event.table: noise_variance(event.noise, event.scale) for event in drawn.events}
+    kinds = {event.table: (event.noise, event.scale) for event in drawn.events}
+    variances, fourths = (
+        [moment(*kinds[table.name]) for table in (fine, coarse)]
+        for moment in (noise_variance, noise_fourth_cumulant)
+    )
     for day, vector in drawn.vectors(fine, "count").items():
         segments = zip(layout(drawn.domain, fine), layout(drawn.domain, coarse), strict=True)
         for large, small in segments:
@@ -129,6 +145,6 @@ def _standardized(
             sums = cells.sum(axis=axes).ravel()
             direct = coarse_vectors[day][small.offset : small.offset + small.cells]
             terms = large.cells // small.cells
-            deviation = math.sqrt(terms * noise[fine.name] + noise[coarse.name])
-            found.append((sums - direct) / deviation)
-    return found
+            variance, fourth = (terms * own + total for own, total in (variances, fourths))
+            ratios = (sums - direct) / math.sqrt(variance)
+            yield _Standardized(ratios, 2 + fourth / variance**2)

@@ -20,7 +20,7 @@ from turnstile.assessment.findings import Finding
 from turnstile.assessment.gate_result import ALPHA
 from turnstile.assessment.published_package import Package, axes_of, nested_pairs
 from turnstile.privacy.events import DrawEvent, NoiseFamily
-from turnstile.privacy.noise import noise_variance
+from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
 
 # A flaw is found where a correct package shows one with a chance of at most 1e-9, as at the gates;
 # intervals are shown at 95 % and decide nothing.
@@ -106,9 +106,9 @@ def nested_scales(package: Package) -> list[Finding]:
     """Recover the scale from totals with all their parts, as a multiple of what is declared."""
     found = []
     for coarse, fine in nested_pairs(package):
-        ratios = _standardized(package, coarse, fine)
+        ratios, declared = _standardized(package, coarse, fine)
         mean = float(np.mean(ratios**2))
-        spread = max(2**0.5, float(np.std(ratios**2))) / ratios.size**0.5
+        spread = max(declared, float(np.std(ratios**2))) / ratios.size**0.5
         found.append(
             Finding(
                 "scale",
@@ -131,8 +131,10 @@ def nested_scales(package: Package) -> list[Finding]:
     return found
 
 
-def _standardized(package: Package, coarse: DrawEvent, fine: DrawEvent) -> NDArray[np.float64]:
-    """Return (sum of parts - total) over its declared deviation."""
+def _standardized(
+    package: Package, coarse: DrawEvent, fine: DrawEvent
+) -> tuple[NDArray[np.float64], float]:
+    """Return (sum of parts - total) over its declared deviation; how its square then scatters."""
     total, parts = package.tables[coarse.table], package.tables[fine.table]
     keys = axes_of(total)
     added = (
@@ -145,7 +147,10 @@ def _standardized(package: Package, coarse: DrawEvent, fine: DrawEvent) -> NDArr
     variance = terms * noise_variance(fine.noise, fine.scale)
     variance = variance + noise_variance(coarse.noise, coarse.scale)
     difference = joined.column("count_sum").to_numpy() - joined.column("count").to_numpy()
-    return np.asarray(difference / np.sqrt(variance))
+    fourth = terms * noise_fourth_cumulant(fine.noise, fine.scale)
+    fourth = fourth + noise_fourth_cumulant(coarse.noise, coarse.scale)
+    scatter = math.sqrt(2 + float(np.mean(fourth / variance**2)))
+    return np.asarray(difference / np.sqrt(variance)), scatter
 
 
 def _plain(table: pa.Table, keys: list[str], value: str) -> pa.Table:
