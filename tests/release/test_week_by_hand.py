@@ -230,7 +230,7 @@ def test_of_two_who_publish_at_once_both_succeed_and_the_package_is_one(
     with monkeypatch.context() as broken:
         broken.setattr(outputs, "_stage", die)
         assert turnstile("run", "itms", "--week", WEEK) == 1
-    together = Barrier(2, timeout=60)
+    together = Barrier(2, timeout=600)
 
     def publish(_: int) -> str:
         release = open_release("itms", WEEK, 0)
