@@ -16,81 +16,53 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
-from zoneinfo import ZoneInfo
 
-import psutil
 import pytest
 from books_of_weeks import Weeks, disagreements, weeks_of
-from real_airflow import DAG, RealAirflow, running
-from row_table import ROWS
-from sinks import Sinks, sinks
-
-from turnstile.errors import TurnstileError
-from turnstile.service_calendar import ServiceWeek
-from turnstile.settings import system_clock
-
-REFUSED, FIRST, NO_FILES, SECOND, THIRD = (f"2016-W{n}" for n in range(30, 35))
-HALF_FAILED, NEW_NONE, NEW_FAILED = "2018-W10", "2018-W11", "2018-W12"
-HALF_COMPLETED, NEW_COMPLETED = "2019-W40", "2019-W41"
-KILLED_ONCE = "2021-W10"
-KILLED_TWICE = "2022-W30"
-KILLED_EARLY, SCHEDULER_KILLED, BESIDE_RUN = "2023-W40", "2023-W41", "2023-W42"
-CLEARED_MIDWAY, MARKED_EARLY = "2024-W50", "2024-W51"
-SYDNEY = ZoneInfo("Australia/Sydney")
-SCHEDULED = str(ServiceWeek.containing(system_clock().astimezone(SYDNEY).date()).plus(-1))
-AT_FIRST = f"{SCHEDULED}.draw"
-DELIVERED = (
-    f"{REFUSED}:{FIRST}",
-    f"{SECOND}:{THIRD}",
-    f"{HALF_FAILED}:{NEW_FAILED}",
-    f"{HALF_COMPLETED}:{NEW_COMPLETED}",
+from matrix_of_weeks import (
+    AT_FIRST,
+    BESIDE_RUN,
+    CANARY,
+    CLEARED_MIDWAY,
+    FIRST,
+    HALF_COMPLETED,
+    HALF_FAILED,
+    KILLED_EARLY,
     KILLED_ONCE,
     KILLED_TWICE,
-    f"{KILLED_EARLY}:{BESIDE_RUN}",
-    f"{CLEARED_MIDWAY}:{MARKED_EARLY}",
+    MARKED_EARLY,
+    NEW_COMPLETED,
+    NEW_FAILED,
+    NEW_NONE,
+    NO_FILES,
+    ORPHANED,
+    ORPHANED_LONG,
+    REFUSED,
     SCHEDULED,
+    SCHEDULER_KILLED,
+    SECOND,
+    THIRD,
+    Matrix,
+    attempts,
+    clear,
+    deliver_again,
+    journal,
+    kill_with_worker,
+    note,
+    run_by_hand,
+    standing_before_a_draw,
+    stop_before_draw,
+    until_step,
 )
-CANARY = "3085220012345678"
-EDITS = {'window_weeks: 52, rho: "48"': 'window_weeks: 52, rho: "21/8"'}
-SETTINGS = {
-    "AIRFLOW__CORE__PARALLELISM": "3",
-    "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "True",
-    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
-    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
-    "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "10",
-    "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
-}
+from row_table import ROWS
+
+from turnstile.errors import TurnstileError
+
+LOOKS_FOR_ORPHANS_S = 45
 
 pytestmark = pytest.mark.long
-
-
-@dataclass
-class Matrix:
-    """An Airflow, and the rows that were tried on it."""
-
-    airflow: RealAirflow
-    sinks: Sinks
-    lines: list[tuple[str, ...]] = field(default_factory=list)
-
-    @contextmanager
-    def row(self, act: str, draws: Mapping[str, int]) -> Iterator[None]:
-        """Do something, and hold what came of it against the draws that may come of it."""
-        home = self.airflow.home
-        before = weeks_of(home)
-        yield
-        after = weeks_of(home)
-        assert after.unlike(before, draws) == ()
-        assert disagreements(home, home.parent / "include") == ()
-        drawn = ", ".join(f"{week} {number}" for week, number in draws.items()) or "none"
-        rho = f"{sum(draws.values()) * 7 / 8:.3f}"
-        kept = sum(after.sealed.get(week) == digest for week, digest in before.sealed.items())
-        new = len(after.sealed) - len(before.sealed)
-        self.lines.append((act, drawn, rho, f"{kept} of {len(before.sealed)}", str(new)))
 
 
 @pytest.fixture(scope="module")
@@ -98,17 +70,10 @@ def matrix(
     tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Iterator[Matrix]:
     """An Airflow whose scheduled run of last week stands just before its draw."""
-    base = tmp_path_factory.mktemp("matrix")
-    hold = base / "var/hold" / AT_FIRST
-    hold.parent.mkdir(parents=True)
-    hold.touch()
-    with sinks() as found:
-        extra = {**SETTINGS, "AIRFLOW_CONN_TURNSTILE_ALERTS": found.connection}
-        with running(base, ",".join(DELIVERED), edits=EDITS, extra=extra) as airflow:
-            made = Matrix(airflow, found)
-            pytestconfig.stash[ROWS] = made.lines
-            airflow.held(SCHEDULED, "draw")
-            yield made
+    lines: list[tuple[str, ...]] = []
+    pytestconfig.stash[ROWS] = lines
+    with standing_before_a_draw(tmp_path_factory.mktemp("matrix"), lines) as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)
@@ -147,7 +112,7 @@ def sealed(matrix: Matrix) -> Matrix:
         airflow.backfill(REFUSED, REFUSED)
         airflow.backfilled(REFUSED)
     assert airflow.tasks(REFUSED)["reserve"] == "failed"
-    assert "BudgetExceeded" in _journal(airflow, REFUSED)
+    assert "BudgetExceeded" in journal(airflow, REFUSED)
     return matrix
 
 
@@ -182,7 +147,7 @@ def test_every_reprocess_behavior_over_sealed_refused_and_failed_weeks_draws_not
         assert [states[week] for week in (FIRST, SECOND, THIRD)] == ["success"] * 3
         assert [states[week] for week in (REFUSED, NO_FILES)] == ["failed"] * 2
     if behavior == "completed":
-        assert "re-issued, 0 charged" in _note(airflow, FIRST)
+        assert "re-issued, 0 charged" in note(airflow, FIRST)
     assert airflow.tasks(REFUSED)["reserve"] == "failed"
 
 
@@ -195,7 +160,7 @@ def test_a_backfill_takes_the_sealed_scheduled_run_over_and_re_issues(sealed: Ma
         airflow.backfilled(SCHEDULED)
         assert airflow.runs()[SCHEDULED] == "success"
     assert airflow.run_id(SCHEDULED) == run_id
-    assert "re-issued, 0 charged" in _note(airflow, SCHEDULED)
+    assert "re-issued, 0 charged" in note(airflow, SCHEDULED)
 
 
 def test_a_second_backfill_at_once_is_turned_away_and_the_first_goes_on(sealed: Matrix) -> None:
@@ -212,7 +177,7 @@ def test_a_second_backfill_at_once_is_turned_away_and_the_first_goes_on(sealed: 
 def test_a_cleared_task_of_a_sealed_week_draws_nothing(sealed: Matrix, task: str) -> None:
     airflow = sealed.airflow
     with sealed.row(f"task {task} cleared in a sealed week", {}):
-        _clear(airflow, FIRST, task)
+        clear(airflow, FIRST, task)
         airflow.until_ended(FIRST)
         assert airflow.runs()[FIRST] == "success"
 
@@ -224,7 +189,7 @@ def test_a_task_cleared_in_the_middle_of_a_re_issue_draws_nothing(sealed: Matrix
         airflow.until(
             lambda: airflow.tasks(SECOND)["assess"] in {"running", "success"}, what="assess"
         )
-        _clear(airflow, SECOND, "count")
+        clear(airflow, SECOND, "count")
         airflow.backfilled(SECOND)
         assert airflow.runs()[SECOND] == "success"
 
@@ -252,7 +217,7 @@ def test_marking_draw_and_publish_success_by_hand_draws_and_publishes_nothing(
 
 def test_half_run_and_never_run_weeks_by_none_and_failed(sealed: Matrix) -> None:
     airflow = sealed.airflow
-    _stop_before_draw(sealed, HALF_FAILED)
+    stop_before_draw(sealed, HALF_FAILED)
     with sealed.row("backfill, none: half-run week left alone, never-run week", {NEW_NONE: 1}):
         airflow.backfill(HALF_FAILED, NEW_NONE, "none")
         airflow.backfilled(HALF_FAILED, NEW_NONE)
@@ -262,19 +227,19 @@ def test_half_run_and_never_run_weeks_by_none_and_failed(sealed: Matrix) -> None
         done = airflow.cli_backfill(HALF_FAILED, NEW_FAILED, "failed", backwards=True)
         assert done.returncode == 0, done.stderr[-2000:]
         airflow.backfilled(HALF_FAILED, NEW_FAILED)
-    assert "a hold exists and is resumed, no second one" in _note(airflow, HALF_FAILED)
-    assert _attempts(airflow, HALF_FAILED) == ("published",)
+    assert "a hold exists and is resumed, no second one" in note(airflow, HALF_FAILED)
+    assert attempts(airflow, HALF_FAILED) == ("published",)
 
 
 def test_half_run_and_never_run_weeks_by_completed(sealed: Matrix) -> None:
     airflow = sealed.airflow
-    _stop_before_draw(sealed, HALF_COMPLETED)
+    stop_before_draw(sealed, HALF_COMPLETED)
     new = {HALF_COMPLETED: 1, NEW_COMPLETED: 1}
     with sealed.row("CLI backfill, completed: half-run and never-run week", new):
         done = airflow.cli_backfill(HALF_COMPLETED, NEW_COMPLETED, "completed")
         assert done.returncode == 0, done.stderr[-2000:]
         airflow.backfilled(HALF_COMPLETED, NEW_COMPLETED)
-    assert _attempts(airflow, HALF_COMPLETED) == ("published",)
+    assert attempts(airflow, HALF_COMPLETED) == ("published",)
 
 
 def test_a_run_that_is_marked_success_before_its_draw_has_drawn_nothing(sealed: Matrix) -> None:
@@ -290,7 +255,7 @@ def test_a_run_that_is_marked_success_before_its_draw_has_drawn_nothing(sealed: 
     with sealed.row("the same run again, backfill, completed", {MARKED_EARLY: 1}):
         airflow.backfill(MARKED_EARLY, MARKED_EARLY)
         airflow.backfilled(MARKED_EARLY)
-    assert _attempts(airflow, MARKED_EARLY) == ("published",)
+    assert attempts(airflow, MARKED_EARLY) == ("published",)
 
 
 def test_a_draw_that_is_cleared_midway_is_burned_and_charged_again(sealed: Matrix) -> None:
@@ -299,11 +264,11 @@ def test_a_draw_that_is_cleared_midway_is_burned_and_charged_again(sealed: Matri
         airflow.hold(CLEARED_MIDWAY, "seal")
         airflow.backfill(CLEARED_MIDWAY, CLEARED_MIDWAY)
         process = airflow.held(CLEARED_MIDWAY, "seal")
-        _clear(airflow, CLEARED_MIDWAY, "draw")
+        clear(airflow, CLEARED_MIDWAY, "draw")
         airflow.until(lambda: not process.is_running(), what="the end of the cleared task")
         airflow.let_go(CLEARED_MIDWAY, "seal")
         airflow.backfilled(CLEARED_MIDWAY)
-    assert _attempts(airflow, CLEARED_MIDWAY) == ("burned", "published")
+    assert attempts(airflow, CLEARED_MIDWAY) == ("burned", "published")
 
 
 def test_a_draw_that_is_killed_is_burned_told_once_and_charged_again(sealed: Matrix) -> None:
@@ -316,18 +281,18 @@ def test_a_draw_that_is_killed_is_burned_told_once_and_charged_again(sealed: Mat
     with sealed.row("kill -9 of the task's process in its draw", {KILLED_ONCE: 1}):
         airflow.hold(KILLED_ONCE, "seal")
         airflow.backfill(KILLED_ONCE, KILLED_ONCE)
-        _kill_with_worker(airflow.held(KILLED_ONCE, "seal"))
+        kill_with_worker(airflow.held(KILLED_ONCE, "seal"))
         airflow.backfilled(KILLED_ONCE)
         airflow.let_go(KILLED_ONCE, "seal")
         assert airflow.runs()[KILLED_ONCE] == "failed"
         assert airflow.tasks(KILLED_ONCE)["draw"] == "failed"
-    assert _attempts(airflow, KILLED_ONCE) == ("drawing",)
+    assert attempts(airflow, KILLED_ONCE) == ("drawing",)
     _the_watchdog_tells_once(sealed, KILLED_ONCE, landed)
     with sealed.row("the killed draw's run again, backfill, failed", {KILLED_ONCE: 1}):
         airflow.backfill(KILLED_ONCE, KILLED_ONCE, "failed")
         airflow.backfilled(KILLED_ONCE)
-    assert "a draw that died stays charged; another" in _note(airflow, KILLED_ONCE)
-    assert _attempts(airflow, KILLED_ONCE) == ("burned", "published")
+    assert "a draw that died stays charged; another" in note(airflow, KILLED_ONCE)
+    assert attempts(airflow, KILLED_ONCE) == ("burned", "published")
 
 
 def _the_watchdog_tells_once(sealed: Matrix, week: str, landed: list[Path]) -> None:
@@ -335,7 +300,7 @@ def _the_watchdog_tells_once(sealed: Matrix, week: str, landed: list[Path]) -> N
     airflow, told = sealed.airflow, sealed.sinks
     assert not any("run_died" in text for text in (*told.mails(), *told.posts()))
     for _ in range(2):
-        assert _run_by_hand(airflow, "watchdog") == "success"
+        assert run_by_hand(airflow, "watchdog") == "success"
     mails = [text for text in told.mails() if "run_died" in text and week in text]
     posts = [text for text in told.posts() if "run_died" in text and week in text]
     assert (len(mails), len(posts)) == (1, 1)
@@ -358,9 +323,9 @@ def test_a_week_whose_draw_is_killed_twice_needs_a_person(sealed: Matrix) -> Non
         airflow.backfill(KILLED_TWICE, KILLED_TWICE, "failed")
         airflow.backfilled(KILLED_TWICE)
         assert airflow.runs()[KILLED_TWICE] == "failed"
-    assert "no draw is left, a person decides" in _note(airflow, KILLED_TWICE)
-    assert "a third draw needs a person" in _journal(airflow, KILLED_TWICE)
-    assert _attempts(airflow, KILLED_TWICE) == ("burned", "burned")
+    assert "no draw is left, a person decides" in note(airflow, KILLED_TWICE)
+    assert "a third draw needs a person" in journal(airflow, KILLED_TWICE)
+    assert attempts(airflow, KILLED_TWICE) == ("burned", "burned")
 
 
 def test_a_worker_that_is_killed_before_the_draw_costs_nothing(sealed: Matrix) -> None:
@@ -368,11 +333,11 @@ def test_a_worker_that_is_killed_before_the_draw_costs_nothing(sealed: Matrix) -
     with sealed.row("worker and task killed while they count; retried", {KILLED_EARLY: 1}):
         airflow.hold(KILLED_EARLY, "count")
         airflow.backfill(KILLED_EARLY, KILLED_EARLY)
-        _kill_with_worker(airflow.held(KILLED_EARLY, "count"))
+        kill_with_worker(airflow.held(KILLED_EARLY, "count"))
         airflow.let_go(KILLED_EARLY, "count")
         airflow.backfilled(KILLED_EARLY)
     assert airflow.runs()[KILLED_EARLY] == "success"
-    assert _attempts(airflow, KILLED_EARLY) == ("published",)
+    assert attempts(airflow, KILLED_EARLY) == ("published",)
 
 
 def test_a_scheduler_that_is_killed_and_started_again_draws_once(sealed: Matrix) -> None:
@@ -386,7 +351,41 @@ def test_a_scheduler_that_is_killed_and_started_again_draws_once(sealed: Matrix)
         assert airflow.stack.revive_scheduler()
         airflow.backfilled(SCHEDULER_KILLED)
     assert airflow.runs()[SCHEDULER_KILLED] == "success"
-    assert _attempts(airflow, SCHEDULER_KILLED) == ("published",)
+    assert attempts(airflow, SCHEDULER_KILLED) == ("published",)
+
+
+def test_a_scheduler_that_is_killed_alone_lets_its_worker_finish_the_draw(sealed: Matrix) -> None:
+    airflow = sealed.airflow
+    with sealed.row("scheduler killed alone, its worker seals, started again", {ORPHANED: 1}):
+        airflow.hold(ORPHANED, "seal")
+        airflow.backfill(ORPHANED, ORPHANED)
+        drawing = airflow.held(ORPHANED, "seal")
+        assert drawing in airflow.kill_scheduler(with_workers=False)
+        airflow.let_go(ORPHANED, "seal")
+        drawing.wait(timeout=300)
+        assert attempts(airflow, ORPHANED) == ("sealed",)
+        assert airflow.stack.revive_scheduler()
+        airflow.backfilled(ORPHANED)
+    assert airflow.runs()[ORPHANED] == "success"
+    assert attempts(airflow, ORPHANED) == ("published",)
+
+
+def test_a_scheduler_that_comes_back_while_the_old_worker_draws_seals_once(sealed: Matrix) -> None:
+    airflow = sealed.airflow
+    draws: dict[str, int] = {}
+    with sealed.row("scheduler killed alone, started again while its worker draws", draws):
+        airflow.hold(ORPHANED_LONG, "seal")
+        airflow.backfill(ORPHANED_LONG, ORPHANED_LONG)
+        drawing = airflow.held(ORPHANED_LONG, "seal")
+        assert drawing in airflow.kill_scheduler(with_workers=False)
+        assert airflow.stack.revive_scheduler()
+        time.sleep(LOOKS_FOR_ORPHANS_S)
+        airflow.let_go(ORPHANED_LONG, "seal")
+        airflow.backfilled(ORPHANED_LONG)
+        # Airflow either leaves the old worker alone, or ends it and tries again: a second charge.
+        draws[ORPHANED_LONG] = len(attempts(airflow, ORPHANED_LONG))
+    assert airflow.runs()[ORPHANED_LONG] == "success"
+    assert attempts(airflow, ORPHANED_LONG) in {("published",), ("burned", "published")}
 
 
 def test_a_release_by_hand_at_the_same_time_draws_once(sealed: Matrix) -> None:
@@ -400,13 +399,13 @@ def test_a_release_by_hand_at_the_same_time_draws_once(sealed: Matrix) -> None:
             command, env=airflow.stack._environment, stderr=subprocess.PIPE, text=True
         ) as by_hand:
             assert by_hand.stderr is not None
-            _until_step(by_hand.stderr, "reserve")
+            until_step(by_hand.stderr, "reserve")
             airflow.let_go(BESIDE_RUN, "seal")
             by_hand.communicate()
         assert by_hand.returncode == 0
         airflow.backfilled(BESIDE_RUN)
     assert airflow.runs()[BESIDE_RUN] == "success"
-    assert _attempts(airflow, BESIDE_RUN) == ("published",)
+    assert attempts(airflow, BESIDE_RUN) == ("published",)
 
 
 def test_a_late_file_that_the_budget_has_no_room_to_correct_is_told_and_changes_nothing(
@@ -414,11 +413,11 @@ def test_a_late_file_that_the_budget_has_no_room_to_correct_is_told_and_changes_
 ) -> None:
     airflow = sealed.airflow
     with sealed.row("late file in a sealed week, run cleared, no room under the cap", {}):
-        _deliver_again(airflow, FIRST)
-        _clear(airflow, FIRST, "wait")
+        deliver_again(airflow, FIRST)
+        clear(airflow, FIRST, "wait")
         airflow.until_ended(FIRST)
         assert airflow.runs()[FIRST] == "success"
-    assert '"happening": "restated"' in _journal(airflow, FIRST)
+    assert '"happening": "restated"' in journal(airflow, FIRST)
 
 
 def test_a_late_file_that_could_be_corrected_is_asked_about_and_changes_nothing(
@@ -426,18 +425,18 @@ def test_a_late_file_that_could_be_corrected_is_asked_about_and_changes_nothing(
 ) -> None:
     airflow = sealed.airflow
     with sealed.row("late file in a sealed week, run cleared, an officer keeps the week", {}):
-        _deliver_again(airflow, SCHEDULED)
-        _clear(airflow, SCHEDULED, "wait")
+        deliver_again(airflow, SCHEDULED)
+        clear(airflow, SCHEDULED, "wait")
         airflow.until(lambda: airflow.asks(SCHEDULED, "ask_revision"), what="the question")
         airflow.answer(SCHEDULED, "ask_revision", "admin", "Keep the sealed week")
         airflow.until_ended(SCHEDULED)
         assert airflow.runs()[SCHEDULED] == "success"
-    assert '"happening": "restated"' in _journal(airflow, SCHEDULED)
+    assert '"happening": "restated"' in journal(airflow, SCHEDULED)
 
 
 def test_the_audit_finds_the_ledger_in_order(sealed: Matrix) -> None:
     with sealed.row("audit of everything above", {}):
-        assert _run_by_hand(sealed.airflow, "audit_ledger") == "success"
+        assert run_by_hand(sealed.airflow, "audit_ledger") == "success"
 
 
 # -- the checks themselves must be able to fail ----------------------------------------------------
@@ -495,79 +494,3 @@ def test_a_row_with_a_draw_too_many_or_another_digest_fails(sealed: Matrix) -> N
     digest = {**now.sealed, FIRST: "another"}
     other = Weeks(now.draws, now.attempts, digest, now.packages)
     assert other.unlike(now, {}) == (f"{FIRST}: another sealed bytes",)
-
-
-# -- acts ------------------------------------------------------------------------------------------
-
-
-def _stop_before_draw(matrix: Matrix, week: str) -> None:
-    """Bring a week to its hold in the ledger, and mark its run failed."""
-    airflow = matrix.airflow
-    with matrix.row("run marked failed by hand between reserve and draw", {}):
-        airflow.hold(week, "draw")
-        airflow.backfill(week, week)
-        process = airflow.held(week, "draw")
-        airflow.call("PATCH", airflow.path(week), {"state": "failed"})
-        airflow.until(lambda: not process.is_running(), what="the end of the marked task")
-        airflow.let_go(week, "draw")
-        airflow.backfilled(week)
-    assert _attempts(airflow, week) == ("reserved",)
-
-
-def _kill_with_worker(process: psutil.Process) -> None:
-    """Kill a task and the worker that watches it, as the system does when memory is short."""
-    worker = process.parent()
-    assert worker is not None
-    worker.kill()
-    process.kill()
-
-
-def _deliver_again(airflow: RealAirflow, week: str) -> None:
-    """Let the authority send a file of a week once more, with one row twice."""
-    file = min((airflow.home / "landing/opal" / week).glob("*.csv"))
-    lines = file.read_text().splitlines()
-    file.write_text("\n".join([*lines, lines[-1]]) + "\n")
-
-
-def _clear(airflow: RealAirflow, week: str, *tasks: str) -> None:
-    """Clear tasks of a run and what follows them."""
-    body: dict[str, Any] = {
-        "dry_run": False,
-        "dag_run_id": airflow.run_id(week),
-        "task_ids": list(tasks),
-        "include_downstream": True,
-        "only_failed": False,
-        "reset_dag_runs": True,
-    }
-    airflow.call("POST", f"/api/v2/dags/{DAG}/clearTaskInstances", body)
-
-
-def _run_by_hand(airflow: RealAirflow, dag: str) -> str:
-    """Run one of the two DAGs that watch, and return how it ended."""
-    airflow.api().unpause(dag)
-    run = airflow.call("POST", f"/api/v2/dags/{dag}/dagRuns", {"logical_date": None})["dag_run_id"]
-    path = f"/api/v2/dags/{dag}/dagRuns/{run.replace('+', '%2B')}"
-    airflow.until(lambda: airflow.call("GET", path)["state"] in {"success", "failed"}, what=dag)
-    return str(airflow.call("GET", path)["state"])
-
-
-def _until_step(progress: Any, step: str) -> None:
-    """Read what `turnstile run` says until it is at a step."""
-    for line in progress:
-        if line.rstrip().endswith(f"] {step}"):
-            return
-    pytest.fail(f"turnstile run never came to {step}")
-
-
-def _attempts(airflow: RealAirflow, week: str) -> tuple[str, ...]:
-    return weeks_of(airflow.home).attempts[week]
-
-
-def _journal(airflow: RealAirflow, week: str) -> str:
-    return (airflow.home / "operations/journal/opal" / f"{week}.jsonl").read_text()
-
-
-def _note(airflow: RealAirflow, week: str) -> str:
-    """Return what the run's first task said."""
-    found = airflow.call("GET", f"{airflow.path(week, 'wait')}/xcomEntries/return_value")
-    return str(found["value"])

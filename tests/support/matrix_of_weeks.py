@@ -1,0 +1,164 @@
+"""The weeks of the backfill matrix, what is done to them, and what every row is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import psutil
+import pytest
+from books_of_weeks import disagreements, weeks_of
+from real_airflow import DAG, RealAirflow, running
+from sinks import Sinks, sinks
+
+from turnstile.service_calendar import ServiceWeek
+from turnstile.settings import system_clock
+
+REFUSED, FIRST, NO_FILES, SECOND, THIRD = (f"2016-W{n}" for n in range(30, 35))
+HALF_FAILED, NEW_NONE, NEW_FAILED = "2018-W10", "2018-W11", "2018-W12"
+HALF_COMPLETED, NEW_COMPLETED = "2019-W40", "2019-W41"
+KILLED_ONCE = "2021-W10"
+KILLED_TWICE = "2022-W30"
+KILLED_EARLY, SCHEDULER_KILLED, BESIDE_RUN = "2023-W40", "2023-W41", "2023-W42"
+CLEARED_MIDWAY, MARKED_EARLY = "2024-W50", "2024-W51"
+ORPHANED, ORPHANED_LONG = "2014-W10", "2014-W11"
+SYDNEY = ZoneInfo("Australia/Sydney")
+SCHEDULED = str(ServiceWeek.containing(system_clock().astimezone(SYDNEY).date()).plus(-1))
+AT_FIRST = f"{SCHEDULED}.draw"
+DELIVERED = (
+    f"{REFUSED}:{FIRST}",
+    f"{SECOND}:{THIRD}",
+    f"{HALF_FAILED}:{NEW_FAILED}",
+    f"{HALF_COMPLETED}:{NEW_COMPLETED}",
+    KILLED_ONCE,
+    KILLED_TWICE,
+    f"{KILLED_EARLY}:{BESIDE_RUN}",
+    f"{CLEARED_MIDWAY}:{MARKED_EARLY}",
+    f"{ORPHANED}:{ORPHANED_LONG}",
+    SCHEDULED,
+)
+CANARY = "3085220012345678"
+EDITS = {'window_weeks: 52, rho: "48"': 'window_weeks: 52, rho: "21/8"'}
+SETTINGS = {
+    "AIRFLOW__CORE__PARALLELISM": "3",
+    "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "True",
+    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
+    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
+    "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "10",
+    "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
+}
+
+
+@dataclass
+class Matrix:
+    """An Airflow, and the rows that were tried on it."""
+
+    airflow: RealAirflow
+    sinks: Sinks
+    lines: list[tuple[str, ...]]
+
+    @contextmanager
+    def row(self, act: str, draws: Mapping[str, int]) -> Iterator[None]:
+        """Do something, and hold what came of it against the draws that may come of it."""
+        home = self.airflow.home
+        before = weeks_of(home)
+        yield
+        after = weeks_of(home)
+        assert after.unlike(before, draws) == ()
+        assert disagreements(home, home.parent / "include") == ()
+        drawn = ", ".join(f"{week} {number}" for week, number in draws.items()) or "none"
+        rho = f"{sum(draws.values()) * 7 / 8:.3f}"
+        kept = sum(after.sealed.get(week) == digest for week, digest in before.sealed.items())
+        new = len(after.sealed) - len(before.sealed)
+        self.lines.append((act, drawn, rho, f"{kept} of {len(before.sealed)}", str(new)))
+
+
+@contextmanager
+def standing_before_a_draw(base: Path, lines: list[tuple[str, ...]]) -> Iterator[Matrix]:
+    """Yield an Airflow whose scheduled run of last week stands just before its draw."""
+    hold = base / "var/hold" / AT_FIRST
+    hold.parent.mkdir(parents=True)
+    hold.touch()
+    with sinks() as found:
+        extra = {**SETTINGS, "AIRFLOW_CONN_TURNSTILE_ALERTS": found.connection}
+        with running(base, ",".join(DELIVERED), edits=EDITS, extra=extra) as airflow:
+            made = Matrix(airflow, found, lines)
+            airflow.held(SCHEDULED, "draw")
+            yield made
+
+
+def stop_before_draw(matrix: Matrix, week: str) -> None:
+    """Bring a week to its hold in the ledger, and mark its run failed."""
+    airflow = matrix.airflow
+    with matrix.row("run marked failed by hand between reserve and draw", {}):
+        airflow.hold(week, "draw")
+        airflow.backfill(week, week)
+        process = airflow.held(week, "draw")
+        airflow.call("PATCH", airflow.path(week), {"state": "failed"})
+        airflow.until(lambda: not process.is_running(), what="the end of the marked task")
+        airflow.let_go(week, "draw")
+        airflow.backfilled(week)
+    assert attempts(airflow, week) == ("reserved",)
+
+
+def kill_with_worker(process: psutil.Process) -> None:
+    """Kill a task and the worker that watches it, as the system does when memory is short."""
+    worker = process.parent()
+    assert worker is not None
+    worker.kill()
+    process.kill()
+
+
+def deliver_again(airflow: RealAirflow, week: str) -> None:
+    """Let the authority send a file of a week once more, with one row twice."""
+    file = min((airflow.home / "landing/opal" / week).glob("*.csv"))
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines, lines[-1]]) + "\n")
+
+
+def clear(airflow: RealAirflow, week: str, *tasks: str) -> None:
+    """Clear tasks of a run and what follows them."""
+    body: dict[str, Any] = {
+        "dry_run": False,
+        "dag_run_id": airflow.run_id(week),
+        "task_ids": list(tasks),
+        "include_downstream": True,
+        "only_failed": False,
+        "reset_dag_runs": True,
+    }
+    airflow.call("POST", f"/api/v2/dags/{DAG}/clearTaskInstances", body)
+
+
+def run_by_hand(airflow: RealAirflow, dag: str) -> str:
+    """Run one of the two DAGs that watch, and return how it ended."""
+    airflow.api().unpause(dag)
+    run = airflow.call("POST", f"/api/v2/dags/{dag}/dagRuns", {"logical_date": None})["dag_run_id"]
+    path = f"/api/v2/dags/{dag}/dagRuns/{run.replace('+', '%2B')}"
+    airflow.until(lambda: airflow.call("GET", path)["state"] in {"success", "failed"}, what=dag)
+    return str(airflow.call("GET", path)["state"])
+
+
+def until_step(progress: Any, step: str) -> None:
+    """Read what `turnstile run` says until it is at a step."""
+    for line in progress:
+        if line.rstrip().endswith(f"] {step}"):
+            return
+    pytest.fail(f"turnstile run never came to {step}")
+
+
+def attempts(airflow: RealAirflow, week: str) -> tuple[str, ...]:
+    return weeks_of(airflow.home).attempts[week]
+
+
+def journal(airflow: RealAirflow, week: str) -> str:
+    return (airflow.home / "operations/journal/opal" / f"{week}.jsonl").read_text()
+
+
+def note(airflow: RealAirflow, week: str) -> str:
+    """Return what the run's first task said."""
+    found = airflow.call("GET", f"{airflow.path(week, 'wait')}/xcomEntries/return_value")
+    return str(found["value"])
