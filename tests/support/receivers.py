@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import Message
+from apprise import URLBase
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -28,7 +29,8 @@ from cryptography.x509.oid import NameOID
 
 from turnstile.settings import system_clock
 
-READY_WITHIN_S = 120  # a busy machine may take its time
+READY_WITHIN_S = 120.0  # a busy machine may take its time; the libraries give up after 4 s or 5 s
+URLBase.socket_connect_timeout = URLBase.socket_read_timeout = READY_WITHIN_S
 SLACK = "hooks.slack.com"
 TEAMS = "prod-01.australiaeast.logic.azure.com"
 MATTERMOST = "chat.transport.example"
