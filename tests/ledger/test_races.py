@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from ledger_asks import CARD, FAMILY, LOSS_MICRO, TRIP, ask, held_micro, noon, posting, week_number
@@ -110,8 +111,13 @@ def test_processes_that_open_an_empty_database_migrate_it_once(stores: Stores) -
     assert Ledger.open(empty, clock=noon).head()[0] == 0
 
 
-def contend(url: str, rounds: int = 25) -> int:
-    """Two threads change the same two rows without the family's lock; return the deadlocks."""
+def contend(url: str, *, patience_s: float, rounds: int = 25) -> int:
+    """Two threads change the same two rows without the family's lock; return the deadlocks.
+
+    Each waits after its first row until the other has one too, so that unsorted rows deadlock for
+    certain. Sorted rows keep the other from its first row: then patience ends, and both go on.
+    """
+    meeting = threading.Barrier(2)
     week = week_number(0)
     changes = changes_of(
         EntryKind.RESERVED, [posting(TRIP, f"{week}/{mode}/b0") for mode in ("bus", "train")], week
@@ -129,8 +135,11 @@ def contend(url: str, rounds: int = 25) -> int:
                 with engine.begin() as connection:
                     for change in accounts.in_lock_order(mine):
                         accounts.change_accounts(connection, FAMILY, [change])
+                        with suppress(threading.BrokenBarrierError):
+                            meeting.wait(patience_s)
             except OperationalError:
                 deadlocks.append(1)
+                meeting.abort()
 
     both = [
         threading.Thread(target=work, args=(list(order),)) for order in (changes, changes[::-1])
@@ -144,7 +153,7 @@ def contend(url: str, rounds: int = 25) -> int:
 
 @pytest.mark.parametrize("stores", ["postgresql"], indirect=True)
 def test_sorted_rows_do_not_deadlock_even_without_the_family_lock(url: str) -> None:
-    assert contend(url) == 0
+    assert contend(url, patience_s=2) == 0
 
 
 @pytest.mark.parametrize("stores", ["postgresql"], indirect=True)
@@ -152,4 +161,4 @@ def test_unsorted_rows_deadlock_without_the_family_lock(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(accounts, "in_lock_order", list)
-    assert contend(url, rounds=200) > 0
+    assert contend(url, patience_s=60) > 0
