@@ -7,9 +7,11 @@ serialization failure. Connections are not kept: nothing is shared across a fork
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.engine import Connection, Engine, make_url
@@ -29,6 +31,7 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 _ATTEMPTS_MAX = 8
 _TRY_AGAIN = ("40001", "40P01")
 _BUSY_MS = 120_000
+_PAUSE_S = 0.01
 _MIGRATION_LOCK = 0x7475726E  # any number of our own: "turn"
 
 
@@ -156,15 +159,28 @@ class Store:
 
 def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
     """Set up a connection: explicit transactions, write-ahead log, every commit on the disk."""
-    sqlite: Any = connection
+    sqlite = cast("sqlite3.Connection", connection)
     sqlite.isolation_level = None
-    for pragma in (
-        f"busy_timeout={_BUSY_MS}",
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-    ):
+    for pragma in (f"busy_timeout={_BUSY_MS}", "synchronous=FULL", "foreign_keys=ON"):
         sqlite.execute(f"PRAGMA {pragma}").close()
+    _keep_write_ahead_log(sqlite)
+
+
+def _keep_write_ahead_log(sqlite: sqlite3.Connection) -> None:
+    """Switch the file to a write-ahead log, which it keeps.
+
+    SQLite does not wait here for another process that makes the same switch, whatever its timeout.
+    """
+    deadline = time.monotonic() + _BUSY_MS / 1000
+    while True:
+        try:
+            sqlite.execute("PRAGMA journal_mode=WAL").close()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def _begin_sqlite(connection: Connection) -> None:
