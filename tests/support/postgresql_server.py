@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
-PORT = 54_329 + os.getpid() % 1000  # workers of one run must not meet
+from turnstile.deployment.native_stack import free_port
 
 
 def run_as_server(url: str, *statements: str) -> None:
@@ -39,10 +39,12 @@ def postgresql_server() -> Iterator[str | None]:
     initdb = [str(found), "-D", str(data), "-U", "postgres", "-A", "trust"]
     _run_quietly(initdb, owner)
     start = [str(binaries / "pg_ctl"), "-D", str(data), "-w", "-l", str(data / "log")]
-    options = f"-p {PORT} -k {data} -c listen_addresses=127.0.0.1"
+    # below what outgoing connections are given, and not where another worker of this run begins
+    port = free_port(20_000 + os.getpid() % 10_000)
+    options = f"-p {port} -k {data} -c listen_addresses=127.0.0.1"
     _run_quietly([*start, "-o", options, "start"], owner)
     try:
-        yield f"postgresql+psycopg://postgres@127.0.0.1:{PORT}/postgres"
+        yield f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"
     finally:
         _run_quietly([*start, "-m", "fast", "stop"], owner)
         shutil.rmtree(data)
