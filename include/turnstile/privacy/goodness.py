@@ -55,7 +55,7 @@ def fits(draws: NDArray[np.int64], noise: NoiseFamily, scale: Fraction) -> bool:
     """Tell whether the draws are compatible with the law; wrong about the right law once in 1e9.
 
     Bins of few draws have a longer tail than the chi-squared law: at a nominal 1e-9 the right law
-    would be rejected with up to 3.4e-9 (convolved bin by bin), at a tenth of it with less than 1e-9.
+    would be rejected with up to 3.4e-9 (convolved bin by bin), at a tenth of it with below 1e-9.
     """
     return p_value(draws, noise, scale) >= ALPHA / 10
 
