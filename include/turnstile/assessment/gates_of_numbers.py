@@ -14,8 +14,6 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
 from turnstile.release.drawn import Drawn
 
-_GRID_CELLS_LEAST = 60  # so many even numbers in a row have a chance below 1e-9 where noise is wide
-
 
 def support(drawn: Drawn) -> GateResult:
     """Every cell of the public domain is present, for every planned draw, in the planned order."""
@@ -107,21 +105,29 @@ def fresh(drawn: Drawn) -> GateResult:
 
 
 def _surprise(event: DrawEvent, values: NDArray[np.int64]) -> float:
-    """Return -ln of a bound on the chance that independent noise gives just these numbers.
-
-    Cells that a threshold left out count for nothing: they are alike without any noise.
-    """
-    numbers = values.size if event.threshold is None else np.count_nonzero(values)
+    """Return -ln of a bound on the chance that independent noise gives just these numbers."""
     _, law = noise_pmf(event.noise, event.scale, reach=1)
-    return -float(numbers * math.log(law[1]))
+    return -_with_noise(event, values) * math.log(law[1])
+
+
+def _with_noise(event: DrawEvent, values: NDArray[np.int64]) -> int:
+    """Count the numbers that noise decided; cells that a threshold left out are alike without."""
+    return values.size if event.threshold is None else int(np.count_nonzero(values))
 
 
 def integers(drawn: Drawn) -> GateResult:
-    """Every number is a 64-bit integer, without a coarser grid, a sign of zero or a fraction."""
+    """Every number is a 64-bit integer, without a coarser grid, a sign of zero or a fraction.
+
+    Whatever the raw counts are, a number is even with a chance of at most p = P(0) / (P(0) + P(1))
+    of its noise (of other grids it is less likely to be), and n are with at most p^n. Vectors are
+    judged where that is below 1e-9 for all of them together.
+    """
+    tables = drawn.artefact.tables
+    enough = math.log(max(1, len(tables)) / ALPHA)
     wrong = [
         f"{t.table}/{t.statistic} {problem}"
-        for t in drawn.artefact.tables
-        if (problem := _off_grid(t.values)) is not None
+        for event, t in zip(drawn.events, tables, strict=False)
+        if (problem := _off_grid(event, t.values, enough)) is not None
     ]
     return GateResult(
         "integers",
@@ -130,7 +136,7 @@ def integers(drawn: Drawn) -> GateResult:
     )
 
 
-def _off_grid(values: NDArray[np.int64]) -> str | None:
+def _off_grid(event: DrawEvent, values: NDArray[np.int64], enough: float) -> str | None:
     """Name what is wrong with a vector of numbers, or None."""
     if values.dtype.kind == "f":
         floats = np.asarray(values, dtype=np.float64)
@@ -139,8 +145,9 @@ def _off_grid(values: NDArray[np.int64]) -> str | None:
         return "holds floating-point numbers"
     if values.dtype != np.dtype(np.int64):
         return f"holds numbers of type {values.dtype}"
-    filled = values[values != 0]
-    if filled.size >= _GRID_CELLS_LEAST and math.gcd(*filled.tolist()) > 1:
+    _, law = noise_pmf(event.noise, event.scale, reach=1)
+    surprise = _with_noise(event, values) * math.log1p(law[2] / law[1])
+    if surprise >= enough and int(np.gcd.reduce(values)) != 1:
         return "holds only multiples of a number above 1"
     return None
 

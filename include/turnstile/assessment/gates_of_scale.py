@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.scale_of_any_counts import log_evidence
 from turnstile.assessment.attacks.scale_of_noise import from_negatives, negatives_p_value
-from turnstile.assessment.gate_result import ALPHA, GateResult
+from turnstile.assessment.gate_result import ALPHA, SQUARES_LEAST, GateResult
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
 from turnstile.programme.domain import layout
@@ -89,13 +89,15 @@ def nested_scale(drawn: Drawn) -> GateResult:
     Thresholded tables are left out: their sums lack what was suppressed.
     """
     parts = [part for pair in nested_tables(drawn) for part in _standardized(drawn, *pair)]
-    if not parts:
-        return GateResult("declared_scale", passed=True, statement="no two tables to compare")
+    totals = sum(part.ratios.size for part in parts)
+    if totals < SQUARES_LEAST:
+        too_few = f"{totals} totals with all their parts: too few to tell the scale"
+        return GateResult("declared_scale", passed=True, statement=too_few)
     squares = np.concatenate([part.ratios for part in parts]) ** 2
     # Squares lean to the right: a low mean comes with a low estimate of its own spread, a high one
     # with a high. So the spread is at least the declared noise's own, which makes both sides safe.
-    declared = sum(part.ratios.size * part.variance_of_square for part in parts) / squares.size
-    spread = max(math.sqrt(declared), float(squares.std())) / math.sqrt(squares.size)
+    declared = sum(part.ratios.size * part.variance_of_square for part in parts) / totals
+    spread = max(math.sqrt(declared), float(squares.std())) / math.sqrt(totals)
     reach = NormalDist().inv_cdf(1 - ALPHA / 2) * spread
     mean = float(squares.mean())
     return GateResult(

@@ -17,7 +17,7 @@ from turnstile.assessment.attacks.scale_of_noise import (
     negatives_p_value,
 )
 from turnstile.assessment.findings import Finding
-from turnstile.assessment.gate_result import ALPHA
+from turnstile.assessment.gate_result import ALPHA, SQUARES_LEAST
 from turnstile.assessment.published_package import Package, axes_of, nested_pairs
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
@@ -112,7 +112,7 @@ def nested_scales(package: Package) -> list[Finding]:
         found.append(
             Finding(
                 "scale",
-                abs(mean - 1) > _SDS * spread,
+                ratios.size >= SQUARES_LEAST and abs(mean - 1) > _SDS * spread,
                 f"{fine.table} added up against {coarse.table}: noise {mean**0.5:.3f} times as "
                 f"large as declared ({ratios.size} totals with all their parts)",
                 {
