@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from real_airflow import DAG, PASSWORD, RealAirflow, monday, running
+from real_airflow import DAG, PASSWORD, RealAirflow, monday, own_port, running
 
-from turnstile.deployment.native_stack import free_port
 from turnstile.ledger.records import ReleaseKey
 
 WEEKS = tuple(f"2016-W{n}" for n in range(30, 35))
@@ -23,7 +22,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     """Five weeks that wait for two officers; the runs were started by ada, who is one."""
     base = tmp_path_factory.mktemp("approval")
     edits = {"approval: {required: false}": TWO_PERSONS}
-    port = free_port(18180)
+    port = own_port()
     reader = {"conn_type": "http", "host": "127.0.0.1", "port": port, "login": "vera"}
     extra = {"AIRFLOW_CONN_TURNSTILE_AIRFLOW": json.dumps(reader | {"password": PASSWORD})}
     weeks = f"{WEEKS[0]}:{WEEKS[-1]}"

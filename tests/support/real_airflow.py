@@ -37,6 +37,11 @@ DAG = "release_opal"
 READS_A_QUESTION_S = 5
 
 
+def own_port() -> int:
+    """Return a free TCP port; below those of outgoing connections, and each process's own."""
+    return free_port(10_000 + os.getpid() % 10_000)
+
+
 def small_checkout(base: Path, edits: Mapping[str, str]) -> Path:
     """Make a folder that Airflow can run from: few cells, programmes edited; return `include`."""
     include = base / "include"
@@ -276,7 +281,12 @@ def metadata_database() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def running(
-    base: Path, weeks: str, *, edits: Mapping[str, str], extra: Mapping[str, str], port: int = 18180
+    base: Path,
+    weeks: str,
+    *,
+    edits: Mapping[str, str],
+    extra: Mapping[str, str],
+    port: int | None = None,
 ) -> Iterator[RealAirflow]:
     """Run an Airflow over a small checkout with landing data for some weeks; stop it afterwards.
 
@@ -285,7 +295,7 @@ def running(
         weeks: ranges of weeks with landing data, `2016-W30:2016-W33,2018-W10`.
         edits: what is changed in the programme file, old text to new.
         extra: settings of Airflow.
-        port: preferred TCP port.
+        port: TCP port of the API server, from `own_port`.
     """
     include = small_checkout(base, edits)
     settings = Settings(base / "var", f"sqlite:///{base / 'var/ledger.sqlite'}", (), include)
@@ -294,7 +304,7 @@ def running(
     for asked in weeks.split(","):
         assert main(["sample", "opal", "--weeks", asked, "--rows", "2000", "--seed", "3"]) == 0
     home = airflow_home(settings)
-    held, chosen = Secrets.of_folder(home), free_port(port)
+    held, chosen = Secrets.of_folder(home), port or own_port()
     passwords = dict.fromkeys(ROLES, PASSWORD)
     (home / "passwords.json").write_text(json.dumps(passwords))
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("TURNSTILE")}  # noqa: TID251
