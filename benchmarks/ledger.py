@@ -29,9 +29,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 from postgresql_server import postgresql_server, run_as_server
 from sqlalchemy.engine import make_url
 
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import Bindings, Cap, ReleaseKey, Request
+from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.privacy.accounts import postings
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 from turnstile.privacy.units import CARD_UNITS, Block, ProtectionUnit

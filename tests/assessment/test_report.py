@@ -16,7 +16,8 @@ from turnstile.assessment.assessment import LIMITS
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.report import JSON_NAME, PAGE_NAME, write_report
 from turnstile.assessment.risk import epsilon_after, forecast, weeks_left
-from turnstile.ledger.records import AccountBalance, Cap, Loss
+from turnstile.ledger.amounts import Cap, Loss
+from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import UNBOUNDED
 from turnstile.privacy.accounts import Loss as DrawLoss
 from turnstile.privacy.units import ProtectionUnit

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import Attempt, Bindings, Cap, ReleaseKey, Request
+from turnstile.ledger.records import Attempt, Bindings, ReleaseKey, Request
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.units import ProtectionUnit

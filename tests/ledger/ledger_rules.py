@@ -25,8 +25,8 @@ from ledger_asks import (
 from sqlalchemy import event
 
 from turnstile.errors import BudgetExceeded, IntegrityError, RefusedError, RevisionNeeded
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import Cap
 from turnstile.ledger.states import ReleaseState
 
 

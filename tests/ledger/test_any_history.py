@@ -31,8 +31,9 @@ from ledger_asks import BINDINGS, CARD, LOSS_MICRO, TRIP, Task, ask, noon, week_
 from conftest import Stores
 from turnstile.errors import RefusedError
 from turnstile.ledger import ledger as ledger_module
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import Cap, ReleaseKey, Request
+from turnstile.ledger.records import ReleaseKey, Request
 from turnstile.ledger.states import ReleaseState
 
 WINDOW_WEEKS = 3

@@ -14,9 +14,9 @@ from ledger_asks import CAPS, CARD, LOSS_MICRO, ask, drawn, published, week_numb
 
 from conftest import Stores
 from turnstile.cli import main
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.export import verify_export
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import Cap
 
 WIDE = (*CAPS[:1], Cap(CARD, epsilon_micro=13 * LOSS_MICRO, window_weeks=52))
 

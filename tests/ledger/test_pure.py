@@ -13,6 +13,7 @@ from ledger_asks import CARD, TRIP, posting, week_number
 
 from turnstile.errors import InputError
 from turnstile.ledger.admission import binding_caps, fullest_window
+from turnstile.ledger.amounts import Cap, Loss
 from turnstile.ledger.balance import NOTHING, Amount, Row, amounts_by_row
 from turnstile.ledger.balances import _fullest
 from turnstile.ledger.encoding import (
@@ -25,7 +26,7 @@ from turnstile.ledger.encoding import (
     encode_posting,
 )
 from turnstile.ledger.entries import GENESIS, EntryKind, make_entry, read_entry
-from turnstile.ledger.records import Cap, Loss, ReleaseKey
+from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.refusals import amount_text
 from turnstile.ledger.states import MOVES, Move, ReleaseState, is_allowed, is_repeat
 from turnstile.privacy.accounts import Posting

@@ -16,10 +16,10 @@ from sqlalchemy.pool import NullPool
 from conftest import Stores
 from turnstile.errors import BudgetExceeded
 from turnstile.ledger import accounts
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.balance import Change, changes_of
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import Cap
 from turnstile.service_calendar import ServiceWeek
 
 FIT = 3

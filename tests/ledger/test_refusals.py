@@ -19,8 +19,8 @@ from ledger_asks import (
 )
 
 from turnstile.errors import BudgetExceeded, InputError, RefusedError, RevisionNeeded
+from turnstile.ledger.amounts import Cap, Loss
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import Cap, Loss
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
 

@@ -21,9 +21,10 @@ from ledger_asks import LOSS_MICRO, TRIP, Task, ask, noon, published, sealed, sp
 
 from turnstile.errors import BudgetExceeded, RefusedError
 from turnstile.ledger import facts
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import Cap, ReleaseKey
+from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionWord
 from turnstile.programme.loading import load_programme
 from turnstile.release import revision as rule_of_revisions

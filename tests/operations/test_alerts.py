@@ -12,8 +12,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 from sinks import Inbox, sinks
 
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.forecast import CapForecast
-from turnstile.ledger.records import Cap
 from turnstile.operations.alerts import RULES, Alert, Severity, digest, of_budget, of_run
 from turnstile.operations.delivery import deliver, send_by_apprise
 from turnstile.operations.journal import Happening, Journal, Line

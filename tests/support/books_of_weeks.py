@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from turnstile.ledger.amounts import Loss
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import DRAWS_MAX, Ledger
-from turnstile.ledger.records import AccountBalance, Attempt, Loss, ReleaseKey
+from turnstile.ledger.records import AccountBalance, Attempt, ReleaseKey
 from turnstile.ledger.states import CHARGED_STATES, ReleaseState
 from turnstile.privacy.accounts import Posting
 from turnstile.programme.domain_files import load_domain

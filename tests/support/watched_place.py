@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import Bindings, Cap, ReleaseKey, Request
+from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.operations.alerts import Alert
 from turnstile.operations.books import Books
 from turnstile.operations.journal import Happening, Journal, Line, instant

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from turnstile.errors import InputError
-from turnstile.ledger.records import Loss as LedgerLoss
+from turnstile.ledger.amounts import Loss as LedgerLoss
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.card import loss_figures

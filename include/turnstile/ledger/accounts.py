@@ -15,11 +15,12 @@ from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError
 from turnstile.ledger.admission import Excess, binding_caps, first_excess
+from turnstile.ledger.amounts import Cap, is_lifelong
 from turnstile.ledger.balance import NOTHING, WHOLE, Amount, Change, Row, amounts_by_row
 from turnstile.ledger.encoding import canonical, decode_cap, encode_cap
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.facts import append
-from turnstile.ledger.records import Cap, Request, is_lifelong
+from turnstile.ledger.records import Request
 from turnstile.ledger.tables import ACCOUNT, AMOUNTS, CAPS
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek

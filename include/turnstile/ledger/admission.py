@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.balance import NOTHING, WHOLE, Amount, Row
-from turnstile.ledger.records import Cap
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 

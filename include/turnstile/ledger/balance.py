@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from turnstile.ledger.amounts import Loss, is_lifelong
 from turnstile.ledger.encoding import decode_posting
 from turnstile.ledger.entries import EntryKind
-from turnstile.ledger.records import Loss, is_lifelong
 
 if TYPE_CHECKING:
     from turnstile.privacy.accounts import Posting

@@ -9,8 +9,9 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.ledger.accounts import amount_columns, families, family_caps
+from turnstile.ledger.amounts import Cap, Loss
 from turnstile.ledger.balance import NOTHING, WHOLE, Amount, Row
-from turnstile.ledger.records import AccountBalance, Cap, Loss
+from turnstile.ledger.records import AccountBalance
 from turnstile.ledger.tables import ACCOUNT, AMOUNTS
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from turnstile.ledger.admission import Excess, binding_caps, first_excess
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.balance import NOTHING, Amount, Row, amounts_by_row, changes_of
 from turnstile.ledger.encoding import decode_cap
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.records import Cap
 
 if TYPE_CHECKING:
     from turnstile.privacy.accounts import Posting

@@ -13,7 +13,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from turnstile.ledger.records import Cap
+from turnstile.ledger.amounts import Cap
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit

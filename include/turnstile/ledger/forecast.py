@@ -12,10 +12,10 @@ from fractions import Fraction
 from itertools import pairwise
 
 from turnstile.ledger.admission import binding_caps
+from turnstile.ledger.amounts import EVER, Cap, Loss, is_lifelong
 from turnstile.ledger.balance import Amount, Row
 from turnstile.ledger.book import Book
 from turnstile.ledger.fold import Fold, FoldedAttempt
-from turnstile.ledger.records import EVER, Cap, Loss, is_lifelong
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek

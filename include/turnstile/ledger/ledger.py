@@ -14,14 +14,7 @@ from sqlalchemy.engine import Connection
 from turnstile.errors import BudgetExceeded, IntegrityError, RefusedError
 from turnstile.ledger import accounts, attempts, decisions, facts, revisions
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.records import (
-    Attempt,
-    Bindings,
-    Decision,
-    Publication,
-    ReleaseKey,
-    Request,
-)
+from turnstile.ledger.records import Attempt, Bindings, Decision, Publication, ReleaseKey, Request
 from turnstile.ledger.refusals import budget_exceeded, revision_needed, weeks_of
 from turnstile.ledger.states import (
     CHARGED_STATES,

@@ -7,9 +7,10 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
+from turnstile.ledger.amounts import Cap, Loss
 from turnstile.ledger.entries import Entry
 from turnstile.ledger.forecast import CapForecast
-from turnstile.ledger.records import AccountBalance, Cap, Loss
+from turnstile.ledger.records import AccountBalance
 from turnstile.ledger.refusals import amount_text, cap_text
 from turnstile.privacy.accounts import FEMTO, MICRO, NANO
 from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown

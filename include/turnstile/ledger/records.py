@@ -1,8 +1,4 @@
-"""What is asked of the ledger and what it answers: frozen records, pure.
-
-Amounts are integers: epsilon in 1e-6, rho in 1e-9, delta in 1e-15, rounded up once (PRIVACY 3).
-`None` in a loss means that no finite figure holds; in a cap it means that none is set.
-"""
+"""What is asked of the ledger and what it answers: frozen records, pure."""
 
 from __future__ import annotations
 
@@ -12,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from turnstile.errors import InputError
+from turnstile.ledger.amounts import Cap, Loss
 from turnstile.ledger.states import OPEN_STATES, SEALED_STATES, ReleaseState
-from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 
 if TYPE_CHECKING:
@@ -21,7 +18,6 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _KEY = re.compile(r"([^/]+)/([^/]+)/r(0|[1-9][0-9]*)")
-EVER = "ever"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -88,84 +84,6 @@ class Bindings:
         return tuple(
             n for n in names if getattr(self, f"{n}_digest") != getattr(other, f"{n}_digest")
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """What one account lost: two exactly additive sums, add/remove.
-
-    Args:
-        epsilon_micro: pure epsilon in 1e-6; None once something not pure was posted.
-        rho_nano: zCDP rho in 1e-9; None once something unbounded was posted.
-        delta_femto: delta that goes with rho, in 1e-15.
-    """
-
-    epsilon_micro: int | None = 0
-    rho_nano: int | None = 0
-    delta_femto: int = 0
-
-    def __add__(self, other: Loss) -> Loss:
-        """Compose: every coordinate adds up, and infinity stays infinity."""
-        return Loss(
-            _plus(self.epsilon_micro, other.epsilon_micro),
-            _plus(self.rho_nano, other.rho_nano),
-            self.delta_femto + other.delta_femto,
-        )
-
-
-def _plus(one: int | None, other: int | None) -> int | None:
-    """Add two amounts of which None is infinite."""
-    return None if one is None or other is None else one + other
-
-
-@dataclass(frozen=True, slots=True)
-class Cap:
-    """The most that each account of a unit may lose.
-
-    Args:
-        unit: whose loss is capped; a cap holds for each account of the unit.
-        relation: add/remove, or replace-one, which is enforced as half the epsilon and a quarter
-            of the rho under add/remove (group privacy of two: Bun & Steinke 2016, Proposition
-            1.9), so it cannot state a delta.
-        epsilon_micro: pure epsilon in 1e-6, or None.
-        rho_nano: zCDP rho in 1e-9, or None.
-        delta_femto: delta in 1e-15; None beside a rho means that none is allowed.
-        window_weeks: rolling window for `card` and `bus`; None caps the whole lifetime.
-    """
-
-    unit: ProtectionUnit
-    relation: NeighboringRelation = NeighboringRelation.ADD_REMOVE
-    epsilon_micro: int | None = None
-    rho_nano: int | None = None
-    delta_femto: int | None = None
-    window_weeks: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse a cap that caps nothing, or that cannot be enforced.
-
-        Raises:
-            InputError: see the sentence.
-        """
-        amounts = (self.epsilon_micro, self.rho_nano, self.delta_femto)
-        if self.epsilon_micro is None and self.rho_nano is None:
-            raise self._refused("state epsilon or rho")
-        if any(amount is not None and amount < 0 for amount in amounts):
-            raise self._refused("amounts must not be negative")
-        if self.relation is NeighboringRelation.REPLACE and self.delta_femto:
-            raise self._refused("state a delta under add_remove; replace-one has no exact one")
-        if self.window_weeks is not None and self.window_weeks < 1:
-            raise self._refused("window_weeks must be at least 1")
-        if self.window_weeks is not None and not is_lifelong(self.unit):
-            raise self._refused("window_weeks is for card and bus; drop it here")
-
-    def _refused(self, rule: str) -> InputError:
-        """Build the error of a cap that breaks a rule."""
-        return InputError(where="caps", field=self.unit.value, rule=rule)
-
-
-def is_lifelong(unit: ProtectionUnit) -> bool:
-    """Say whether a unit has one account for ever, with a row a week for rolling windows."""
-    return unit in (ProtectionUnit.CARD, ProtectionUnit.BUS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 from turnstile.errors import BudgetExceeded, RevisionNeeded
 from turnstile.ledger.admission import Excess
-from turnstile.ledger.records import Attempt, Cap, ReleaseKey
+from turnstile.ledger.amounts import Cap
+from turnstile.ledger.records import Attempt, ReleaseKey
 
 _DECIMALS = {"epsilon": 6, "rho": 9, "delta": 15}
 _PERCENT = 100

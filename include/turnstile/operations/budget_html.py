@@ -7,9 +7,10 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from turnstile.ledger.amounts import Loss
 from turnstile.ledger.forecast import CapForecast
 from turnstile.ledger.presentation import epsilon_at_delta
-from turnstile.ledger.records import AccountBalance, Loss
+from turnstile.ledger.records import AccountBalance
 from turnstile.ledger.refusals import amount_text, cap_text
 from turnstile.operations import pictures
 from turnstile.operations.page_html import dag_link, key, number, table

@@ -6,7 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from turnstile.ledger.records import AccountBalance, Cap, is_lifelong
+from turnstile.ledger.amounts import Cap, is_lifelong
+from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import Posting
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme

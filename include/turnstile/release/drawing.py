@@ -12,8 +12,9 @@ from datetime import date
 from fractions import Fraction
 
 from turnstile.errors import IntegrityError, RefusedError
+from turnstile.ledger.amounts import Cap
 from turnstile.ledger.encoding import encode_event
-from turnstile.ledger.records import Attempt, Bindings, Cap, Request
+from turnstile.ledger.records import Attempt, Bindings, Request
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import FEMTO, MICRO, NANO
 from turnstile.privacy.events import DrawEvent
