@@ -309,7 +309,9 @@ def test_a_backfill_in_the_dialog_over_sealed_and_new_weeks_charges_the_new_one_
     browser.save_screenshot(str(pictures / "backfill.png"))
     _wait(browser, _find(browser, "button", "Run Backfill").is_enabled)
     _find(browser, "button", "Run Backfill").click()
-    airflow.until(lambda: airflow.asks(NEW, "ask"), what="the question")
+    airflow.until(
+        lambda: airflow.asks(NEW, "ask") and airflow.is_read(NEW, "ask"), what="the question"
+    )
     run_id = airflow.run_id(NEW)
     browser.get(f"{airflow.address}/dags/{DAG}/runs/{run_id}/tasks/ask/required_actions")
     _find(browser, "input[name=element_reason]").send_keys("looked at the pictures")

@@ -34,7 +34,7 @@ SYDNEY = ZoneInfo("Australia/Sydney")
 PASSWORD = "for this test only"  # noqa: S105 - of a throw-away Airflow on the loopback interface
 ROLES = {"admin": "admin", "ada": "op", "olga": "op", "eve": "op", "vera": "viewer"}
 DAG = "release_opal"
-READS_A_QUESTION_S = 5
+READ_AND_WRITTEN_S = 1
 
 
 def own_port() -> int:
@@ -216,12 +216,21 @@ class RealAirflow:
     def answer(self, week: str, task: str, user: str, choice: str) -> None:
         """Answer a question, as somebody does in Airflow's list of required actions.
 
-        Not within a second: Airflow 3.3 fails a task that is answered before its scheduler has read
-        that it waits ("finished with state success, but the state attribute is queued").
+        Not at once: Airflow 3.3 fails a task that is answered before its scheduler has read that it
+        waits ("finished with state success, but the state attribute is queued").
         """
-        time.sleep(READS_A_QUESTION_S)
+        self.until(lambda: self.is_read(week, task), what="the scheduler's word that it is asked")
+        time.sleep(READ_AND_WRITTEN_S)
         body = {"chosen_options": [choice], "params_input": {"reason": f"{user} says so"}}
         self.call("PATCH", f"{self.path(week, task)}/-1/hitlDetails", body, user=user)
+
+    def is_read(self, week: str, task: str) -> bool:
+        """Say whether the scheduler has read that the question of this try waits."""
+        try_number = self.call("GET", self.path(week, task))["try_number"]
+        key = f"task_id='{task}', run_id='{self.run_id(week)}', try_number={try_number},"
+        logs = (self.home / "airflow/logs").glob("scheduler*.log")
+        lines = (line for log in logs for line in log.read_text(errors="replace").splitlines())
+        return any("Received executor event" in line and key in line for line in lines)
 
     def mark(self, week: str, task: str, state: str, *, user: str) -> None:
         """Give a task a state by hand."""
