@@ -46,7 +46,6 @@ from matrix_of_weeks import (
     THIRD,
     Matrix,
     attempts,
-    clear,
     deliver_again,
     journal,
     kill_with_worker,
@@ -177,7 +176,7 @@ def test_a_second_backfill_at_once_is_turned_away_and_the_first_goes_on(sealed: 
 def test_a_cleared_task_of_a_sealed_week_draws_nothing(sealed: Matrix, task: str) -> None:
     airflow = sealed.airflow
     with sealed.row(f"task {task} cleared in a sealed week", {}):
-        clear(airflow, FIRST, task)
+        airflow.clear(FIRST, task)
         airflow.until_ended(FIRST)
         assert airflow.runs()[FIRST] == "success"
 
@@ -189,7 +188,7 @@ def test_a_task_cleared_in_the_middle_of_a_re_issue_draws_nothing(sealed: Matrix
         airflow.until(
             lambda: airflow.tasks(SECOND)["assess"] in {"running", "success"}, what="assess"
         )
-        clear(airflow, SECOND, "count")
+        airflow.clear(SECOND, "count")
         airflow.backfilled(SECOND)
         assert airflow.runs()[SECOND] == "success"
 
@@ -264,7 +263,7 @@ def test_a_draw_that_is_cleared_midway_is_burned_and_charged_again(sealed: Matri
         airflow.hold(CLEARED_MIDWAY, "seal")
         airflow.backfill(CLEARED_MIDWAY, CLEARED_MIDWAY)
         process = airflow.held(CLEARED_MIDWAY, "seal")
-        clear(airflow, CLEARED_MIDWAY, "draw")
+        airflow.clear(CLEARED_MIDWAY, "draw")
         airflow.until(lambda: not process.is_running(), what="the end of the cleared task")
         airflow.let_go(CLEARED_MIDWAY, "seal")
         airflow.backfilled(CLEARED_MIDWAY)
@@ -414,7 +413,7 @@ def test_a_late_file_that_the_budget_has_no_room_to_correct_is_told_and_changes_
     airflow = sealed.airflow
     with sealed.row("late file in a sealed week, run cleared, no room under the cap", {}):
         deliver_again(airflow, FIRST)
-        clear(airflow, FIRST, "wait")
+        airflow.clear(FIRST, "wait")
         airflow.until_ended(FIRST)
         assert airflow.runs()[FIRST] == "success"
     assert '"happening": "restated"' in journal(airflow, FIRST)
@@ -426,7 +425,7 @@ def test_a_late_file_that_could_be_corrected_is_asked_about_and_changes_nothing(
     airflow = sealed.airflow
     with sealed.row("late file in a sealed week, run cleared, an officer keeps the week", {}):
         deliver_again(airflow, SCHEDULED)
-        clear(airflow, SCHEDULED, "wait")
+        airflow.clear(SCHEDULED, "wait")
         airflow.until(lambda: airflow.asks(SCHEDULED, "ask_revision"), what="the question")
         airflow.answer(SCHEDULED, "ask_revision", "admin", "Keep the sealed week")
         airflow.until_ended(SCHEDULED)

@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import psutil
 import pytest
 from books_of_weeks import disagreements, weeks_of
-from real_airflow import DAG, RealAirflow, running
+from real_airflow import SYDNEY, RealAirflow, running
 from sinks import Sinks, sinks
 
 from turnstile.service_calendar import ServiceWeek
@@ -26,7 +25,6 @@ KILLED_TWICE = "2022-W30"
 KILLED_EARLY, SCHEDULER_KILLED, BESIDE_RUN = "2023-W40", "2023-W41", "2023-W42"
 CLEARED_MIDWAY, MARKED_EARLY = "2024-W50", "2024-W51"
 ORPHANED, ORPHANED_LONG = "2014-W10", "2014-W11"
-SYDNEY = ZoneInfo("Australia/Sydney")
 SCHEDULED = str(ServiceWeek.containing(system_clock().astimezone(SYDNEY).date()).plus(-1))
 AT_FIRST = f"{SCHEDULED}.draw"
 DELIVERED = (
@@ -118,19 +116,6 @@ def deliver_again(airflow: RealAirflow, week: str) -> None:
     file = min((airflow.home / "landing/opal" / week).glob("*.csv"))
     lines = file.read_text().splitlines()
     file.write_text("\n".join([*lines, lines[-1]]) + "\n")
-
-
-def clear(airflow: RealAirflow, week: str, *tasks: str) -> None:
-    """Clear tasks of a run and what follows them."""
-    body: dict[str, Any] = {
-        "dry_run": False,
-        "dag_run_id": airflow.run_id(week),
-        "task_ids": list(tasks),
-        "include_downstream": True,
-        "only_failed": False,
-        "reset_dag_runs": True,
-    }
-    airflow.call("POST", f"/api/v2/dags/{DAG}/clearTaskInstances", body)
 
 
 def run_by_hand(airflow: RealAirflow, dag: str) -> str:
