@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from turnstile.counting.tables import count
+from turnstile.estimates.mean_intervals import RatioNoise
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
@@ -27,7 +28,6 @@ from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme, UnitBound
-from turnstile.release.mean_intervals import RatioNoise
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 from turnstile.sources.samples.itms import DEGREES_SCALE, itms_rows, read_area

@@ -35,11 +35,11 @@ from itms_city import (
     true_means,
 )
 
+from turnstile.estimates.mean_intervals import RatioNoise, means_of
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.programme.cell_choice import owner, partition
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.loading import load_programme
-from turnstile.release.mean_intervals import RatioNoise, means_of
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
 

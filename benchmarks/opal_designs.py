@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from opal_partitions import INCLUDE, WEEK, Days, Floats, Ints, Tables, exact_tables
 
+from turnstile.estimates.presentation import presentation_of
+from turnstile.estimates.reconciliation import Measured, Partition, reconcile
 from turnstile.privacy.accounts import losses
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 from turnstile.privacy.guarantees import rho_for
@@ -22,8 +24,6 @@ from turnstile.privacy.mechanisms import dense, stability_histogram
 from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_scale
 from turnstile.privacy.mechanisms.thresholds import source_parameters
 from turnstile.privacy.noise import noise_pmf, noise_variance
-from turnstile.privacy.presentation import presentation_of
-from turnstile.privacy.reconciliation import Measured, Partition, reconcile
 from turnstile.privacy.sensitivities import cells_at_most, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.programme.domain_files import load_domain

@@ -33,6 +33,7 @@ from itms_city import (
     true_means,
 )
 
+from turnstile.estimates.mean_intervals import means_of
 from turnstile.planning.bus_pairs import BusPairs, read_pairs, records_by_hour
 from turnstile.planning.source_accounting import SourceAccounting, source_accounting
 from turnstile.planning.tables import cells_meeting, resolution_row
@@ -41,7 +42,6 @@ from turnstile.privacy.mechanisms.bounded_mean import mean_sd_kmh, sum_sensitivi
 from turnstile.privacy.mechanisms.calibration import gaussian_scale
 from turnstile.privacy.sensitivities import cells_at_most
 from turnstile.programme.domain import PublicDomain
-from turnstile.release.mean_intervals import means_of
 from turnstile.service_calendar import ServiceDays, ServicePeriod, ServiceWeek
 
 MONTH = ServiceDays(date(2021, 11, 15), date(2021, 12, 15))

@@ -14,11 +14,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from turnstile.release.steps import STEPS
+from turnstile.pipeline.steps import STEPS
 
 WEEK = "2016-W30"
 _STEP = (
-    "import sys; from turnstile.release.steps import step_named; "
+    "import sys; from turnstile.pipeline.steps import step_named; "
     "step_named(sys.argv[1])(*sys.argv[2:], 0)"
 )
 _SAMPLE = "import sys; from turnstile.cli import main; sys.exit(main(sys.argv[1:]))"

@@ -16,8 +16,8 @@ from typing import Any
 
 from airflow.sdk import Connection
 
-from turnstile.deployment.airflow_api import AirflowApi
 from turnstile.errors import NotApproved
+from turnstile.operations.airflow_api import AirflowApi
 
 CONNECTION = "turnstile_airflow"
 SETS_GOING = (

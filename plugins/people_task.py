@@ -18,8 +18,8 @@ from turnstile.settings import Settings
 
 if TYPE_CHECKING:
     from turnstile.operations.approval import Answer
+    from turnstile.pipeline.context import Release
     from turnstile.programme.spec import Programme
-    from turnstile.release.context import Release
 
 ANSWER_WITHIN = timedelta(days=3)
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from turnstile.programme.loading import load_programme
+from turnstile.programme.release_schedule import period_of_interval
 from turnstile.programme.spec import Programme
-from turnstile.release.interval import period_of_interval
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
-    from turnstile.release.context import Release
+    from turnstile.pipeline.context import Release
 
 
 def programme_and_period(name: str, context: Mapping[str, Any]) -> tuple[Programme, ServicePeriod]:
@@ -38,8 +38,8 @@ def programme_and_period(name: str, context: Mapping[str, Any]) -> tuple[Program
 
 def revision_of(programme: Programme, period: ServicePeriod) -> int:
     """Return the revision of a period that the steps of any run work on now."""
-    from turnstile.release.context import open_ledger
-    from turnstile.release.revision import revision_in_force
+    from turnstile.pipeline.context import open_ledger
+    from turnstile.pipeline.revision_in_force import revision_in_force
 
     settings = Settings.from_environment()
     return revision_in_force(open_ledger(settings), programme, str(period), settings)
@@ -52,7 +52,7 @@ def release_of_run(name: str, context: Mapping[str, Any]) -> Release:
         InputError: the run has no data interval, or one that is no period of the programme.
         NotFinal: the period is not over.
     """
-    from turnstile.release.context import open_release
+    from turnstile.pipeline.context import open_release
 
     programme, period = programme_and_period(name, context)
     return open_release(name, str(period), revision_of(programme, period))

@@ -1,7 +1,7 @@
 """Makes the Airflow DAG of a release programme; Airflow puts this folder on `sys.path`.
 
 A new programme is one YAML file under `include/programmes/`: `dags/release_programmes.py` gives it
-its DAG. The tasks are the steps of `turnstile.release.steps`, in their order, after a wait until
+its DAG. The tasks are the steps of `turnstile.pipeline.steps`, in their order, after a wait until
 the period is final. Only identifiers travel between tasks. Each step re-checks in the ledger what
 it depends on, so nothing here is a gate: marking, clearing or skipping a task neither draws nor
 publishes.
@@ -22,9 +22,9 @@ from step_task import RETRIES, step_task
 from wait_task import WaitUntilFinal
 
 from turnstile.errors import TurnstileError
+from turnstile.pipeline import steps
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.people import holders
-from turnstile.release import steps
 from turnstile.settings import Settings
 
 if TYPE_CHECKING:

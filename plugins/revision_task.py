@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from turnstile.operations.approval import Answer
+    from turnstile.pipeline.context import Release
     from turnstile.programme.spec import Programme
-    from turnstile.release.context import Release
 
 KEEP = "Keep the sealed week"
 REVISE = "Make a revision"
@@ -74,9 +74,9 @@ class AskRevision(HITLOperator):
     def _open_question(self, context: Context) -> dict[str, str]:
         """Prepare the question; return key and files that it is about, nothing if none is open."""
         from turnstile.ledger.revisions import next_after
-        from turnstile.operations.revision import is_to_be_asked, revision_question
-        from turnstile.release.correction import refusal_of_correction
-        from turnstile.release.restated import changed_files
+        from turnstile.operations.correction_question import is_to_be_asked, revision_question
+        from turnstile.pipeline.correction_budget import refusal_of_correction
+        from turnstile.pipeline.redelivered_files import changed_files
 
         release = release_of_run(self.programme, context)
         files = changed_files(release)
@@ -94,8 +94,8 @@ class AskRevision(HITLOperator):
     def _record(self, context: Context, answer: Answer, asked: str, files: str) -> str:
         """Write an answer down, and say what it does to the budget."""
         from turnstile.ledger.revisions import next_after
-        from turnstile.operations.revision import record_revision_answer
-        from turnstile.release.correction import refusal_of_correction
+        from turnstile.operations.correction_question import record_revision_answer
+        from turnstile.pipeline.correction_budget import refusal_of_correction
 
         release = release_of_run(self.programme, context)
         if str(next_after(release.key)) != asked:

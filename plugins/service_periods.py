@@ -16,8 +16,8 @@ from airflow.plugins_manager import AirflowPlugin
 from airflow.timetables.base import DagRunInfo, DataInterval, Timetable
 from pendulum import instance
 
+from turnstile.programme.release_schedule import period_containing, starts_at
 from turnstile.programme.spec import ScheduleSpec
-from turnstile.release.interval import period_containing, starts_at
 from turnstile.settings import system_clock
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from period_of_run import programme_and_period, revision_of
 from telling import RunOfWeek, told, told_failure
 
 from turnstile.errors import TurnstileError
-from turnstile.release import steps
+from turnstile.pipeline import steps
 from turnstile.settings import Settings, system_clock
 
 T = TypeVar("T")

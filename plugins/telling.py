@@ -73,7 +73,7 @@ class RunOfWeek:
 
     def tell(self) -> None:
         """Send one digest of this run to those who are named for it."""
-        from turnstile.release.context import open_ledger
+        from turnstile.pipeline.context import open_ledger
 
         alerts = [*of_run(self._lines(), self.run_id)]
         alerts += of_budget(open_ledger(self.settings).forecast())
@@ -83,7 +83,7 @@ class RunOfWeek:
         """Say what running the steps of the week will do to the budget."""
         from turnstile.operations.plan_view import cost_in_words
         from turnstile.operations.run_notes import effect_on_budget
-        from turnstile.release.context import open_release
+        from turnstile.pipeline.context import open_release
 
         release = open_release(self.programme, self.week, self.revision)
         attempts = release.ledger.attempts(release.key)
@@ -102,15 +102,15 @@ class RunOfWeek:
 
     def _is_restated(self) -> bool:
         """Tell whether the files changed since the week was sealed."""
-        from turnstile.release.inputs import RESTATED
+        from turnstile.pipeline.inputs import RESTATED
 
         folder = self.settings.private / self.programme / self.week / f"r{self.revision}"
         return (folder / RESTATED).exists()
 
     def _write_verdicts(self) -> None:
         """Write what may leave the private zone: one word a rule."""
-        from turnstile.release.context import open_release
-        from turnstile.release.inputs import verdicts
+        from turnstile.pipeline.context import open_release
+        from turnstile.pipeline.inputs import verdicts
 
         release = open_release(self.programme, self.week, self.revision)
         if release.sealed is None and (found := verdicts(release)):

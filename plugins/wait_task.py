@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from period_of_run import programme_and_period, revision_of
 from telling import RunOfWeek
 
-from turnstile.release.interval import final_at
+from turnstile.programme.release_schedule import final_at
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ def operations_dag(
 def audit_ledger() -> str:
     """Recompute chain, balances, signatures, manifests and every public byte; alert and fail."""
     from turnstile.operations.watch import audited
-    from turnstile.release.context import open_ledger
+    from turnstile.pipeline.context import open_ledger
 
     settings = Settings.from_environment()
     ledger = open_ledger(settings)

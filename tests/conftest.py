@@ -9,7 +9,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from deployment_fixtures import deployment, generated, landed, turnstile
 from hypothesis import HealthCheck, settings
+
+__all__ = ["deployment", "generated", "landed", "turnstile"]  # fixtures, for every room
 
 _ROOT = Path(__file__).resolve().parents[1]
 _SHARED_DATA = _ROOT / "../shared/data"

@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from turnstile.assessment.lab.baselines import naive_laplace, uniforms
-from turnstile.assessment.package_findings import assess_package
-from turnstile.assessment.published_package import is_package, read_package
+from turnstile.assessment.package.findings import assess_package
 from turnstile.cli import main
 from turnstile.errors import InputError
+from turnstile.estimates.release_tables import measurements
 from turnstile.ledger.encoding import encode_event
 from turnstile.publishing.manifest import MANIFEST, manifest_bytes
+from turnstile.publishing.package_reader import is_package, read_package
 from turnstile.release.drawn import Drawn
-from turnstile.release.presenting import measurements
 
 
 @pytest.fixture

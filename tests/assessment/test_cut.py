@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from turnstile.assessment.attacks.cut import recover_cut
-from turnstile.assessment.bare_files import read_bare_tables
+from turnstile.assessment.external.files import read_bare_tables
 from turnstile.assessment.lab.baselines import naive_laplace, uniforms
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from turnstile.assessment.bare_files import read_bare_tables
-from turnstile.assessment.bare_table import BareTable, Cell
+from turnstile.assessment.external.files import read_bare_tables
+from turnstile.assessment.external.table import BareTable, Cell
 from turnstile.errors import InputError
 
 ROWS = (

@@ -12,7 +12,7 @@ import pytest
 from turnstile.assessment.audits.pipeline_copy import Move, PipelineCopy
 from turnstile.assessment.audits.release_audit import audit_release
 from turnstile.assessment.evidence import Evidence
-from turnstile.assessment.gates import gate_results
+from turnstile.assessment.gates.judged import gate_results
 from turnstile.assessment.lab.baselines import discrete_laplace
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.units import ProtectionUnit

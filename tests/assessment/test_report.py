@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from turnstile.assessment.assessment import LIMITS
+from turnstile.assessment.attacks.risk import epsilon_after, forecast, weeks_left
 from turnstile.assessment.evidence import Evidence
-from turnstile.assessment.report import JSON_NAME, PAGE_NAME, write_report
-from turnstile.assessment.risk import epsilon_after, forecast, weeks_left
+from turnstile.assessment.report.page import JSON_NAME, PAGE_NAME, write_report
 from turnstile.ledger.amounts import Cap, Loss
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import UNBOUNDED

@@ -11,11 +11,11 @@ from pathlib import Path
 import h3
 import pytest
 
+from turnstile.assessment.attacks.timetable_feed import read_timetable
+from turnstile.assessment.attacks.timetable_view import NOT_GIVEN, CellLabels, view
 from turnstile.assessment.cell_labels import days_of, labels_of_domain, read_lookup
 from turnstile.assessment.evidence import Evidence
-from turnstile.assessment.report import JSON_NAME, PAGE_NAME, write_report
-from turnstile.assessment.timetable_feed import read_timetable
-from turnstile.assessment.timetable_view import NOT_GIVEN, CellLabels, view
+from turnstile.assessment.report.page import JSON_NAME, PAGE_NAME, write_report
 from turnstile.cli import main
 from turnstile.errors import InputError
 from turnstile.programme.domain import Place

@@ -18,7 +18,7 @@ from receivers import SLACK, SLACK_URL, TEAMS, TEAMS_URL, Inbox, mail_server, se
 from turnstile.deployment.native_stack import free_port
 from turnstile.errors import BudgetExceeded
 from turnstile.operations.alerts import Severity
-from turnstile.release import steps
+from turnstile.pipeline import steps
 
 START = datetime(2016, 7, 25, tzinfo=ZoneInfo("Australia/Sydney")).astimezone(UTC)
 END = START + timedelta(weeks=1)

@@ -17,9 +17,9 @@ from turnstile.cli import main
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.operations.journal import Happening, Journal
+from turnstile.pipeline.revision_in_force import revision_in_force
+from turnstile.pipeline.steps import STEPS
 from turnstile.programme.loading import load_programme
-from turnstile.release.revision import revision_in_force
-from turnstile.release.steps import STEPS
 from turnstile.settings import Settings
 
 START = datetime(2016, 7, 25, tzinfo=ZoneInfo("Australia/Sydney")).astimezone(UTC)

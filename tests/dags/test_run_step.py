@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from turnstile.errors import BudgetExceeded
-from turnstile.release import steps
+from turnstile.pipeline import steps
 
 SYDNEY = ZoneInfo("Australia/Sydney")
 START = datetime(2016, 7, 25, tzinfo=SYDNEY).astimezone(UTC)

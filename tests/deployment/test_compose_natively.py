@@ -16,7 +16,7 @@ import pytest
 from compose_natively import NativeCompose, missing
 from real_airflow import DAG, monday, small_checkout
 
-from turnstile.deployment.airflow_api import AirflowApi
+from turnstile.operations.airflow_api import AirflowApi
 
 WEEK = "2016-W30"
 ENV_FILE = Path(__file__).resolve().parents[2] / ".env.example"

@@ -26,9 +26,9 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionWord
+from turnstile.pipeline import revision_in_force as rule_of_revisions
+from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.programme.loading import load_programme
-from turnstile.release import revision as rule_of_revisions
-from turnstile.release.revision import revision_in_force
 from turnstile.settings import Settings
 
 WEEK = "2016-W30"

@@ -10,6 +10,7 @@ import h3
 import numpy as np
 import pytest
 
+from turnstile.estimates.mean_intervals import RatioNoise
 from turnstile.planning.bus_pairs import BusPairs
 from turnstile.planning.tables import (
     NoiseOfK,
@@ -20,7 +21,6 @@ from turnstile.planning.tables import (
     resolution_row,
 )
 from turnstile.privacy.events import NoiseFamily
-from turnstile.release.mean_intervals import RatioNoise
 
 ONE, TWO = (h3.str_to_int(cell) for cell in sorted(h3.grid_disk("8742d9d6bffffff", 1))[:2])
 Pair = tuple[int, int, int, int, float, float]

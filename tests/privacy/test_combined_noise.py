@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from turnstile.estimates.reconciliation import Measured, Partition, Reconciled, reconcile_pair
 from turnstile.privacy.combined_noise import (
     Noise,
     SideNoise,
@@ -20,7 +21,6 @@ from turnstile.privacy.combined_noise import (
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.mechanisms import dense
 from turnstile.privacy.noise import noise_pmf
-from turnstile.privacy.reconciliation import Measured, Partition, Reconciled, reconcile_pair
 from turnstile.privacy.units import Block
 
 SHAPE = (6, 4)

@@ -12,7 +12,7 @@ from turnstile.programme.loading import parse_programme
 from turnstile.programme.source_spec import DateForm, Extent, Feed, SpeedUnit, TapAction
 
 ITMS = (Path(__file__).parents[2] / "include/programmes/itms.yaml").read_text()
-SUBE = (Path(__file__).parents[1] / "release/programmes/sube.yaml").read_text()
+SUBE = (Path(__file__).parents[1] / "pipeline/programmes/sube.yaml").read_text()
 
 
 def test_a_mapping_of_taps_is_read_whole() -> None:

@@ -13,11 +13,11 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import DRAWS_MAX, Ledger
 from turnstile.ledger.records import AccountBalance, Attempt, ReleaseKey
 from turnstile.ledger.states import CHARGED_STATES, ReleaseState
+from turnstile.pipeline.drawing import ledger_cap
 from turnstile.privacy.accounts import Posting
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.publishing.manifest import MANIFEST, differences
-from turnstile.release.drawing import ledger_cap
 from turnstile.release.plan import make_plan
 from turnstile.release.zones import digest_of
 from turnstile.service_calendar import ServiceWeek

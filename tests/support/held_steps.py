@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from turnstile.release import drawing, inputs
+from turnstile.pipeline import drawing, inputs
 
 _PAUSE_S = 0.05
 _count, _draw, _write_once = inputs.count, drawing.draw, drawing.write_once

@@ -22,10 +22,10 @@ from postgresql_server import postgresql_server, run_as_server
 from sqlalchemy.engine import make_url
 
 from turnstile.cli import main
-from turnstile.deployment.airflow_api import AirflowApi
 from turnstile.deployment.native_environment import Secrets, airflow_environment, airflow_home
 from turnstile.deployment.native_stack import NativeStack, _family, free_port
 from turnstile.ledger.ledger import Ledger
+from turnstile.operations.airflow_api import AirflowApi
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings, system_clock
 

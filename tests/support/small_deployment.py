@@ -7,7 +7,7 @@ from pathlib import Path
 
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import AccountBalance
-from turnstile.release.context import open_ledger
+from turnstile.pipeline.context import open_ledger
 from turnstile.settings import Settings
 
 INCLUDE = Path(__file__).parents[2] / "include"

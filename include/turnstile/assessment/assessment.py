@@ -10,20 +10,20 @@ from typing import Any
 
 from turnstile.assessment.attacks.averaging import averaged
 from turnstile.assessment.attacks.noise_sums import half_width, term_of
-from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
-from turnstile.assessment.audits.release_audit import DrawAudit
-from turnstile.assessment.evidence import Evidence
-from turnstile.assessment.gate_result import GateResult
-from turnstile.assessment.gates import audits_of, gate_results
-from turnstile.assessment.gates_of_scale import nested_tables
-from turnstile.assessment.risk import WeekRisk, forecast, kinds_of, weeks_left
-from turnstile.assessment.synthetic import (
+from turnstile.assessment.attacks.risk import WeekRisk, forecast, kinds_of, weeks_left
+from turnstile.assessment.attacks.synthetic import (
     Reconstruction,
     can_reconstruct,
     reconstruction,
     simulated_membership,
 )
-from turnstile.assessment.timetable_view import NOT_GIVEN, TimetableView, as_json
+from turnstile.assessment.attacks.timetable_view import NOT_GIVEN, TimetableView, as_json
+from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
+from turnstile.assessment.audits.release_audit import DrawAudit
+from turnstile.assessment.evidence import Evidence
+from turnstile.assessment.gates.judged import audits_of, gate_results
+from turnstile.assessment.gates.noise_scale import nested_tables
+from turnstile.assessment.gates.result import GateResult
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.programme.domain import layout

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from turnstile.assessment.bare_table import BareTable
-from turnstile.assessment.timetable_view import CellLabels
+from turnstile.assessment.attacks.timetable_view import CellLabels
+from turnstile.assessment.external.table import BareTable
 from turnstile.errors import InputError
 from turnstile.programme.domain import PublicDomain
 

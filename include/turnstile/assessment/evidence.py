@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from turnstile.assessment.attacks.timetable_view import TimetableView
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
-from turnstile.assessment.timetable_view import TimetableView
 from turnstile.ledger.records import AccountBalance
 
 

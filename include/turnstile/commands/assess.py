@@ -64,18 +64,18 @@ def _findings(
     paths: list[Path], gtfs: Path | None, locations: Path | None
 ) -> tuple[str, tuple[Finding, ...]]:
     """Assess a package, or everything else as one bare table."""
-    from turnstile.assessment.bare_files import read_bare_tables
-    from turnstile.assessment.bare_findings import assess_bare
+    from turnstile.assessment.attacks.timetable_feed import read_timetable
+    from turnstile.assessment.attacks.timetable_view import finding, view
     from turnstile.assessment.cell_labels import (
         days_of,
         labels_of_bare,
         labels_of_tables,
         read_lookup,
     )
-    from turnstile.assessment.package_findings import assess_package
-    from turnstile.assessment.published_package import is_package, read_package
-    from turnstile.assessment.timetable_feed import read_timetable
-    from turnstile.assessment.timetable_view import finding, view
+    from turnstile.assessment.external.files import read_bare_tables
+    from turnstile.assessment.external.findings import assess_bare
+    from turnstile.assessment.package.findings import assess_package
+    from turnstile.publishing.package_reader import is_package, read_package
 
     lookup = {} if locations is None else read_lookup(locations)
     if len(paths) == 1 and is_package(paths[0]):

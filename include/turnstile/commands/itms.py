@@ -37,9 +37,9 @@ def _add_report(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _report(args: argparse.Namespace) -> int:
     """Write the private report and print its folder, never a number."""
+    from turnstile.pipeline.context import open_release
+    from turnstile.pipeline.inputs import current_snapshot, ingest
     from turnstile.planning.report import write_report
-    from turnstile.release.context import open_release
-    from turnstile.release.inputs import current_snapshot, ingest
 
     release = open_release(args.programme, args.week)
     ingest(release)
@@ -63,8 +63,8 @@ def _add_cells(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 def _cells(args: argparse.Namespace) -> int:
     """Write a list of cells for `include/domains`."""
+    from turnstile.planning.surveys import noisy_buses_a_day
     from turnstile.programme.cell_choice import dense_cells, partition
-    from turnstile.release.surveys import noisy_buses_a_day
 
     counts = noisy_buses_a_day(args.package, args.table)
     usual = _DENSE if args.coarsest is None else _FINE
@@ -143,9 +143,9 @@ def _add_rolling(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 
 def _rolling(args: argparse.Namespace) -> int:
     """Add up published weeks."""
+    from turnstile.estimates.labelled import csv_bytes
+    from turnstile.estimates.rolling_means import read_week, rolling_means
     from turnstile.programme.loading import load_programme
-    from turnstile.publishing.labelled import csv_bytes
-    from turnstile.release.rolling import read_week, rolling_means
 
     settings = Settings.from_environment()
     programme = load_programme(args.programme, settings.include)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.records import ReleaseKey
+from turnstile.pipeline.context import open_ledger
 from turnstile.publishing.manifest import MANIFEST, differences
-from turnstile.release.context import open_ledger
 from turnstile.release.zones import digest_of
 from turnstile.settings import Settings
 

@@ -7,13 +7,13 @@ import json
 from typing import Any
 
 from turnstile.errors import InputError
+from turnstile.estimates.error_bars import error_bar
 from turnstile.ledger.amounts import Loss as LedgerLoss
+from turnstile.pipeline.context import Release, open_release
+from turnstile.pipeline.inputs import described
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.card import loss_figures
-from turnstile.publishing.error_bars import error_bar
-from turnstile.release.context import Release, open_release
-from turnstile.release.inputs import described
 from turnstile.release.plan import loss_by_unit
 
 _ANY_WEEK = "2016-W30"  # planning tables are the same in every week

@@ -8,6 +8,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from turnstile.errors import InputError
+from turnstile.pipeline.context import Release
+from turnstile.pipeline.drawing import ledger_cap
+from turnstile.planning.alternatives import DesignErrors, compared
 from turnstile.privacy.accounting import largest_fit, scale_for_weeks, times
 from turnstile.privacy.accounts import Loss
 from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
@@ -18,9 +21,6 @@ from turnstile.programme.mechanism_spec import CapSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
-from turnstile.release.alternatives import DesignErrors, compared
-from turnstile.release.context import Release
-from turnstile.release.drawing import ledger_cap
 from turnstile.release.plan import loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek
 

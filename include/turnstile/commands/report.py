@@ -17,8 +17,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _report(args: argparse.Namespace) -> int:
     """Write the report and name the file."""
+    from turnstile.pipeline.context import open_release
     from turnstile.planning.trip_report import write_report
-    from turnstile.release.context import open_release
 
     print(write_report(open_release(args.programme, args.week, args.revision)))
     return 0

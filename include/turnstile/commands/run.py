@@ -8,8 +8,8 @@ import logging
 import sys
 
 from turnstile.errors import InputError
-from turnstile.release.context import open_release, state_revision
-from turnstile.release.steps import STEPS, step_named
+from turnstile.pipeline.context import open_release, state_revision
+from turnstile.pipeline.steps import STEPS, step_named
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
 from pathlib import Path
 
-from turnstile.deployment.airflow_api import AirflowApi, DagRun, TaskState
 from turnstile.errors import TurnstileError
+from turnstile.operations.airflow_api import AirflowApi, DagRun, TaskState
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from turnstile.deployment.airflow_api import AirflowApi
 from turnstile.deployment.backfill import WeekBackfill
 from turnstile.deployment.native_environment import (
     USER,
@@ -29,6 +28,7 @@ from turnstile.deployment.native_environment import (
 from turnstile.deployment.native_stack import NativeStack, free_port
 from turnstile.deployment.summary import find_packages, summary_lines
 from turnstile.errors import TurnstileError
+from turnstile.operations.airflow_api import AirflowApi
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek

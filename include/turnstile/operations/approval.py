@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from turnstile.errors import NotApproved
 from turnstile.operations.journal import Happening, Line
 from turnstile.operations.plan_view import plan_view
+from turnstile.pipeline.context import Release
 from turnstile.programme.people import holders
-from turnstile.release.context import Release
 
 NOBODY = "nobody"
 TIMED_OUT = "timed_out"

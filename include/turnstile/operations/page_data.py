@@ -15,8 +15,8 @@ from turnstile.ledger.presentation import balance_json, forecast_json, fullest
 from turnstile.ledger.states import CHARGED_STATES, ReleaseState
 from turnstile.operations.books import EntryLine, LedgerPicture
 from turnstile.operations.journal import Happening, Line
+from turnstile.programme.release_schedule import final_at
 from turnstile.programme.spec import Programme
-from turnstile.release.interval import final_at
 from turnstile.service_calendar import ServicePeriod, parse_period
 
 PAGE_LINES = 100

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from turnstile.estimates.error_bars import error_bar
 from turnstile.ledger.amounts import Cap, is_lifelong
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import Posting
@@ -13,7 +14,6 @@ from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
-from turnstile.publishing.error_bars import error_bar
 from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
 from turnstile.service_calendar import parse_period
 

@@ -16,9 +16,9 @@ from turnstile.operations.alerts import Alert, of_budget, of_run
 from turnstile.operations.books import LedgerPicture
 from turnstile.operations.journal import Happening, Journal, Line, open_runs
 from turnstile.operations.page_data import calendar_of
+from turnstile.programme.release_schedule import final_at
 from turnstile.programme.spec import Programme
 from turnstile.publishing.manifest import differences
-from turnstile.release.interval import final_at
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings
 

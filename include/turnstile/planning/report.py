@@ -15,6 +15,7 @@ import pandas as pd
 
 from turnstile.durable_files import OWNER_ONLY, replace_durably
 from turnstile.errors import InputError
+from turnstile.estimates.mean_intervals import RatioNoise
 from turnstile.planning.bus_pairs import read_pairs, records_by_hour
 from turnstile.planning.charts import bars, lines
 from turnstile.planning.tables import (
@@ -29,7 +30,6 @@ from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, Programme, TableSpec, UnitBound
-from turnstile.release.mean_intervals import RatioNoise
 from turnstile.release.plan import make_plan
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from turnstile.estimates.mean_intervals import RatioNoise
 from turnstile.planning.bus_pairs import BusPairs
-from turnstile.release.mean_intervals import RatioNoise
 
 LEAST_BUSES_A_DAY = 10
 _STEPS_PER_KMH = 10

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.counting.tables import count
+from turnstile.pipeline.context import Release
+from turnstile.pipeline.inputs import current_snapshot
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.spec import Outside, UnitBound
-from turnstile.release.context import Release
-from turnstile.release.inputs import current_snapshot
 from turnstile.release.zones import bounding_secret
 
 Counts = dict[str, list[NDArray[np.int64]]]  # a table's vectors, day by day

@@ -20,7 +20,11 @@ from numpy.typing import NDArray
 
 from turnstile.counting.exact_store import load_exact
 from turnstile.errors import InputError
+from turnstile.estimates.labelled import labelled
 from turnstile.ledger.records import ReleaseKey
+from turnstile.pipeline.context import Release
+from turnstile.pipeline.inputs import recorded
+from turnstile.pipeline.outputs import reconcile
 from turnstile.planning.trip_bounds import (
     Counts,
     counts_under,
@@ -34,10 +38,6 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import Segment, layout
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Query, UnitBound
-from turnstile.publishing.labelled import labelled
-from turnstile.release.context import Release
-from turnstile.release.inputs import recorded
-from turnstile.release.outputs import reconcile
 from turnstile.release.zones import write_atomically
 from turnstile.service_calendar import ServiceWeek
 

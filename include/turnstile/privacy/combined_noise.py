@@ -17,9 +17,9 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.estimates.reconciliation import Reconciled
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.noise import noise_variance
-from turnstile.privacy.reconciliation import Reconciled
 
 Floats = NDArray[np.float64]
 _STEP_SDS = 0.02  # of the frequency, in 1/sd: the sum repeats after 314 sd only

@@ -12,6 +12,9 @@ from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
+from turnstile.estimates.above_noise import cells_above_noise, sentences
+from turnstile.estimates.error_bars import error_bar
+from turnstile.estimates.stated_errors import stated_errors
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import MICRO, NANO, Loss
@@ -19,9 +22,6 @@ from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
-from turnstile.publishing.above_noise import cells_above_noise, sentences
-from turnstile.publishing.error_bars import error_bar
-from turnstile.publishing.stated_errors import stated_errors
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import ReleasePlan, loss_by_unit
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from turnstile.estimates.labelled import csv_bytes
 from turnstile.ledger.ledger import Ledger
 from turnstile.publishing.card import card_markdown, release_card
 from turnstile.publishing.datapackage import datapackage
-from turnstile.publishing.labelled import csv_bytes
 from turnstile.publishing.manifest import MANIFEST, manifest_bytes
 from turnstile.release.drawn import Drawn
 from turnstile.release.zones import write_atomically

@@ -18,7 +18,7 @@ from turnstile.assessment.lab.baselines import (
     noised_everywhere,
     second_algorithm,
 )
-from turnstile.assessment.pictures import bars, lines
+from turnstile.assessment.report.pictures import bars, lines
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 
 _SCALE = 1.4  # the estimate of the 2017 assessment

@@ -1,0 +1,1 @@
+"""Tables of counts that others published, as an attacker reads them."""

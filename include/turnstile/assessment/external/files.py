@@ -1,0 +1,236 @@
+"""Reads bare tables of counts: `mode,date,tap,time,loc,count` as CSV, plain, gzipped or zipped.
+
+Tables by time or by location alone lack a column, or hold `-` in it. Codes such as `-1` are labels
+like any other. Columns may come in any order; further columns of texts make a place finer. Lines
+that are no rows (titles, row counts, a last line that was cut off) are passed over and counted.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from turnstile.assessment.external.table import DIMENSIONS, BareTable, Cell
+from turnstile.errors import InputError
+
+_ALIASES = {
+    "location": "loc",
+    "stop": "loc",
+    "station": "loc",
+    "postcode": "loc",
+    "service_date": "date",
+    "day": "date",
+    "slot": "time",
+    "type": "tap",
+    "counts": "count",
+    "tap_on_slot": "time",
+    "tap_on_location": "loc",
+    "tap_off_slot": "time",
+    "tap_off_location": "loc",
+}
+_NOT_COMPANIONS = frozenset({*DIMENSIONS, "count", "estimate", "standard_deviation"})
+_ABSENT = frozenset({"", "-", "ALL", "TOTAL"})
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+_STRAY_SHARE_MAX = 0.01
+_STRAY_FEW = 20
+_HEADER_WITHIN = 20  # lines
+_DELIMITERS = ",;\t|"
+_SUFFIXES = (".csv", ".csv.gz", ".zip")
+
+
+def read_bare_tables(paths: Sequence[Path]) -> BareTable:
+    """Read files as one table of counts; a folder stands for the tables in it.
+
+    Raises:
+        InputError: a file is missing, has no counts, or is mostly not rows.
+    """
+    cells: list[Cell] = []
+    counts: list[float] = []
+    companions: dict[str, dict[int, float]] = {}
+    stray = 0
+    for name, text in (named for path in paths for named in _texts(path)):
+        rows = list(_rows(name, text))
+        kept = [row for row in rows if row is not None]
+        own_stray = len(rows) - len(kept)
+        if not text.endswith(("\n", "\r")) and _is_cut_off(kept):
+            kept.pop()
+            own_stray += 1
+        _check(name, rows=len(kept), stray=own_stray)
+        for row in kept:
+            for column, value in row.others:
+                companions.setdefault(column, {})[len(cells)] = value
+            cells.append(row.cell)
+            counts.append(row.count)
+        stray += own_stray
+    columns = tuple(
+        (name, np.array([values.get(place, np.nan) for place in range(len(cells))]))
+        for name, values in companions.items()
+    )
+    return BareTable(tuple(cells), np.array(counts), columns, stray)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One published count."""
+
+    cell: Cell
+    count: float
+    others: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """Where the columns of a file are, and the tap that their names imply (`tap_on_slot`)."""
+
+    width: int
+    places: dict[str, int]
+    others: tuple[str, ...]
+    tap: str | None
+
+
+def _texts(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each table that a path stands for."""
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.name.lower().endswith(_SUFFIXES))
+        if not files:
+            raise InputError(where=str(path), field="folder", rule="holds no CSV file, no package")
+    for file in files:
+        if not file.is_file():
+            rule = "is no file; name a table or package"
+            raise InputError(where=str(file), field="path", rule=rule)
+        try:
+            tables = [(name, _decoded(content)) for name, content in _contents(file)]
+        except (OSError, EOFError, zipfile.BadZipFile, UnicodeDecodeError, zlib.error):
+            tables = []
+        if not tables:
+            rule = "holds no table (CSV text, plain, gzipped or zipped) that can be read; unpack it"
+            raise InputError(where=file.name, field="file", rule=rule)
+        yield from tables
+
+
+def _contents(file: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield name and bytes of each table in a file, unpacked."""
+    content = file.read_bytes()
+    if content.startswith(b"\x1f\x8b"):
+        yield file.name, gzip.decompress(content)
+    elif content.startswith(b"PK\x03\x04"):
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            for name in sorted(packed.namelist()):
+                if name.lower().endswith((".csv", ".txt")):
+                    yield name, packed.read(name)
+    else:
+        yield file.name, content
+
+
+def _decoded(content: bytes) -> str:
+    """Return text: UTF-16 by its mark, else UTF-8, else the code page of old spreadsheets."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return content.decode("utf-16")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252")
+
+
+def _check(name: str, *, rows: int, stray: int) -> None:
+    """Refuse a file that is no table."""
+    allowed = max(_STRAY_FEW, _STRAY_SHARE_MAX * rows)
+    if rows == 0 or stray > allowed:
+        rule = (
+            f"{stray} lines are no rows of {', '.join(DIMENSIONS)}, count and {rows} are; give a "
+            "CSV table with that header (time or loc may be missing)"
+        )
+        raise InputError(where=name, field="rows", rule=rule)
+
+
+def _is_cut_off(rows: Sequence[_Row]) -> bool:
+    """Tell whether the last count of a file without a last line end may have lost its digits."""
+    return len(rows) > 1 and 2 * rows[-1].count <= min(row.count for row in rows[:-1])
+
+
+def _rows(name: str, text: str) -> Iterator[_Row | None]:
+    """Yield each row of a table; None for a line that is none."""
+    lines = [line for line in text.replace("\0", "").splitlines() if line.strip()]
+    header, first, delimiter = _found_header(name, lines)
+    labels: list[str] | None = None
+    try:
+        for fields in csv.reader(lines[first + 1 :], delimiter=delimiter):
+            if labels is None and len(fields) == header.width:
+                labels = [n for n in header.others if _number(fields[header.places[n]]) is None]
+            yield _row(fields, header, labels or [])
+    except csv.Error:
+        raise InputError(where=name, field="file", rule="is no CSV text") from None
+
+
+def _found_header(name: str, lines: Sequence[str]) -> tuple[_Header, int, str]:
+    """Return the header, its line and the delimiter."""
+    for place, line in enumerate(lines[:_HEADER_WITHIN]):
+        for delimiter in _DELIMITERS:
+            fields = next(csv.reader([line], delimiter=delimiter), [])
+            if "count" in [_name(field) for field in fields]:
+                return _header(fields), place, delimiter
+    rule = f"has no column count; the header must be {','.join(DIMENSIONS)},count"
+    raise InputError(where=name, field="header", rule=rule)
+
+
+def _header(fields: list[str]) -> _Header:
+    """Read the header of a file."""
+    plain = {field.strip().lower() for field in fields}
+    named = [(_name(field), field.strip().lower()) for field in fields]
+    names = [name if name not in plain else own for name, own in named]
+    places = {name: place for place, name in enumerate(names) if name}
+    implied = {
+        side for side in ("on", "off") for field in fields if field.startswith(f"tap_{side}_")
+    }
+    others = tuple(name for name in places if name not in _NOT_COMPANIONS)
+    return _Header(len(names), places, others, implied.pop() if len(implied) == 1 else None)
+
+
+def _row(fields: list[str], header: _Header, further: Sequence[str]) -> _Row | None:
+    """Read one line; `further` names the columns of texts that make a place finer."""
+    if len(fields) != header.width:
+        return None
+    places = header.places
+    count = _number(fields[places["count"]])
+    if count is None:
+        return None
+    labels = [_label(fields[places[name]]) if name in places else None for name in DIMENSIONS]
+    cell = Cell(*labels)
+    if header.tap is not None:
+        cell = cell._replace(tap=cell.tap or header.tap)
+    if finer := [text for name in further if (text := _label(fields[places[name]]))]:
+        cell = cell._replace(loc=", ".join([*([cell.loc] if cell.loc else []), *finer]))
+    numbers = [(name, _number(fields[places[name]])) for name in header.others]
+    return _Row(cell, count, tuple((name, value) for name, value in numbers if value is not None))
+
+
+def _name(field: str) -> str:
+    """Return a column's name as it is known here."""
+    name = field.strip().lower()
+    return _ALIASES.get(name, name)
+
+
+def _label(field: str) -> str | None:
+    """Return a label, or None where the field says that the table does not tell it."""
+    text = field.strip()
+    return None if text.upper() in _ABSENT else text
+
+
+def _number(field: str) -> float | None:
+    """Return a finite number, or None."""
+    text = field.strip()
+    try:
+        value = float(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None

@@ -1,0 +1,202 @@
+"""What a bare table of counts gives away: the findings of `turnstile assess` on a CSV file."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from turnstile.assessment.attacks.cut import is_mark
+from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, half_width, tail
+from turnstile.assessment.attacks.rows import RowBalance
+from turnstile.assessment.external.cell_kinds import spanned, whole
+from turnstile.assessment.external.paired_counts import GROUPS_LEAST, residuals
+from turnstile.assessment.external.scales import scales
+from turnstile.assessment.external.table import DIMENSIONS, BareTable, Cell
+from turnstile.assessment.external.thresholds import SCALES_SHOWN, cuts, presence
+from turnstile.assessment.findings import Finding
+
+_FLOAT_BITS = 53
+_NEARLY_ALL = 0.95
+_ALPHA = 0.05
+_BELOW_ONE = 0.5  # a raw count of 1 plus noise, below one half, lies on the grid of 2^-53
+ONE_TABLE = (
+    "one table alone does not identify the scale of the noise: every published count is an unknown "
+    "raw count plus noise, and any smooth raw histogram fits any scale; give on and off counts of "
+    "a point-to-point service, or totals beside their parts"
+)
+
+
+def assess_bare(table: BareTable) -> tuple[Finding, ...]:
+    """Return everything that the attacks find in a table, in a fixed order."""
+    table = table.without(is_mark(whole(table)))
+    found_scales = scales(table)
+    found_cuts = cuts(table)
+    found = [*found_cuts, *found_scales]
+    if not found_scales:
+        found.append(Finding("scale", False, ONE_TABLE, {"identified": False}))
+    found += presence(found_cuts, [finding.figures["scale"] for finding in found_scales])
+    found += [
+        finding
+        for finding in (
+            _rows(table),
+            _derived(table),
+            _differencing(table, found_scales),
+            _repeated(table),
+            _fractions(table),
+            *_companions(table),
+        )
+        if finding is not None
+    ]
+    return tuple(found)
+
+
+def _rows(table: BareTable) -> Finding:
+    """Compare published rows with the domain that the table's own labels span."""
+    cells = set(table.cells)
+    balance = RowBalance(spanned(cells), len(cells))
+    return Finding(
+        "rows",
+        balance.missing > 0,
+        f"{balance.statement} (domain as spanned by the table's own labels, "
+        f"{table.stray_lines} lines that are no rows)",
+        {
+            "expected_at_least": balance.expected,
+            "published": balance.published,
+            "missing": balance.missing,
+            "stray_lines": table.stray_lines,
+        },
+    )
+
+
+def _derived(table: BareTable) -> Finding | None:
+    """Say that totals are sums of published parts, which loses what was cut from the parts."""
+    for dimension in ("loc", "time"):
+        groups = residuals(table, dimension)
+        if groups is None or groups.values.size < GROUPS_LEAST:
+            continue
+        if float(np.mean(groups.values == 0)) > _NEARLY_ALL and not groups.is_complete.all():
+            return Finding(
+                "derived_from_thresholded",
+                True,
+                f"totals over {dimension} are the sums of the published parts, and parts were cut "
+                "off: every total lacks what was suppressed (a bias that grows with the number of "
+                "small cells)",
+                {
+                    "dimension": dimension,
+                    "groups": int(groups.values.size),
+                    "incomplete_groups": int((~groups.is_complete).sum()),
+                },
+            )
+    return None
+
+
+def _differencing(table: BareTable, found_scales: list[Finding]) -> Finding | None:
+    """Estimate what is hidden in totals whose parts are not all published."""
+    scale = max(
+        (f.figures["scale"] for f in found_scales if f.figures["source"] in ("pairs", "totals")),
+        default=None,
+    )
+    for dimension in ("loc", "time"):
+        groups = residuals(table, dimension)
+        if groups is None:
+            continue
+        own = ~groups.is_complete & (np.rint(groups.values) != 0)
+        if own.sum() < 1:
+            continue
+        terms = int(np.median(groups.parts[own])) + 1
+        shown = scale if scale is not None else SCALES_SHOWN[1]
+        noise = [Term(NoiseLaw.ROUNDED_LAPLACE, shown, terms)]
+        widths = {f"{level:g}": half_width(noise, level) for level in (0.9, 0.95, 0.99)}
+        beyond = np.array(
+            [
+                tail([Term(NoiseLaw.ROUNDED_LAPLACE, shown, int(n) + 1)], abs(v)) < _ALPHA
+                for v, n in zip(groups.values[own], groups.parts[own], strict=True)
+            ]
+        )
+        return Finding(
+            "differencing",
+            True,
+            f"{int(own.sum())} totals over {dimension} have hidden parts; total minus parts tells "
+            f"what is hidden within +-{widths['0.95']:g} (95 %, {terms} noises of scale "
+            f"{shown:g}); {int(beyond.sum())} differ from zero by more than that",
+            {
+                "dimension": dimension,
+                "groups": int(own.sum()),
+                "beyond_noise": int(beyond.sum()),
+                "terms_median": terms,
+                "scale": shown,
+                "scale_is_assumed": scale is None,
+                "half_widths": widths,
+                "largest_hidden": float(groups.values[own].max()),
+            },
+        )
+    return None
+
+
+def _repeated(table: BareTable) -> Finding | None:
+    """Find cells that were published more than once with different counts."""
+    seen: defaultdict[Cell, list[float]] = defaultdict(list)
+    for cell, count in zip(table.cells, table.counts.tolist(), strict=True):
+        seen[cell].append(count)
+    several = [counts for counts in seen.values() if len(set(counts)) > 1]
+    if not several:
+        return None
+    draws = max(len(counts) for counts in several)
+    spread = float(np.sqrt(np.mean([np.var(counts, ddof=1) for counts in several])))
+    return Finding(
+        "fresh_noise",
+        True,
+        f"{len(several)} cells were published up to {draws} times with different counts: each "
+        f"rerun drew fresh noise (standard deviation {spread:.2f}), and the average of {draws} is "
+        f"only {spread / np.sqrt(draws):.2f} off",
+        {
+            "cells": len(several),
+            "draws_max": draws,
+            "noise_standard_deviation": round(spread, 4),
+            "standard_deviation_of_average": round(spread / float(np.sqrt(draws)), 4),
+        },
+    )
+
+
+def _fractions(table: BareTable) -> Finding | None:
+    """Find counts that are no whole numbers, and those whose last bits rule out a raw count."""
+    if table.is_whole:
+        return None
+    scaled = np.ldexp(table.counts, _FLOAT_BITS)
+    off_grid = (np.abs(table.counts) < _BELOW_ONE) & (scaled != np.rint(scaled))
+    broken = int((table.counts != np.rint(table.counts)).sum())
+    return Finding(
+        "floating_point",
+        True,
+        f"{broken} counts are not whole: floating-point noise; {int(off_grid.sum())} of them lie "
+        "off the grid of 2^-53, which only a raw count of 0 can give (Mironov 2012)",
+        {
+            "not_whole": broken,
+            "surely_zero": int(off_grid.sum()),
+        },
+    )
+
+
+def _companions(table: BareTable) -> list[Finding]:
+    """Find columns that hold the same numbers without, or with other, noise."""
+    found = []
+    for name, values in table.companions:
+        both = ~np.isnan(values)
+        if name in DIMENSIONS or both.sum() < GROUPS_LEAST:
+            continue
+        noise = (table.counts - values)[both]
+        level = float(np.std(table.counts[both]))
+        if not noise.any() or level == 0 or float(np.std(noise)) > 0.3 * level:
+            continue
+        deviation = float(np.sqrt(np.mean(noise**2)))
+        found.append(
+            Finding(
+                "true_values",
+                True,
+                f"column {name} holds nearly the same numbers as count (they differ by "
+                f"{deviation:.2f}): a true value beside a noisy one undoes the noise entirely",
+                {"column": name, "noise_standard_deviation": round(deviation, 4)},
+            )
+        )
+    return found

@@ -1,0 +1,1 @@
+"""A published package of ours, as an attacker reads it."""

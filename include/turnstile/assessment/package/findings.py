@@ -1,0 +1,175 @@
+"""What a published package gives away: the findings of `turnstile assess` on a package folder.
+
+The declared parameters are compared with those recovered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from turnstile.assessment.attacks.noise_sums import half_width, term_of
+from turnstile.assessment.attacks.presence import guess_after, proof_integer
+from turnstile.assessment.attacks.risk import GROUPS, WeekRisk, counted, forecast
+from turnstile.assessment.attacks.rows import RowBalance
+from turnstile.assessment.findings import Finding
+from turnstile.assessment.package.scales import nested_scales, scales_of
+from turnstile.publishing.manifest import differences
+from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
+
+_LEVELS = (0.9, 0.95, 0.99)
+
+
+def assess_package(package: Package) -> tuple[Finding, ...]:
+    """Return everything that the attacks find in a package, in a fixed order."""
+    risk = forecast(package.events)
+    return (
+        _bytes(package),
+        *_cuts(package),
+        *scales_of(package),
+        *nested_scales(package),
+        *_rows(package),
+        _presence(package, risk),
+        *_differencing(package),
+        risk_finding(risk),
+    )
+
+
+def _bytes(package: Package) -> Finding:
+    """Compare the files with the manifest."""
+    problems = differences(package.folder)
+    statement = problems[0] if problems else "every file is as the manifest says"
+    return Finding("bytes", bool(problems), statement, {"differences": list(problems)})
+
+
+def _cuts(package: Package) -> list[Finding]:
+    """Tell whether numbers were cut off, and where."""
+    found = []
+    for label, event in package.kinds.items():
+        values = package.values(event)
+        if values is None:
+            continue
+        if event.threshold is None:
+            lowest = int(values.min())
+            statement = f"{label}: numbers down to {lowest} are published: nothing was cut off"
+            found.append(Finding("cut", False, statement, {"table": label, "cut": None}))
+            continue
+        released = values[values > 0]
+        least = int(released.min()) if released.size else None
+        found.append(
+            Finding(
+                "cut",
+                least is not None and least < event.threshold,
+                f"{label}: released from {least} on, threshold {event.threshold} declared",
+                {"table": label, "cut": least, "declared": event.threshold},
+            )
+        )
+    return found
+
+
+def _rows(package: Package) -> list[Finding]:
+    """Compare each table's rows with the domain that its labels span, a mode at a time."""
+    found = []
+    for name, table in package.tables.items():
+        axes = axes_of(table)
+        modes = table.column("mode").unique().to_pylist() if "mode" in axes else [None]
+        expected = 0
+        for mode in modes:
+            own = table if mode is None else table.filter(pc.equal(_texts(table, "mode"), mode))
+            cells = 1
+            for axis in axes:
+                cells *= len(own.column(axis).unique()) if axis != "mode" else 1
+            expected += cells
+        balance = RowBalance(expected, table.num_rows)
+        figures = {"table": name, "expected": expected, "published": table.num_rows}
+        found.append(Finding("rows", balance.missing != 0, f"{name}: {balance.statement}", figures))
+    return found
+
+
+def _texts(table: pa.Table, name: str) -> Any:  # noqa: ANN401 - Arrow carries no types
+    """Return a column as texts."""
+    return pc.cast(table.column(name), pa.string())
+
+
+def _presence(package: Package, risk: tuple[WeekRisk, ...]) -> Finding:
+    """Return the probability that a number proves, or suggests, that somebody was there."""
+    kinds = list(package.kinds.values())
+    cut = [event for event in kinds if event.threshold is not None]
+    proofs = {
+        event.label: {
+            str(group): proof_integer(
+                group, threshold=event.threshold or 0, scale=float(event.scale)
+            )
+            for group in GROUPS
+        }
+        for event in cut
+    }
+    guesses = {str(group): round(chance, 6) for group, chance in risk[0].guess_right}
+    statement = (
+        "no number proves that a cell was not empty: every cell is noised, empty ones too"
+        if not cut
+        else "a released cell proves that it was not empty, with the probabilities listed"
+    )
+    return Finding(
+        "presence",
+        bool(cut),
+        f"{statement}; best guess whether {counted(kinds)} was in a known cell of every table, "
+        f"knowing all else: right with {guesses['1']:.3f} (0.5 by chance), for "
+        f"{counted(kinds, 12)} with {guesses['12']:.3f}",
+        {
+            "proof_probability": proofs,
+            "best_guess": guesses,
+            "best_guess_by_table": {event.label: round(guess_after([event]), 6) for event in kinds},
+        },
+    )
+
+
+def _differencing(package: Package) -> list[Finding]:
+    """Return how well a cell is known from a total minus its other parts, and on its own."""
+    found = []
+    for coarse, fine in nested_pairs(package):
+        parts = package.tables[fine.table].num_rows // package.tables[coarse.table].num_rows
+        terms = [term_of(fine, max(1, parts - 1)), term_of(coarse)]
+        widths = {f"{level:g}": half_width(terms, level) for level in _LEVELS}
+        own = half_width([term_of(fine)], 0.95)
+        found.append(
+            Finding(
+                "differencing",
+                False,
+                f"a cell of {fine.table} from {coarse.table} minus its {parts - 1} other parts: "
+                f"+-{widths['0.95']:g} (95 %), against +-{own:g} from the cell itself",
+                {
+                    "total": coarse.table,
+                    "parts": fine.table,
+                    "terms": parts,
+                    "half_widths": widths,
+                    "own_half_width_95": own,
+                },
+            )
+        )
+    return found
+
+
+def risk_finding(risk: tuple[WeekRisk, ...]) -> Finding:
+    """Return the forecast as a finding."""
+    last = risk[-1]
+    chance = dict(last.guess_right)[1]
+    weeks = [
+        {
+            "weeks": one.weeks,
+            "best_guess": {str(group): round(value, 6) for group, value in one.guess_right},
+            "average_half_width_95": round(one.average_half_width_95, 4),
+            "epsilon_at_delta_1e-6": {str(unit): value for unit, value in one.epsilon_by_unit},
+        }
+        for one in risk
+    ]
+    return Finding(
+        "risk_over_weeks",
+        False,
+        f"after {last.weeks} weeks like this one, the best guess whether one of them is in the "
+        f"same known cells every week is right with {chance:.3f}; a steady cell is known within "
+        f"+-{last.average_half_width_95:.2f} (95 %)",
+        {"weeks": weeks},
+    )

@@ -1,0 +1,159 @@
+"""Scales of noise recovered from a package, beside those that it declares."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from turnstile.assessment.attacks.scale_of_any_counts import interval, log_evidence
+from turnstile.assessment.attacks.scale_of_noise import (
+    ScaleEstimate,
+    from_negatives,
+    negatives_p_value,
+)
+from turnstile.assessment.findings import Finding
+from turnstile.assessment.gates.result import ALPHA, SQUARES_LEAST
+from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
+from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
+
+# A flaw is found where a correct package shows one with a chance of at most 1e-9, as at the gates;
+# intervals are shown at 95 % and decide nothing.
+_SDS = NormalDist().inv_cdf(1 - ALPHA / 2)
+ONE_CUT_TABLE = "a table whose small numbers were cut off does not identify the scale of its noise"
+
+
+def scales_of(package: Package) -> list[Finding]:
+    """Recover scales: of dense Laplace counts exactly, of other dense tables as an interval."""
+    found = []
+    for label, event in package.kinds.items():
+        values = package.values(event)
+        tested = event.noise is NoiseFamily.DISCRETE_LAPLACE and event.threshold is None
+        if values is None:
+            continue
+        if not tested or event.statistic == "sum":
+            found.append(_of_any_counts(label, event, values))
+            continue
+        estimate = from_negatives(values.astype(np.int64))
+        if estimate is not None:
+            chance = negatives_p_value(values.astype(np.int64), float(event.scale))
+            found.append(_scale(label, event, estimate, chance))
+    return found
+
+
+def _of_any_counts(label: str, event: DrawEvent, values: NDArray[np.int64]) -> Finding:
+    """Return the scales that a table does not contradict, whatever its raw counts are."""
+    declared = float(event.scale)
+    if event.threshold is not None:
+        statement = f"{label}: {event.noise} of scale {declared:.4g} declared; {ONE_CUT_TABLE}"
+        figures = {"table": label, "identified": False, "declared": declared}
+        return Finding("scale", False, statement, figures)
+    numbers, is_signed = values.astype(np.int64), event.statistic == "sum"
+    found = interval(numbers, event.noise, declared, is_signed=is_signed)
+    evidence = log_evidence(numbers, event.noise, declared, is_signed=is_signed)
+    is_refuted = evidence > math.log(1 / ALPHA)
+    low = f"at least {found.low:.4g}" if found.low else ""
+    high = f"at most {found.high:.4g}" if math.isfinite(found.high) else ""
+    words = " and ".join(end for end in (low, high) if end) or "anything"
+    return Finding(
+        "scale",
+        is_refuted,
+        f"{label}: noise scale {words} ({found.confidence:.0%}, whatever the raw numbers are, from "
+        f"{found.samples} cells); declared {declared:.4g}",
+        {
+            "table": label,
+            "identified": bool(found.low) and math.isfinite(found.high),
+            "source": "any_counts",
+            "declared": declared,
+            "low": round(found.low, 4),
+            "high": round(found.high, 4) if math.isfinite(found.high) else None,
+            "confidence": found.confidence,
+            "samples": found.samples,
+        },
+    )
+
+
+def _scale(label: str, event: DrawEvent, estimate: ScaleEstimate, chance: float) -> Finding:
+    """Return a recovered scale beside the declared one."""
+    declared = float(event.scale)
+    return Finding(
+        "scale",
+        chance < ALPHA,
+        f"{label}: noise scale {estimate.scale:.3f} recovered from {estimate.samples} numbers "
+        f"below zero, between {estimate.low:.3f} and {estimate.high:.3f} "
+        f"({estimate.confidence:.0%}); declared {declared:g}",
+        {
+            "table": label,
+            "identified": True,
+            "source": "negatives",
+            "declared": declared,
+            "scale": round(estimate.scale, 5),
+            "low": round(estimate.low, 5),
+            "high": round(estimate.high, 5),
+            "confidence": estimate.confidence,
+            "samples": estimate.samples,
+            "p_value": chance,
+        },
+    )
+
+
+def nested_scales(package: Package) -> list[Finding]:
+    """Recover the scale from totals with all their parts, as a multiple of what is declared."""
+    found = []
+    for coarse, fine in nested_pairs(package):
+        ratios, declared = _standardized(package, coarse, fine)
+        mean = float(np.mean(ratios**2))
+        spread = max(declared, float(np.std(ratios**2))) / ratios.size**0.5
+        found.append(
+            Finding(
+                "scale",
+                ratios.size >= SQUARES_LEAST and abs(mean - 1) > _SDS * spread,
+                f"{fine.table} added up against {coarse.table}: noise {mean**0.5:.3f} times as "
+                f"large as declared ({ratios.size} totals with all their parts)",
+                {
+                    "table": f"{coarse.table} and {fine.table}",
+                    "identified": True,
+                    "source": "totals",
+                    "over_declared": round(mean**0.5, 4),
+                    "declared": float(fine.scale),
+                    "scale": round(mean**0.5 * float(fine.scale), 4),
+                    "low": round(max(0.0, mean - 2 * spread) ** 0.5, 4),
+                    "high": round((mean + 2 * spread) ** 0.5, 4),
+                    "samples": int(ratios.size),
+                },
+            )
+        )
+    return found
+
+
+def _standardized(
+    package: Package, coarse: DrawEvent, fine: DrawEvent
+) -> tuple[NDArray[np.float64], float]:
+    """Return (sum of parts - total) over its declared deviation; how its square then scatters."""
+    total, parts = package.tables[coarse.table], package.tables[fine.table]
+    keys = axes_of(total)
+    added = (
+        _plain(parts, keys, "count")
+        .group_by(keys)
+        .aggregate([("count", "sum"), ("count", "count")])
+    )
+    joined = _plain(total, keys, "count").join(added, keys=keys, join_type="inner")
+    terms = joined.column("count_count").to_numpy()
+    variance = terms * noise_variance(fine.noise, fine.scale)
+    variance = variance + noise_variance(coarse.noise, coarse.scale)
+    difference = joined.column("count_sum").to_numpy() - joined.column("count").to_numpy()
+    fourth = terms * noise_fourth_cumulant(fine.noise, fine.scale)
+    fourth = fourth + noise_fourth_cumulant(coarse.noise, coarse.scale)
+    scatter = math.sqrt(2 + float(np.mean(fourth / variance**2)))
+    return np.asarray(difference / np.sqrt(variance)), scatter
+
+
+def _plain(table: pa.Table, keys: list[str], value: str) -> pa.Table:
+    """Return keys as texts and one column of numbers."""
+    columns = {name: pc.cast(table.column(name), pa.string()) for name in keys}
+    return pa.table({**columns, value: table.column(value)})

@@ -1,0 +1,1 @@
+"""The assessment as JSON and as a page."""

@@ -1,0 +1,1 @@
+"""Estimates: everything that turns sealed integers into what people read; post-processing, free."""

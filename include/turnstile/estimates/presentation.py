@@ -1,0 +1,140 @@
+"""Tables to look at: non-negative whole numbers that add up. Not measurements.
+
+PRIVACY 7.3: keeping counts non-negative biases every sum, so these tables are labelled, kept apart
+from the measurements, and never used to compute anything. Post-processing of reconciled tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from turnstile.estimates.reconciliation import Reconciled
+
+_SWEEPS = 30
+_SMALLEST_SEED = 1e-6  # lets a row whose cells were all clipped still receive its sum
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Presentation:
+    """Whole numbers >= 0: sums of `cells` are `rows` and `columns`, all of them sum to `total`.
+
+    A table that was not measured is None.
+    """
+
+    total: int
+    rows: NDArray[np.int64] | None
+    columns: NDArray[np.int64] | None
+    cells: NDArray[np.int64] | None
+
+
+def presentation_of(estimate: Reconciled) -> Presentation:
+    """Return the non-negative, whole, consistent tables nearest in kind to the estimates.
+
+    Marginals: Euclidean projection to non-negative numbers with the rounded total, then largest
+    remainders. Cells: clipped, fitted to those marginals in turn (Deming & Stephan 1940), rounded
+    so that both marginals are kept.
+    """
+    total = max(0, round(estimate.total))
+    rows = None if estimate.rows is None else whole_parts(estimate.rows, total)
+    columns = None if estimate.columns is None else whole_parts(estimate.columns, total)
+    cells = None
+    if estimate.cells is not None and rows is not None and columns is not None:
+        cells = whole_table(estimate.cells, rows, columns)
+    return Presentation(total, rows, columns, cells)
+
+
+def whole_parts(values: NDArray[np.float64], total: int) -> NDArray[np.int64]:
+    """Return non-negative whole numbers near the values that sum to the total.
+
+    Examples:
+        >>> whole_parts(np.array([2.6, -1.0, 2.6]), 4).tolist()
+        [2, 0, 2]
+    """
+    if total == 0:
+        return np.zeros(values.shape, dtype=np.int64)
+    projected = _on_simplex(values, total)
+    whole = np.floor(projected).astype(np.int64)
+    order = np.argsort(whole - projected, kind="stable")
+    whole[order[: total - int(whole.sum())]] += 1
+    return whole
+
+
+def whole_table(
+    values: NDArray[np.float64], rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return a non-negative whole table near the values, with exactly these row and column sums.
+
+    Args:
+        values: shape (a, b).
+        rows: whole row sums, shape (a,), same total as columns.
+        columns: whole column sums, shape (b,).
+    """
+    fitted = _fitted(np.maximum(values, _SMALLEST_SEED), rows, columns)
+    whole = np.floor(fitted).astype(np.int64)
+    _take_back(whole, columns)
+    row_rest, column_rest = rows - whole.sum(axis=1), columns - whole.sum(axis=0)
+    order = np.argsort(np.floor(fitted) - fitted, axis=None, kind="stable")
+    for place in order:
+        row, column = divmod(int(place), values.shape[1])
+        if row_rest[row] > 0 and column_rest[column] > 0:
+            whole[row, column] += 1
+            row_rest[row] -= 1
+            column_rest[column] -= 1
+    _fill_corner(whole, row_rest, column_rest)
+    return whole
+
+
+def _on_simplex(values: NDArray[np.float64], total: int) -> NDArray[np.float64]:
+    """Nearest point with non-negative coordinates that sum to the total (Held et al. 1974)."""
+    falling = np.sort(values)[::-1]
+    shifts = (np.cumsum(falling) - total) / np.arange(1, values.size + 1)
+    shift = shifts[np.flatnonzero(falling - shifts > 0)[-1]]
+    projected: NDArray[np.float64] = np.maximum(values - shift, 0)
+    return projected
+
+
+def _fitted(
+    seed: NDArray[np.float64], rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Scale rows and columns in turn; rows last, so that no row is passed after flooring."""
+    table = seed
+    for _ in range(_SWEEPS):
+        table = table * _ratio(columns, table.sum(axis=0))[np.newaxis, :]
+        table = table * _ratio(rows, table.sum(axis=1))[:, np.newaxis]
+    return table * (1 - 1e-12)
+
+
+def _ratio(wanted: NDArray[np.int64], found: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What to multiply by; 0 where nothing is wanted or found."""
+    ratio: NDArray[np.float64] = np.divide(
+        wanted, found, out=np.zeros(found.shape), where=found > 0
+    )
+    return ratio
+
+
+def _take_back(whole: NDArray[np.int64], columns: NDArray[np.int64]) -> None:
+    """Lower columns whose floors still exceed their sum, because fitting had not settled."""
+    for column in np.flatnonzero(whole.sum(axis=0) > columns):
+        excess = int(whole[:, column].sum() - columns[column])
+        for row in np.argsort(-whole[:, column], kind="stable"):
+            taken = min(excess, int(whole[row, column]))
+            whole[row, column] -= taken
+            excess -= taken
+
+
+def _fill_corner(
+    whole: NDArray[np.int64], row_rest: NDArray[np.int64], column_rest: NDArray[np.int64]
+) -> None:
+    """Place what is left of both marginals, row by row (north-west corner rule)."""
+    for row in np.flatnonzero(row_rest):
+        for column in np.flatnonzero(column_rest):
+            moved = min(int(row_rest[row]), int(column_rest[column]))
+            whole[row, column] += moved
+            row_rest[row] -= moved
+            column_rest[column] -= moved

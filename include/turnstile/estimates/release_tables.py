@@ -1,0 +1,36 @@
+"""From noisy vectors to labelled tables: as drawn, and as people read them. Post-processing.
+
+Nothing here sees an exact number, so nothing here costs anything.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from turnstile.estimates.labelled import labelled
+from turnstile.estimates.telemetry_tables import telemetry_tables
+from turnstile.estimates.thresholded_tables import released
+from turnstile.estimates.trip_tables import trip_tables
+from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.programme.source_spec import RowShape
+from turnstile.release.drawn import Drawn
+
+
+def measurements(drawn: Drawn) -> dict[str, pa.Table]:
+    """Return the noisy integers as they were drawn, labelled."""
+    found = {}
+    for table in drawn.programme.tables:
+        by_statistic = {name: drawn.vectors(table, name) for name in table.statistics}
+        days = list(next(iter(by_statistic.values())))
+        columns = {name: [vectors[day] for day in days] for name, vectors in by_statistic.items()}
+        found[table.name] = labelled(drawn.domain, table, days, columns)
+        if drawn.programme.mechanism.kind is MechanismKind.STABILITY_HISTOGRAM:
+            found[table.name] = released(found[table.name])
+    return found
+
+
+def presented(drawn: Drawn) -> dict[str, pa.Table]:
+    """Return the tables that people read, with the standard deviation of every number."""
+    if drawn.programme.source.feed.shape is RowShape.TRIPS:
+        return trip_tables(drawn)
+    return telemetry_tables(drawn)

@@ -1,0 +1,113 @@
+"""Means over several published weeks: sums and counts add up, and so do their variances.
+
+Post-processing of published packages, so it costs nothing. Drawing anew on weeks that were drawn
+on before would be charged for every one of them (PRIVACY 1.3, 6.1).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from turnstile.errors import InputError
+from turnstile.estimates.mean_intervals import RatioNoise, means_of
+from turnstile.privacy.events import NoiseFamily
+
+_GRID = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class WeekOfMeans:
+    """What one published package says of one table of means.
+
+    Args:
+        labels: columns that name the cells.
+        domain_digest: of the public cells.
+        sums: noisy centered sums, shape (cells,).
+        counts: noisy bus-days, shape (cells,).
+        noise: declared.
+    """
+
+    labels: pa.Table
+    domain_digest: str
+    sums: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    noise: RatioNoise
+
+
+def read_week(package: Path, table: str) -> WeekOfMeans:
+    """Return the drawn numbers of a published package.
+
+    Raises:
+        InputError: no such package or table.
+    """
+    path = package / "measurements" / f"{table}.parquet"
+    if not path.exists():
+        rule = f"has no published table {table}; name packages such as var/public/itms/2016-W30/r0"
+        raise InputError(where=str(package.name), field="package", rule=rule)
+    drawn = pq.read_table(path)
+    plan = json.loads((package / "plan.json").read_bytes())
+    events = {(event["table"], event["statistic"]): event for event in plan["events"]}
+    of_sum, of_count = events[table, "sum"], events[table, "buses"]
+    noise = RatioNoise(
+        NoiseFamily(of_sum["noise"]), Fraction(of_sum["scale"]), Fraction(of_count["scale"])
+    )
+    return WeekOfMeans(
+        labels=drawn.drop_columns(["sum", "buses"]),
+        domain_digest=plan["domain_digest"],
+        sums=drawn.column("sum").to_numpy(),
+        counts=drawn.column("buses").to_numpy(),
+        noise=noise,
+    )
+
+
+def rolling_means(weeks: Sequence[WeekOfMeans], *, clamp_kmh: int) -> pa.Table:
+    """Return the mean speeds over all these weeks, with their errors.
+
+    Args:
+        weeks: at least one, drawn independently, of the same cells.
+        clamp_kmh: V, km/h; the same in all.
+
+    Raises:
+        InputError: no week, or weeks of different cells or different noise families.
+    """
+    if not weeks or len({(week.domain_digest, week.noise.family) for week in weeks}) != 1:
+        rule = "weeks of one programme with the same cells and noise can be added; name such weeks"
+        raise InputError(where="rolling mean", field="weeks", rule=rule)
+    sums = np.sum([week.sums for week in weeks], axis=0)
+    counts = np.sum([week.counts for week in weeks], axis=0)
+    noise = RatioNoise(
+        NoiseFamily.DISCRETE_GAUSSIAN,  # a sum of several draws is near to normal
+        _root([week.noise.sum_sd for week in weeks]),
+        _root([week.noise.count_sd for week in weeks]),
+    )
+    means = means_of(sums, counts, noise, clamp_kmh=clamp_kmh)
+    columns = {
+        "mean_speed_kmh": means.mean,
+        "standard_deviation_kmh": means.deviation,
+        "low_95_kmh": means.low,
+        "high_95_kmh": means.high,
+    }
+    table = weeks[0].labels
+    for name, values in columns.items():
+        shown = np.where(means.is_withheld, np.nan, values).round(2)
+        table = table.append_column(name, pa.array(shown, from_pandas=True))
+    table = table.append_column("bus_days", pa.array(np.maximum(counts, 0)))
+    deviation = np.full(counts.size, round(noise.count_sd, 4))
+    table = table.append_column("bus_days_standard_deviation", pa.array(deviation))
+    return table.append_column("is_withheld", pa.array(means.is_withheld))
+
+
+def _root(deviations: Sequence[float]) -> Fraction:
+    """Return the root of a sum of variances, on the grid of scales, rounded up."""
+    squared = sum(Fraction(deviation) ** 2 for deviation in deviations) * _GRID**2
+    return Fraction(isqrt(int(squared)) + 1, _GRID)

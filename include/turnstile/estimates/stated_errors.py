@@ -1,0 +1,73 @@
+"""Half-widths that the public gets with a release of trips: cells, roll-ups, any sum of cells.
+
+From the plan alone (PRIVACY 9.1). Estimates are reconciled, so the same table has a different
+error in each mode; sums of measured cells depend on their number only, and bound the error of the
+same sum of estimates, which are never noisier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnstile.estimates.roll_ups import roll_ups
+from turnstile.estimates.trip_marginals import side_errors, side_of
+from turnstile.privacy.combined_noise import Noise, SumError, whole_sum_error
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme
+from turnstile.release.plan import ReleasePlan
+
+SUMS_OF_CELLS = (1, 4, 10, 40, 96, 1_000)
+_DECIMALS = 2
+
+
+def stated_errors(
+    programme: Programme, domain: PublicDomain, plan: ReleasePlan
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the half-widths at 90 and 95 % as plain values; empty lists for telemetry.
+
+    A thresholded release has none for sums: what it left out is in no sum.
+    """
+    is_cut = programme.mechanism.kind is MechanismKind.STABILITY_HISTOGRAM
+    if programme.source.feed.shape is not RowShape.TRIPS or is_cut:
+        return {"estimates": [], "sums_of_measured_cells": []}
+    return {
+        "estimates": list(_estimates(programme, domain, plan)),
+        "sums_of_measured_cells": list(_sums(plan)),
+    }
+
+
+def _estimates(
+    programme: Programme, domain: PublicDomain, plan: ReleasePlan
+) -> Iterator[dict[str, Any]]:
+    """Yield the error of one number of each table and roll-up, by mode."""
+    laws = side_errors(programme, domain, plan.events)
+    rolled = roll_ups(programme, domain)
+    for mode in domain.modes:
+        for table in programme.tables:
+            error = laws[mode, side_of(table.by)].of_table(table.by)
+            yield {"table": table.name, "mode": mode, **_figures(error)}
+        for one in rolled:
+            law = laws[mode, side_of(one.source.by)]
+            slots = max(len(group) for group in one.groups[mode])
+            places = 1 if len(one.source.by) > 1 else law.shape[1]
+            yield {"table": one.table.name, "mode": mode, **_figures(law.of_block(slots, places))}
+
+
+def _sums(plan: ReleasePlan) -> Iterator[dict[str, Any]]:
+    """Yield the error of any sum of so many measured cells of each table."""
+    for event in {event.table: event for event in plan.events}.values():
+        for cells in SUMS_OF_CELLS:
+            error = whole_sum_error(Noise(event.noise, event.scale), cells)
+            yield {"table": event.table, "cells": cells, **_figures(error)}
+
+
+def _figures(error: SumError) -> dict[str, float]:
+    """Return an error as rounded numbers."""
+    return {
+        "standard_deviation": round(error.standard_deviation, _DECIMALS),
+        "half_width_90": round(error.half_width_90, _DECIMALS),
+        "half_width_95": round(error.half_width_95, _DECIMALS),
+    }

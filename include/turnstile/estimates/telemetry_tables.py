@@ -1,0 +1,109 @@
+"""Telemetry as people read it: means and rates from noisy sums and counts, with their errors."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pyarrow as pa
+
+from turnstile.estimates.error_bars import error_bar
+from turnstile.estimates.labelled import Column, labelled
+from turnstile.estimates.mean_intervals import OUTSIDE, RatioNoise, means_of
+from turnstile.privacy.events import NoiseFamily
+from turnstile.programme.spec import Measure, TableSpec
+from turnstile.release.drawn import Drawn
+
+
+def telemetry_tables(drawn: Drawn) -> dict[str, pa.Table]:
+    """Return the tables of speeds, of buses and of buses above limits."""
+    present = {
+        Measure.MEAN_SPEED: _mean_speed,
+        Measure.BUSES: _buses,
+        Measure.BUSES_OVER: _buses_over,
+    }
+    return {table.name: present[table.measure](drawn, table) for table in drawn.programme.tables}
+
+
+def service_days(drawn: Drawn) -> int:
+    """Return the service days with input that a draw adds up."""
+    days = {block.service_date for block in drawn.events[0].blocks}
+    return max(1, len(days) - len(drawn.artefact.gaps))
+
+
+def _mean_speed(drawn: Drawn, table: TableSpec) -> pa.Table:
+    """Return mean speeds; withheld where the noisy number of bus-days is within its noise."""
+    ((_, sums),) = drawn.vectors(table, "sum").items()
+    ((_, buses),) = drawn.vectors(table, "buses").items()
+    noise = ratio_noise(drawn, table)
+    means = means_of(sums, buses, noise, clamp_kmh=table.clamp_kmh or 0)
+    columns: dict[str, list[Column]] = {
+        "mean_speed_kmh": [means.mean.round(2)],
+        "standard_deviation_kmh": [means.deviation.round(2)],
+        "low_95_kmh": [means.low.round(2)],
+        "high_95_kmh": [means.high.round(2)],
+        **_bus_days(drawn, table),
+        "is_withheld": [means.is_withheld],
+    }
+    return _nan_as_null(labelled(drawn.domain, table, [None], columns))
+
+
+def ratio_noise(drawn: Drawn, table: TableSpec) -> RatioNoise:
+    """Return the declared noise of a table of means."""
+    by_label = {event.label: event for event in drawn.events}
+    of_sum, of_count = by_label[f"{table.name}/sum"], by_label[f"{table.name}/buses"]
+    return RatioNoise(of_sum.noise, of_sum.scale, of_count.scale)
+
+
+def _buses(drawn: Drawn, table: TableSpec) -> pa.Table:
+    """Return numbers of bus-days."""
+    return labelled(drawn.domain, table, [None], _bus_days(drawn, table))
+
+
+def _bus_days(drawn: Drawn, table: TableSpec) -> dict[str, list[Column]]:
+    """Return noisy bus-days with their error, in total and a day."""
+    ((_, buses),) = drawn.vectors(table, "buses").items()
+    event = next(event for event in drawn.events if event.label == f"{table.name}/buses")
+    bar, days = error_bar(event), service_days(drawn)
+    shown = np.maximum(buses, 0)
+    return {
+        "bus_days": [shown],
+        "bus_days_standard_deviation": [np.full(buses.size, round(bar.standard_deviation, 4))],
+        "bus_days_half_width_95": [np.full(buses.size, bar.half_width_95)],
+        "buses_a_day": [(shown / days).round(3)],
+    }
+
+
+def _buses_over(drawn: Drawn, table: TableSpec) -> pa.Table:
+    """Return buses a day above each limit, averaged over the service days with input."""
+    days = service_days(drawn)
+    columns = {}
+    for limit, statistic in zip(table.limits_kmh, table.statistics, strict=True):
+        ((_, buses),) = drawn.vectors(table, statistic).items()
+        event = next(e for e in drawn.events if e.label == f"{table.name}/{statistic}")
+        deviation = error_bar(event).standard_deviation / days
+        half = _half_width(event.noise, float(event.scale)) / days
+        columns[f"buses_a_day_over_{limit}_kmh"] = [(np.maximum(buses, 0) / days).round(3)]
+        columns[f"standard_deviation_over_{limit}"] = [np.full(buses.size, round(deviation, 4))]
+        columns[f"low_95_over_{limit}"] = [np.maximum(buses / days - half, 0).round(3)]
+        columns[f"high_95_over_{limit}"] = [np.maximum(buses / days + half, 0).round(3)]
+    return labelled(drawn.domain, table, [None], columns)
+
+
+def _half_width(family: NoiseFamily, scale: float) -> float:
+    """Return the half-width of the central 95 % of one draw's noise, in counts."""
+    if family is NoiseFamily.DISCRETE_GAUSSIAN:
+        return scale * NormalDist().inv_cdf(1 - OUTSIDE / 2)
+    return -scale * math.log(OUTSIDE)
+
+
+def _nan_as_null(table: pa.Table) -> pa.Table:
+    """Return a table whose withheld numbers are absent, not NaN."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_floating(column.type):
+            columns[name] = pa.array(column.to_numpy(), from_pandas=True)
+        else:
+            columns[name] = column
+    return pa.table(columns)

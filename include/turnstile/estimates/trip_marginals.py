@@ -1,0 +1,156 @@
+"""The two sides of a partition: which drawn tables belong together, and their least squares.
+
+A partition is one mode on one service day; its sides are tap-on and tap-off. Every counted trip
+counts once on both, so both have one total, unless rows outside the domain are dropped
+(PRIVACY 7.1). The errors come from shapes and declared noise alone: they are known before a draw.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.estimates.reconciliation import (
+    Measured,
+    Partition,
+    Reconciled,
+    reconcile,
+    reconcile_pair,
+)
+from turnstile.privacy.combined_noise import Noise, SideNoise, SumError, sum_error
+from turnstile.privacy.events import DrawEvent
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.spec import Outside, Programme
+
+Side = tuple[str, str]
+SIDES: tuple[Side, ...] = (
+    ("tap_on_slot", "tap_on_location"),
+    ("tap_off_slot", "tap_off_location"),
+)
+By = tuple[str, ...]
+
+
+def side_of(by: By) -> Side:
+    """Return the side that a table belongs to."""
+    return next(side for side in SIDES if set(by) <= set(side))
+
+
+def shape_of(domain: PublicDomain, mode: str, side: Side) -> tuple[int, int]:
+    """Return the number of slots and places of a side."""
+    slots, places = (len(domain.dimension(mode, axis).labels) for axis in side)
+    return slots, places
+
+
+def reconciled_sides(
+    programme: Programme, domain: PublicDomain, mode: str, measured: Mapping[By, Measured]
+) -> dict[Side, Reconciled]:
+    """Reconcile the drawn tables of one mode and day.
+
+    Args:
+        programme: says whether both sides count the same trips.
+        domain: public cells.
+        mode: whose tables.
+        measured: drawn tables by their dimensions.
+    """
+    partitions = {}
+    for side in SIDES:
+        tables = {by: table for by, table in measured.items() if set(by) <= set(side)}
+        if tables:
+            partitions[side] = Partition(
+                shape_of(domain, mode, side),
+                cells=tables.get(side),
+                rows=tables.get(side[:1]),
+                columns=tables.get(side[1:]),
+            )
+    if _share_a_total(programme, len(partitions)):
+        return dict(zip(partitions, reconcile_pair(*partitions.values()), strict=True))
+    return {side: reconcile(partition) for side, partition in partitions.items()}
+
+
+def _share_a_total(programme: Programme, sides: int) -> bool:
+    """Whether every counted trip counts once on both sides that are drawn."""
+    return sides == len(SIDES) and programme.domain.outside is Outside.UNKNOWN
+
+
+@dataclass(frozen=True, eq=False)  # no slots: errors are worked out once for each size of block
+class SideErrors:
+    """Errors of one side of one mode, known from the plan.
+
+    Args:
+        estimate: least squares of tables of zeros, for its precisions.
+        own: noise of the side's tables.
+        other: of the other side's, where both share a total.
+    """
+
+    estimate: Reconciled
+    own: SideNoise
+    other: SideNoise | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Slots and places."""
+        return self.own.shape
+
+    @cache  # noqa: B019 - lives as long as its handful of objects, a few sizes each
+    def of_block(self, slots: int, places: int) -> SumError:
+        """Return the error of the sum over some slots and some places, whichever they are."""
+        return sum_error(self.estimate, self._block(slots, places), self.own, self.other)
+
+    def deviation_of_block(self, slots: int, places: int) -> float:
+        """Return the standard deviation of such a sum alone, which is quicker to have."""
+        return math.sqrt(self.estimate.variance_of_sum(self._block(slots, places)))
+
+    def _block(self, slots: int, places: int) -> NDArray[np.bool_]:
+        """Mark the first slots and places."""
+        chosen = np.zeros(self.shape, dtype=np.bool_)
+        chosen[:slots, :places] = True
+        return chosen
+
+    def of_table(self, by: By) -> SumError:
+        """Return the error of one number of a table with these dimensions."""
+        slots, places = self.shape
+        has_slot = any(axis.endswith("_slot") for axis in by)
+        has_place = any(axis.endswith("_location") for axis in by)
+        return self.of_block(1 if has_slot else slots, 1 if has_place else places)
+
+
+def side_errors(
+    programme: Programme, domain: PublicDomain, events: Sequence[DrawEvent]
+) -> dict[tuple[str, Side], SideErrors]:
+    """Return the errors of every mode and side of a plan of dense draws."""
+    kinds = {event.table: event for event in events}
+    noises = {table.by: _noise(kinds[table.name]) for table in programme.tables}
+    found = {}
+    for mode in domain.modes:
+        measured = {
+            by: Measured(
+                np.zeros([len(domain.dimension(mode, axis).labels) for axis in by], dtype=np.int64),
+                noise.variance,
+            )
+            for by, noise in noises.items()
+        }
+        estimates = reconciled_sides(programme, domain, mode, measured)
+        laws = {side: _side_noise(side, noises, shape_of(domain, mode, side)) for side in estimates}
+        for side, estimate in estimates.items():
+            others = [law for name, law in laws.items() if name != side]
+            other = others[0] if _share_a_total(programme, len(estimates)) else None
+            found[mode, side] = SideErrors(estimate, laws[side], other)
+    return found
+
+
+def _noise(event: DrawEvent) -> Noise:
+    """Return the noise of a draw."""
+    return Noise(event.noise, Fraction(event.scale))
+
+
+def _side_noise(side: Side, noises: Mapping[By, Noise], shape: tuple[int, int]) -> SideNoise:
+    """Return the noise of a side's tables."""
+    return SideNoise(
+        shape, cells=noises.get(side), rows=noises.get(side[:1]), columns=noises.get(side[1:])
+    )

@@ -1,0 +1,122 @@
+"""Trips as people read them: tables of one day and mode, reconciled by least squares.
+
+On and off have equal totals, because every counted trip counts once in each (PRIVACY 7). A
+thresholded programme has nothing to reconcile (`presenting_thresholded`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import date
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from turnstile.estimates.labelled import labelled
+from turnstile.estimates.presentation import Presentation, presentation_of
+from turnstile.estimates.reconciliation import Measured, Reconciled
+from turnstile.estimates.roll_ups import Groups, roll_ups
+from turnstile.estimates.thresholded_tables import synthetic_rows, thresholded_tables
+from turnstile.estimates.trip_marginals import Side, SideErrors, reconciled_sides, side_errors
+from turnstile.privacy.combined_noise import SumError
+from turnstile.programme.domain import layout
+from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.programme.spec import TableSpec
+from turnstile.release.drawn import Drawn
+
+_DECIMALS = 4
+Floats = NDArray[np.float64]
+Vector = NDArray[np.int64] | Floats
+Columns = dict[str, list[Vector]]
+
+
+def trip_tables(drawn: Drawn) -> dict[str, pa.Table]:
+    """Return the published tables of a release of trips."""
+    if drawn.programme.mechanism.kind is MechanismKind.STABILITY_HISTOGRAM:
+        tables = thresholded_tables(drawn)
+    else:
+        tables = _reconciled_tables(drawn)
+    if not drawn.programme.publish.synthetic_rows:
+        return tables
+    names = [table.name for table in drawn.programme.tables]
+    return {**tables, **{f"{name}_rows": synthetic_rows(tables[name]) for name in names}}
+
+
+def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
+    """Reconcile every partition, put the parts together again, and roll them up."""
+    programme, domain = drawn.programme, drawn.domain
+    rolled = roll_ups(programme, domain)
+    errors = side_errors(programme, domain, drawn.events)
+    days = list(drawn.vectors(programme.tables[0], "count"))
+    columns: dict[str, Columns] = defaultdict(lambda: defaultdict(list))
+    for day, mode in product(days, domain.modes):
+        measured = _measured(drawn, day, mode)
+        for side, estimate in reconciled_sides(programme, domain, mode, measured).items():
+            shown, law = presentation_of(estimate), errors[mode, side]
+            for table in (one for one in programme.tables if set(one.by) <= set(side)):
+                numbers = _numbers(table, side, estimate, shown)
+                _add(columns[table.name], numbers, law.of_table(table.by))
+            for roll_up in (one for one in rolled if set(one.source.by) <= set(side)):
+                numbers = _numbers(roll_up.source, side, estimate, shown)
+                _add_rolled(columns[roll_up.table.name], numbers, roll_up.groups[mode], law)
+    fine = {t.name: labelled(domain, t, days, columns[t.name]) for t in programme.tables}
+    coarse = {
+        r.table.name: labelled(r.domain, r.table, days, columns[r.table.name]) for r in rolled
+    }
+    return {**fine, **coarse}
+
+
+def _measured(drawn: Drawn, day: date | None, mode: str) -> dict[tuple[str, ...], Measured]:
+    """Return one mode's tables of one day, by their dimensions."""
+    found = {}
+    for table in drawn.programme.tables:
+        segment = next(s for s in layout(drawn.domain, table) if s.mode == mode)
+        vector = drawn.vectors(table, "count")[day]
+        values = vector[segment.offset : segment.offset + segment.cells]
+        found[table.by] = Measured(values.reshape(segment.shape), drawn.variance(table, "count"))
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Numbers:
+    """Presented counts and estimates of one table of one mode and day; slots first."""
+
+    counts: NDArray[np.int64]
+    estimates: Floats
+
+
+def _numbers(table: TableSpec, side: Side, estimate: Reconciled, shown: Presentation) -> _Numbers:
+    """Pick the part of a reconciled side that a table publishes."""
+    if table.by == side:
+        counts, values = shown.cells, estimate.cells
+    elif table.by == side[:1]:
+        counts, values = shown.rows, estimate.rows
+    else:
+        counts, values = shown.columns, estimate.columns
+    if counts is None or values is None:
+        raise ValueError(f"table {table.name} was not measured")
+    return _Numbers(counts, values)
+
+
+def _add(columns: Columns, numbers: _Numbers, error: SumError) -> None:
+    """Append one part of a table."""
+    columns["count"].append(numbers.counts.ravel())
+    columns["estimate"].append(numbers.estimates.ravel().round(3))
+    deviation = round(error.standard_deviation, _DECIMALS)
+    columns["standard_deviation"].append(np.full(numbers.counts.size, deviation))
+
+
+def _add_rolled(columns: Columns, numbers: _Numbers, groups: Groups, errors: SideErrors) -> None:
+    """Append one part of a roll-up: sums over slots, each with the error of such a sum."""
+    places = errors.shape[1] if numbers.counts.ndim == 1 else 1
+    by_size = {size: errors.of_block(size, places) for size in {len(g) for g in groups}}
+    for group in groups:
+        counts = numbers.counts[list(group)].sum(axis=0).ravel()
+        error = by_size[len(group)]
+        columns["count"].append(counts)
+        columns["estimate"].append(numbers.estimates[list(group)].sum(axis=0).ravel().round(3))
+        for name in ("standard_deviation", "half_width_90", "half_width_95"):
+            columns[name].append(np.full(counts.size, round(getattr(error, name), _DECIMALS)))

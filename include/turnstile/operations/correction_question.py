@@ -1,0 +1,116 @@
+"""The choice when files of a sealed week come again: what people are shown, and what they say.
+
+The sealed bytes stand unless somebody in the programme's role asks for a correction; no answer in
+time keeps them. What is shown is made from the plan and the ledger alone: that the files differ is
+said, how they differ is not.
+"""
+
+from __future__ import annotations
+
+from turnstile.errors import NotApproved
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.refusals import amount_text
+from turnstile.ledger.revisions import RevisionWord, next_after
+from turnstile.operations.approval import (
+    NOBODY,
+    PERSONS_OF_TWO_PERSON_RULE,
+    TIMED_OUT,
+    Answer,
+)
+from turnstile.operations.plan_view import cost_in_words, plan_view
+from turnstile.pipeline.context import Release
+from turnstile.pipeline.revision_in_force import words_about, words_that_allow
+from turnstile.programme.people import holders
+from turnstile.release.plan import make_plan
+
+
+def is_to_be_asked(release: Release, files_digest: str, number: int) -> bool:
+    """Tell whether the question of one person is open.
+
+    Args:
+        release: sealed, whose landing files changed.
+        files_digest: commitment to the files that are there now.
+        number: 1 for the first person who is asked, 2 for the second, who is asked after a yes.
+    """
+    correction, settings = next_after(release.key), release.settings
+    said = words_about(release.ledger, correction, release.programme, settings, files_digest)
+    return all(word.is_allowed for word in said) and len(said) == number - 1
+
+
+def record_revision_answer(
+    release: Release, answer: Answer, files_digest: str, started: frozenset[str]
+) -> bool:
+    """Write an answer into the ledger; return whether the correction may be drawn now.
+
+    Args:
+        release: sealed, whose landing files changed.
+        answer: what came back; no person where the time ran out.
+        files_digest: commitment to the files that the question was about.
+        started: everybody known to have started a run of this week; under the two-person rule none
+            of them may allow its correction.
+
+    Raises:
+        NotApproved: the answer counts for nothing; the sentence says why.
+        RefusedError: the release was corrected meanwhile.
+    """
+    asked, correction = release.programme.approval, next_after(release.key)
+    person = answer.person
+    if person is None:
+        nobody = Answer(is_approval=False, person=NOBODY, reason="nobody answered in time")
+        _say(release, correction, nobody, TIMED_OUT, files_digest)
+        return False
+    if person not in holders(asked.role, release.settings.include):
+        raise NotApproved(
+            f"{correction}: {person} is no {asked.role} (include/people.yaml), so the answer "
+            "counts for nothing; clear this task to ask again"
+        )
+    is_two_person = asked.persons >= PERSONS_OF_TWO_PERSON_RULE
+    if answer.is_approval and is_two_person and person in started:
+        raise NotApproved(
+            f"{correction}: {person} started this week's run and may not allow its correction (two "
+            "persons); clear this task to ask another one"
+        )
+    _say(release, correction, answer, asked.role, files_digest)
+    return bool(words_that_allow(release.ledger, correction, release.programme, release.settings))
+
+
+def revision_question(release: Release) -> str:
+    """Return what is shown to those who are asked, in Markdown; from plan and ledger alone."""
+    correction = next_after(release.key)
+    planned = make_plan(
+        release.programme, release.domain, release.week, revision=correction.revision
+    )
+    changed = (
+        f"The landing files of **{release.key}** are no longer those that it was made from. Its "
+        "sealed bytes stand, and are re-issued at no cost."
+    )
+    choice = (
+        f"A revision, **{correction}**, draws new noise over the new files, is published beside "
+        f"the first, and charges once more: {cost_in_words(planned)}. Both together tell more "
+        "about each unit than either."
+    )
+    lines = [
+        changed,
+        "",
+        choice,
+        "",
+        "| unit | of the cap | taken | the revision | left after |",
+        "|---|---|---|---|---|",
+    ]
+    balances = release.ledger.balance(planned.family)
+    for line in plan_view(planned, balances)["left"]:
+        name = line["coordinate"]
+        figures = [amount_text(name, line[part]) for part in ("cap", "taken", "asked")]
+        after = "nothing" if line["left_after"] is None else amount_text(name, line["left_after"])
+        lines.append(f"| {line['unit']}, {name} | " + " | ".join([*figures, after]) + " |")
+    return "\n".join(lines)
+
+
+def _say(
+    release: Release, correction: ReleaseKey, answer: Answer, role: str, files_digest: str
+) -> None:
+    """Write a word."""
+    reason = answer.reason or "no reason given"
+    release.ledger.say_on_revision(
+        RevisionWord(correction, answer.is_approval, str(answer.person), role, reason, files_digest)
+    )

@@ -1,0 +1,1 @@
+"""The steps of a week: the only room that knows all rooms below it."""

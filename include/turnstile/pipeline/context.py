@@ -1,0 +1,137 @@
+"""One release as the steps see it: programme, key, folders, ledger and clock, opened by name."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from turnstile.errors import InputError
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import Attempt, ReleaseKey
+from turnstile.pipeline.revision_in_force import words_that_allow
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import Programme
+from turnstile.release.plan import ReleasePlan, make_plan
+from turnstile.release.zones import ReleaseFolders, write_atomically
+from turnstile.service_calendar import DAYS_PER_WEEK, ServicePeriod, ServiceWeek, parse_period
+from turnstile.settings import Settings, system_clock
+
+_log = logging.getLogger("turnstile")
+
+
+@dataclass(frozen=True)  # without slots: the plan is remembered in the instance
+class Release:
+    """Everything that a step needs, except rows.
+
+    Args:
+        settings: where the zones are.
+        programme: what is promised.
+        domain: public cells.
+        week: service week, or the service days of a longer period.
+        key: name of the release for ever.
+        ledger: open ledger.
+        clock: source of the present instant.
+    """
+
+    settings: Settings
+    programme: Programme
+    domain: PublicDomain
+    week: ServicePeriod
+    key: ReleaseKey
+    ledger: Ledger
+    clock: Callable[[], datetime]
+
+    @property
+    def folders(self) -> ReleaseFolders:
+        """Where the records of this release live."""
+        return ReleaseFolders(self.settings, self.key)
+
+    @cached_property
+    def plan(self) -> ReleasePlan:
+        """The plan, made once from programme and calendar; it never sees data."""
+        return make_plan(self.programme, self.domain, self.week, revision=self.key.revision)
+
+    @property
+    def sealed(self) -> Attempt | None:
+        """The sealed attempt, if the key has its bytes."""
+        attempt = self.ledger.find(self.key)
+        return attempt if attempt is not None and attempt.is_sealed else None
+
+    def say(self, sentence: str) -> None:
+        """Log one sentence; it must hold nothing that was computed from rows."""
+        _log.info("%s: %s", self.key, sentence)
+
+
+def open_release(programme: str, week: str, revision: int = 0) -> Release:
+    """Open a release by name.
+
+    Raises:
+        InputError: no such programme or week, or days of another number than the programme says.
+    """
+    settings = Settings.from_environment()
+    spec = load_programme(programme, settings.include)
+    period = parse_period(week)
+    _require_length(period, spec)
+    return Release(
+        settings=settings,
+        programme=spec,
+        domain=load_domain(spec, settings.include),
+        week=period,
+        key=ReleaseKey(spec.name, str(period), revision),
+        ledger=open_ledger(settings),
+        clock=system_clock,
+    )
+
+
+def _require_length(period: ServicePeriod, programme: Programme) -> None:
+    """Refuse a period of another length, and a second name for a week."""
+    asked = programme.schedule.period_days
+    is_week = isinstance(period, ServiceWeek)
+    if len(period.days) != asked or is_week != (asked == DAYS_PER_WEEK):
+        form = "an ISO week" if asked == DAYS_PER_WEEK else f"{asked} days, FIRST..LAST"
+        rule = f"{programme.name} is not released over {period}; ask for {form}"
+        raise InputError(where="--week", field="period", rule=rule)
+
+
+def open_ledger(settings: Settings) -> Ledger:
+    """Open the deployment's ledger, with its witnesses."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    return Ledger.open(
+        settings.ledger_url,
+        clock=system_clock,
+        witnesses=settings.witness,
+        public=settings.public,
+    )
+
+
+def state_revision(release: Release, *, reason: str, approver: str) -> None:
+    """Write down why a correction is made and who approved it, before its steps run."""
+    content = json.dumps({"reason": reason, "approver": approver}, sort_keys=True)
+    write_atomically(release.folders.private / "revision.json", content.encode())
+
+
+def revision_statement(release: Release) -> tuple[str | None, str | None]:
+    """Return reason and approver of a correction; both None for a first release.
+
+    They stand in the ledger, where people allowed it there, else where `turnstile run` put them.
+
+    Raises:
+        InputError: a correction was never explained.
+    """
+    if release.key.revision == 0:
+        return None, None
+    words = words_that_allow(release.ledger, release.key, release.programme, release.settings)
+    if words:
+        return "; ".join(w.reason for w in words), ", ".join(w.person for w in words)
+    path = release.folders.private / "revision.json"
+    if not path.exists():
+        rule = "has no stated reason; start it with turnstile run --revision R --reason TEXT"
+        raise InputError(where=str(release.key), field="revision", rule=rule)
+    statement = json.loads(path.read_bytes())
+    return statement["reason"], statement["approver"]

@@ -1,0 +1,200 @@
+"""Reserve and draw: charge before draw, one sealed byte string for a key (PRIVACY 6).
+
+The draw reads exact tables that were counted and sealed before, so the time between charge and
+seal holds nothing but the noise itself and one file.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from datetime import date
+from fractions import Fraction
+
+from turnstile.errors import IntegrityError, RefusedError
+from turnstile.ledger.amounts import Cap
+from turnstile.ledger.encoding import encode_event
+from turnstile.ledger.records import Attempt, Bindings, Request
+from turnstile.ledger.states import ReleaseState
+from turnstile.pipeline.context import Release, revision_statement
+from turnstile.pipeline.inputs import current_snapshot, recorded
+from turnstile.privacy.accounts import FEMTO, MICRO, NANO
+from turnstile.privacy.events import DrawEvent
+from turnstile.programme.mechanism_spec import CapSpec
+from turnstile.release.sealed import Artefact, NoisyTable, encode
+from turnstile.release.zones import commitment, digest_of, exclusively, write_once
+
+_DRAWING_THREADS = 2
+
+
+def reserve(release: Release) -> str:
+    """Hold the planned loss in the ledger and return the attempt's name.
+
+    Raises:
+        BudgetExceeded: a cap would be passed.
+        RevisionNeeded: the key is bound to other inputs or to another programme.
+    """
+    if release.sealed is not None:
+        return "sealed"
+    with _alone(release):
+        return _reserved(release).attempt_id
+
+
+def draw(release: Release) -> str:
+    """Charge, draw, store and seal; return the digest of the sealed bytes.
+
+    A key that is sealed answers with its digest and draws nothing. An attempt that died while
+    drawing is burned and charged again, in full.
+
+    Raises:
+        RefusedError: the reservation is refused.
+        IntegrityError: plan and mechanism disagree on the loss, or the exact tables were altered.
+    """
+    sealed = release.sealed
+    if sealed is not None and sealed.artefact_digest is not None:
+        return sealed.artefact_digest
+    with _alone(release):
+        attempt = _reserved(release)
+        if attempt.is_sealed and attempt.artefact_digest is not None:
+            return attempt.artefact_digest
+        return _drawn(release, attempt)
+
+
+def _drawn(release: Release, attempt: Attempt) -> str:
+    """Draw under a reservation. Nothing before `begin_draw` costs, everything after it does."""
+    from turnstile.counting.exact_store import load_exact
+    from turnstile.privacy.mechanisms.dense import agree
+    from turnstile.privacy.mechanisms.dispatch import draw as draw_one
+
+    events = release.plan.events
+    for event in {_shape(event): event for event in events}.values():
+        agree(event)
+    exact = load_exact(release.folders.private, recorded(release, "exact", step="count"))
+    if [table.label for table in exact] != [_exact_label(event) for event in events]:
+        raise IntegrityError(f"{release.key}: exact tables are not the planned ones; count again")
+    release.ledger.begin_draw(attempt.attempt_id, _bindings(release))
+    _forget_burned(release)
+    with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
+        vectors = list(
+            threads.map(
+                lambda pair: draw_one(pair[0], pair[1].reveal_to_mechanism()),
+                zip(events, exact, strict=True),
+            )
+        )
+    drawn = tuple(
+        NoisyTable(event.table, event.statistic, drawn_day(event), values)
+        for event, values in zip(events, vectors, strict=True)
+    )
+    content = encode(Artefact(drawn, _gaps(release)))
+    digest = digest_of(content)
+    sealed = release.folders.embargoed / f"sealed-{digest[:16]}.parquet"
+    write_once(sealed, content)
+    try:
+        release.ledger.seal(attempt.attempt_id, digest)
+    except RefusedError:  # burned meanwhile: another draw has the key
+        sealed.unlink(missing_ok=True)  # that draw may have removed it as a leftover
+        raise
+    release.say("noise drawn once, bytes sealed")
+    return digest
+
+
+def _forget_burned(release: Release) -> None:
+    """Remove what a draw wrote that died before its seal: charged, burned, never to be used.
+
+    While this draw has the key, nothing of it is sealed.
+    """
+    for leftover in release.folders.embargoed.glob("sealed-*"):
+        leftover.unlink()
+
+
+def drawn_day(event: DrawEvent) -> date | None:
+    """Return the service day of a draw; None where it covers several."""
+    days = {block.service_date for block in event.blocks}
+    return days.pop() if len(days) == 1 else None
+
+
+def _gaps(release: Release) -> tuple[date, ...]:
+    """Return the service days that have no input."""
+    present = current_snapshot(release).days
+    return tuple(day for day in release.week.days if day not in present)
+
+
+def _alone(release: Release) -> AbstractContextManager[None]:
+    """Keep a second process on this machine from taking a live draw for a dead one."""
+    return exclusively(release.folders.private / ".draw.lock")
+
+
+def _shape(event: DrawEvent) -> tuple[object, ...]:
+    """Return what a mechanism is made from, to check each kind of draw once."""
+    return (event.noise, event.scale, event.sensitivities, event.threshold)
+
+
+def _exact_label(event: DrawEvent) -> tuple[str, str, date | None]:
+    """Name the exact table that a draw reads."""
+    return event.table, event.statistic, drawn_day(event)
+
+
+def _reserved(release: Release) -> Attempt:
+    """Reserve, after letting go of a hold whose inputs have changed before anything was drawn."""
+    request = _request(release)
+    found = release.ledger.find(release.key)
+    promised = (request.bindings, request.plan_digest)
+    if (
+        found is not None
+        and found.state is ReleaseState.RESERVED
+        and (found.bindings, found.plan_digest) != promised
+    ):
+        release.ledger.void(found.attempt_id, "inputs changed before anything was drawn")
+    return release.ledger.reserve(request)
+
+
+def _bindings(release: Release) -> Bindings:
+    """Return the digests that a key is bound to."""
+    return Bindings(
+        programme_digest=release.programme.digest,
+        domain_digest=release.domain.digest,
+        snapshot_digest=commitment(release.settings, recorded(release, "snapshot", step="ingest")),
+    )
+
+
+def _request(release: Release) -> Request:
+    """Return what the ledger has to know."""
+    planned = release.plan
+    reason, approver = revision_statement(release)
+    return Request(
+        key=release.key,
+        family=planned.family,
+        bindings=_bindings(release),
+        plan_digest=planned.digest,
+        events=tuple(encode_event(event) for event in planned.events),
+        postings=planned.postings,
+        week=str(planned.charged_in),
+        caps=tuple(ledger_cap(cap) for cap in release.programme.caps),
+        reason=reason,
+        approver=approver,
+    )
+
+
+def ledger_cap(cap: CapSpec) -> Cap:
+    """Return a cap in ledger units, rounded down: what is capped is never above what was written.
+
+    Examples:
+        >>> from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
+        >>> ar = NeighboringRelation.ADD_REMOVE
+        >>> four = CapSpec(ProtectionUnit.TRIP, ar, Fraction(4), None, None, None)
+        >>> ledger_cap(four).epsilon_micro
+        4000000
+    """
+    return Cap(
+        unit=cap.unit,
+        relation=cap.relation,
+        epsilon_micro=_floor(cap.epsilon, MICRO),
+        rho_nano=_floor(cap.rho, NANO),
+        delta_femto=_floor(cap.delta, FEMTO),
+        window_weeks=cap.window_weeks,
+    )
+
+
+def _floor(amount: Fraction | None, parts: int) -> int | None:
+    """Return whole parts, rounded down."""
+    return None if amount is None else int(amount * parts)

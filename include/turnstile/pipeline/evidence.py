@@ -1,0 +1,41 @@
+"""Gathers what the gates need beside the sealed bytes; nothing of it is read from rows.
+
+The audit's synthetic units go through the product's own bounding and counting here, because the
+assessment itself cannot reach the private zone.
+"""
+
+from __future__ import annotations
+
+from turnstile.assessment.attacks.timetable_feed import read_timetable
+from turnstile.assessment.attacks.timetable_view import TimetableView, view
+from turnstile.assessment.audits.pipeline_copy import PipelineCopy
+from turnstile.assessment.cell_labels import labels_of_domain
+from turnstile.assessment.evidence import Evidence
+from turnstile.pipeline.canaries import moves_of
+from turnstile.pipeline.context import Release
+from turnstile.programme.public_file import open_public_file
+from turnstile.release.zones import digest_of
+
+
+def evidence_of(release: Release) -> Evidence:
+    """Return what a sealed release is judged by."""
+    embargoed = release.folders.embargoed
+    return Evidence(
+        balances=tuple(release.ledger.balance(release.programme.family)),
+        copy=PipelineCopy(moves=moves_of(release.programme, release.domain)),
+        sealed_digests=tuple(
+            sorted(digest_of(path.read_bytes()) for path in embargoed.glob("sealed-*"))
+        ),
+        timetable=_timetable(release),
+    )
+
+
+def _timetable(release: Release) -> TimetableView | None:
+    """Return what the timetable that the programme names shows of its public cells."""
+    named = release.programme.domain.timetable
+    if named is None:
+        return None
+    include = release.settings.include
+    open_public_file(release.programme, "domain.timetable", named, include)
+    timetable = read_timetable(include / named, release.week.days)
+    return view(timetable, labels_of_domain(release.domain))

@@ -1,0 +1,62 @@
+"""Files that an authority delivers again after their week was sealed: noticed, never read.
+
+Compared by name and digest of the bytes, so that a newer parser is no change. Nothing here draws or
+charges: whether the week is corrected is for people to say (`revision`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from turnstile.errors import TurnstileError
+from turnstile.ledger.records import Attempt
+from turnstile.pipeline.context import Release
+from turnstile.release.zones import commitment
+from turnstile.sources.ingest import snapshot_digest
+from turnstile.sources.landing import fingerprints
+from turnstile.sources.snapshot import load_snapshot
+
+Fingerprints = tuple[tuple[str, str], ...]
+
+
+def changed_files(release: Release) -> str | None:
+    """Return a commitment to the landing files if they are not those that were sealed, else None.
+
+    Files that are gone, dropped by retention perhaps, are no change: the sealed bytes stand. So is
+    everything on a key that is not sealed.
+    """
+    sealed = release.sealed
+    if sealed is None:
+        return None
+    pattern = release.programme.source.landing
+    try:
+        found = fingerprints(release.settings.landing, pattern, release.week)
+    except TurnstileError:
+        return None
+    if _is_same(release, sealed, found):
+        return None
+    digest = hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()
+    return commitment(release.settings, digest)
+
+
+def _is_same(release: Release, sealed: Attempt, found: Fingerprints) -> bool:
+    """Tell whether files are those that a key was sealed with."""
+    before = _files_of(release, sealed)
+    if before is not None:
+        return sorted(before) == sorted(found)
+    digest = snapshot_digest(release.programme, release.week, found)
+    return commitment(release.settings, digest) == sealed.bindings.snapshot_digest
+
+
+def _files_of(release: Release, sealed: Attempt) -> Fingerprints | None:
+    """Return the files that a key was sealed with; None where their record is gone."""
+    note = release.folders.private / "snapshot"
+    digest = note.read_text() if note.exists() else ""
+    if commitment(release.settings, digest) != sealed.bindings.snapshot_digest:
+        return None
+    try:
+        name, period = release.programme.name, str(release.week)
+        return load_snapshot(release.settings.private, name, period, digest).files
+    except TurnstileError:
+        return None

@@ -1,0 +1,131 @@
+"""The steps of one week, each safe to repeat: what Airflow's tasks and `turnstile run` call.
+
+Every step opens what it needs from the zones and the ledger by the release key alone, checks there
+what it depends on, and returns a short identifier. A key that is sealed answers with its bytes:
+no step charges or draws for it again, whatever the landing zone holds now (PRIVACY 6). Importing
+this module is cheap: what a step needs is imported when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from turnstile.errors import TurnstileError
+
+if TYPE_CHECKING:
+    from turnstile.pipeline.context import Release
+
+Step = Callable[[str, str, int], str]
+
+
+def ingest(programme: str, week: str, revision: int = 0) -> str:
+    """Read the landing zone's files into canonical rows; quarantine what breaks a rule."""
+    from turnstile.pipeline import inputs
+
+    return inputs.ingest(_opened(programme, week, revision))
+
+
+def validate(programme: str, week: str, revision: int = 0) -> str:
+    """Judge the rows by the expectation suites; an error stops the week before any charge."""
+    from turnstile.pipeline import inputs
+
+    return inputs.validate(_opened(programme, week, revision))
+
+
+def plan(programme: str, week: str, revision: int = 0) -> str:
+    """List the draws and their losses, from programme and calendar alone."""
+    from turnstile.pipeline import inputs
+
+    return inputs.plan(_opened(programme, week, revision))
+
+
+def count(programme: str, week: str, revision: int = 0) -> str:
+    """Count bounded contributions into the public cells, sealed in the private zone."""
+    from turnstile.pipeline import inputs
+
+    return inputs.count(_opened(programme, week, revision))
+
+
+def reserve(programme: str, week: str, revision: int = 0) -> str:
+    """Hold the loss in the ledger; refused when a cap would be passed."""
+    from turnstile.pipeline import drawing
+
+    return drawing.reserve(_opened(programme, week, revision))
+
+
+def draw(programme: str, week: str, revision: int = 0) -> str:
+    """Charge, draw the noise once, store and seal the bytes."""
+    from turnstile.pipeline import drawing
+
+    return drawing.draw(_opened(programme, week, revision))
+
+
+def reconcile(programme: str, week: str, revision: int = 0) -> str:
+    """Make consistent estimates and presentation tables from the sealed bytes."""
+    from turnstile.pipeline import outputs
+
+    return outputs.reconcile(_opened(programme, week, revision))
+
+
+def assess(programme: str, week: str, revision: int = 0) -> str:
+    """Put the sealed bytes through the gates."""
+    from turnstile.pipeline import outputs
+
+    return outputs.assess(_opened(programme, week, revision))
+
+
+def approve(programme: str, week: str, revision: int = 0) -> str:
+    """Check in the ledger that the people whom the programme asks for have said yes."""
+    from turnstile.pipeline import outputs
+
+    return outputs.approve(_opened(programme, week, revision))
+
+
+def publish(programme: str, week: str, revision: int = 0) -> str:
+    """Publish the package, whole or not at all."""
+    from turnstile.pipeline import outputs
+
+    return outputs.publish(_opened(programme, week, revision))
+
+
+def audit(programme: str, week: str, revision: int = 0) -> str:
+    """Recompute chain, balances, manifests and bytes."""
+    from turnstile.pipeline import outputs
+
+    return outputs.audit(_opened(programme, week, revision))
+
+
+def _opened(programme: str, week: str, revision: int) -> Release:
+    """Open the release; imported late, because an Airflow DAG file imports this module."""
+    from turnstile.pipeline.context import open_release
+
+    return open_release(programme, week, revision)
+
+
+_ALL: tuple[Step, ...] = (
+    ingest,
+    validate,
+    plan,
+    count,
+    reserve,
+    draw,
+    reconcile,
+    assess,
+    approve,
+    publish,
+    audit,
+)
+STEPS: tuple[str, ...] = tuple(step.__name__ for step in _ALL)
+
+
+def step_named(name: str) -> Step:
+    """Return a step by its name.
+
+    Raises:
+        TurnstileError: there is no such step.
+    """
+    for step in _ALL:
+        if step.__name__ == name:
+            return step
+    raise TurnstileError(f"{name!r} is no step; the steps are {', '.join(STEPS)}")

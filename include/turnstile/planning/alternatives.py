@@ -1,0 +1,177 @@
+"""Other designs at the same loss, and the error of each: planning before any data is touched.
+
+The loss that is held fixed is that of the programme's own unit, as an epsilon at delta 1e-6 where
+pure and concentrated noise are compared. Errors are those of noise alone, after reconciliation:
+what a bound or a threshold drops is not in them (`turnstile report` measures it privately).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from turnstile.estimates.roll_ups import MINUTES_PER_HOUR
+from turnstile.estimates.trip_marginals import SIDES, side_errors
+from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
+from turnstile.privacy.noise import noise_variance
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.domain import PublicDomain, regrained
+from turnstile.programme.mechanism_spec import Calibration, MechanismKind, MechanismSpec
+from turnstile.programme.spec import Programme, UnitBound
+from turnstile.release.plan import make_plan
+from turnstile.service_calendar import ServiceWeek
+
+AT_DELTA = Fraction(1, 10**6)
+_CELL_HEAVY = Fraction(3, 4)
+_SLOTS_MINUTES = (15, 30, 60)
+_BOUNDS = (2, 4, 6, 10, 20)
+LoadDomain = Callable[[Programme], PublicDomain]
+
+
+@dataclass(frozen=True, slots=True)
+class DesignErrors:
+    """Standard deviations of the noise of one design on the tap-on side of one mode.
+
+    Args:
+        varied: what differs from the programme.
+        design: how.
+        cell: of slot and place.
+        time: of a slot.
+        location: of a place and day.
+        place_hour: of an hour at a place: comparable over slot lengths.
+        day: of the mode's total.
+        cut: numbers below it are left out; None where nothing is.
+    """
+
+    varied: str
+    design: str
+    cell: float
+    time: float
+    location: float
+    place_hour: float
+    day: float
+    cut: int | None = None
+
+
+def compared(
+    programme: Programme, load_domain: LoadDomain, week: ServiceWeek, *, mode: str
+) -> tuple[DesignErrors, ...]:
+    """Return the programme and its alternatives with their errors.
+
+    Args:
+        programme: of trips with a slot-and-place table on both sides.
+        load_domain: returns the public cells of a programme.
+        week: any service week.
+        mode: whose errors are shown.
+    """
+    found = []
+    for varied, design, other, domain in _designs(programme, load_domain):
+        found.append(_errors(varied, design, other, domain, week, mode))
+    return tuple(found)
+
+
+def at_same_loss(mechanism: MechanismSpec, kind: MechanismKind) -> MechanismSpec:
+    """Return the mechanism of another kind whose epsilon at delta 1e-6 is not larger.
+
+    Examples:
+        >>> trip = MechanismSpec(MechanismKind.DENSE_LAPLACE, ProtectionUnit.TRIP, Fraction(4), ())
+        >>> float(at_same_loss(trip, MechanismKind.DENSE_GAUSSIAN).amount)
+        0.271747287
+    """
+    if kind is mechanism.kind:
+        return mechanism
+    epsilon = mechanism.amount
+    if mechanism.kind is MechanismKind.DENSE_GAUSSIAN:
+        epsilon = epsilon_tight(Zcdp(mechanism.amount), AT_DELTA) or epsilon
+    amount = rho_for(epsilon, AT_DELTA) if kind is MechanismKind.DENSE_GAUSSIAN else epsilon
+    is_cut = kind is MechanismKind.STABILITY_HISTOGRAM
+    delta = AT_DELTA / max(1, len(mechanism.split)) if is_cut else Fraction(0)
+    return replace(mechanism, kind=kind, amount=amount, delta=delta, calibration=Calibration.TIGHT)
+
+
+def _designs(
+    programme: Programme, load_domain: LoadDomain
+) -> Iterator[tuple[str, str, Programme, PublicDomain]]:
+    """Yield what differs, how, the programme that does, and its cells."""
+    domain, own = load_domain(programme), programme.mechanism.unit
+    yield "as written", programme.name, programme, domain
+    for design, split in _splits(programme):
+        mechanism = replace(programme.mechanism, split=split)
+        yield "split", design, replace(programme, mechanism=mechanism), domain
+    for kind in MechanismKind:
+        if kind is not programme.mechanism.kind:
+            mechanism = at_same_loss(programme.mechanism, kind)
+            yield "mechanism", str(kind), replace(programme, mechanism=mechanism), domain
+    for design, units, unit in _units(programme):
+        # the source's own calibration is for one trip: under it, k trips would cost k times more
+        calibration = Calibration.TIGHT if unit is not own else programme.mechanism.calibration
+        mechanism = replace(programme.mechanism, unit=unit, calibration=calibration)
+        yield "unit", design, replace(programme, units=units, mechanism=mechanism), domain
+    for minutes in _SLOTS_MINUTES:
+        if minutes != programme.time.slot_minutes:
+            time = replace(programme.time, slot_minutes=minutes)
+            other = replace(programme, time=time)
+            yield "slots", f"{minutes} minutes", other, load_domain(other)
+    yield "places", "every stop", programme, regrained(domain, lambda place: place.location)
+    yield "places", "one a mode", programme, regrained(domain, lambda place: place.mode)
+
+
+def _splits(programme: Programme) -> Iterator[tuple[str, tuple[tuple[str, Fraction], ...]]]:
+    """Yield other shares of the amount."""
+    names = [table.name for table in programme.tables]
+    fine = {table.name for table in programme.tables if len(table.by) > 1}
+    yield "equal", tuple((name, Fraction(1, len(names))) for name in names)
+    if fine and len(fine) < len(names):
+        each = {True: _CELL_HEAVY / len(fine), False: (1 - _CELL_HEAVY) / (len(names) - len(fine))}
+        yield "three quarters on cells", tuple((name, each[name in fine]) for name in names)
+
+
+def _units(
+    programme: Programme,
+) -> Iterator[tuple[str, tuple[UnitBound, ...], ProtectionUnit]]:
+    """Yield other units and bounds."""
+    own = programme.bound_of(ProtectionUnit.CARD_DAY)
+    own = own or UnitBound(
+        ProtectionUnit.CARD_DAY,
+        0,
+        once_per_finest_cell=programme.mechanism.kind is MechanismKind.DENSE_GAUSSIAN,
+    )
+    if programme.mechanism.unit is not ProtectionUnit.TRIP:
+        yield "one trip", (UnitBound(ProtectionUnit.TRIP, 1),), ProtectionUnit.TRIP
+    if own.once_per_finest_cell:
+        everywhere = replace(own, once_per_cell=True, once_per_finest_cell=False)
+        trips = own.contributions_max or _BOUNDS[1]
+        bound = replace(everywhere, contributions_max=trips)
+        yield f"card-day of {trips}, once in every table", (bound,), ProtectionUnit.CARD_DAY
+    for trips in _BOUNDS:
+        if trips != own.contributions_max:
+            bound = replace(own, contributions_max=trips)
+            yield f"card-day of {trips}", (bound,), ProtectionUnit.CARD_DAY
+
+
+def _errors(  # noqa: PLR0913, PLR0917 - a row of the comparison is made from its six parts
+    varied: str,
+    design: str,
+    programme: Programme,
+    domain: PublicDomain,
+    week: ServiceWeek,
+    mode: str,
+) -> DesignErrors:
+    """Return the errors of one design."""
+    events = make_plan(replace(programme, caps=()), domain, week).events
+    kinds = {event.table: event for event in events}
+    if programme.mechanism.kind is MechanismKind.STABILITY_HISTOGRAM:
+        by = {table.by: kinds[table.name] for table in programme.tables}
+        side = SIDES[0]
+        cell, time, place = (
+            noise_variance(by[b].noise, by[b].scale) ** 0.5 for b in (side, side[:1], side[1:])
+        )
+        nan = float("nan")  # sums lack what was left out: no noise formula tells their error
+        return DesignErrors(varied, design, cell, time, place, nan, nan, by[side].threshold)
+    law = side_errors(programme, domain, events)[mode, SIDES[0]]
+    slots, places = law.shape
+    hour = max(1, MINUTES_PER_HOUR // programme.time.slot_minutes)
+    blocks = ((1, 1), (1, places), (slots, 1), (hour, 1), (slots, places))
+    cell, time, place, place_hour, day = (law.deviation_of_block(*block) for block in blocks)
+    return DesignErrors(varied, design, cell, time, place, place_hour, day)

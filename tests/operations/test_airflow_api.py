@@ -1,0 +1,109 @@
+"""The client logs in once, waits for a busy SQLite, and tells a refusal in one sentence."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from turnstile.errors import TurnstileError
+from turnstile.operations import airflow_api
+from turnstile.operations.airflow_api import AirflowApi
+
+
+@pytest.fixture
+def api(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> AirflowApi:
+    monkeypatch.setattr(airflow_api, "_PAUSE_S", 0)
+    httpserver.expect_ordered_request("/auth/token", "POST").respond_with_json(
+        {"access_token": "t"}
+    )
+    return AirflowApi(httpserver.url_for("").rstrip("/"), "admin", "secret")
+
+
+def test_a_busy_database_is_asked_again(api: AirflowApi, httpserver: HTTPServer) -> None:
+    path = "/api/v2/dags/release_opal"
+    httpserver.expect_ordered_request(path).respond_with_data("locked", 503)
+    httpserver.expect_ordered_request(path).respond_with_json({"is_stale": False})
+    assert api.has_dag("release_opal")
+    httpserver.check_assertions()
+
+
+def test_a_refusal_is_not_asked_again(api: AirflowApi, httpserver: HTTPServer) -> None:
+    httpserver.expect_ordered_request("/api/v2/dags/release_opal").respond_with_data("no", 403)
+    with pytest.raises(TurnstileError, match="403 to GET /api/v2/dags/release_opal: no"):
+        api.has_dag("release_opal")
+    assert len(httpserver.log) == 2
+
+
+def test_a_database_that_stays_busy_is_given_up(api: AirflowApi, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/api/v2/pools/p").respond_with_data("locked", 500)
+    with pytest.raises(TurnstileError, match="500 to PATCH"):
+        api.make_pool("p", slots=1, description="")
+
+
+def test_a_dag_that_is_unknown_or_stale_is_not_there(
+    api: AirflowApi, httpserver: HTTPServer
+) -> None:
+    path = "/api/v2/dags/release_opal"
+    httpserver.expect_ordered_request(path).respond_with_data("", 404)
+    httpserver.expect_ordered_request(path).respond_with_json({"is_stale": True})
+    assert not api.has_dag("release_opal")
+    assert not api.has_dag("release_opal")
+
+
+def test_a_pool_is_made_where_there_is_none(api: AirflowApi, httpserver: HTTPServer) -> None:
+    httpserver.expect_ordered_request("/api/v2/pools/p", "PATCH").respond_with_data("", 404)
+    made = {"name": "p", "slots": 1, "description": "d"}
+    httpserver.expect_ordered_request("/api/v2/pools", "POST", json=made).respond_with_json({})
+    api.make_pool("p", slots=1, description="d")
+    httpserver.check_assertions()
+
+
+def test_runs_without_a_week_are_left_out_and_the_rest_is_in_order(
+    api: AirflowApi, httpserver: HTTPServer
+) -> None:
+    starts = ["2016-08-07T14:00:00Z", None, "2016-07-24T14:00:00Z"]
+    rows = [
+        {"dag_run_id": str(n), "state": "success", "data_interval_start": start}
+        for n, start in enumerate(starts)
+    ]
+    path = "/api/v2/dags/release_opal/dagRuns"
+    httpserver.expect_ordered_request(path).respond_with_json({"dag_runs": rows})
+    assert [run.run_id for run in api.runs("release_opal")] == ["2", "0"]
+
+
+def test_what_was_left_behind_is_cancelled_and_failed(
+    api: AirflowApi, httpserver: HTTPServer
+) -> None:
+    asked: list[str] = []
+
+    def answer(request: Request) -> Response:
+        asked.append(f"{request.method} {request.path}")
+        return Response("{}", content_type="application/json")
+
+    backfills = [{"id": 1, "completed_at": "2026-01-01"}, {"id": 2, "completed_at": None}]
+    start = datetime(2016, 7, 24, 14, tzinfo=UTC).isoformat()
+    rows = [
+        {"dag_run_id": state, "state": state, "data_interval_start": start}
+        for state in ("success", "running", "queued", "failed")
+    ]
+    httpserver.expect_ordered_request("/api/v2/backfills").respond_with_json(
+        {"backfills": backfills}
+    )
+    httpserver.expect_ordered_request("/api/v2/backfills/2/cancel").respond_with_handler(answer)
+    runs = "/api/v2/dags/release_opal/dagRuns"
+    httpserver.expect_ordered_request(runs).respond_with_json({"dag_runs": rows})
+    for state in ("running", "queued"):
+        httpserver.expect_ordered_request(f"{runs}/{state}").respond_with_handler(answer)
+    api.abandon_unfinished("release_opal")
+    assert asked == [
+        "PUT /api/v2/backfills/2/cancel",
+        f"PATCH {runs}/running",
+        f"PATCH {runs}/queued",
+    ]
+
+
+def test_nothing_listens_is_no_answer() -> None:
+    assert not AirflowApi("http://127.0.0.1:9", "admin", "secret").answers()

@@ -1,0 +1,175 @@
+"""The copy of the pipeline is the product's own code; a fault put into that code is found."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from turnstile.assessment.audits.pipeline_copy import Draw, Move, PipelineCopy
+from turnstile.assessment.audits.release_audit import CANARIES, DrawAudit, audit_release
+from turnstile.counting import telemetry, trips
+from turnstile.counting.bounding import Bounding, keep_at_most
+from turnstile.counting.engine import Connection
+from turnstile.pipeline.canaries import moves_of
+from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.programme.spec import Programme
+from turnstile.release.plan import ReleasePlan, make_plan
+from turnstile.service_calendar import ServiceWeek
+
+INCLUDE = Path(__file__).parents[2] / "include"
+DEAR = 3.0  # an audit of 1.5 s of noise took about that long in all when this was written
+CASES = ("opal", "opal with Laplace noise", "itms")
+
+
+@cache
+def case(name: str) -> tuple[Programme, PublicDomain, ReleasePlan]:
+    """A programme of this repository; `opal` with Laplace noise as well."""
+    programme = load_programme(name.split(maxsplit=1)[0], INCLUDE)
+    if "Laplace" in name:
+        amount = Fraction(6)
+        mechanism = replace(programme.mechanism, kind=MechanismKind.DENSE_LAPLACE, amount=amount)
+        programme = replace(programme, mechanism=mechanism, caps=())
+    domain = load_domain(programme, INCLUDE)
+    return programme, domain, make_plan(programme, domain, ServiceWeek(2016, 30))
+
+
+@cache
+def true_moves(name: str) -> Mapping[tuple[str, ProtectionUnit], Move]:
+    """What the product's own code lets units do; for tests that leave that code alone."""
+    programme, domain, _ = case(name)
+    return moves_of(programme, domain)
+
+
+def audits(name: str, draws: Draw | None = None) -> tuple[DrawAudit, ...]:
+    """Audit a programme on the product's code; the draw may be another."""
+    programme, _, plan = case(name)
+    moves = true_moves(name)
+    copy = PipelineCopy(moves) if draws is None else PipelineCopy(moves, draws)
+    return audit_release(plan.events, programme.mechanism.unit, copy=copy)
+
+
+def audits_of_now(name: str) -> tuple[DrawAudit, ...]:
+    """Audit a programme on its code as it is now, faults included."""
+    programme, domain, plan = case(name)
+    copy = PipelineCopy(moves_of(programme, domain))
+    return audit_release(plan.events, programme.mechanism.unit, copy=copy)
+
+
+@pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_2017", "itms_survey"])
+def test_units_reach_what_is_declared_and_never_pass_it(name: str) -> None:
+    programme, _, plan = case(name)
+    moves = true_moves(name)
+    unit = programme.mechanism.unit
+    for event in {event.label: event for event in plan.events}.values():
+        declared = dict(event.sensitivities)[unit]
+        assert declared is not None
+        move = moves[event.label, unit]
+        assert move.is_within(declared)
+        assert (move.l1, move.l2_squared) == (declared.l1, declared.l2_squared)
+        for other, bound in event.sensitivities:
+            found = moves.get((event.label, other))
+            assert found is None or bound is None or found.is_within(bound)
+
+
+def cpu_s(act: Callable[[], object]) -> float:
+    """CPU seconds that something takes in this process."""
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    act()
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def cost_of_audit(events: Sequence[DrawEvent], audit: Callable[[], object]) -> float:
+    """CPU time of an audit over that of the canaries' noise alone, the better of two rounds.
+
+    Both are slow on a slow or busy machine: their ratio is near 1, and tells of the code alone.
+    """
+    quarter = np.zeros(CANARIES // 4, dtype=np.int64)
+    kinds = {event.label: event for event in events}.values()
+    rounds = [(cpu_s(audit), cpu_s(lambda: [draw(e, quarter) for e in kinds])) for _ in range(2)]
+    return min(of_audit / (4 * of_quarter) for of_audit, of_quarter in rounds)
+
+
+def test_the_audit_of_a_release_costs_little_more_than_the_noise_of_its_canaries() -> None:
+    events = case("opal")[2].events
+    moves_of(*case("opal")[:2])  # what is imported and opened once is no part of it
+    assert cost_of_audit(events, lambda: audits_of_now("opal")) < DEAR
+
+
+def test_an_audit_that_draws_many_times_over_is_seen_as_dear() -> None:
+    _, _, plan = case("opal")
+    copy = PipelineCopy(true_moves("opal"), lambda e, x: tuple(draw(e, x) for _ in range(8)))
+    one = plan.events[:1]
+    own = case("opal")[0].mechanism.unit
+    assert cost_of_audit(one, lambda: audit_release(one, own, copy=copy)) > DEAR
+
+
+@pytest.fixture
+def without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting that calls the bounding, which keeps everything."""
+
+    def keep_all(
+        connection: Connection, records: str, kept: str, *, bounding: Bounding, day: Any
+    ) -> None:
+        loose = replace(bounding, at_most=10**6, apart=())
+        keep_at_most(connection, records, kept, bounding=loose, day=day)
+
+    monkeypatch.setattr(trips, "keep_at_most", keep_all)
+    monkeypatch.setattr(telemetry, "keep_at_most", keep_all)
+
+
+@pytest.fixture
+def counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting in which each record moves its cell by two: the sensitivity is wrong."""
+
+    def doubled(laid_out: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+        return lambda *arguments: 2 * laid_out(*arguments)
+
+    monkeypatch.setattr(trips, "_vector", doubled(trips._vector))
+    monkeypatch.setattr(telemetry, "_vector", doubled(telemetry._vector))
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.usefixtures("without_bound")
+def test_a_skipped_bound_is_refuted(name: str) -> None:
+    assert all(audit.is_refuted for audit in audits_of_now(name))
+
+
+@pytest.mark.parametrize("name", [*CASES, "opal_trip"])
+@pytest.mark.usefixtures("counted_twice")
+def test_a_wrong_sensitivity_is_refuted(name: str) -> None:
+    assert all(audit.is_refuted for audit in audits_of_now(name))
+
+
+@pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_2017"])
+def test_a_halved_scale_is_refuted(name: str) -> None:
+    found = audits(name, lambda e, x: (draw(replace(e, scale=e.scale / 2), x),))
+    assert all(audit.is_refuted for audit in found)
+
+
+@pytest.mark.parametrize("name", [*CASES, "opal_trip"])
+def test_a_table_drawn_twice_is_refuted(name: str) -> None:
+    found = audits(name, lambda e, x: (draw(e, x), draw(e, x)))
+    assert all(audit.is_refuted for audit in found)
+
+
+@pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_2017"])
+def test_the_code_as_it_is_is_not_refuted_and_measured_near_its_claim(name: str) -> None:
+    for audit in audits(name):
+        assert not audit.is_refuted
+        # Closest where scale is 2 for one trip: there it is 6.6 standard deviations from the mean.
+        assert audit.bound.epsilon >= 0.8 * audit.claimed

@@ -1,0 +1,89 @@
+"""Files that come again after the seal are noticed by their bytes, and by nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from small_deployment import INCLUDE, WEEK
+
+from turnstile.cli import main
+from turnstile.pipeline.context import Release, open_release
+from turnstile.pipeline.redelivered_files import changed_files
+from turnstile.sources import ingest
+
+
+@pytest.fixture(scope="module")
+def sealed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A deployment with a published week of itms."""
+    base = tmp_path_factory.mktemp("restated")
+    shutil.copytree(INCLUDE / "programmes", base / "include/programmes")
+    shutil.copytree(INCLUDE / "domains", base / "include/domains")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TURNSTILE_HOME", str(base / "var"))
+        patch.setenv("TURNSTILE_INCLUDE", str(base / "include"))
+        assert main(["sample", "itms", "--weeks", WEEK, "--rows", "2000", "--seed", "3"]) == 0
+        assert main(["run", "itms", "--week", WEEK]) == 0
+    return base
+
+
+@pytest.fixture
+def release(sealed_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
+    """That week, in a deployment of the test's own."""
+    shutil.copytree(sealed_once, tmp_path / "copy", symlinks=True)
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "copy/var"))
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "copy/include"))
+    return open_release("itms", WEEK)
+
+
+@pytest.fixture
+def file(release: Release) -> Path:
+    """One of its landing files."""
+    return min((release.settings.landing / "itms" / WEEK).iterdir())
+
+
+def test_the_same_bytes_are_no_change_however_they_are_read_today(
+    release: Release, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.utime(file, (0, 0))
+    monkeypatch.setattr(ingest, "PARSER_VERSION", ingest.PARSER_VERSION + 1)
+    assert changed_files(release) is None
+
+
+def test_other_bytes_are_a_change_each_with_its_own_name(release: Release, file: Path) -> None:
+    original = file.read_bytes()
+    names = set()
+    for more in (b"\n", b"\n\n"):
+        file.write_bytes(original + more)
+        names.add(changed_files(release))
+    assert None not in names
+    assert len(names) == 2
+    file.write_bytes(original)
+    assert changed_files(release) is None
+
+
+def test_a_late_file_is_a_change(release: Release, file: Path) -> None:
+    file.with_name(f"late-{file.name}").write_bytes(file.read_bytes())
+    assert changed_files(release) is not None
+
+
+def test_files_that_retention_dropped_are_no_change(release: Release, file: Path) -> None:
+    shutil.rmtree(file.parent)
+    assert changed_files(release) is None
+
+
+def test_of_a_week_that_is_not_sealed_nothing_changes(release: Release, file: Path) -> None:
+    file.write_bytes(b"")
+    assert changed_files(release) is not None
+    assert changed_files(open_release("itms", WEEK, 1)) is None
+
+
+def test_without_the_record_of_the_snapshot_the_ledgers_commitment_tells(
+    release: Release, file: Path
+) -> None:
+    shutil.rmtree(release.settings.private / "itms" / WEEK / "snapshots")
+    assert changed_files(release) is None
+    file.write_bytes(file.read_bytes() + b"\n")
+    assert changed_files(release) is not None

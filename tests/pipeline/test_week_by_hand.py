@@ -1,0 +1,338 @@
+"""A whole week through `turnstile run`: published once, re-issued for ever, charged once."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pyarrow.parquet as pq
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.errors import TurnstileError
+from turnstile.ledger.records import ReleaseKey
+from turnstile.pipeline import drawing, outputs
+from turnstile.pipeline.context import open_release
+
+Cli = Callable[..., int]
+
+
+@pytest.fixture(autouse=True)
+def steady_itms(deployment: Deployment) -> None:
+    """These tests are about steps, so the shipped programme may change without them."""
+    steady = Path(__file__).parents[1] / "support/programmes/itms.yaml"
+    shutil.copyfile(steady, deployment.include / "programmes/itms.yaml")
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("programme", ["opal", "itms"])
+def test_a_week_is_published_and_run_again_it_is_the_same_bytes_at_no_charge(
+    landed: Deployment, turnstile: Cli, programme: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("run", programme, "--week", WEEK) == 0
+    package = landed.public / programme / WEEK / "r0"
+    assert capsys.readouterr().out.splitlines()[-1] == str(package)
+    first, spent, head = digests(package), landed.spent(), landed.ledger.head()
+    for name in ("manifest.json", "release_card.json", "release_card.md", "datapackage.json"):
+        assert name in first
+
+    assert turnstile("run", programme, "--week", WEEK) == 0
+    assert "0 charged" in capsys.readouterr().err
+    assert digests(package) == first
+    assert landed.spent() == spent
+    assert landed.ledger.head() == head
+    assert turnstile("ledger", "verify") == 0
+    assert turnstile("package", "verify", package) == 0
+    assert (landed.public / programme / "latest").resolve() == package.resolve()
+
+
+def test_a_lost_public_folder_comes_back_with_the_same_bytes(
+    landed: Deployment, turnstile: Cli
+) -> None:
+    turnstile("run", "itms", "--week", WEEK)
+    package = landed.public / "itms" / WEEK / "r0"
+    first, spent = digests(package), landed.spent()
+    shutil.rmtree(package)
+    shutil.rmtree(landed.home / "landing")  # retention has dropped the rows by then
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert digests(package) == first
+    assert landed.spent() == spent
+
+
+def test_csv_and_parquet_hold_the_same_numbers_for_every_cell(
+    landed: Deployment, turnstile: Cli
+) -> None:
+    turnstile("run", "opal", "--week", WEEK)
+    package = landed.public / "opal" / WEEK / "r0"
+    for path in package.glob("*/*.csv"):
+        with path.open() as file:
+            rows = list(csv.DictReader(file))
+        table = pq.read_table(path.with_suffix(".parquet"))
+        assert [row["count"] for row in rows] == [str(n) for n in table["count"].to_pylist()]
+        assert len(rows) % 7 == 0
+
+
+def test_reconciled_cells_add_up_to_the_published_time_and_location_tables(
+    landed: Deployment, turnstile: Cli
+) -> None:
+    turnstile("run", "opal", "--week", WEEK)
+    tables = landed.public / "opal" / WEEK / "r0" / "tables"
+    for side in ("on", "off"):
+        fine = pq.read_table(tables / f"{side}_time_location.parquet").to_pandas()
+        for part, name in (("time", "slot"), ("location", "location")):
+            keys = ["service_date", "mode", f"tap_{side}_{name}"]
+            sums = fine.groupby(keys, observed=True)[["count", "estimate"]].sum().sort_index()
+            coarse = pq.read_table(tables / f"{side}_{part}.parquet").to_pandas()
+            direct = coarse.set_index(keys).sort_index()
+            assert (sums["count"] == direct["count"]).all()
+            assert (sums["estimate"] - direct["estimate"]).abs().max() < 0.5
+
+
+def test_the_card_states_the_loss_of_every_unit_before_and_after(
+    landed: Deployment, turnstile: Cli
+) -> None:
+    turnstile("sample", "itms", "--weeks", "2016-W31", "--rows", 20_000)
+    turnstile("run", "itms", "--week", WEEK)
+    turnstile("run", "itms", "--week", "2016-W31")
+    path = landed.public / "itms" / "2016-W31" / "r0" / "release_card.json"
+    card = json.loads(path.read_text())
+    lines = {line["unit"]: line for line in card["cumulative"]}
+    assert (lines["bus"]["epsilon_before"], lines["bus"]["epsilon_after"]) == ("56", "112")
+    assert (lines["bus_day"]["epsilon_before"], lines["bus_day"]["epsilon_after"]) == ("0", "8")
+    assert card["guarantee"]["units"]["bus_day"]["epsilon_replace"] == "16"
+    assert card["burned_draws"] == 0
+
+
+def test_changed_files_after_sealing_are_noticed_and_change_nothing(
+    landed: Deployment, turnstile: Cli, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="turnstile")
+    turnstile("run", "itms", "--week", WEEK)
+    first = digests(landed.public / "itms" / WEEK / "r0")
+    turnstile("sample", "itms", "--weeks", WEEK, "--rows", 20_000, "--seed", 4)
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert "files changed since this week was sealed" in caplog.text
+    assert digests(landed.public / "itms" / WEEK / "r0") == first
+
+
+def test_a_revision_needs_a_reason_and_is_charged_in_full(
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    landed.edit("itms", 'bus_day, relation: add_remove, epsilon: "8"', 'bus_day, epsilon: "16"')
+    turnstile("run", "itms", "--week", WEEK)
+    assert turnstile("run", "itms", "--week", WEEK, "--revision", 1) == 2
+    assert "--reason" in capsys.readouterr().err
+    spent = landed.spent()["bus_day:2016-07-25"]
+    assert turnstile("run", "itms", "--week", WEEK, "--revision", 1, "--reason", "late rows") == 0
+    assert spent is not None
+    assert landed.spent()["bus_day:2016-07-25"] == 2 * spent
+    old, new = (landed.public / "itms" / WEEK / f"r{n}" for n in (0, 1))
+    assert digests(old)["manifest.json"] != digests(new)["manifest.json"]
+    assert (landed.public / "itms/latest").resolve() == new.resolve()
+
+
+def test_a_revision_beyond_the_cap_is_refused(landed: Deployment, turnstile: Cli) -> None:
+    turnstile("run", "itms", "--week", WEEK)
+    spent = landed.spent()
+    assert turnstile("run", "itms", "--week", WEEK, "--revision", 1, "--reason", "late rows") == 3
+    assert landed.spent() == spent
+    assert not (landed.public / "itms" / WEEK / "r1").exists()
+
+
+def test_a_changed_programme_without_a_revision_is_refused(
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turnstile("run", "itms", "--week", WEEK)
+    first = digests(landed.public / "itms" / WEEK / "r0")
+    landed.edit("itms", "limits_kmh: [40]", "limits_kmh: [50]")
+    landed.edit("itms", "speeding/over_40", "speeding/over_50")
+    capsys.readouterr()
+    assert turnstile("run", "itms", "--week", WEEK) == 3
+    assert "programme" in capsys.readouterr().err
+    assert digests(landed.public / "itms" / WEEK / "r0") == first
+
+
+def test_death_while_drawing_burns_the_charge_and_a_third_draw_needs_a_person(
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landed.edit("itms", 'bus_day, relation: add_remove, epsilon: "8"', 'bus_day, epsilon: "80"')
+
+    def die(*_: object) -> bytes:
+        raise TurnstileError("power cut")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(drawing, "encode", die)
+        assert turnstile("run", "itms", "--week", WEEK) == 1
+        once = landed.spent()["bus_day:2016-07-25"]
+        assert once  # charged, although nothing was sealed
+        assert turnstile("run", "itms", "--week", WEEK) == 1
+        assert landed.spent()["bus_day:2016-07-25"] == 2 * once
+    assert turnstile("run", "itms", "--week", WEEK) == 3
+    assert landed.spent()["bus_day:2016-07-25"] == 2 * once
+    assert not (landed.public / "itms" / WEEK).exists()
+
+
+def test_one_death_while_drawing_is_stated_on_the_card(
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landed.edit("itms", 'bus_day, relation: add_remove, epsilon: "8"', 'bus_day, epsilon: "80"')
+
+    def die(*_: object) -> bytes:
+        raise TurnstileError("power cut")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(drawing, "encode", die)
+        turnstile("run", "itms", "--week", WEEK)
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    card = json.loads((landed.public / "itms" / WEEK / "r0" / "release_card.json").read_text())
+    assert card["burned_draws"] == 1
+
+
+def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_again(
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise TurnstileError("power cut")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(outputs, "_appear", die)
+        assert turnstile("run", "itms", "--week", WEEK) == 1
+    package = landed.public / "itms" / WEEK / "r0"
+    assert not package.exists()
+    assert turnstile("ledger", "verify") == 4  # said to be public, and is not there
+    spent = landed.spent()
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert landed.spent() == spent
+    assert turnstile("ledger", "verify") == 0
+    assert turnstile("package", "verify", package) == 0
+
+
+def test_of_two_who_publish_at_once_both_succeed_and_the_package_is_one(
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise TurnstileError("power cut")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(outputs, "_stage", die)
+        assert turnstile("run", "itms", "--week", WEEK) == 1
+    together = Barrier(2, timeout=600)
+
+    def publish(_: int) -> str:
+        release = open_release("itms", WEEK, 0)
+        together.wait()
+        return outputs.publish(release)
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(publish, range(2))
+    assert first == second
+    assert turnstile("package", "verify", landed.public / "itms" / WEEK / "r0") == 0
+
+
+def test_altered_sealed_bytes_stop_everything(landed: Deployment, turnstile: Cli) -> None:
+    turnstile("run", "itms", "--week", WEEK)
+    (sealed,) = (landed.home / "embargoed/itms" / WEEK / "r0").glob("sealed-*.parquet")
+    sealed.chmod(0o644)
+    sealed.write_bytes(sealed.read_bytes()[:-1] + b"x")
+    assert turnstile("run", "itms", "--week", WEEK) == 4
+
+
+def test_an_altered_package_is_named(
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turnstile("run", "itms", "--week", WEEK)
+    package = landed.public / "itms" / WEEK / "r0"
+    card = package / "release_card.md"
+    card.write_text(card.read_text().replace("| 8 |", "| 1 |"))
+    assert turnstile("package", "verify", package) == 4
+    assert "release_card.md was altered" in capsys.readouterr().err
+    manifest = json.loads((package / "manifest.json").read_text())
+    for file in manifest["files"]:  # a forger who mends the manifest too meets the ledger
+        file["sha256"] = hashlib.sha256((package / file["path"]).read_bytes()).hexdigest()
+        file["bytes"] = (package / file["path"]).stat().st_size
+    (package / "manifest.json").write_text(json.dumps(manifest))
+    assert turnstile("package", "verify", package) == 4
+    assert turnstile("ledger", "verify") == 4
+
+
+def test_a_week_that_is_not_over_is_refused(deployment: Deployment, turnstile: Cli) -> None:
+    assert turnstile("run", "itms", "--week", "2099-W01") == 3
+    assert deployment.nothing_happened()
+
+
+def test_a_programme_that_asks_for_two_people_publishes_after_both_have_said_yes(
+    landed: Deployment, turnstile: Cli
+) -> None:
+    landed.edit("itms", "approval: {required: false}", "approval: {required: true, persons: 2}")
+    key = ReleaseKey("itms", WEEK)
+    package = landed.public / "itms" / WEEK / "r0"
+    assert turnstile("run", "itms", "--week", WEEK) == 3
+    landed.ledger.approve(key, "ada", "release_officer", "looked at it")
+    landed.ledger.approve(key, "ada", "release_officer", "looked again")
+    landed.ledger.approve(key, "eve", "op", "not an officer")
+    assert turnstile("run", "itms", "--week", WEEK) == 3
+    assert not package.exists()
+    landed.ledger.approve(key, "grace", "release_officer", "looked at it")
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert package.exists()
+
+
+def test_a_rejected_week_stays_embargoed_and_charged(landed: Deployment, turnstile: Cli) -> None:
+    landed.edit("itms", "approval: {required: false}", "approval: {required: true}")
+    key = ReleaseKey("itms", WEEK)
+    turnstile("run", "itms", "--week", WEEK)
+    landed.ledger.approve(key, "ada", "release_officer", "fine")
+    landed.ledger.refuse(key, "grace", "release_officer", "no")
+    assert turnstile("run", "itms", "--week", WEEK) == 3
+    assert not (landed.public / "itms" / WEEK / "r0").exists()
+    assert landed.spent()["bus_day:2016-07-25"]
+
+
+def test_plan_touches_no_data_and_shows_what_is_left(
+    deployment: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("plan", "opal", "--week", WEEK, "--json") == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert len(plan["events"]) == 42
+    assert plan["loss"]["trip"]["rho"] == "0.034722221"
+    assert plan["loss"]["card_day"]["rho"] == "0.124999995"
+    assert not (deployment.home / "private" / "opal").exists()
+    assert deployment.nothing_happened()
+
+
+def test_the_data_package_is_valid_and_describes_every_table(
+    landed: Deployment, turnstile: Cli
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # frictionless's own, on its own import
+        from frictionless import Package, system
+
+    turnstile("run", "itms", "--week", WEEK)
+    folder = landed.public / "itms" / WEEK / "r0"
+    with system.use_context(trusted=True):
+        package = Package(str(folder / "datapackage.json"))
+        report = package.validate(limit_rows=2000)
+    # Of a Parquet file it reads no bytes, so their digests are checked by `package verify` alone.
+    wrong = [task.place for task in report.tasks if not task.valid and task.place.endswith("csv")]
+    assert wrong == []
+    assert len(report.tasks) == 8
+    listed = {resource.path for resource in package.resources}
+    assert listed == {
+        path.relative_to(folder).as_posix()
+        for part in ("tables", "measurements")
+        for path in (folder / part).iterdir()
+    }

@@ -1,0 +1,131 @@
+"""Planning before any data: alternatives at the same loss, and the cost of many weeks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from small_deployment import INCLUDE, Deployment
+
+from turnstile.planning.alternatives import AT_DELTA, DesignErrors, at_same_loss, compared
+from turnstile.privacy.guarantees import Zcdp, epsilon_tight
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.programme.mechanism_spec import MechanismKind, MechanismSpec
+from turnstile.programme.spec import Programme
+from turnstile.release.plan import loss_by_unit, make_plan
+from turnstile.service_calendar import ServiceWeek
+
+Cli = Callable[..., int]
+WEEK = ServiceWeek(2016, 30)
+
+
+def domain_of(programme: Programme) -> PublicDomain:
+    return load_domain(programme, INCLUDE)
+
+
+@pytest.fixture(scope="module")
+def designs() -> dict[tuple[str, str], DesignErrors]:
+    rows = compared(load_programme("opal", INCLUDE), domain_of, WEEK, mode="train")
+    return {(row.varied, row.design): row for row in rows}
+
+
+def test_every_choice_has_an_alternative(designs: dict[tuple[str, str], DesignErrors]) -> None:
+    assert {varied for varied, _ in designs} == {
+        "as written", "split", "mechanism", "unit", "slots", "places"
+    }  # fmt: skip
+
+
+def test_more_for_the_cells_makes_cells_better_and_days_worse(
+    designs: dict[tuple[str, str], DesignErrors],
+) -> None:
+    written, heavy = designs["as written", "opal"], designs["split", "three quarters on cells"]
+    assert heavy.cell < written.cell
+    assert heavy.day > written.day
+
+
+def test_a_card_day_of_more_trips_costs_the_root_of_their_number(
+    designs: dict[tuple[str, str], DesignErrors],
+) -> None:
+    four, twenty = designs["unit", "card-day of 4"], designs["unit", "card-day of 20"]
+    assert twenty.cell / four.cell == pytest.approx(5**0.5, rel=1e-2)
+    assert twenty.time / four.time == pytest.approx(5, rel=0.15)  # all in one slot
+    every = designs["unit", "card-day of 6, once in every table"]
+    assert every.time < designs["as written", "opal"].time / 2
+
+
+def test_a_card_day_under_a_threshold_costs_noise_and_cut_in_proportion() -> None:
+    rows = compared(load_programme("opal_2017", INCLUDE), domain_of, WEEK, mode="train")
+    found = {row.design: row for row in rows if row.varied in ("as written", "unit")}
+    one, two, ten = (found[name] for name in ("opal_2017", "card-day of 2", "card-day of 10"))
+    assert one.cell < two.cell
+    assert ten.cell == pytest.approx(5 * two.cell, rel=0.02)
+    assert ten.cut is not None
+    assert two.cut is not None
+    assert ten.cut > 4 * two.cut
+
+
+def test_an_hour_at_a_place_is_better_drawn_as_an_hour(
+    designs: dict[tuple[str, str], DesignErrors],
+) -> None:
+    quarter, hour = designs["as written", "opal"], designs["slots", "60 minutes"]
+    assert hour.place_hour < 0.6 * quarter.place_hour
+
+
+@pytest.mark.parametrize("kind", list(MechanismKind))
+def test_another_mechanism_loses_no_more(kind: MechanismKind) -> None:
+    programme = load_programme("opal", INCLUDE)
+    other = replace(programme, mechanism=at_same_loss(programme.mechanism, kind), caps=())
+    losses = [
+        loss_by_unit(make_plan(one, domain_of(one), WEEK).events)[ProtectionUnit.CARD_DAY]
+        for one in (programme, other)
+    ]
+    shown = []
+    for loss in losses:
+        assert loss.rho is not None
+        shown.append(loss.epsilon or epsilon_tight(Zcdp(loss.rho), AT_DELTA))
+    assert shown[0] is not None
+    assert shown[1] is not None
+    assert shown[1] <= shown[0] + Fraction(1, 10**4)
+    assert losses[1].delta <= AT_DELTA
+
+
+def test_a_mechanism_is_its_own_alternative() -> None:
+    own = MechanismSpec(MechanismKind.DENSE_LAPLACE, ProtectionUnit.TRIP, Fraction(4), ())
+    assert at_same_loss(own, MechanismKind.DENSE_LAPLACE) is own
+
+
+def test_the_command_prints_losses_and_alternatives_and_touches_no_data(
+    deployment: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("plan", "opal", "--compare") == 0
+    out = capsys.readouterr().out
+    assert "| opal | 1.21 | 2.42 | 7.19 | 93.81 |" in out
+    assert "| opal_2017 | 4.00 (of it delta 1.6e-07) | not bounded | not bounded |" in out
+    assert "card-day of 20" in out
+    assert deployment.nothing_happened()
+    assert not Path(deployment.home / "private").exists()
+
+
+def test_the_command_says_what_a_year_costs_and_what_fits(
+    deployment: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("plan", "opal", "--weeks", 52) == 0
+    assert "fits under the cap" in capsys.readouterr().out
+    assert turnstile("plan", "opal", "--weeks", 104) == 0
+    assert "does not fit under the cap" in capsys.readouterr().out
+    assert deployment.nothing_happened()
+
+
+def test_planning_tables_refuse_what_they_cannot_say(
+    turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("plan", "itms", "--compare") == 2
+    assert turnstile("plan", "opal", "--weeks", 0) == 2
+    assert turnstile("plan", "opal") == 2
+    assert "--week" in capsys.readouterr().err
