@@ -10,7 +10,7 @@ from typing import Any
 
 from turnstile.assessment.attacks.averaging import averaged
 from turnstile.assessment.attacks.noise_sums import half_width, term_of
-from turnstile.assessment.attacks.risk import WeekRisk, forecast, kinds_of, weeks_left
+from turnstile.assessment.attacks.risk import WeekRisk, forecast, weeks_left
 from turnstile.assessment.attacks.synthetic import (
     Reconstruction,
     can_reconstruct,
@@ -26,6 +26,7 @@ from turnstile.assessment.gates.noise_scale import nested_tables
 from turnstile.assessment.gates.result import GateResult
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.privacy.events import one_of_each_label
 from turnstile.programme.domain import layout
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import loss_by_unit
@@ -136,7 +137,7 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
     """
     known = evidence or Evidence()
     audits = audits_of(drawn, known.copy)
-    kinds = kinds_of(drawn.events)
+    kinds = one_of_each_label(drawn.events)
     return Assessment(
         drawn=drawn,
         gates=gate_results(drawn, known, audits),
@@ -153,7 +154,7 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
 def content_of(found: Assessment) -> dict[str, Any]:
     """Return an assessment as plain values for JSON."""
     drawn = found.drawn
-    kinds = kinds_of(drawn.events)
+    kinds = one_of_each_label(drawn.events)
     loss = loss_by_unit(drawn.events)
     return {
         "release": str(drawn.attempt.key),

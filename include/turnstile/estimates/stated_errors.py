@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from turnstile.estimates.combined_noise import Noise, SumError, whole_sum_error
 from turnstile.estimates.roll_ups import roll_ups
 from turnstile.estimates.trip_marginals import side_errors, side_of
-from turnstile.privacy.combined_noise import Noise, SumError, whole_sum_error
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.source_spec import RowShape

@@ -16,6 +16,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.estimates.combined_noise import Noise, SideNoise, SumError, sum_error
 from turnstile.estimates.reconciliation import (
     Measured,
     Partition,
@@ -23,7 +24,6 @@ from turnstile.estimates.reconciliation import (
     reconcile,
     reconcile_pair,
 )
-from turnstile.privacy.combined_noise import Noise, SideNoise, SumError, sum_error
 from turnstile.privacy.events import DrawEvent
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.spec import Outside, Programme

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from turnstile.estimates.combined_noise import SumError
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.presentation import Presentation, presentation_of
 from turnstile.estimates.reconciliation import Measured, Reconciled
 from turnstile.estimates.roll_ups import Groups, roll_ups
 from turnstile.estimates.thresholded_tables import synthetic_rows, thresholded_tables
 from turnstile.estimates.trip_marginals import Side, SideErrors, reconciled_sides, side_errors
-from turnstile.privacy.combined_noise import SumError
 from turnstile.programme.domain import layout
 from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.spec import TableSpec

@@ -7,6 +7,7 @@ none is ever renamed or changes its meaning.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -89,3 +90,8 @@ class DrawEvent:
     def label(self) -> str:
         """Name within a release, `on_time/count`."""
         return f"{self.table}/{self.statistic}"
+
+
+def one_of_each_label(events: Sequence[DrawEvent]) -> list[DrawEvent]:
+    """Return one draw of each label: those that hold one record of one day."""
+    return list({event.label: event for event in events}.values())

@@ -13,10 +13,9 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.risk import kinds_of
 from turnstile.errors import InputError
 from turnstile.ledger.encoding import decode_event
-from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.publishing.manifest import MANIFEST
 
 _KEYS = ("service_date", "mode")
@@ -39,7 +38,7 @@ class Package:
     @property
     def kinds(self) -> dict[str, DrawEvent]:
         """One draw of each label."""
-        return {event.label: event for event in kinds_of(self.events)}
+        return {event.label: event for event in one_of_each_label(self.events)}
 
     def values(self, event: DrawEvent) -> NDArray[np.int64] | None:
         """Return the published numbers of a kind of draw; None if they are not there."""

@@ -13,7 +13,7 @@ from turnstile.assessment.attacks.noise_sums import Term, half_width, term_of
 from turnstile.assessment.attacks.presence import guess_after
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import MICRO, NANO, Loss
-from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
 from turnstile.privacy.units import VEHICLE_UNITS, ProtectionUnit
 from turnstile.release.plan import loss_by_unit
@@ -51,7 +51,7 @@ def forecast(
         events: draws of one week.
         weeks: numbers of weeks, each >= 1.
     """
-    kinds = kinds_of(events)
+    kinds = one_of_each_label(events)
     loss = loss_by_unit(tuple(events))
     finest = max(kinds, key=lambda event: 1 / event.scale)
     return tuple(
@@ -65,11 +65,6 @@ def forecast(
         )
         for number in weeks
     )
-
-
-def kinds_of(events: Sequence[DrawEvent]) -> list[DrawEvent]:
-    """Return one draw of each label: those that hold one record of one day."""
-    return list({event.label: event for event in events}.values())
 
 
 def counted(events: Sequence[DrawEvent], number: int = 1) -> str:

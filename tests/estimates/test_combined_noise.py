@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from turnstile.estimates.reconciliation import Measured, Partition, Reconciled, reconcile_pair
-from turnstile.privacy.combined_noise import (
+from turnstile.estimates.combined_noise import (
     Noise,
     SideNoise,
     SumError,
@@ -18,6 +17,7 @@ from turnstile.privacy.combined_noise import (
     sum_error,
     whole_sum_error,
 )
+from turnstile.estimates.reconciliation import Measured, Partition, Reconciled, reconcile_pair
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.mechanisms import dense
 from turnstile.privacy.noise import noise_pmf
