@@ -84,7 +84,7 @@ def make_city(folder: Path, days: Sequence[date], rows_a_week: int, *, seed: int
     """Write the rows of some days, by service day."""
     area = read_area(INCLUDE / "domains/surat_area.geojson")
     for week in sorted({ServiceWeek.containing(day) for day in days}):
-        seen = itms_rows(week, rows_a_week, seed, area=area, dirt=frozenset())
+        seen = itms_rows(week, rows_a_week, seed, area=area, corruptions=frozenset())
         latitude, longitude = seen["latitude"] / DEGREES_SCALE, seen["longitude"] / DEGREES_SCALE
         speed = seen["speed"] / np.maximum(seen["speed"].mean(), 1)
         speed = np.minimum(speed * field_kmh(latitude, longitude) * 1000, 64_000).astype(np.int64)

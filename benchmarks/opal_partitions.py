@@ -73,7 +73,7 @@ def thinned(cells: NDArray[np.generic], number: int, days: int = 1) -> Days:
 def generated() -> tuple[Ints, Ints, int]:
     """Slots and places of the generated tap-ons of a Monday's trains, and the number of places."""
     places = opal.read_places(INCLUDE / "domains/opal_locations.csv")
-    rows = opal.opal_rows(WEEK, GENERATED_ROWS, 1, places=places, dirt=frozenset())
+    rows = opal.opal_rows(WEEK, GENERATED_ROWS, 1, places=places, corruptions=frozenset())
     chosen = (rows["mode"] == TRAIN) & (rows["day"] == MONDAY)
     first, end = places.first[TRAIN], places.first[TRAIN + 1]
     slots = rows["on_minute"][chosen] // MINUTES_PER_SLOT

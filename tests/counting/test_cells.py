@@ -6,7 +6,7 @@ import h3
 import numpy as np
 import pytest
 
-from turnstile.counting.cells import OUTSIDE, cell_numbers, places_in
+from turnstile.counting.cells import OUTSIDE, cell_numbers, indices_in
 
 
 def agreed(positions: list[tuple[float, float]], resolution: int) -> list[bool]:
@@ -16,7 +16,7 @@ def agreed(positions: list[tuple[float, float]], resolution: int) -> list[bool]:
     ]
     labels = tuple(sorted(set(names)))
     latitudes, longitudes = np.array(positions, dtype=np.float64).T.copy()
-    places = places_in(cell_numbers(labels), latitudes, longitudes, resolution=resolution)
+    places = indices_in(cell_numbers(labels), latitudes, longitudes, resolution=resolution)
     return [
         place != OUTSIDE and labels[place] == name
         for place, name in zip(places, names, strict=True)
@@ -87,7 +87,7 @@ def test_a_position_that_is_none_or_lies_elsewhere_is_outside(
 ) -> None:
     cells = cell_numbers(tuple(sorted(h3.grid_disk(h3.latlng_to_cell(21.17, 72.83, 7), 1))))
     latitudes, longitudes = np.array([[position[0]], [position[1]]], dtype=np.float64)
-    assert places_in(cells, latitudes, longitudes, resolution=7).tolist() == [OUTSIDE]
+    assert indices_in(cells, latitudes, longitudes, resolution=7).tolist() == [OUTSIDE]
 
 
 def test_names_keep_their_order_as_numbers() -> None:

@@ -1,4 +1,4 @@
-"""The real Surat files and the real Austin days go through `turnstile run`, dirt and all.
+"""The real Surat files and the real Austin days go through `turnstile run`, faults and all.
 
 That the counts agree with an independent computation is tested in `tests/sources` and
 `tests/counting`; here the whole way is walked, and what was quarantined is known afterwards.

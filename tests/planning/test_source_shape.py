@@ -14,7 +14,7 @@ from turnstile.planning.bus_pairs import read_pairs, records_by_hour
 from turnstile.planning.tables import resolution_row
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.samples.dirt import Rows
+from turnstile.sources.samples.corruption import Rows
 from turnstile.sources.samples.itms import DEGREES_SCALE, itms_rows, read_area
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
@@ -29,7 +29,7 @@ Table = dict[int, dict[str, float]]
 @pytest.fixture(scope="module")
 def sampled() -> Rows:
     area = read_area(INCLUDE / "domains" / "surat_area.geojson")
-    return itms_rows(WEEK, ROWS, 1, area=area, dirt=frozenset())
+    return itms_rows(WEEK, ROWS, 1, area=area, corruptions=frozenset())
 
 
 def written(rows: Rows, folder: Path) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnstile.counting.cells import OUTSIDE, ancestors_of, cell_numbers, places_in, resolutions_of
+from turnstile.counting.cells import OUTSIDE, ancestors_of, cell_numbers, indices_in, resolutions_of
 from turnstile.programme.cell_choice import dense_cells, owner, partition
 
 CENTER = h3.latlng_to_cell(21.17, 72.83, 8)
@@ -32,7 +32,7 @@ def test_every_point_of_the_area_lies_in_exactly_one_cell(
     points = [*points, *(h3.cell_to_latlng(cell) for cell in AREA)]
     latitudes, longitudes = np.array(points).T.copy()
     numbers = cell_numbers(cells)
-    places = places_in(numbers, latitudes, longitudes, resolution=8)
+    places = indices_in(numbers, latitudes, longitudes, resolution=8)
     for place, (latitude, longitude) in zip(places.tolist(), points, strict=True):
         expected = owner(h3.latlng_to_cell(latitude, longitude, 8), frozenset(cells))
         assert (cells[place] if place != OUTSIDE else None) == expected

@@ -77,20 +77,20 @@ _SEEN_AS = {
 }
 
 
-@pytest.mark.parametrize(("name", "dirt"), _SEEN_AS)
-def test_dirt_is_seen_by_a_named_rule(
-    zones: Any, programme_of: MakeProgramme, name: str, dirt: str
+@pytest.mark.parametrize(("name", "corruptions"), _SEEN_AS)
+def test_corruption_is_seen_by_a_named_rule(
+    zones: Any, programme_of: MakeProgramme, name: str, corruptions: str
 ) -> None:
-    _deliver(zones, name, WEEK, "--rows", "3000", "--dirt", dirt)
+    _deliver(zones, name, WEEK, "--rows", "3000", "--corruption", corruptions)
     report = _judged(zones, programme_of(name))
-    assert (_not_kept(report), report.worst) == _SEEN_AS[name, dirt]
+    assert (_not_kept(report), report.worst) == _SEEN_AS[name, corruptions]
     assert report.passed is (report.worst is Severity.WARN)
 
 
 def test_a_missing_day_may_be_published_with_a_gap_if_the_programme_says_so(
     zones: Any, programme_of: MakeProgramme
 ) -> None:
-    _deliver(zones, "opal", WEEK, "--rows", "3000", "--dirt", "missing-day")
+    _deliver(zones, "opal", WEEK, "--rows", "3000", "--corruption", "missing-day")
     report = _judged(zones, programme_of("opal", missing_day=MissingDay.PUBLISH_WITH_GAP))
     assert report.passed
     assert {finding.rule for finding in report.warnings} == {"days_present"}
@@ -147,7 +147,7 @@ def test_a_week_that_stops_is_no_measure_for_later_weeks(
     zones: Any, programme_of: MakeProgramme
 ) -> None:
     programme = programme_of("opal")
-    _deliver(zones, "opal", "2016-W29", "--rows", "300", "--dirt", "future")
+    _deliver(zones, "opal", "2016-W29", "--rows", "300", "--corruption", "future")
     assert not _judged(zones, programme, "2016-W29").passed
     assert not list(zones.private.rglob("figures.json"))
     _deliver(zones, "opal", WEEK, "--rows", "3000")
@@ -161,7 +161,7 @@ def test_a_planted_card_is_in_no_finding_no_message_and_no_log(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    _deliver(zones, "opal", WEEK, "--rows", "3000", "--dirt", "unknown-mode")
+    _deliver(zones, "opal", WEEK, "--rows", "3000", "--corruption", "unknown-mode")
     bad = f"{CANARY},{CANARY},2031-01-01,08:00,{CANARY},,,\n"
     file = next((zones.landing / WEEK).iterdir())
     file.write_text(file.read_text() + bad + f"{CANARY},bus\n{CANARY},bus,2016-07-25,99:00,A,,,\n")
@@ -179,7 +179,7 @@ def test_findings_hold_no_number_of_the_data(zones: Any, programme_of: MakeProgr
     """The same findings come from twice the data: nothing in them counts."""
     texts = []
     for rows, aside in (("3000", "small"), ("6000", "large")):
-        _deliver(zones, "itms", WEEK, "--rows", rows, "--dirt", "nulls,duplicates")
+        _deliver(zones, "itms", WEEK, "--rows", rows, "--corruption", "nulls,duplicates")
         snapshot = zones.ingest(programme_of("itms"), WEEK)
         week = ServiceWeek.parse(WEEK)
         validate(programme_of("itms"), week, snapshot, private=zones.private)

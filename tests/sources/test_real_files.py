@@ -1,4 +1,4 @@
-"""The real files, dirt and all, against a second computation in pandas."""
+"""The real files, faults and all, against a second computation in pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples: the same bytes for a seed, public names only, calibrated, dirt seen under its name."""
+"""Samples: the same bytes for a seed, public names, calibrated, corruption seen by its name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from turnstile.errors import InputError
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.samples import itms, opal
-from turnstile.sources.samples.dirt import Dirt
+from turnstile.sources.samples.corruption import Corruption
 from turnstile.sources.snapshot import counts_of
 
 DOMAINS = Path(__file__).resolve().parents[2] / "include" / "domains"
@@ -76,7 +76,7 @@ def test_each_week_of_a_range_has_its_own_folder_and_rows(
 def test_a_second_sample_of_a_week_leaves_no_file_of_the_first(tmp_path: Path) -> None:
     _sample("opal", "--weeks", WEEK, "--rows", "700", "--out", str(tmp_path))
     again = ["opal", "--weeks", WEEK, "--rows", "700", "--out", str(tmp_path)]
-    _sample(*again, "--format", "json", "--dirt", "missing-day")
+    _sample(*again, "--format", "json", "--corruption", "missing-day")
     names = sorted(path.name for path in (tmp_path / "opal" / WEEK).iterdir())
     assert len(names) == 6
     assert all(name.endswith(".json") for name in names)
@@ -98,7 +98,7 @@ def test_every_place_of_a_sampled_trip_is_in_the_public_file_under_its_mode(
 
 
 def test_sampled_trips_are_calibrated(places: opal.Places) -> None:
-    rows = opal.opal_rows(ServiceWeek(2016, 30), 100_000, 1, places=places, dirt=frozenset())
+    rows = opal.opal_rows(ServiceWeek(2016, 30), 100_000, 1, places=places, corruptions=frozenset())
     assert {len(column) for column in rows.values()} == {100_000}
     shares = np.bincount(rows["mode"]) / 100_000
     assert np.allclose(shares, [0.381, 0.025, 0.064, 0.530], atol=0.01)
@@ -115,7 +115,7 @@ def test_sampled_trips_are_calibrated(places: opal.Places) -> None:
 
 
 def test_cards_come_again_the_next_week(places: opal.Places) -> None:
-    usual = {"places": places, "dirt": frozenset()}
+    usual = {"places": places, "corruptions": frozenset()}
     first, next_week = (
         opal.opal_rows(ServiceWeek(2016, week), 20_000, 1, **usual)["card"] for week in (30, 31)
     )
@@ -123,7 +123,7 @@ def test_cards_come_again_the_next_week(places: opal.Places) -> None:
 
 
 def test_sampled_buses_are_calibrated(area: npt.NDArray[np.float64]) -> None:
-    rows = itms.itms_rows(ServiceWeek(2016, 30), 400_000, 1, area=area, dirt=frozenset())
+    rows = itms.itms_rows(ServiceWeek(2016, 30), 400_000, 1, area=area, corruptions=frozenset())
     assert len(np.unique(rows["bus"])) == 800
     hour = rows["second"] // 3600
     assert (hour.min(), hour.max()) == (5, 20)
@@ -145,39 +145,46 @@ def test_the_service_area_has_about_120_cells() -> None:
 
 
 _SEEN_AS = {
-    ("opal", Dirt.DUPLICATES): {"duplicates"},
-    ("opal", Dirt.NULLS): {"card_id_missing"},
-    ("opal", Dirt.OUTLIERS): {"tap_off_before_tap_on"},
-    ("opal", Dirt.LATE): {"outside_week"},
-    ("opal", Dirt.MISSING_DAY): set(),
-    ("opal", Dirt.FUTURE): {"future_date"},
-    ("opal", Dirt.UNKNOWN_MODE): {"unknown_mode"},
-    ("itms", Dirt.DUPLICATES): {"duplicates"},
-    ("itms", Dirt.NULLS): {"null_vehicle", "null_coordinates", "null_speed"},
-    ("itms", Dirt.OUTLIERS): {"speed_out_of_range", "coordinates_out_of_range"},
-    ("itms", Dirt.LATE): {"outside_week"},
-    ("itms", Dirt.MISSING_DAY): set(),
-    ("itms", Dirt.FUTURE): {"future_date"},
-    ("itms", Dirt.WRONG_UNIT): set(),  # seen by validation, on the typical speed
+    ("opal", Corruption.DUPLICATES): {"duplicates"},
+    ("opal", Corruption.NULLS): {"card_id_missing"},
+    ("opal", Corruption.OUTLIERS): {"tap_off_before_tap_on"},
+    ("opal", Corruption.LATE): {"outside_week"},
+    ("opal", Corruption.MISSING_DAY): set(),
+    ("opal", Corruption.FUTURE): {"future_date"},
+    ("opal", Corruption.UNKNOWN_MODE): {"unknown_mode"},
+    ("itms", Corruption.DUPLICATES): {"duplicates"},
+    ("itms", Corruption.NULLS): {"null_vehicle", "null_coordinates", "null_speed"},
+    ("itms", Corruption.OUTLIERS): {"speed_out_of_range", "coordinates_out_of_range"},
+    ("itms", Corruption.LATE): {"outside_week"},
+    ("itms", Corruption.MISSING_DAY): set(),
+    ("itms", Corruption.FUTURE): {"future_date"},
+    ("itms", Corruption.WRONG_UNIT): set(),  # seen by validation, on the typical speed
 }
 
 
-@pytest.mark.parametrize(("programme", "dirt"), _SEEN_AS)
-def test_dirt_is_seen_by_ingest_under_its_name(
-    tmp_path: Path, zones: Any, programme_of: Callable[..., Programme], programme: str, dirt: Dirt
+@pytest.mark.parametrize(("programme", "corruption"), _SEEN_AS)
+def test_corruption_is_seen_by_ingest_under_its_name(
+    tmp_path: Path,
+    zones: Any,
+    programme_of: Callable[..., Programme],
+    programme: str,
+    corruption: Corruption,
 ) -> None:
     out = str(tmp_path / "made")
-    _sample(programme, "--weeks", WEEK, "--rows", "1000", "--dirt", dirt, "--out", out)
+    _sample(programme, "--weeks", WEEK, "--rows", "1000", "--corruption", corruption, "--out", out)
     (tmp_path / "made" / programme).rename(zones.landing)
     snapshot = zones.ingest(programme_of(programme), WEEK)
     counts = counts_of(snapshot)
     others = {"rows_in", "rows_out"}
-    assert {name for name, count in counts.items() if count} - others == _SEEN_AS[programme, dirt]
-    assert len(snapshot.days) == (6 if dirt is Dirt.MISSING_DAY else 7)
+    found = {name for name, count in counts.items() if count} - others
+    assert found == _SEEN_AS[programme, corruption]
+    assert len(snapshot.days) == (6 if corruption is Corruption.MISSING_DAY else 7)
 
 
 def test_every_switch_of_a_feed_is_tried() -> None:
-    switches = {("opal", dirt) for dirt in opal.DIRT} | {("itms", dirt) for dirt in itms.DIRT}
+    switches = {("opal", kind) for kind in opal.CORRUPTIONS} | {
+        ("itms", corruptions) for corruptions in itms.CORRUPTIONS
+    }
     assert set(_SEEN_AS) == switches
 
 
@@ -188,8 +195,8 @@ def test_every_switch_of_a_feed_is_tried() -> None:
         ["opal", "--weeks", "2016-W32:2016-W30"],
         ["opal", "--weeks", WEEK, "--rows", "0"],
         ["opal", "--weeks", WEEK, "--seed", "-1"],
-        ["opal", "--weeks", WEEK, "--dirt", "wrong-unit"],
-        ["itms", "--weeks", WEEK, "--dirt", "dust"],
+        ["opal", "--weeks", WEEK, "--corruption", "wrong-unit"],
+        ["itms", "--weeks", WEEK, "--corruption", "dust"],
     ],
 )
 def test_what_cannot_be_sampled_is_told(tmp_path: Path, arguments: list[str]) -> None:
@@ -200,9 +207,11 @@ def test_what_cannot_be_sampled_is_told(tmp_path: Path, arguments: list[str]) ->
 
 def test_one_row_is_a_sample_too(places: opal.Places, area: npt.NDArray[np.float64]) -> None:
     week = ServiceWeek(2016, 30)
-    dirt = frozenset({Dirt.DUPLICATES, Dirt.NULLS, Dirt.OUTLIERS, Dirt.LATE})
-    assert len(opal.opal_rows(week, 1, 1, places=places, dirt=dirt)["day"]) == 2
-    assert len(itms.itms_rows(week, 1, 1, area=area, dirt=dirt)["day"]) == 2
+    corruptions = frozenset(
+        {Corruption.DUPLICATES, Corruption.NULLS, Corruption.OUTLIERS, Corruption.LATE}
+    )
+    assert len(opal.opal_rows(week, 1, 1, places=places, corruptions=corruptions)["day"]) == 2
+    assert len(itms.itms_rows(week, 1, 1, area=area, corruptions=corruptions)["day"]) == 2
 
 
 def test_places_without_a_mode_are_told(tmp_path: Path) -> None:

@@ -32,7 +32,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         choices=("string", "split", "nested", "mixed"),
         help="shape of an ITMS record; nested is JSON",
     )
-    parser.add_argument("--dirt", default="", help="duplicates,nulls,outliers,late,missing-day,...")
+    parser.add_argument(
+        "--corruption", "--dirt", default="", help="duplicates,nulls,outliers,late,missing-day,..."
+    )
     parser.add_argument("--out", type=Path, help="landing zone (default: the one of the zones)")
     parser.set_defaults(command=run)
 
@@ -41,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the files and name their folders; exit code 0.
 
     Raises:
-        InputError: weeks, rows or dirt that cannot be.
+        InputError: weeks, rows or corruptions that cannot be.
     """
     weeks = parse_weeks(args.weeks)
     if args.rows < 1 or args.seed < 0:
@@ -70,14 +72,14 @@ def _write(maker: Maker, args: argparse.Namespace, folder: Path, week: ServiceWe
 def _opal_maker(args: argparse.Namespace, domains: Path) -> Maker:
     """Return what writes one week of trips."""
     from turnstile.sources.samples import opal, writing
-    from turnstile.sources.samples.dirt import parse_dirt
+    from turnstile.sources.samples.corruption import parse_corruptions
 
-    dirt = parse_dirt(args.dirt, legal=opal.DIRT)
+    corruptions = parse_corruptions(args.corruption, legal=opal.CORRUPTIONS)
     places = opal.read_places(domains / "opal_locations.csv")
 
     def write(to: LandingWeek) -> tuple[Path, ...]:
         """Write one week."""
-        rows = opal.opal_rows(to.week, args.rows, args.seed, places=places, dirt=dirt)
+        rows = opal.opal_rows(to.week, args.rows, args.seed, places=places, corruptions=corruptions)
         return writing.write_opal(rows, places, to)
 
     return write
@@ -86,15 +88,15 @@ def _opal_maker(args: argparse.Namespace, domains: Path) -> Maker:
 def _itms_maker(args: argparse.Namespace, domains: Path) -> Maker:
     """Return what writes one week of observations."""
     from turnstile.sources.samples import itms, writing
-    from turnstile.sources.samples.dirt import parse_dirt
+    from turnstile.sources.samples.corruption import parse_corruptions
 
-    dirt = parse_dirt(args.dirt, legal=itms.DIRT)
+    corruptions = parse_corruptions(args.corruption, legal=itms.CORRUPTIONS)
     area = itms.read_area(domains / "surat_area.geojson")
     shape = writing.ItmsShape(args.shape)
 
     def write(to: LandingWeek) -> tuple[Path, ...]:
         """Write one week."""
-        rows = itms.itms_rows(to.week, args.rows, args.seed, area=area, dirt=dirt)
+        rows = itms.itms_rows(to.week, args.rows, args.seed, area=area, corruptions=corruptions)
         return writing.write_itms(rows, shape, to)
 
     return write

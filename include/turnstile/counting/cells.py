@@ -1,4 +1,4 @@
-"""H3 cells of positions, in bulk: places in the public list of cells, nothing else leaves.
+"""H3 cells of positions, in bulk: indices in the public list of cells, nothing else leaves.
 
 h3ronpy (the Rust port of H3) converts whole arrays at twice the speed of the `h3` package,
 which is the reference in tests. The two agree but for points within rounding error of a cell's
@@ -24,17 +24,17 @@ def cell_numbers(labels: tuple[str, ...]) -> NDArray[np.uint64]:
     return np.array([int(label, _HEXADECIMAL) for label in labels], dtype=np.uint64)
 
 
-def places_in(
+def indices_in(
     cells: NDArray[np.uint64],
     latitudes: NDArray[np.float64],
     longitudes: NDArray[np.float64],
     *,
     resolution: int,
 ) -> NDArray[np.int64]:
-    """Return the place of each position's cell in a sorted list of cells, or `OUTSIDE`.
+    """Return the index of each position's cell in a sorted list of cells, or `OUTSIDE`.
 
     The list may mix resolutions: a position belongs to the finest listed cell that its own cell of
-    the finest resolution descends from, so to one place at most, whichever cells are listed.
+    the finest resolution descends from, so to one cell at most, whichever cells are listed.
 
     Args:
         cells: shape (n,), uint64, sorted: the public cells.
@@ -45,13 +45,13 @@ def places_in(
     Returns:
         shape (m,), int64, -1 to n - 1.
     """
-    places = np.full(latitudes.shape, OUTSIDE, dtype=np.int64)
+    indices = np.full(latitudes.shape, OUTSIDE, dtype=np.int64)
     on_earth = (np.abs(latitudes) <= _LATITUDE_MAX) & (np.abs(longitudes) <= _LONGITUDE_MAX)
     if not on_earth.any():
-        return places
+        return indices
     found = fine_cells(latitudes[on_earth], longitudes[on_earth], resolution)
-    places[on_earth] = _finest_listed(cells, found)
-    return places
+    indices[on_earth] = _finest_listed(cells, found)
+    return indices
 
 
 def fine_cells(
@@ -79,10 +79,10 @@ def ancestors_of(cells: NDArray[np.uint64], resolution: int) -> NDArray[np.uint6
 
 
 def _finest_listed(cells: NDArray[np.uint64], found: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the place of the finest listed cell that holds each found cell, or `OUTSIDE`."""
-    places = np.full(found.shape, OUTSIDE, dtype=np.int64)
+    """Return the index of the finest listed cell that holds each found cell, or `OUTSIDE`."""
+    indices = np.full(found.shape, OUTSIDE, dtype=np.int64)
     for resolution in sorted(set(resolutions_of(cells).tolist())):
         wanted = ancestors_of(found, resolution)
         candidates = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
-        places = np.where(cells[candidates] == wanted, candidates, places)
-    return places
+        indices = np.where(cells[candidates] == wanted, candidates, indices)
+    return indices

@@ -1,4 +1,4 @@
-"""The embedded engine: one DuckDB connection per count, within stated memory.
+"""The engine of a count: one connection, its faults without its messages, columns as arrays.
 
 DuckDB's own messages quote values, so none of them leaves this room.
 """
@@ -15,12 +15,10 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.duckdb_engine import connect
 from turnstile.errors import IntegrityError
 
 Connection = duckdb.DuckDBPyConnection
-MEMORY_LIMIT = (
-    "2GB"  # a service day is the unit of work; what does not fit spills to the work folder
-)
 
 
 @contextmanager
@@ -33,14 +31,8 @@ def engine(work: Path) -> Iterator[Connection]:
     Raises:
         IntegrityError: the engine could not read or count the rows; its message is not shown.
     """
-    work.mkdir(parents=True, exist_ok=True)
-    settings: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": MEMORY_LIMIT,
-        "temp_directory": str(work),
-        "preserve_insertion_order": "false",
-    }
     try:
-        with duckdb.connect(config=settings) as connection:
+        with connect(work) as connection:
             yield connection
     except duckdb.Error as error:
         raise IntegrityError(

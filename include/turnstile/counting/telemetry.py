@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from turnstile.counting.bounding import Bounding, keep_at_most
-from turnstile.counting.cells import OUTSIDE, cell_numbers, places_in
+from turnstile.counting.cells import OUTSIDE, cell_numbers, indices_in
 from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts
 from turnstile.privacy.units import ProtectionUnit
@@ -121,7 +121,7 @@ def _slot(programme: Programme, outside_slot: int) -> str:
 
 
 def _converter(axis: Dimension, resolution: int | None) -> Converter:
-    """Return what turns positions into places on the axis of cells."""
+    """Return what turns positions into indices on the axis of cells."""
     if resolution is None:
         raise ValueError("telemetry needs a resolution of its cells")
     cells = cell_numbers(tuple(label for label in axis.labels if label != UNKNOWN))
@@ -129,15 +129,15 @@ def _converter(axis: Dimension, resolution: int | None) -> Converter:
     def convert(
         latitudes: NDArray[np.float64], longitudes: NDArray[np.float64]
     ) -> NDArray[np.int64]:
-        places = places_in(cells, latitudes, longitudes, resolution=resolution)
-        return places if axis.unknown is None else np.where(places < 0, axis.unknown, places)
+        indices = indices_in(cells, latitudes, longitudes, resolution=resolution)
+        return indices if axis.unknown is None else np.where(indices < 0, axis.unknown, indices)
 
     return convert
 
 
 def _add_batch(connection: Connection, batch: pa.RecordBatch, to_cells: Converter) -> None:
     """Group one batch of readings by bus, slot and cell, and add it to `part`."""
-    places = to_cells(
+    indices = to_cells(
         batch.column("latitude").to_numpy(zero_copy_only=False),
         batch.column("longitude").to_numpy(zero_copy_only=False),
     )
@@ -145,7 +145,7 @@ def _add_batch(connection: Connection, batch: pa.RecordBatch, to_cells: Converte
         {
             "vehicle_id": batch.column("vehicle_id"),
             "slot": batch.column("slot"),
-            "cell": places,
+            "cell": indices,
             "speed": batch.column("speed_milli_kmh"),
         }
     )

@@ -26,12 +26,12 @@ from turnstile.programme.spec import Programme, TableSpec
 from turnstile.service_calendar import MINUTES_PER_DAY
 
 AXES = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
-_BIT = {axis: 1 << place for place, axis in enumerate(AXES)}
+_BIT = {axis: 1 << index for index, axis in enumerate(AXES)}
 _OUTSIDE = -1
 
 
 def install_domain(connection: Connection, domain: PublicDomain, slot_minutes: int) -> None:
-    """Put the public lookups into the engine: modes with slots and UNKNOWN places, and locations.
+    """Put the public lookups into the engine: modes with slots and UNKNOWN indices, and locations.
 
     Args:
         connection: engine.
@@ -39,24 +39,24 @@ def install_domain(connection: Connection, domain: PublicDomain, slot_minutes: i
         slot_minutes: length of a slot; divides a day.
     """
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE modes (mode VARCHAR, mode_place INTEGER, "
+        "CREATE OR REPLACE TEMP TABLE modes (mode VARCHAR, mode_index INTEGER, "
         + ", ".join(f"unknown_{axis} INTEGER" for axis in AXES)
         + ", slots INTEGER[])"
     )
-    for place, mode in enumerate(domain.modes):
+    for index, mode in enumerate(domain.modes):
         unknown = [domain.dimension(mode, axis).unknown for axis in AXES]
         slots = _slots_of_clock(domain.dimension(mode, AXES[0]), slot_minutes)
         connection.execute(
-            "INSERT INTO modes VALUES (?, ?, ?, ?, ?, ?, ?)", [mode, place, *unknown, slots]
+            "INSERT INTO modes VALUES (?, ?, ?, ?, ?, ?, ?)", [mode, index, *unknown, slots]
         )
     areas = {
         mode: {label: n for n, label in enumerate(domain.dimension(mode, AXES[1]).labels)}
         for mode in domain.modes
     }
     columns = {
-        "mode": [place.mode for place in domain.places],
-        "location": [place.location for place in domain.places],
-        "area": [areas[place.mode][place.area] for place in domain.places],
+        "mode": [one.mode for one in domain.places],
+        "location": [one.location for one in domain.places],
+        "area": [areas[one.mode][one.area] for one in domain.places],
     }
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE places AS SELECT unnest(?::VARCHAR[]) AS mode, "
@@ -66,7 +66,7 @@ def install_domain(connection: Connection, domain: PublicDomain, slot_minutes: i
 
 
 def _slots_of_clock(axis: Dimension, slot_minutes: int) -> list[int | None]:
-    """Return the place of each slot of a whole day among a mode's own; None where it has none."""
+    """Return the index of each slot of a day among a mode's own; None where it has none."""
     own = {minute_of(label): n for n, label in enumerate(axis.labels) if label != UNKNOWN}
     return [own.get(minute) for minute in range(0, MINUTES_PER_DAY, slot_minutes)]
 
@@ -100,7 +100,7 @@ def count_trips(
 
 
 def _read_day(connection: Connection, programme: Programme, files: list[str]) -> None:
-    """Make the table `trip` of a day: card, place of the mode, place on each axis."""
+    """Make the table `trip` of a day: card, index of the mode, index on each axis."""
     bound = programme.bound_of(ProtectionUnit.CARD_DAY)
     used = sorted({axis for table in programme.tables for axis in table.by})
     conditions = [f"{axis} <> {_OUTSIDE}" for axis in used]
@@ -109,7 +109,7 @@ def _read_day(connection: Connection, programme: Programme, files: list[str]) ->
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE trip AS SELECT * FROM ("  # noqa: S608 - names of ours
-        "SELECT trips.card_id, modes.mode_place, "
+        "SELECT trips.card_id, modes.mode_index, "
         f"{_slot(programme, 'tap_on')}, {_area('tap_on')}, "
         f"{_slot(programme, 'tap_off')}, {_area('tap_off')} "
         "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) AS trips "
@@ -122,18 +122,18 @@ def _read_day(connection: Connection, programme: Programme, files: list[str]) ->
     )
 
 
-def _slot(programme: Programme, side: str) -> str:
+def _slot(programme: Programme, tap: str) -> str:
     """Return the SQL of the slot of a tap."""
     # a list counts from 1; a tap without a time has no slot
-    inside = f"modes.slots[trips.{side}_minute // {programme.time.slot_minutes} + 1]"
-    name = f"{side}_slot"
+    inside = f"modes.slots[trips.{tap}_minute // {programme.time.slot_minutes} + 1]"
+    name = f"{tap}_slot"
     return f"coalesce({inside}, modes.unknown_{name}, {_OUTSIDE})::INTEGER AS {name}"
 
 
-def _area(side: str) -> str:
+def _area(tap: str) -> str:
     """Return the SQL of the area of a tap."""
-    name = f"{side}_location"
-    return f"coalesce({side}.area, modes.unknown_{name}, {_OUTSIDE}) AS {name}"
+    name = f"{tap}_location"
+    return f"coalesce({tap}.area, modes.unknown_{name}, {_OUTSIDE}) AS {name}"
 
 
 def _bounded(connection: Connection, programme: Programme, day: date) -> str:
@@ -143,9 +143,9 @@ def _bounded(connection: Connection, programme: Programme, day: date) -> str:
         return "trip"
     bounding = Bounding(
         unit="card_id",
-        cell=("mode_place", *AXES),
+        cell=("mode_index", *AXES),
         at_most=bound.contributions_max,
-        apart=tuple(("mode_place", *by) for by in programme.kept_apart),
+        apart=tuple(("mode_index", *by) for by in programme.kept_apart),
     )
     keep_at_most(connection, "trip", "kept_trip", bounding=bounding, day=day)
     return "kept_trip"
@@ -154,7 +154,7 @@ def _bounded(connection: Connection, programme: Programme, day: date) -> str:
 def _groups(connection: Connection, programme: Programme, kept: str) -> dict[str, NDArray[Any]]:
     """Count all tables in one pass over the trips."""
     sets = ", ".join(
-        f"({', '.join(('mode_place', *by))})"
+        f"({', '.join(('mode_index', *by))})"
         for by in sorted({table.by for table in programme.tables})
     )
     used = [axis for axis in AXES if any(axis in table.by for table in programme.tables)]
@@ -164,7 +164,7 @@ def _groups(connection: Connection, programme: Programme, kept: str) -> dict[str
     unused = sum(_BIT[axis] for axis in AXES if axis not in used)
     return columns_of(
         connection,
-        f"SELECT {bits} + {unused} AS grouping_set, mode_place, {axes}, "  # noqa: S608 - names of ours
+        f"SELECT {bits} + {unused} AS grouping_set, mode_index, {axes}, "  # noqa: S608 - names of ours
         f"count(*) AS records FROM {kept} GROUP BY GROUPING SETS ({sets})",
     )
 
@@ -177,14 +177,14 @@ def _vector(
     if groups is None:
         return counts
     is_of_table = groups["grouping_set"] == _grouping_id(table.by)
-    mode_place = groups["mode_place"][is_of_table]
+    mode_index = groups["mode_index"][is_of_table]
     segments = layout(domain, table)
-    cell = np.array([segment.offset for segment in segments], dtype=np.int64)[mode_place]
+    cell = np.array([segment.offset for segment in segments], dtype=np.int64)[mode_index]
     for number, axis in enumerate(table.by):
         strides = [
             int(np.prod(segment.shape[number + 1 :], dtype=np.int64)) for segment in segments
         ]
-        cell += np.array(strides, dtype=np.int64)[mode_place] * groups[axis][is_of_table]
+        cell += np.array(strides, dtype=np.int64)[mode_index] * groups[axis][is_of_table]
     counts[cell] = groups["records"][is_of_table]
     return counts
 

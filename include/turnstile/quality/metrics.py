@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from turnstile.duckdb_engine import connect, name, text
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.history import Figures, earlier_figures
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import COLUMNS, MAY_BE_NULL, SPEED_SCALE, names_of
-from turnstile.sources.engine import connect, name, text
 from turnstile.sources.snapshot import TOTALS, Snapshot, counts_of
 
 if TYPE_CHECKING:

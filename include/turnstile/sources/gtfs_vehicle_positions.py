@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from turnstile.duckdb_engine import name
 from turnstile.programme.source_spec import RowShape
-from turnstile.sources.engine import name
 from turnstile.sources.itms import typed_sql
 from turnstile.sources.layout import ColumnMissing, FeedLayout
 

@@ -17,16 +17,16 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from turnstile.duckdb_engine import connect, name, text
 from turnstile.errors import InputError, IntegrityError
 from turnstile.programme.source_spec import WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import RULES, names_of
-from turnstile.sources.engine import connect, name, text
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.landing import FileForm, RawFile, digest_of, find_files, unpack
 from turnstile.sources.layout import ColumnMissing, FeedLayout, Joined, names_in_source
-from turnstile.sources.reading import as_text, columns_of, relation_of, told_as_input_error
+from turnstile.sources.reading import as_text, columns_of, raised_as_input_error, relation_of
 from turnstile.sources.snapshot import Snapshot, folder_of, load_snapshot, write_record
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def ingest(
         week: service week; rows of other days go to quarantine.
         landing: landing zone.
         private: private zone.
-        progress: told what is going on, without any count.
+        progress: notified of what is going on, without any count.
 
     Raises:
         InputError: no file, or one that is damaged or lacks a column; nothing was written.
@@ -71,12 +71,12 @@ def ingest(
     found = find_files(landing, programme.source.landing, week)
     files = tuple((file.name, digest_of(file.path)) for file in found)
     digest = snapshot_digest(programme, week, files)
-    place = folder_of(private, programme.name, str(week), digest)
-    if place.exists():
+    folder = folder_of(private, programme.name, str(week), digest)
+    if folder.exists():
         progress(f"{programme.name} {week}: these files are ingested already")
         return load_snapshot(private, programme.name, str(week), digest)
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with tempfile.TemporaryDirectory(prefix=".ingest-", dir=place.parent) as scratch:
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(prefix=".ingest-", dir=folder.parent) as scratch:
         work = _Work(connect(Path(scratch)), programme, week, layout, Path(scratch))
         try:
             records = _stage_all(work, found, progress)
@@ -85,11 +85,11 @@ def ingest(
             days, counts = _write(work, records, joined, progress)
         finally:
             work.connection.close()
-        snapshot = Snapshot(programme.name, str(week), digest, place, days, files)
+        snapshot = Snapshot(programme.name, str(week), digest, folder, days, files)
         made = Path(scratch) / "snapshot"
         made.mkdir(exist_ok=True)
         write_record(snapshot, counts, folder=made)
-        _put_in_place(made, place)
+        _put_in_place(made, folder)
     return snapshot
 
 
@@ -156,7 +156,7 @@ def _stage(work: _Work, file: RawFile) -> int:
             {text(file.name)}
         FROM typed
     """
-    with told_as_input_error(file):
+    with raised_as_input_error(file):
         read = _one_number(work.connection, statement)
         return read + (_stage_malformed(work, file) if file.form is FileForm.CSV else 0)
 
@@ -191,13 +191,13 @@ def _write(
         )
         rows_out += _copy(work, rows, folder / "part-000.parquet")
     broken = {rule: _write_quarantine(work, rule) for rule in RULES[work.layout.shape]}
-    whole = _one_number(work.connection, "SELECT count(*) FROM staged WHERE broken_rule IS NULL")
-    if records != whole + sum(broken.values()) + joined.duplicates + joined.joined:
+    kept = _one_number(work.connection, "SELECT count(*) FROM staged WHERE broken_rule IS NULL")
+    if records != kept + sum(broken.values()) + joined.duplicates + joined.joined:
         raise IntegrityError(
             f"{work.programme.name} {work.week}: records read and records kept do not agree; "
             "nothing was written; report this as a fault of the program"
         )
-    duplicates = joined.duplicates + whole - rows_out
+    duplicates = joined.duplicates + kept - rows_out
     totals = {"rows_in": records, "rows_out": rows_out, "duplicates": duplicates}
     return days, totals | {"joined": joined.joined} | broken
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from turnstile.duckdb_engine import name, text
 from turnstile.programme.source_spec import RowShape, SpeedUnit
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, SPEED_SCALE
 from turnstile.sources.coordinates import on_earth_sql, swapped_sql
-from turnstile.sources.engine import name, text
 from turnstile.sources.layout import ColumnMissing, FeedLayout, as_it_came, week_rules
 from turnstile.sources.zoned import stamp_sql
 

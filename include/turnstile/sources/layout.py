@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from turnstile.duckdb_engine import name, text
 from turnstile.errors import ProgrammeError
 from turnstile.programme.source_spec import RowShape, SourceSpec, WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import COLUMNS
-from turnstile.sources.engine import name, text
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

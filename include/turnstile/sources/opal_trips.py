@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from turnstile.duckdb_engine import text
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, UNKNOWN
-from turnstile.sources.engine import text
 from turnstile.sources.layout import (
     FeedLayout,
     as_it_came,

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from turnstile.duckdb_engine import name, text
 from turnstile.errors import InputError
-from turnstile.sources.engine import name, text
 from turnstile.sources.landing import FileForm, RawFile
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _LAST_BYTES = 1 << 16
 
 
 @contextmanager
-def told_as_input_error(file: RawFile) -> Iterator[None]:
+def raised_as_input_error(file: RawFile) -> Iterator[None]:
     """Turn a fault of a file into one sentence without any of its content.
 
     Raises:
@@ -46,7 +46,7 @@ def columns_of(connection: DuckDBPyConnection, file: RawFile) -> tuple[str, ...]
     Raises:
         InputError: damaged file, another delimiter, or a column named twice.
     """
-    with told_as_input_error(file):
+    with raised_as_input_error(file):
         if file.form is FileForm.CSV:
             columns = _csv_header(file)
             _refuse_cut_off_line(file, fields=len(columns))

@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from turnstile.duckdb_engine import text
 from turnstile.programme.source_spec import TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, UNKNOWN
-from turnstile.sources.engine import text
 from turnstile.sources.layout import Joined, Joining, as_it_came, mode_sql, unit_sql, week_rules
 from turnstile.sources.zoned import StampSql
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from turnstile.duckdb_engine import name
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.engine import name
 from turnstile.sources.layout import ColumnMissing, FeedLayout, if_there
 from turnstile.sources.tap_trips import JOINING, Taps, taps_sql
 from turnstile.sources.zoned import stamp_sql

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from turnstile.errors import InputError
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.samples.dirt import MISSING, Dirt, Rows, soil_days, some_of
+from turnstile.sources.samples.corruption import MISSING, Corruption, Rows, corrupt_days, some_of
 
-DIRT = tuple(dirt for dirt in Dirt if dirt is not Dirt.UNKNOWN_MODE)
+CORRUPTIONS = tuple(kind for kind in Corruption if kind is not Corruption.UNKNOWN_MODE)
 DEGREES_SCALE = 1_000_000  # coordinates are coded in millionths of a degree
 SPEED_CODE_SCALE = 100  # speeds in hundredths of the unit
 _BUSES_MAX = 800
@@ -60,7 +60,7 @@ def itms_rows(
     seed: int,
     *,
     area: npt.NDArray[np.float64],
-    dirt: frozenset[Dirt],
+    corruptions: frozenset[Corruption],
 ) -> Rows:
     """Return one week of observations in coded columns of equal length, int64.
 
@@ -69,23 +69,23 @@ def itms_rows(
         rows: observations of a clean week.
         seed: any integer.
         area: corners of the service area, shape (corners, 2).
-        dirt: ways to spoil the rows.
+        corruptions: ways to spoil the rows.
     """
     rng = np.random.default_rng([seed, week.iso_year, week.iso_week])
     seen = _observations(rows, _routes(area), rng)
     order = np.lexsort((seen["second"], seen["day"]))
     seen = {name: values[order] for name, values in seen.items()}
-    if Dirt.NULLS in dirt:
+    if Corruption.NULLS in corruptions:
         for column in ("bus", "latitude", "speed"):
             seen[column][some_of(seen, rng)] = MISSING
-    if Dirt.OUTLIERS in dirt:
+    if Corruption.OUTLIERS in corruptions:
         seen["speed"][some_of(seen, rng)] = 400 * SPEED_CODE_SCALE
         seen["speed"][some_of(seen, rng)] = -30 * SPEED_CODE_SCALE
         nowhere = some_of(seen, rng)
         seen["latitude"][nowhere] = seen["longitude"][nowhere] = 0
-    if Dirt.WRONG_UNIT in dirt:
+    if Corruption.WRONG_UNIT in corruptions:
         seen["speed"] = np.where(seen["speed"] > 0, seen["speed"] * 5 // 18, seen["speed"])
-    return soil_days(seen, dirt, rng)
+    return corrupt_days(seen, corruptions, rng)
 
 
 def _routes(area: Floats) -> Floats:

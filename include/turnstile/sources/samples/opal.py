@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from turnstile.errors import InputError
 from turnstile.service_calendar import MINUTES_PER_DAY, ServiceWeek
-from turnstile.sources.samples.dirt import MISSING, Dirt, Rows, soil_days, some_of
+from turnstile.sources.samples.corruption import MISSING, Corruption, Rows, corrupt_days, some_of
 
-DIRT = tuple(dirt for dirt in Dirt if dirt is not Dirt.WRONG_UNIT)
+CORRUPTIONS = tuple(kind for kind in Corruption if kind is not Corruption.WRONG_UNIT)
 MODES = ("bus", "ferry", "light_rail", "train")
 UNKNOWN_MODE = len(MODES)  # code that is written as a mode that no programme has
 _MODE_SHARES = (0.381, 0.025, 0.064, 0.530)
@@ -70,7 +70,7 @@ def read_places(path: Path) -> Places:
 
 
 def opal_rows(
-    week: ServiceWeek, rows: int, seed: int, *, places: Places, dirt: frozenset[Dirt]
+    week: ServiceWeek, rows: int, seed: int, *, places: Places, corruptions: frozenset[Corruption]
 ) -> Rows:
     """Return one week of trips in coded columns of equal length, int64.
 
@@ -79,21 +79,21 @@ def opal_rows(
         rows: trips of a clean week.
         seed: any integer; cards keep their habits over the weeks of one seed.
         places: public places.
-        dirt: ways to spoil the rows.
+        corruptions: ways to spoil the rows.
     """
     rng = np.random.default_rng([seed, week.iso_year, week.iso_week])
     trips = _trips(rows, seed, places, rng)
     order = np.lexsort((trips["on_minute"], trips["day"]))
     trips = {name: values[order] for name, values in trips.items()}
-    if Dirt.NULLS in dirt:
+    if Corruption.NULLS in corruptions:
         trips["card"][some_of(trips, rng)] = MISSING
-    if Dirt.OUTLIERS in dirt:
+    if Corruption.OUTLIERS in corruptions:
         spoiled = some_of(trips, rng)
         trips["off_minute"][spoiled] = trips["on_minute"][spoiled] - 90
         trips["off_place"][spoiled] = trips["on_place"][spoiled]
-    if Dirt.UNKNOWN_MODE in dirt:
+    if Corruption.UNKNOWN_MODE in corruptions:
         trips["mode"][some_of(trips, rng)] = UNKNOWN_MODE
-    return soil_days(trips, dirt, rng)
+    return corrupt_days(trips, corruptions, rng)
 
 
 def _trips(rows: int, seed: int, places: Places, rng: np.random.Generator) -> Rows:

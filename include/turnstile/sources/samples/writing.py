@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from turnstile.duckdb_engine import connect, text
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.engine import connect, text
-from turnstile.sources.samples.dirt import MISSING, Rows
+from turnstile.sources.samples.corruption import MISSING, Rows
 from turnstile.sources.samples.itms import DEGREES_SCALE, SPEED_CODE_SCALE
 from turnstile.sources.samples.opal import MODES, Places
 
@@ -100,9 +100,7 @@ def _engine(rows: Rows) -> Iterator[DuckDBPyConnection]:
     import pyarrow as pa
 
     with tempfile.TemporaryDirectory(prefix="turnstile-sample-") as scratch:
-        connection = connect(Path(scratch))
-        connection.execute("SET threads = 1")
-        connection.execute("SET preserve_insertion_order = true")
+        connection = connect(Path(scratch), threads=1, keeps_order=True)
         connection.register("rows", pa.table(dict(rows)))
         try:
             yield connection

@@ -1,4 +1,4 @@
-"""Dirt on demand: each switch spoils some rows of a sample in one way that ingest has to see."""
+"""Corruption on demand: each switch spoils some rows of a sample as ingest must see."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Rows = dict[str, npt.NDArray[np.int64]]
 MISSING = -1  # a value of a coded column that is written as empty
 MISSING_DAY = 2  # Wednesday
 _SHARE_DUPLICATES = 0.05
-_SHARE_SPOILED = 0.005
+_SHARE_CORRUPTED = 0.005
 
 
-class Dirt(StrEnum):
+class Corruption(StrEnum):
     """Ways to spoil a sample."""
 
     DUPLICATES = "duplicates"
@@ -30,7 +30,7 @@ class Dirt(StrEnum):
     UNKNOWN_MODE = "unknown-mode"
 
 
-def parse_dirt(listed: str, *, legal: tuple[Dirt, ...]) -> frozenset[Dirt]:
+def parse_corruptions(listed: str, *, legal: tuple[Corruption, ...]) -> frozenset[Corruption]:
     """Read `duplicates,nulls`; empty text is clean data.
 
     Args:
@@ -43,31 +43,31 @@ def parse_dirt(listed: str, *, legal: tuple[Dirt, ...]) -> frozenset[Dirt]:
     names = [name for name in listed.split(",") if name]
     for name in names:
         if name not in legal:
-            rule = f"{name!r} is no dirt of this feed; choose among {', '.join(legal)}"
-            raise InputError(where="sample", field="--dirt", rule=rule)
-    return frozenset(Dirt(name) for name in names)
+            rule = f"{name!r} is no corruption of this feed; choose among {', '.join(legal)}"
+            raise InputError(where="sample", field="--corruption", rule=rule)
+    return frozenset(Corruption(name) for name in names)
 
 
 def some_of(rows: Rows, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Return the indices of a small share of the rows, at least one."""
     count = len(rows["file_day"])
-    chosen = max(1, int(count * _SHARE_SPOILED))
+    chosen = max(1, int(count * _SHARE_CORRUPTED))
     return rng.choice(count, size=min(chosen, count), replace=False)
 
 
-def soil_days(rows: Rows, dirt: frozenset[Dirt], rng: np.random.Generator) -> Rows:
+def corrupt_days(rows: Rows, corruptions: frozenset[Corruption], rng: np.random.Generator) -> Rows:
     """Spoil what every feed has: days and exact duplicates.
 
     `day` counts from the week's Monday and is what the row says; `file_day` is the file it is in.
     """
-    if Dirt.LATE in dirt:
+    if Corruption.LATE in corruptions:
         rows["day"][some_of(rows, rng)] -= 7
-    if Dirt.FUTURE in dirt:
+    if Corruption.FUTURE in corruptions:
         rows["day"][some_of(rows, rng)] += 3650
-    if Dirt.MISSING_DAY in dirt:
+    if Corruption.MISSING_DAY in corruptions:
         kept = rows["file_day"] != MISSING_DAY
         rows = {name: values[kept] for name, values in rows.items()}
-    if Dirt.DUPLICATES in dirt:
+    if Corruption.DUPLICATES in corruptions:
         count = len(rows["file_day"])
         again = rng.choice(count, size=max(1, int(count * _SHARE_DUPLICATES)), replace=False)
         order = np.sort(np.concatenate([np.arange(count), again]))

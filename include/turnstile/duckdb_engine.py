@@ -1,0 +1,71 @@
+"""The embedded engine, opened in one way only: DuckDB with bounded memory that loads no code.
+
+Nothing is fetched or loaded from outside (extensions, secrets), no Python variable stands in for a
+table, and no statement can change any of this later. SQL quoting lies here too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MEMORY_LIMIT = "2GB"
+"""A service day is the unit of work; what does not fit spills to the work folder."""
+
+
+def connect(
+    work: Path, *, threads: int | None = None, keeps_order: bool = False
+) -> DuckDBPyConnection:
+    """Open an engine whose spill files stay in a folder (of the private zone).
+
+    The session's time zone is UTC, so that instants of Parquet files are written with an offset
+    that is read back; nothing else depends on it.
+
+    Args:
+        work: folder for what does not fit into memory; made if need be.
+        threads: at most so many; None for one a core.
+        keeps_order: True if rows come out in the order in which they were read.
+    """
+    import duckdb
+
+    spill = work / "spill"
+    spill.mkdir(parents=True, exist_ok=True)
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": MEMORY_LIMIT,
+        "temp_directory": str(spill),
+        "preserve_insertion_order": keeps_order,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        "extension_directory": str(spill / "no_extensions"),  # not those of the user's home
+        "allow_persistent_secrets": False,
+        "python_enable_replacements": False,
+    }
+    if threads is not None:
+        config["threads"] = threads
+    connection = duckdb.connect(":memory:", config=config)
+    connection.execute("SET TimeZone = 'UTC'; SET lock_configuration = true")
+    return connection
+
+
+def text(value: str | Path) -> str:
+    """Quote a value as a SQL string.
+
+    Examples:
+        >>> text("St Mary's")
+        "'St Mary''s'"
+    """
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def name(identifier: str) -> str:
+    """Quote a column or table name.
+
+    Examples:
+        >>> name("location/coordinates/0")
+        '"location/coordinates/0"'
+    """
+    return '"' + identifier.replace('"', '""') + '"'
