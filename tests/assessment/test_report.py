@@ -16,7 +16,7 @@ from turnstile.assessment.assessment import LIMITS
 from turnstile.assessment.attacks.risk import epsilon_after, forecast, weeks_left
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.report.page import JSON_NAME, PAGE_NAME, write_report
-from turnstile.ledger.amounts import Cap, Loss
+from turnstile.ledger.amounts import AccountLoss, Cap
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import UNBOUNDED
 from turnstile.privacy.accounts import Loss as DrawLoss
@@ -28,8 +28,8 @@ _ELSEWHERE = re.compile(r"""(?:src|href)\s*=\s*["']?\s*(?:https?:)?//|@import|ur
 
 def balances() -> tuple[AccountBalance, ...]:
     """One account."""
-    spent = Loss(epsilon_micro=4_000_000, rho_nano=1_000, delta_femto=0)
-    return (AccountBalance("cards", ProtectionUnit.CARD, "ever", spent, Loss(), None),)
+    spent = AccountLoss(epsilon_micro=4_000_000, rho_nano=1_000, delta_femto=0)
+    return (AccountBalance("cards", ProtectionUnit.CARD, "ever", spent, AccountLoss(), None),)
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +103,8 @@ def test_an_unbounded_unit_has_no_figure() -> None:
 )
 def test_weeks_left_are_those_that_fit_whole(spent_micro: int | None, weeks: int) -> None:
     cap = Cap(ProtectionUnit.CARD, epsilon_micro=100_000_000)
-    spent = Loss(epsilon_micro=spent_micro)
-    account = AccountBalance("cards", ProtectionUnit.CARD, "ever", spent, Loss(), cap)
+    spent = AccountLoss(epsilon_micro=spent_micro)
+    account = AccountBalance("cards", ProtectionUnit.CARD, "ever", spent, AccountLoss(), cap)
     weekly = DrawLoss(Fraction(10), Fraction(50))
     assert weeks_left(account, weekly) == weeks
     assert weeks_left(replace(account, cap=None), weekly) is None

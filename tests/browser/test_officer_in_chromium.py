@@ -20,7 +20,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 from turnstile.ledger.entries import EntryKind
-from turnstile.ledger.presentation import balance_json, fullest
+from turnstile.ledger.presentation import balance_json, most_spent
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -108,7 +108,7 @@ def _enter_page(browser: Any) -> None:
 def _figures(airflow: RealAirflow) -> set[tuple[str, str]]:
     """Return account and exact spent figures, as `ledger balance --json` has them."""
     printed = json.loads(
-        json.dumps([balance_json(one) for one in fullest(airflow.ledger.balance())])
+        json.dumps([balance_json(one) for one in most_spent(airflow.ledger.balance())])
     )
     names = ("epsilon_micro", "rho_nano", "delta_femto")
     return {

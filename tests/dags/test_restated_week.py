@@ -43,7 +43,7 @@ def _spent(airflow: RealAirflow) -> int:
 
 
 def _words(airflow: RealAirflow) -> list[tuple[str, bool]]:
-    said = airflow.ledger.words_on_revision(ReleaseKey("opal", WEEK, 1))
+    said = airflow.ledger.decisions_on_revision(ReleaseKey("opal", WEEK, 1))
     return [(word.person, word.is_allowed) for word in said]
 
 

@@ -163,7 +163,7 @@ def test_the_question_tells_plan_and_budget_and_no_count(
     assert "Keep the sealed week" in question.task.defaults
     line = Journal.of(Settings.from_environment()).of_week("opal", WEEK)[-1]
     assert line.happening is Happening.RESTATED
-    assert deployment.ledger.words_on_revision(R1) == ()
+    assert deployment.ledger.decisions_on_revision(R1) == ()
 
 
 @pytest.mark.parametrize("person", [None, "admin"])
@@ -173,7 +173,7 @@ def test_a_time_out_or_a_no_keeps_the_sealed_week(
     about = Question(module).ask()
     assert about is not None
     assert Question(module).answer(about, person, KEEP) == "opal/2016-W30/r0 stands"
-    (word,) = deployment.ledger.words_on_revision(R1)
+    (word,) = deployment.ledger.decisions_on_revision(R1)
     assert not word.is_allowed
     assert _in_force(deployment) == 0
     # A person's no is remembered for these files; a time-out is not an answer.
@@ -243,4 +243,4 @@ def test_an_answer_to_a_question_that_is_up_no_more_counts_for_nothing(
     failed = importlib.import_module("airflow.sdk.exceptions").AirflowFailException
     with pytest.raises(failed, match="is up no more"):
         Question(module).answer(about, "ada", REVISE)
-    assert [word.person for word in deployment.ledger.words_on_revision(R1)] == ["admin"]
+    assert [word.person for word in deployment.ledger.decisions_on_revision(R1)] == ["admin"]

@@ -11,7 +11,7 @@ from ledger_asks import ask, drawn
 
 from turnstile.errors import TurnstileError
 from turnstile.ledger import accounts, attempts, ledger, states
-from turnstile.ledger.balance import NOTHING, Change, amounts_by_row, changes_of
+from turnstile.ledger.changes import NOTHING, Change, amounts_by_row, changes_of
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey, Request
@@ -56,17 +56,17 @@ def no_cap_check(patch: Patch) -> None:
 
 
 def windows_that_look_back_only(patch: Patch) -> None:
-    from turnstile.ledger import admission, balance
+    from turnstile.ledger import admission, changes
 
-    real = admission.fullest_window
+    real = admission.most_spent_window
 
     def back(row: object, week: str, window_weeks: int, taken: object) -> object:
-        def until(one: balance.Row) -> balance.Amount:
+        def until(one: balance.AccountRow) -> changes.Amount:
             return taken(one) if one.week <= week else NOTHING  # type: ignore[operator, no-any-return]
 
         return real(row, week, window_weeks, until)  # type: ignore[arg-type]
 
-    patch.setattr(admission, "fullest_window", back)
+    patch.setattr(admission, "most_spent_window", back)
 
 
 def unsorted_updates(patch: Patch) -> None:

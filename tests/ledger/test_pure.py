@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from ledger_asks import CARD, TRIP, posting, week_number
 
 from turnstile.errors import InputError
-from turnstile.ledger.admission import binding_caps, fullest_window
-from turnstile.ledger.amounts import Cap, Loss
-from turnstile.ledger.balance import NOTHING, Amount, Row, amounts_by_row
-from turnstile.ledger.balances import _fullest
+from turnstile.ledger.admission import binding_caps, most_spent_window
+from turnstile.ledger.amounts import AccountLoss, Cap, amount_text
+from turnstile.ledger.changes import NOTHING, AccountRow, Amount, amounts_by_row
 from turnstile.ledger.encoding import (
     canonical,
     decode_cap,
@@ -27,8 +26,8 @@ from turnstile.ledger.encoding import (
 )
 from turnstile.ledger.entries import GENESIS, EntryKind, make_entry, read_entry
 from turnstile.ledger.records import ReleaseKey
-from turnstile.ledger.refusals import amount_text
 from turnstile.ledger.states import MOVES, Move, ReleaseState, is_allowed, is_repeat
+from turnstile.ledger.stored_accounts import _most_spent
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
@@ -128,9 +127,9 @@ class TestAmounts:
     def test_of_a_lifelong_unit_are_kept_for_ever_and_by_week(self) -> None:
         rows = amounts_by_row([posting(CARD, "ever"), posting(TRIP, "d/bus/b0")], "2016-W30")
         assert list(rows) == [
-            Row("card", "ever"),
-            Row("card", "ever", "2016-W30"),
-            Row("trip", "d/bus/b0"),
+            AccountRow("card", "ever"),
+            AccountRow("card", "ever", "2016-W30"),
+            AccountRow("trip", "d/bus/b0"),
         ]
 
     @given(st.integers(0, 10**18))
@@ -147,10 +146,12 @@ class TestWindows:
     ) -> None:
         figures = {week_number(n): amount for n, amount in enumerate(weekly)}
 
-        def taken(row: Row) -> Amount:
+        def taken(row: AccountRow) -> Amount:
             return Amount(epsilon_micro=figures.get(row.week, 0))
 
-        _, found = fullest_window(Row("card", "ever"), week_number(week), window_weeks, taken)
+        _, found = most_spent_window(
+            AccountRow("card", "ever"), week_number(week), window_weeks, taken
+        )
         padded = {n: weekly[n] if 0 <= n < 7 else 0 for n in range(-10, 20)}
         starts = range(week - window_weeks + 1, week + 1)
         plain = max(sum(padded[n] for n in range(s, s + window_weeks)) for s in starts)
@@ -163,7 +164,7 @@ class TestWindows:
         rows = {week_number(n): (Amount(a), NOTHING) for n, a in enumerate(weekly) if a}
         if not rows:
             return
-        _, spent, _ = _fullest(rows, window_weeks)
+        _, spent, _ = _most_spent(rows, window_weeks)
         plain = max(sum(weekly[n : n + window_weeks]) for n in range(len(weekly)))
         assert spent.epsilon_micro == plain
 
@@ -217,4 +218,4 @@ class TestKeys:
 
 
 def test_a_loss_that_is_infinite_stays_so() -> None:
-    assert Loss(None, 1) + Loss(2, 3, 4) == Loss(None, 4, 4)
+    assert AccountLoss(None, 1) + AccountLoss(2, 3, 4) == AccountLoss(None, 4, 4)

@@ -17,7 +17,7 @@ from conftest import Stores
 from turnstile.errors import BudgetExceeded
 from turnstile.ledger import accounts
 from turnstile.ledger.amounts import Cap
-from turnstile.ledger.balance import Change, changes_of
+from turnstile.ledger.changes import Change, changes_of
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.service_calendar import ServiceWeek

@@ -19,7 +19,7 @@ from ledger_asks import (
 )
 
 from turnstile.errors import BudgetExceeded, InputError, RefusedError, RevisionNeeded
-from turnstile.ledger.amounts import Cap, Loss
+from turnstile.ledger.amounts import AccountLoss, Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
@@ -162,7 +162,7 @@ class TestAFamily:
         drawn(ledger, ask(postings=laplace, caps=caps))
         drawn(ledger, ask(postings=gaussian, caps=caps, programme="other"))
         (balance,) = ledger.balance()
-        assert balance.spent == Loss(epsilon_micro=None, rho_nano=20 * 10**9, delta_femto=0)
+        assert balance.spent == AccountLoss(epsilon_micro=None, rho_nano=20 * 10**9, delta_femto=0)
         said = refusal(ledger, postings=laplace, caps=caps, programme="third")
         assert "0 of the cap 20 is left" in said
 

@@ -25,7 +25,7 @@ from turnstile.ledger.amounts import Cap
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
-from turnstile.ledger.revisions import RevisionWord
+from turnstile.ledger.revisions import RevisionDecision
 from turnstile.pipeline import revision_in_force as rule_of_revisions
 from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.programme.loading import load_programme
@@ -38,16 +38,16 @@ OPAL = load_programme("opal", INCLUDE)
 
 def word(
     revision: int, person: str = "admin", *, files: str = "files-1", is_allowed: bool = True
-) -> RevisionWord:
+) -> RevisionDecision:
     key = ReleaseKey("opal", WEEK, revision)
-    return RevisionWord(key, is_allowed, person, "release_officer", "late rows", files)
+    return RevisionDecision(key, is_allowed, person, "release_officer", "late rows", files)
 
 
 def test_a_word_is_written_once(ledger: Ledger) -> None:
     published(ledger, ask())
     for _ in range(2):
-        ledger.say_on_revision(word(1))
-    (said,) = ledger.words_on_revision(ReleaseKey("opal", WEEK, 1))
+        ledger.decide_on_revision(word(1))
+    (said,) = ledger.decisions_on_revision(ReleaseKey("opal", WEEK, 1))
     assert said == word(1)
     assert spent_micro(ledger) == LOSS_MICRO  # words cost nothing
     assert ledger.verify() == ()
@@ -57,8 +57,8 @@ def test_another_mind_and_other_files_are_other_words(ledger: Ledger) -> None:
     published(ledger, ask())
     words = [word(1), word(1, is_allowed=False), word(1, files="files-2"), word(1, "ada")]
     for one in words:
-        ledger.say_on_revision(one)
-    assert list(ledger.words_on_revision(word(1).key)) == words
+        ledger.decide_on_revision(one)
+    assert list(ledger.decisions_on_revision(word(1).key)) == words
 
 
 @pytest.mark.parametrize("revision", [0, 2])
@@ -67,23 +67,23 @@ def test_only_the_next_correction_of_a_sealed_release_is_spoken_of(
 ) -> None:
     published(ledger, ask())
     with pytest.raises(RefusedError):
-        ledger.say_on_revision(word(revision))
-    ledger.say_on_revision(word(1))
+        ledger.decide_on_revision(word(revision))
+    ledger.decide_on_revision(word(1))
 
 
 def test_nothing_is_said_of_a_correction_of_what_was_never_sealed(ledger: Ledger) -> None:
     ledger.reserve(ask())
     with pytest.raises(RefusedError, match="not sealed"):
-        ledger.say_on_revision(word(1))
+        ledger.decide_on_revision(word(1))
 
 
 def test_a_word_is_used_up_by_its_correction(ledger: Ledger) -> None:
     published(ledger, ask())
-    ledger.say_on_revision(word(1))
+    ledger.decide_on_revision(word(1))
     sealed(ledger, ask(revision=1), "artefact-2")
     with pytest.raises(RefusedError, match="sealed already"):
-        ledger.say_on_revision(word(1, "ada"))
-    ledger.say_on_revision(word(2))
+        ledger.decide_on_revision(word(1, "ada"))
+    ledger.decide_on_revision(word(2))
     assert ledger.verify() == ()
 
 
@@ -164,7 +164,7 @@ class Corrections(RuleBasedStateMachine):
         revision = self.in_force() + 1
         said = word(revision, person, files=f"files-{self.files}", is_allowed=is_allowed)
         try:
-            self.ledger.say_on_revision(said)
+            self.ledger.decide_on_revision(said)
         except RefusedError:
             return
         if is_allowed and person != "eve":
@@ -200,7 +200,7 @@ def test_the_word_of_somebody_without_the_role_puts_nothing_in_force(
     settings_of = Settings(tmp_path, "", (), tmp_path)
     (tmp_path / "people.yaml").write_text("release_officer: [admin]\n", encoding="utf-8")
     published(ledger, ask())
-    ledger.say_on_revision(word(1, "eve"))
+    ledger.decide_on_revision(word(1, "eve"))
     assert revision_in_force(ledger, OPAL, WEEK, settings_of) == 0
     monkeypatch.setattr(rule_of_revisions, "holders", lambda *_: frozenset({"eve"}))
     assert revision_in_force(ledger, OPAL, WEEK, settings_of) == 1  # so the role is what decides

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnstile.ledger.amounts import Loss
+from turnstile.ledger.amounts import AccountLoss
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import DRAWS_MAX, Ledger
 from turnstile.ledger.records import AccountBalance, Attempt, ReleaseKey
@@ -24,7 +24,7 @@ from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import system_clock
 
 PROGRAMME = "opal"
-Accounts = dict[tuple[str, str], Loss]
+Accounts = dict[tuple[str, str], AccountLoss]
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,8 @@ def _in_accounts(
     attempts: Mapping[str, tuple[Attempt, ...]],
 ) -> Iterator[str]:
     """Yield accounts that do not hold what the plans of the drawn weeks cost, and caps passed."""
-    spent: Accounts = defaultdict(Loss)
-    held: Accounts = defaultdict(Loss)
+    spent: Accounts = defaultdict(AccountLoss)
+    held: Accounts = defaultdict(AccountLoss)
     rho_of_week: dict[str, int] = {}
     for week, all_ in attempts.items():
         for one in all_:
@@ -166,8 +166,8 @@ def _postings(include: Path, week: str) -> tuple[Posting, ...]:
     return plan.postings
 
 
-def _loss(posting: Posting) -> Loss:
-    return Loss(posting.epsilon_micro, posting.rho_nano, posting.delta_femto)
+def _loss(posting: Posting) -> AccountLoss:
+    return AccountLoss(posting.epsilon_micro, posting.rho_nano, posting.delta_femto)
 
 
 def _packages(home: Path) -> list[Path]:

@@ -23,15 +23,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command."""
     parser = subparsers.add_parser("ledger", help="what has been spent, by whom, and what is left")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    balance = actions.add_parser("balance", help="spent, held and cap of the fullest accounts")
-    balance.add_argument("--family", help="one book of accounts only")
-    balance.add_argument("--all", action="store_true", help="every account, not the fullest only")
+    balance = actions.add_parser("balance", help="spent, held and cap of the most spent accounts")
+    balance.add_argument("--family", help="one budget group only")
+    balance.add_argument(
+        "--all", action="store_true", help="every account, not the most spent only"
+    )
     _finish(balance, _balance)
     entries = actions.add_parser("entries", help="every fact, oldest first")
     entries.add_argument("--key", help="of one release only, opal/2016-W30/r0")
     _finish(entries, _entries)
     forecast = actions.add_parser("forecast", help="in which week each cap is reached")
-    forecast.add_argument("--family", help="one book of accounts only")
+    forecast.add_argument("--family", help="one budget group only")
     forecast.add_argument("--plot", type=Path, help="write a picture (SVG) there")
     _finish(forecast, _forecast)
     verify = actions.add_parser("verify", help="recompute everything; exit 4 if anything differs")
@@ -92,10 +94,10 @@ def _print_json(value: object) -> None:
 
 def _balance(args: argparse.Namespace) -> int:
     """Show balances."""
-    from turnstile.ledger.presentation import balance_json, balance_lines, fullest
+    from turnstile.ledger.presentation import balance_json, balance_lines, most_spent
 
     found = _ledger().balance(args.family)
-    shown = found if args.all else fullest(found)
+    shown = found if args.all else most_spent(found)
     if args.json:
         _print_json([balance_json(one) for one in shown])
     else:
@@ -170,7 +172,7 @@ def _void(args: argparse.Namespace) -> int:
     if found is None:
         rule = f"nothing was ever reserved under {key}; `turnstile ledger entries` lists what was"
         raise InputError(where="ledger", field="key", rule=rule)
-    return _told(args, key, ledger.void(found.attempt_id, args.reason))
+    return _reported(args, key, ledger.void(found.attempt_id, args.reason))
 
 
 def _withdraw(args: argparse.Namespace) -> int:
@@ -179,10 +181,10 @@ def _withdraw(args: argparse.Namespace) -> int:
 
     key = ReleaseKey.parse(args.key)
     person = args.person or getpass.getuser()
-    return _told(args, key, _ledger().withdraw(key, person, args.reason))
+    return _reported(args, key, _ledger().withdraw(key, person, args.reason))
 
 
-def _told(args: argparse.Namespace, key: ReleaseKey, found: Attempt) -> int:
+def _reported(args: argparse.Namespace, key: ReleaseKey, found: Attempt) -> int:
     """Say how a release stands now."""
     state = "withdrawn" if found.is_withdrawn else found.state.value
     if args.json:

@@ -8,7 +8,7 @@ from typing import Any
 
 from turnstile.errors import InputError
 from turnstile.estimates.error_bars import error_bar
-from turnstile.ledger.amounts import Loss as LedgerLoss
+from turnstile.ledger.amounts import AccountLoss
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.inputs import described
 from turnstile.privacy.accounts import MICRO, NANO
@@ -99,7 +99,7 @@ def _left(release: Release) -> list[dict[str, Any]]:
     return lines
 
 
-def _difference(cap: int | None, spent: LedgerLoss, held: LedgerLoss, name: str) -> int | None:
+def _difference(cap: int | None, spent: AccountLoss, held: AccountLoss, name: str) -> int | None:
     """Return cap less spent and held; None where either is infinite."""
     amounts = (getattr(spent, name), getattr(held, name))
     if cap is None or None in amounts:

@@ -1,1 +1,1 @@
-"""What every passenger unit has lost: facts, books of accounts, and their witnesses."""
+"""What every passenger unit has lost: facts, ledger accounts, and their witnesses."""

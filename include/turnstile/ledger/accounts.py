@@ -1,4 +1,4 @@
-"""Books of accounts in the database: caps in force, rows touched in sorted order under a CHECK.
+"""Ledger accounts in the database: caps in force, rows touched in sorted order under a CHECK.
 
 Every function works inside the caller's transaction, which locks the family's row first: so rolling
 windows can be summed safely, and transactions wait for each other but never in a circle.
@@ -15,8 +15,8 @@ from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError
 from turnstile.ledger.admission import Excess, binding_caps, first_excess
-from turnstile.ledger.amounts import Cap, is_lifelong
-from turnstile.ledger.balance import NOTHING, WHOLE, Amount, Change, Row, amounts_by_row
+from turnstile.ledger.amounts import Cap, is_lifetime_unit
+from turnstile.ledger.changes import ALL_WEEKS, NOTHING, AccountRow, Amount, Change, amounts_by_row
 from turnstile.ledger.encoding import canonical, decode_cap, encode_cap
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.facts import append
@@ -47,7 +47,7 @@ def lock_family(connection: Connection, family: str) -> None:
 
 
 def families(connection: Connection) -> tuple[str, ...]:
-    """Return the families that have a book, sorted."""
+    """Return the families that have accounts, sorted."""
     rows = connection.execute(text("SELECT family FROM family ORDER BY family"))
     return tuple(row.family for row in rows)
 
@@ -62,7 +62,7 @@ def record_caps(connection: Connection, at: str, request: Request) -> None:
     """Write a programme's caps as a fact, if they are not what the ledger holds.
 
     Raises:
-        InputError: the programme kept its book in another family until now, or states no cap.
+        InputError: the programme kept its accounts in another family until now, or states no cap.
     """
     if not request.caps:
         rule = "a programme without a cap may not spend; state caps in its file"
@@ -72,7 +72,7 @@ def record_caps(connection: Connection, at: str, request: Request) -> None:
     known = connection.execute(select(CAPS).where(CAPS.c.programme == programme)).one_or_none()
     if known is not None and known.family != request.family:
         rule = (
-            f"its losses are booked in family {known.family!r}, not {request.family!r}; a new book "
+            f"its losses are kept in family {known.family!r}, not {request.family!r}; new accounts "
             "would forget them: keep the family, or give the programme another name"
         )
         raise InputError(where=programme, field="family", rule=rule)
@@ -97,7 +97,7 @@ def change_accounts(
 
     Args:
         connection: of the transaction that holds the family's lock.
-        family: whose book.
+        family: whose accounts.
         changes: what to add to which row.
         caps: caps to hold each row against from now on; None leaves the row's own.
     """
@@ -130,9 +130,9 @@ def in_lock_order(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: change.row)
 
 
-def _cap_figures(row: Row, caps: Sequence[Cap]) -> dict[str, int | None]:
+def _cap_figures(row: AccountRow, caps: Sequence[Cap]) -> dict[str, int | None]:
     """Return the caps that hold for one row by itself; a window cap holds for each of its weeks."""
-    is_week = row.week != WHOLE
+    is_week = row.week != ALL_WEEKS
     caps_here = [
         cap
         for cap in caps
@@ -152,22 +152,22 @@ def amount_columns() -> list[Any]:
 
 def taken_by_row(
     connection: Connection, request: Request, caps: Sequence[Cap]
-) -> dict[Row, Amount]:
+) -> dict[AccountRow, Amount]:
     """Return what the rows that a request touches, and the weeks around it, have taken."""
     reach = max((cap.window_weeks or 1 for cap in caps), default=1) - 1
     week = ServiceWeek.parse(request.week)
     scopes = {posting.scope for posting in request.postings}
     units = {posting.unit for posting in request.postings}
-    whole = and_(ACCOUNT.c.scope.in_(scopes), ACCOUNT.c.week == WHOLE)
+    lifetime = and_(ACCOUNT.c.scope.in_(scopes), ACCOUNT.c.week == ALL_WEEKS)
     weeks = ACCOUNT.c.week.between(str(week.plus(-reach)), str(week.plus(reach)))
-    # Two queries, each led by the whole index: one with OR reads every row of the family.
+    # Two queries, each led by the full index: one with OR reads every row of the family.
     query = union_all(
-        _rows_of(request.family, units).where(whole),
-        _rows_of(request.family, set(filter(is_lifelong, units))).where(weeks),
+        _rows_of(request.family, units).where(lifetime),
+        _rows_of(request.family, set(filter(is_lifetime_unit, units))).where(weeks),
     )
     size = len(AMOUNTS)
     return {
-        Row(*row[:3]): Amount(*row[3 : 3 + size]).plus(Amount(*row[3 + size :]))
+        AccountRow(*row[:3]): Amount(*row[3 : 3 + size]).plus(Amount(*row[3 + size :]))
         for row in connection.execute(query)
     }
 

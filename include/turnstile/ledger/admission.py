@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from turnstile.ledger.amounts import Cap
-from turnstile.ledger.balance import NOTHING, WHOLE, Amount, Row
+from turnstile.ledger.changes import ALL_WEEKS, NOTHING, AccountRow, Amount
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 
@@ -37,8 +37,8 @@ def binding_caps(caps: Iterable[Cap]) -> tuple[Cap, ...]:
     """
     smallest: dict[tuple[ProtectionUnit, int], Cap] = {}
     for cap in map(under_add_remove, caps):
-        place = (cap.unit, cap.window_weeks or 0)
-        smallest[place] = _smaller(smallest.get(place, cap), cap)
+        account = (cap.unit, cap.window_weeks or 0)
+        smallest[account] = _smaller(smallest.get(account, cap), cap)
     return tuple(cap for _, cap in sorted(smallest.items()))
 
 
@@ -81,12 +81,12 @@ class Excess:
     limit: int
 
 
-Taken = Callable[[Row], Amount]
+Taken = Callable[[AccountRow], Amount]
 """What a row has spent and holds; NOTHING for a row that does not exist."""
 
 
 def first_excess(
-    caps: Iterable[Cap], asked: Mapping[Row, Amount], week: str, taken: Taken
+    caps: Iterable[Cap], asked: Mapping[AccountRow, Amount], week: str, taken: Taken
 ) -> Excess | None:
     """Return the first cap that a loss would pass, or None if it is admitted.
 
@@ -107,21 +107,23 @@ def first_excess(
 
 
 def _accounts_under(
-    cap: Cap, asked: Mapping[Row, Amount], week: str, taken: Taken
+    cap: Cap, asked: Mapping[AccountRow, Amount], week: str, taken: Taken
 ) -> Iterable[tuple[str, Amount, Amount]]:
     """Yield scope, figure before and figure asked of each account that a cap holds for."""
-    rows = [row for row in asked if row.unit == cap.unit.value and row.week == WHOLE]
+    rows = [row for row in asked if row.unit == cap.unit.value and row.week == ALL_WEEKS]
     if not rows:
         yield "unstated", NOTHING, Amount(epsilon_unbounded=1, rho_unbounded=1)
     for row in rows:
         if cap.window_weeks is None:
             yield row.scope, taken(row), asked[row]
         else:
-            scope, before = fullest_window(row, week, cap.window_weeks, taken)
+            scope, before = most_spent_window(row, week, cap.window_weeks, taken)
             yield scope, before, asked[row]
 
 
-def fullest_window(row: Row, week: str, window_weeks: int, taken: Taken) -> tuple[str, Amount]:
+def most_spent_window(
+    row: AccountRow, week: str, window_weeks: int, taken: Taken
+) -> tuple[str, Amount]:
     """Return the window around a week that has taken most, coordinate by coordinate.
 
     Backfills charge weeks before others, so every window that holds the week counts. The window
@@ -131,9 +133,9 @@ def fullest_window(row: Row, week: str, window_weeks: int, taken: Taken) -> tupl
     names = [str(middle.plus(n)) for n in range(1 - window_weeks, window_weeks)]
     figures = [taken(row._replace(week=name)) for name in names]
     windows = list(_window_sums(figures, window_weeks))
-    fullest = max(range(len(windows)), key=lambda n: (windows[n].loss_rank(), n))
+    most_spent = max(range(len(windows)), key=lambda n: (windows[n].loss_rank(), n))
     upper = Amount(*(max(column) for column in zip(*(w.total for w in windows), strict=True)))
-    return f"{names[fullest]}..{names[fullest + window_weeks - 1]}", upper
+    return f"{names[most_spent]}..{names[most_spent + window_weeks - 1]}", upper
 
 
 class _Window(NamedTuple):

@@ -12,10 +12,11 @@ from turnstile.errors import InputError
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
 
 EVER = "ever"
+_DECIMALS = {"epsilon": 6, "rho": 9, "delta": 15}
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class AccountLoss:
     """What one account lost: two exactly additive sums, add/remove.
 
     Args:
@@ -28,9 +29,9 @@ class Loss:
     rho_nano: int | None = 0
     delta_femto: int = 0
 
-    def __add__(self, other: Loss) -> Loss:
+    def __add__(self, other: AccountLoss) -> AccountLoss:
         """Compose: every coordinate adds up, and infinity stays infinity."""
-        return Loss(
+        return AccountLoss(
             _plus(self.epsilon_micro, other.epsilon_micro),
             _plus(self.rho_nano, other.rho_nano),
             self.delta_femto + other.delta_femto,
@@ -79,7 +80,7 @@ class Cap:
             raise self._refused("state a delta under add_remove; replace-one has no exact one")
         if self.window_weeks is not None and self.window_weeks < 1:
             raise self._refused("window_weeks must be at least 1")
-        if self.window_weeks is not None and not is_lifelong(self.unit):
+        if self.window_weeks is not None and not is_lifetime_unit(self.unit):
             raise self._refused("window_weeks is for card and bus; drop it here")
 
     def _refused(self, rule: str) -> InputError:
@@ -87,6 +88,26 @@ class Cap:
         return InputError(where="caps", field=self.unit.value, rule=rule)
 
 
-def is_lifelong(unit: ProtectionUnit) -> bool:
+def is_lifetime_unit(unit: ProtectionUnit) -> bool:
     """Say whether a unit has one account for ever, with a row a week for rolling windows."""
     return unit in (ProtectionUnit.CARD, ProtectionUnit.BUS)
+
+
+def amount_text(coordinate: str, amount: int | None) -> str:
+    """Write an amount of the ledger as an exact decimal.
+
+    Examples:
+        >>> amount_text("epsilon", 1_500_000), amount_text("rho", None)
+        ('1.5', 'infinite')
+    """
+    if amount is None:
+        return "infinite"
+    decimals = _DECIMALS[coordinate]
+    integer, rest = divmod(abs(amount), 10**decimals)
+    digits = f"{rest:0{decimals}d}".rstrip("0")
+    return f"{'-' if amount < 0 else ''}{integer}{'.' if digits else ''}{digits}"
+
+
+def cap_text(cap: Cap) -> str:
+    """Name a cap: `card over 52 weeks`."""
+    return cap.unit.value + (f" over {cap.window_weeks} weeks" if cap.window_weeks else "")

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
 from turnstile.ledger.accounts import change_accounts, family_caps
-from turnstile.ledger.balance import changes_of, postings_in
+from turnstile.ledger.changes import changes_of, postings_in
 from turnstile.ledger.encoding import encode_posting
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.facts import append, entry_at, facts

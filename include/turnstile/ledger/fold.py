@@ -1,8 +1,8 @@
 """What entries mean, folded from the first to the last, with every disagreement found. Pure.
 
 The fold trusts nothing but the entries: it follows the chain, makes each move that a fact states
-(and names the one that the state machine forbids), keeps every book, and checks every reservation
-against the caps in force at that moment.
+(and names the one that the state machine forbids), keeps all accounts, and checks every
+reservation against the caps in force at that moment.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from turnstile.errors import InputError
-from turnstile.ledger.balance import postings_in
-from turnstile.ledger.book import Book
 from turnstile.ledger.chain import Chain
+from turnstile.ledger.changes import postings_in
 from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.folded_accounts import FoldedAccounts
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import (
     CHARGED_STATES,
@@ -58,7 +58,9 @@ class Fold:
     """Everything that follows from the entries seen so far."""
 
     chain: Chain = field(default_factory=Chain)
-    books: defaultdict[str, Book] = field(default_factory=lambda: defaultdict(Book))
+    accounts: defaultdict[str, FoldedAccounts] = field(
+        default_factory=lambda: defaultdict(FoldedAccounts)
+    )
     attempts: dict[str, FoldedAttempt] = field(default_factory=dict)
     by_key: defaultdict[str, list[FoldedAttempt]] = field(default_factory=lambda: defaultdict(list))
     family_of: dict[str, str] = field(default_factory=dict)
@@ -90,7 +92,7 @@ class Fold:
         family = self.family_of.setdefault(entry.body["programme"], entry.body["family"])
         if family != entry.body["family"]:
             yield f"moves a programme from family {family} to another"
-        self.books[entry.body["family"]].set_caps(entry)
+        self.accounts[entry.body["family"]].set_caps(entry)
 
     def _reserve(self, entry: Entry) -> Iterator[str]:
         """Open an attempt and hold its postings."""
@@ -106,11 +108,11 @@ class Fold:
         others = self.by_key[new.key]
         if any(other.state in OPEN_STATES | SEALED_STATES for other in others):
             yield f"reserves {new.key}, which is open or sealed"
-        book = self.books[new.family]
-        excess = book.excess(new.postings, new.week)
+        accounts = self.accounts[new.family]
+        excess = accounts.excess(new.postings, new.week)
         if excess is not None:
             yield f"passes the cap on {excess.cap.unit} ({excess.scope}) in {excess.coordinate}"
-        book.apply(EntryKind.RESERVED, new.postings, new.week)
+        accounts.apply(EntryKind.RESERVED, new.postings, new.week)
         self.attempts[new.attempt_id] = new
         others.append(new)
 
@@ -126,7 +128,7 @@ class Fold:
         found.state = target_of(move)
         found.artefact_digest = entry.body.get("artefact_digest", found.artefact_digest)
         found.manifest_digest = entry.body.get("manifest_digest", found.manifest_digest)
-        self.books[found.family].apply(entry.kind, found.postings, found.week)
+        self.accounts[found.family].apply(entry.kind, found.postings, found.week)
 
     def _withdraw(self, entry: Entry) -> Iterator[str]:
         """Flag an attempt."""

@@ -1,7 +1,7 @@
 """Forecast: with the present programmes, in which week each cap is reached. Pure.
 
 A programme's present cost is what its latest reservation posted. Accounts of a day or a week start
-anew every week, so their caps are reached at once or never; lifelong accounts fill up.
+anew every week, so their caps are reached at once or never; lifetime accounts fill up.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from fractions import Fraction
 from itertools import pairwise
 
 from turnstile.ledger.admission import binding_caps
-from turnstile.ledger.amounts import EVER, Cap, Loss, is_lifelong
-from turnstile.ledger.balance import Amount, Row
-from turnstile.ledger.book import Book
+from turnstile.ledger.amounts import EVER, AccountLoss, Cap, is_lifetime_unit
+from turnstile.ledger.changes import AccountRow, Amount
 from turnstile.ledger.fold import Fold, FoldedAttempt
+from turnstile.ledger.folded_accounts import FoldedAccounts
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
@@ -30,7 +30,7 @@ class CapForecast:
     """What becomes of one coordinate of one cap.
 
     Args:
-        family: book of accounts.
+        family: accounts of accounts.
         cap: in force, add/remove.
         coordinate: `epsilon_micro`, `rho_nano` or `delta_femto`.
         limit: the cap's figure, in the unit of the coordinate.
@@ -57,16 +57,16 @@ def forecasts(fold: Fold, family: str | None = None) -> tuple[CapForecast, ...]:
 
     Args:
         fold: of all entries.
-        family: book of accounts; None for all.
+        family: accounts of accounts; None for all.
     """
-    names = sorted(fold.books) if family is None else [family]
+    names = sorted(fold.accounts) if family is None else [family]
     return tuple(one for name in names for one in _of_family(fold, name))
 
 
-def present_cost(attempts: Iterable[FoldedAttempt]) -> dict[ProtectionUnit, Loss]:
+def present_cost(attempts: Iterable[FoldedAttempt]) -> dict[ProtectionUnit, AccountLoss]:
     """Return what one week of these programmes costs each unit: the sum of their latest plans.
 
-    Of a programme's disjoint accounts, the dearest counts.
+    Of a programme's disjoint accounts, the costliest counts.
 
     Args:
         attempts: of one family, in the order of their reservation; void ones do not count.
@@ -75,63 +75,65 @@ def present_cost(attempts: Iterable[FoldedAttempt]) -> dict[ProtectionUnit, Loss
     for attempt in attempts:
         if attempt.state is not ReleaseState.VOID:
             latest[attempt.key.partition("/")[0]] = attempt
-    costs: dict[ProtectionUnit, Loss] = {}
+    costs: dict[ProtectionUnit, AccountLoss] = {}
     for attempt in latest.values():
         for unit in {posting.unit for posting in attempt.postings}:
             amounts = [Amount.of(posting) for posting in attempt.postings if posting.unit is unit]
-            dearest = Amount(*(max(column) for column in zip(*amounts, strict=True))).loss
-            costs[unit] = costs.get(unit, Loss()) + dearest
+            costliest = Amount(*(max(column) for column in zip(*amounts, strict=True))).loss
+            costs[unit] = costs.get(unit, AccountLoss()) + costliest
     return costs
 
 
 def _of_family(fold: Fold, family: str) -> Iterable[CapForecast]:
     """Forecast every cap of a family."""
-    book = fold.books[family]
+    accounts = fold.accounts[family]
     attempts = [one for one in fold.attempts.values() if one.family == family]
     live = [one for one in attempts if one.state is not ReleaseState.VOID]
     if not live:
         return
     costs = present_cost(attempts)
     weeks = sorted(one.week for one in live)
-    for cap in binding_caps(cap for caps in book.caps.values() for cap in caps):
+    for cap in binding_caps(cap for caps in accounts.caps.values() for cap in caps):
         for coordinate in _COORDINATES:
             limit = getattr(cap, coordinate)
-            cost = costs.get(cap.unit, Loss(None, None))
+            cost = costs.get(cap.unit, AccountLoss(None, None))
             if limit is not None and (limit or getattr(cost, coordinate) != 0):
                 weekly = getattr(cost, coordinate)
-                past = _past(book, cap, coordinate, (weeks[0], weeks[-1]))
+                past = _past(accounts, cap, coordinate, (weeks[0], weeks[-1]))
                 start = ServiceWeek.parse(weeks[-1]).plus(1)
                 yield _forecast((family, cap, coordinate), past, weekly, start)
 
 
 def _forecast(
-    place: tuple[str, Cap, str], past: Mapping[str, int], weekly: int | None, start: ServiceWeek
+    capped: tuple[str, Cap, str], past: Mapping[str, int], weekly: int | None, start: ServiceWeek
 ) -> CapForecast:
     """Forecast one coordinate of one cap of a family."""
-    family, cap, coordinate = place
+    family, cap, coordinate = capped
     limit = getattr(cap, coordinate)
-    lifelong = is_lifelong(cap.unit)
+    is_lifetime = is_lifetime_unit(cap.unit)
     path: tuple[tuple[str, int], ...] = ()
     reached = None
     if weekly is None:
         reached = str(start)
-    elif lifelong:
+    elif is_lifetime:
         path, reached = _filled(past, cap, (weekly, limit), start)
     elif weekly > limit:
         reached = str(start)
-    year = None if weekly is None else weekly * (YEAR_WEEKS if lifelong else 1)
+    year = None if weekly is None else weekly * (YEAR_WEEKS if is_lifetime else 1)
     return CapForecast(
         family, cap, coordinate, limit, weekly, year, reached, path, from_week=str(start)
     )
 
 
-def _past(book: Book, cap: Cap, coordinate: str, weeks: tuple[str, str]) -> dict[str, int]:
-    """Return what every week so far has taken of a lifelong account, gaps included."""
+def _past(
+    accounts: FoldedAccounts, cap: Cap, coordinate: str, weeks: tuple[str, str]
+) -> dict[str, int]:
+    """Return what every week so far has taken of a lifetime account, gaps included."""
     taken: dict[str, int] = {}
     week, last = ServiceWeek.parse(weeks[0]), ServiceWeek.parse(weeks[1])
     while week <= last:
-        row = Row(cap.unit.value, EVER, str(week))
-        taken[str(week)] = getattr(book.taken(row), coordinate)
+        row = AccountRow(cap.unit.value, EVER, str(week))
+        taken[str(week)] = getattr(accounts.taken(row), coordinate)
         week = week.plus(1)
     return taken
 

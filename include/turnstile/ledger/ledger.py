@@ -225,10 +225,10 @@ class Ledger(LedgerView):
         """Write that a person refuses the release of a key; a repeat changes nothing."""
         return self._decide(EntryKind.REFUSED, key, person=person, role=role, reason=reason)
 
-    def say_on_revision(self, word: revisions.RevisionWord) -> revisions.RevisionWord:
+    def decide_on_revision(self, word: revisions.RevisionDecision) -> revisions.RevisionDecision:
         """Write that a person allows or declines one correction; a repeat changes nothing.
 
-        Whether it is enough to draw is for the reader of `words_on_revision` to judge, by roles.
+        Whether it is enough to draw, the reader of `decisions_on_revision` judges by roles.
 
         Raises:
             RefusedError: the key is not the next correction of a sealed release.

@@ -7,11 +7,10 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
-from turnstile.ledger.amounts import Cap, Loss
+from turnstile.ledger.amounts import AccountLoss, Cap, amount_text, cap_text
 from turnstile.ledger.entries import Entry
 from turnstile.ledger.forecast import CapForecast
 from turnstile.ledger.records import AccountBalance
-from turnstile.ledger.refusals import amount_text, cap_text
 from turnstile.privacy.accounts import FEMTO, MICRO, NANO
 from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
 
@@ -21,14 +20,14 @@ DELTA = Fraction(1, 10**6)
 _COORDINATES = ("epsilon", "rho", "delta")
 
 
-def fullest(balances: Iterable[AccountBalance]) -> tuple[AccountBalance, ...]:
+def most_spent(balances: Iterable[AccountBalance]) -> tuple[AccountBalance, ...]:
     """Return for each family, unit and window the account that has taken most."""
     best: dict[tuple[str, str, int], AccountBalance] = {}
     for balance in balances:
-        place = (balance.family, balance.unit.value, _window(balance))
-        if place not in best or _rank(balance) > _rank(best[place]):
-            best[place] = balance
-    return tuple(best[place] for place in sorted(best))
+        account = (balance.family, balance.unit.value, _window(balance))
+        if account not in best or _rank(balance) > _rank(best[account]):
+            best[account] = balance
+    return tuple(best[account] for account in sorted(best))
 
 
 def _window(balance: AccountBalance) -> int:
@@ -47,7 +46,7 @@ def _rank(balance: AccountBalance) -> tuple[bool, int, int, int]:
     )
 
 
-def epsilon_at_delta(loss: Loss) -> Fraction | None:
+def epsilon_at_delta(loss: AccountLoss) -> Fraction | None:
     """Return the smaller conversion of a loss at DELTA, or None if no figure holds."""
     pure: PureDp | ApproxDp | None = None
     if loss.epsilon_micro is not None:
@@ -59,7 +58,7 @@ def epsilon_at_delta(loss: Loss) -> Fraction | None:
     return epsilon_shown(pure, concentrated, DELTA)
 
 
-def loss_text(loss: Loss) -> str:
+def loss_text(loss: AccountLoss) -> str:
     """Write a loss: both sums, delta if there is one, and the figure at DELTA."""
     parts = [
         f"epsilon {amount_text('epsilon', loss.epsilon_micro)}",
@@ -119,7 +118,7 @@ def balance_lines(balances: Sequence[AccountBalance]) -> list[str]:
                 one.scope,
                 loss_text(one.spent),
                 "infinite" if at_delta is None else f"epsilon {float(at_delta):g}",
-                loss_text(one.held) if one.held != Loss() else "-",
+                loss_text(one.held) if one.held != AccountLoss() else "-",
                 cap_figures(one.cap) if one.cap else "none",
                 left_text(one),
             )
@@ -153,11 +152,11 @@ def balance_json(one: AccountBalance) -> dict[str, Any]:
 
 def entry_line(entry: Entry) -> str:
     """Write an entry as one line."""
-    words = [entry.key or entry.body.get("programme", ""), *_told(entry)]
+    words = [entry.key or entry.body.get("programme", ""), *_reported(entry)]
     return f"{entry.sequence:>6}  {entry.at}  {entry.kind.value:<17}  {'  '.join(words)}"
 
 
-def _told(entry: Entry) -> list[str]:
+def _reported(entry: Entry) -> list[str]:
     """Return what an entry says besides its key, without events and postings."""
     names = ("attempt", "person", "role", "reason", "artefact_digest", "manifest_digest", "outcome")
     return [f"{name}={entry.body[name]}" for name in names if entry.body.get(name)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from turnstile.errors import InputError
-from turnstile.ledger.amounts import Cap, Loss
+from turnstile.ledger.amounts import AccountLoss, Cap
 from turnstile.ledger.states import OPEN_STATES, SEALED_STATES, ReleaseState
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
@@ -92,7 +92,7 @@ class Request:
 
     Args:
         key: which release.
-        family: whose book of accounts.
+        family: whose ledger accounts.
         bindings: digests of programme, domain and input snapshot.
         plan_digest: digest of the release plan.
         events: draw events, encoded by `encoding.encode_event`.
@@ -187,9 +187,9 @@ class AccountBalance:
     """What one account has lost and holds.
 
     Args:
-        family: book of accounts.
+        family: budget group.
         unit: whose loss.
-        scope: piece of time (and mode and batch); `ever`; or the fullest window `W1..W2`.
+        scope: piece of time (and mode and batch); `ever`; or the most spent window `W1..W2`.
         spent: charged, drawn or burned; never goes down.
         held: reserved by attempts that have not begun to draw.
         cap: smallest cap of the family on this account, add/remove; None without one.
@@ -198,8 +198,8 @@ class AccountBalance:
     family: str
     unit: ProtectionUnit
     scope: str
-    spent: Loss
-    held: Loss
+    spent: AccountLoss
+    held: AccountLoss
     cap: Cap | None
 
 

@@ -7,31 +7,10 @@ from fractions import Fraction
 
 from turnstile.errors import BudgetExceeded, RevisionNeeded
 from turnstile.ledger.admission import Excess
-from turnstile.ledger.amounts import Cap
+from turnstile.ledger.amounts import amount_text, cap_text
 from turnstile.ledger.records import Attempt, ReleaseKey
 
-_DECIMALS = {"epsilon": 6, "rho": 9, "delta": 15}
 _PERCENT = 100
-
-
-def amount_text(coordinate: str, amount: int | None) -> str:
-    """Write an amount of the ledger as an exact decimal.
-
-    Examples:
-        >>> amount_text("epsilon", 1_500_000), amount_text("rho", None)
-        ('1.5', 'infinite')
-    """
-    if amount is None:
-        return "infinite"
-    decimals = _DECIMALS[coordinate]
-    whole, rest = divmod(abs(amount), 10**decimals)
-    digits = f"{rest:0{decimals}d}".rstrip("0")
-    return f"{'-' if amount < 0 else ''}{whole}{'.' if digits else ''}{digits}"
-
-
-def cap_text(cap: Cap) -> str:
-    """Name a cap: `card over 52 weeks`."""
-    return cap.unit.value + (f" over {cap.window_weeks} weeks" if cap.window_weeks else "")
 
 
 def budget_exceeded(key: ReleaseKey, excess: Excess, releases: Sequence[str]) -> BudgetExceeded:
@@ -40,24 +19,24 @@ def budget_exceeded(key: ReleaseKey, excess: Excess, releases: Sequence[str]) ->
     Args:
         key: what was to be released.
         excess: the cap that would be passed.
-        releases: keys that hold or spent something in the same place, oldest first.
+        releases: keys that hold or spent something from the same account, oldest first.
     """
-    name, place = excess.coordinate, _place(excess)
+    name, account = excess.coordinate, _account(excess)
     if excess.asked is None:
         return BudgetExceeded(
-            f"{key} states no finite {name} for {place}, and a cap of "
+            f"{key} states no finite {name} for {account}, and a cap of "
             f"{amount_text(name, excess.limit)} is set; bound that unit's contributions in the "
             f"programme, use noise with a finite {name}, or take the cap out of the programme file"
         )
     left = 0 if excess.taken is None else max(0, excess.limit - excess.taken)
     return BudgetExceeded(
-        f"{key} asks for {name} {amount_text(name, excess.asked)} on {place}, and "
+        f"{key} asks for {name} {amount_text(name, excess.asked)} on {account}, and "
         f"{amount_text(name, left)} of the cap {amount_text(name, excess.limit)} is left"
         f"{_since(releases)}; {_what_fits(excess, left)}"
     )
 
 
-def _place(excess: Excess) -> str:
+def _account(excess: Excess) -> str:
     """Name unit and account."""
     if excess.scope == "unstated":
         return cap_text(excess.cap)

@@ -20,7 +20,7 @@ _KINDS = (EntryKind.REVISION_ALLOWED, EntryKind.REVISION_DECLINED)
 
 
 @dataclass(frozen=True, slots=True)
-class RevisionWord:
+class RevisionDecision:
     """What a person said about a correction.
 
     Args:
@@ -50,12 +50,12 @@ def next_after(key: ReleaseKey) -> ReleaseKey:
     return ReleaseKey(key.programme, key.period, key.revision + 1)
 
 
-def words(connection: Connection, key: ReleaseKey) -> tuple[RevisionWord, ...]:
+def words(connection: Connection, key: ReleaseKey) -> tuple[RevisionDecision, ...]:
     """Return what was said about a correction, oldest first."""
     return tuple(_word(key, entry) for entry in facts(connection, key, *_KINDS))
 
 
-def say(connection: Connection, at: str, word: RevisionWord) -> RevisionWord:
+def say(connection: Connection, at: str, word: RevisionDecision) -> RevisionDecision:
     """Write a word unless the person's last one says the same about the same files.
 
     Raises:
@@ -64,8 +64,8 @@ def say(connection: Connection, at: str, word: RevisionWord) -> RevisionWord:
     head(connection, locked=True)  # nobody seals the key between the look and the word
     _require_next(connection, word.key)
     last = [one for one in words(connection, word.key) if one.person == word.person]
-    told = (word.is_allowed, word.role, word.files_digest)
-    if last and (last[-1].is_allowed, last[-1].role, last[-1].files_digest) == told:
+    said = (word.is_allowed, word.role, word.files_digest)
+    if last and (last[-1].is_allowed, last[-1].role, last[-1].files_digest) == said:
         return last[-1]
     body = {
         "key": str(word.key),
@@ -88,10 +88,10 @@ def _require_next(connection: Connection, key: ReleaseKey) -> None:
         raise RefusedError(f"{key} is sealed already; the next correction is another revision")
 
 
-def _word(key: ReleaseKey, entry: Entry) -> RevisionWord:
+def _word(key: ReleaseKey, entry: Entry) -> RevisionDecision:
     """Read a word."""
     body = entry.body
-    return RevisionWord(
+    return RevisionDecision(
         key=key,
         is_allowed=entry.kind is EntryKind.REVISION_ALLOWED,
         person=body["person"],

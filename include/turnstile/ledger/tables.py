@@ -33,7 +33,7 @@ FAMILY = Table(
     Column("family", Text, primary_key=True),
     Column("turns", BigInteger, nullable=False),
 )
-"""One row a family: locked first by every transaction that changes its book."""
+"""One row a family: locked first by every transaction that changes its accounts."""
 
 CAPS = Table(
     "caps",
@@ -83,4 +83,4 @@ ACCOUNT = Table(
     Column("cap_rho_nano", BigInteger),
     Column("cap_delta_femto", BigInteger),
 )
-"""Rows of the books. The cap columns hold the caps at the row's last reservation, for the CHECK."""
+"""Rows of accounts. The cap columns hold the caps at the row's last reservation, for the CHECK."""

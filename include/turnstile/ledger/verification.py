@@ -14,13 +14,13 @@ from sqlalchemy.engine import Connection
 
 from turnstile.ledger.accounts import families, family_caps
 from turnstile.ledger.admission import binding_caps
-from turnstile.ledger.balance import NOTHING, Row
-from turnstile.ledger.balances import rows_in
+from turnstile.ledger.changes import NOTHING, AccountRow
 from turnstile.ledger.entries import read_entry
 from turnstile.ledger.facts import head
 from turnstile.ledger.fold import Fold, FoldedAttempt
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import ReleaseState
+from turnstile.ledger.stored_accounts import rows_in
 from turnstile.ledger.tables import ATTEMPT, ENTRY
 from turnstile.ledger.witness import Witnesses, note_findings
 
@@ -36,7 +36,7 @@ def verify_store(connection: Connection, witnesses: Witnesses) -> Iterator[Findi
     if head(connection) != fold.chain.head:
         yield Finding("chain", head(connection)[0], "is named as the last entry, and is not")
     yield from _attempts(connection, fold)
-    for family in sorted(set(families(connection)) | set(fold.books)):
+    for family in sorted(set(families(connection)) | set(fold.accounts)):
         yield from _accounts(connection, fold, family)
     for note in notes:
         yield from note_findings(note, fold.hash_at)
@@ -67,12 +67,12 @@ def _attempts(connection: Connection, fold: Fold) -> Iterator[Finding]:
     for name, folded in fold.attempts.items():
         if name not in rows:
             yield Finding("balance", folded.reserved_sequence, f"attempt {name} is gone")
-        elif _told(rows[name]) != _folded(folded):
+        elif _reported(rows[name]) != _folded(folded):
             problem = f"attempt {name} is not what its entries say"
             yield Finding("balance", folded.reserved_sequence, problem)
 
 
-def _told(row: SqlRow[Any]) -> tuple[object, ...]:
+def _reported(row: SqlRow[Any]) -> tuple[object, ...]:
     """Return what the table says of an attempt."""
     digests = (row.artefact_digest, row.manifest_digest)
     return (row.release_key, row.family, row.week, row.state, *digests, bool(row.is_withdrawn))
@@ -86,17 +86,17 @@ def _folded(one: FoldedAttempt) -> tuple[object, ...]:
 
 def _accounts(connection: Connection, fold: Fold, family: str) -> Iterator[Finding]:
     """Compare a family's rows and caps with the fold."""
-    book, rows = fold.books[family], rows_in(connection, family)
-    for row in sorted(rows.keys() | book.spent.keys() | book.held.keys()):
+    accounts, rows = fold.accounts[family], rows_in(connection, family)
+    for row in sorted(rows.keys() | accounts.spent.keys() | accounts.held.keys()):
         spent, held = rows.get(row, (NOTHING, NOTHING))
-        if (spent, held) != (book.spent.get(row, NOTHING), book.held.get(row, NOTHING)):
+        if (spent, held) != (accounts.spent.get(row, NOTHING), accounts.held.get(row, NOTHING)):
             yield Finding("balance", None, f"{family} {_named(row)} is not the sum of its entries")
-    folded = binding_caps(cap for caps in book.caps.values() for cap in caps)
+    folded = binding_caps(cap for caps in accounts.caps.values() for cap in caps)
     if family_caps(connection, family) != folded:
         yield Finding("balance", None, f"the caps of {family} are not what its entries say")
 
 
-def _named(row: Row) -> str:
+def _named(row: AccountRow) -> str:
     """Name an account row."""
     return f"{row.unit} ({row.scope}{', ' if row.week else ''}{row.week})"
 

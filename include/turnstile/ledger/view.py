@@ -11,7 +11,6 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.ledger import attempts, decisions, facts, revisions
-from turnstile.ledger.balances import balances
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.export import write_export
 from turnstile.ledger.fold import Fold
@@ -25,6 +24,7 @@ from turnstile.ledger.records import (
     ReleaseKey,
 )
 from turnstile.ledger.store import Store
+from turnstile.ledger.stored_accounts import account_balances
 from turnstile.ledger.tables import ENTRY
 from turnstile.ledger.verification import verify_store
 from turnstile.ledger.witness import Witnesses
@@ -87,8 +87,8 @@ class LedgerView:
         return self._store.read(look)
 
     def balance(self, family: str | None = None) -> tuple[AccountBalance, ...]:
-        """Return every account of a family (or of all), sorted, and the fullest windows."""
-        return self._store.read(lambda c: balances(c, family))
+        """Return every account of a family (or of all), sorted, and the most spent windows."""
+        return self._store.read(lambda c: account_balances(c, family))
 
     def entries(self, *, after: int = 0) -> Iterator[Entry]:
         """Yield every fact after a sequence number, in order, of one state of the ledger."""
@@ -138,7 +138,7 @@ class LedgerView:
         """Return every decision about a key, approvals and refusals, oldest first."""
         return self._store.read(lambda c: decisions.decisions(c, key))
 
-    def words_on_revision(self, key: ReleaseKey) -> tuple[revisions.RevisionWord, ...]:
+    def decisions_on_revision(self, key: ReleaseKey) -> tuple[revisions.RevisionDecision, ...]:
         """Return what people said about making a correction, oldest first."""
         return self._store.read(lambda c: revisions.words(c, key))
 

@@ -121,7 +121,7 @@ class Witnesses:
         note = signer.sign(head)
         for place in self.places:
             write = replace_durably if place.is_public else create_durably
-            with _told_of(place):
+            with _naming(place):
                 place.keep_key(signer.public_line)
                 for path in place.paths_for(head[0], key):
                     path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ class Witnesses:
             return
         public_line = self._signer().public_line
         for place in self.places:
-            with _told_of(place):
+            with _naming(place):
                 place.keep_key(public_line)
                 if not os.access(place.folder, os.W_OK):
                     raise PermissionError(EACCES, os.strerror(EACCES))
@@ -189,7 +189,7 @@ class Witnesses:
 
 
 @contextmanager
-def _told_of(place: Place) -> Iterator[None]:
+def _naming(place: Place) -> Iterator[None]:
     """Say which place cannot be written, and what to do.
 
     Raises:

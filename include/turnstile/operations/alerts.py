@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from turnstile.ledger.amounts import cap_text
 from turnstile.ledger.forecast import CapForecast
-from turnstile.ledger.refusals import cap_text
 from turnstile.operations.journal import Happening, Line
 
 RUNBOOK = "docs/RUNBOOK.md"

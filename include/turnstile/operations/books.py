@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
-from turnstile.ledger.balance import postings_in
+from turnstile.ledger.amounts import amount_text
+from turnstile.ledger.changes import postings_in
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold, FoldedAttempt
 from turnstile.ledger.forecast import CapForecast, forecasts
 from turnstile.ledger.records import AccountBalance
-from turnstile.ledger.refusals import amount_text
 from turnstile.ledger.view import LedgerView
 from turnstile.privacy.accounts import Posting
 

@@ -7,11 +7,10 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from turnstile.ledger.amounts import Loss
+from turnstile.ledger.amounts import AccountLoss, amount_text, cap_text
 from turnstile.ledger.forecast import CapForecast
 from turnstile.ledger.presentation import epsilon_at_delta
 from turnstile.ledger.records import AccountBalance
-from turnstile.ledger.refusals import amount_text, cap_text
 from turnstile.operations import pictures
 from turnstile.operations.page_html import dag_link, key, number, table
 
@@ -123,9 +122,9 @@ def _figure(one: AccountBalance) -> str:
     return ",".join("infinite" if part is None else str(part) for part in parts)
 
 
-def _loss_words(loss: Loss) -> str:
+def _loss_words(loss: AccountLoss) -> str:
     """Write a loss: what bounds it, exactly, and below it the epsilon at delta 1e-6."""
-    if loss == Loss():
+    if loss == AccountLoss():
         return "nothing"
     bounds = [
         f"{name} {amount_text(name, amount)}"

@@ -8,9 +8,9 @@ said, how they differ is not.
 from __future__ import annotations
 
 from turnstile.errors import NotApproved
+from turnstile.ledger.amounts import amount_text
 from turnstile.ledger.records import ReleaseKey
-from turnstile.ledger.refusals import amount_text
-from turnstile.ledger.revisions import RevisionWord, next_after
+from turnstile.ledger.revisions import RevisionDecision, next_after
 from turnstile.operations.approval import (
     NOBODY,
     PERSONS_OF_TWO_PERSON_RULE,
@@ -111,6 +111,8 @@ def _say(
 ) -> None:
     """Write a word."""
     reason = answer.reason or "no reason given"
-    release.ledger.say_on_revision(
-        RevisionWord(correction, answer.is_approval, str(answer.person), role, reason, files_digest)
+    release.ledger.decide_on_revision(
+        RevisionDecision(
+            correction, answer.is_approval, str(answer.person), role, reason, files_digest
+        )
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
-from turnstile.ledger.presentation import fullest
+from turnstile.ledger.presentation import most_spent
 from turnstile.ledger.view import LedgerView
 from turnstile.operations import budget_html, page_data, page_html, section_html, week_html
 from turnstile.operations.books import Books, LedgerPicture
@@ -67,7 +67,7 @@ class BudgetPage:
         states.sort(key=lambda state: state["weeks_published"] == 0)
         body = budget_html.budget_body(
             states,
-            [one for one in fullest(picture.balances) if one.family in families],
+            [one for one in most_spent(picture.balances) if one.family in families],
             [one for one in picture.forecasts if one.family in families],
             picture.problems,
         )

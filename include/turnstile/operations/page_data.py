@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from turnstile.ledger.entries import EntryKind
-from turnstile.ledger.presentation import balance_json, forecast_json, fullest
+from turnstile.ledger.presentation import balance_json, forecast_json, most_spent
 from turnstile.ledger.states import CHARGED_STATES, ReleaseState
 from turnstile.operations.books import EntryLine, LedgerPicture
 from turnstile.operations.journal import Happening, Line
@@ -43,7 +43,7 @@ class WeekMark:
 
 def balance_view(picture: LedgerPicture, families: frozenset[str]) -> list[dict[str, Any]]:
     """Return what `turnstile ledger balance --json` prints, of some families."""
-    return [balance_json(one) for one in fullest(picture.balances) if one.family in families]
+    return [balance_json(one) for one in most_spent(picture.balances) if one.family in families]
 
 
 def forecast_view(picture: LedgerPicture, families: frozenset[str]) -> list[dict[str, Any]]:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from turnstile.ledger.amounts import amount_text, cap_text
 from turnstile.ledger.forecast import CapForecast
-from turnstile.ledger.refusals import amount_text, cap_text
 
 _WIDTH = 720
 _FRAME = (64, 12, 640, 120)  # left, top, width, height

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.estimates.error_bars import error_bar
-from turnstile.ledger.amounts import Cap, is_lifelong
+from turnstile.ledger.amounts import Cap, is_lifetime_unit
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import Posting
 from turnstile.programme.domain_files import load_domain
@@ -86,10 +86,10 @@ def _left(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> list[di
         asked = dearest.get(one.unit.value)
         if one.cap is None or asked is None or one.family != planned.family:
             continue
-        is_same_account = is_lifelong(one.unit) or (one.unit, one.scope) in places
+        is_same_account = is_lifetime_unit(one.unit) or (one.unit, one.scope) in places
         if planned.revision and not is_same_account:
             continue
-        is_fresh = not (planned.revision or is_lifelong(one.unit))
+        is_fresh = not (planned.revision or is_lifetime_unit(one.unit))
         for line in _lines(one, one.cap, asked, is_fresh=is_fresh):
             place = (line["unit"], line["coordinate"], line["window_weeks"] or 0)
             known_line = found.get(place)

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from turnstile.ledger.refusals import amount_text
+from turnstile.ledger.amounts import amount_text
 from turnstile.operations.books import EntryLine
 from turnstile.operations.page_data import PAGE_LINES, WeekMark
 from turnstile.operations.page_html import key, number, run_link, table

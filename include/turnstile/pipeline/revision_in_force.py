@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
-from turnstile.ledger.revisions import RevisionWord
+from turnstile.ledger.revisions import RevisionDecision
 from turnstile.programme.people import holders
 from turnstile.programme.spec import Programme
 from turnstile.settings import Settings
@@ -32,9 +32,9 @@ def revision_in_force(ledger: Ledger, programme: Programme, period: str, setting
 
 def words_that_allow(
     ledger: Ledger, key: ReleaseKey, programme: Programme, settings: Settings
-) -> tuple[RevisionWord, ...]:
+) -> tuple[RevisionDecision, ...]:
     """Return the words under which a correction may be drawn; none if they do not suffice."""
-    counted = _counted(ledger.words_on_revision(key), programme, settings)
+    counted = _counted(ledger.decisions_on_revision(key), programme, settings)
     for files in dict.fromkeys(word.files_digest for word in counted):
         about = [word for word in counted if word.files_digest == files]
         if all(word.is_allowed for word in about) and len(about) >= programme.approval.persons:
@@ -44,15 +44,15 @@ def words_that_allow(
 
 def words_about(
     ledger: Ledger, key: ReleaseKey, programme: Programme, settings: Settings, files_digest: str
-) -> tuple[RevisionWord, ...]:
+) -> tuple[RevisionDecision, ...]:
     """Return the last word of each person in the role about a correction for these files."""
-    counted = _counted(ledger.words_on_revision(key), programme, settings)
+    counted = _counted(ledger.decisions_on_revision(key), programme, settings)
     return tuple(word for word in counted if word.files_digest == files_digest)
 
 
 def _counted(
-    words: Sequence[RevisionWord], programme: Programme, settings: Settings
-) -> tuple[RevisionWord, ...]:
+    words: Sequence[RevisionDecision], programme: Programme, settings: Settings
+) -> tuple[RevisionDecision, ...]:
     """Return the last word of each person and files, of those who hold the role today."""
     role = programme.approval.role
     trusted = holders(role, settings.include)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from turnstile.ledger.admission import Excess, binding_caps, first_excess
 from turnstile.ledger.amounts import Cap
-from turnstile.ledger.balance import NOTHING, Amount, Row, amounts_by_row, changes_of
+from turnstile.ledger.changes import NOTHING, AccountRow, Amount, amounts_by_row, changes_of
 from turnstile.ledger.encoding import decode_cap
 from turnstile.ledger.entries import Entry, EntryKind
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Book:
+class FoldedAccounts:
     """One family's rows and caps."""
 
-    spent: defaultdict[Row, Amount] = field(default_factory=lambda: defaultdict(Amount))
-    held: defaultdict[Row, Amount] = field(default_factory=lambda: defaultdict(Amount))
+    spent: defaultdict[AccountRow, Amount] = field(default_factory=lambda: defaultdict(Amount))
+    held: defaultdict[AccountRow, Amount] = field(default_factory=lambda: defaultdict(Amount))
     caps: dict[str, tuple[Cap, ...]] = field(default_factory=dict)
 
-    def taken(self, row: Row) -> Amount:
+    def taken(self, row: AccountRow) -> Amount:
         """Return what a row has spent and holds."""
         return self.spent.get(row, NOTHING).plus(self.held.get(row, NOTHING))
 

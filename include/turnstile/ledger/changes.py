@@ -10,23 +10,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from turnstile.ledger.amounts import Loss, is_lifelong
+from turnstile.ledger.amounts import AccountLoss, is_lifetime_unit
 from turnstile.ledger.encoding import decode_posting
 from turnstile.ledger.entries import EntryKind
 
 if TYPE_CHECKING:
     from turnstile.privacy.accounts import Posting
 
-WHOLE = ""
-"""Week of a row that is not one week of a lifelong account."""
+ALL_WEEKS = ""
+"""Week of a row that is not one week of a lifetime account."""
 
 
-class Row(NamedTuple):
-    """Which row of a family's book; rows are always touched in this order."""
+class AccountRow(NamedTuple):
+    """Which row of a family's accounts; rows are always touched in this order."""
 
     unit: str
     scope: str
-    week: str = WHOLE
+    week: str = ALL_WEEKS
 
 
 class Amount(NamedTuple):
@@ -58,9 +58,9 @@ class Amount(NamedTuple):
         return Amount(*(-a for a in self))
 
     @property
-    def loss(self) -> Loss:
+    def loss(self) -> AccountLoss:
         """The same as a loss, in which unbounded is None."""
-        return Loss(
+        return AccountLoss(
             None if self.epsilon_unbounded else self.epsilon_micro,
             None if self.rho_unbounded else self.rho_nano,
             self.delta_femto,
@@ -73,20 +73,20 @@ NOTHING = Amount()
 class Change(NamedTuple):
     """What an entry does to one row."""
 
-    row: Row
+    row: AccountRow
     spent: Amount
     held: Amount
 
 
-def rows_of(posting: Posting, week: str) -> tuple[Row, ...]:
+def rows_of(posting: Posting, week: str) -> tuple[AccountRow, ...]:
     """Name the rows that a posting touches."""
-    row = Row(posting.unit.value, posting.scope)
-    return (row, row._replace(week=week)) if is_lifelong(posting.unit) else (row,)
+    row = AccountRow(posting.unit.value, posting.scope)
+    return (row, row._replace(week=week)) if is_lifetime_unit(posting.unit) else (row,)
 
 
-def amounts_by_row(postings: Iterable[Posting], week: str) -> dict[Row, Amount]:
+def amounts_by_row(postings: Iterable[Posting], week: str) -> dict[AccountRow, Amount]:
     """Add postings up by row, in the order in which rows are locked."""
-    totals: defaultdict[Row, Amount] = defaultdict(Amount)
+    totals: defaultdict[AccountRow, Amount] = defaultdict(Amount)
     for posting in postings:
         for row in rows_of(posting, week):
             totals[row] = totals[row].plus(Amount.of(posting))

@@ -1,4 +1,4 @@
-"""Balances as the database keeps them: one record an account, and one a fullest window."""
+"""Balances as the database keeps them: one record an account, and one a most spent window."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.ledger.accounts import amount_columns, families, family_caps
-from turnstile.ledger.amounts import Cap, Loss
-from turnstile.ledger.balance import NOTHING, WHOLE, Amount, Row
+from turnstile.ledger.amounts import AccountLoss, Cap
+from turnstile.ledger.changes import ALL_WEEKS, NOTHING, AccountRow, Amount
 from turnstile.ledger.records import AccountBalance
 from turnstile.ledger.tables import ACCOUNT, AMOUNTS
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 
-_KEYS, _SIZE = len(Row._fields), len(AMOUNTS)
+_KEYS, _SIZE = len(AccountRow._fields), len(AMOUNTS)
 Weeks = dict[str, tuple[Amount, Amount]]
 
 
-def balances(connection: Connection, family: str | None = None) -> tuple[AccountBalance, ...]:
+def account_balances(
+    connection: Connection, family: str | None = None
+) -> tuple[AccountBalance, ...]:
     """Return every account of a family, or of all, sorted by unit and scope.
 
-    A lifelong unit has its account `ever`, and for each cap over a window the fullest window.
+    A lifetime unit has its account `ever`, and for each cap over a window the most spent window.
     """
     names = families(connection) if family is None else (family,)
     return tuple(balance for name in names for balance in _of_family(connection, name))
@@ -32,7 +34,7 @@ def balances(connection: Connection, family: str | None = None) -> tuple[Account
 def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
     """Yield the accounts of one family."""
     caps = family_caps(connection, family)
-    whole = {cap.unit.value: cap for cap in caps if cap.window_weeks is None}
+    lifetime = {cap.unit.value: cap for cap in caps if cap.window_weeks is None}
     units = {unit.value: unit for unit in ProtectionUnit}
     weeks: defaultdict[str, Weeks] = defaultdict(dict)
     losses = _Losses()
@@ -41,34 +43,34 @@ def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
     middle = _KEYS + _SIZE
     for row in connection.execute(query.order_by(*order)).all():
         name, scope, week = row[:_KEYS]
-        if week == WHOLE:
+        if week == ALL_WEEKS:
             unit, spent, held = units[name], losses[row[_KEYS:middle]], losses[row[middle:]]
-            yield AccountBalance(family, unit, scope, spent, held, whole.get(name))
+            yield AccountBalance(family, unit, scope, spent, held, lifetime.get(name))
         else:
             weeks[name][week] = (Amount(*row[_KEYS:middle]), Amount(*row[middle:]))
     yield from _windows(family, caps, weeks)
 
 
-class _Losses(dict[tuple[int, ...], Loss]):
+class _Losses(dict[tuple[int, ...], AccountLoss]):
     """Losses by their figures: weeks of one programme cost the same, so few are made."""
 
-    def __missing__(self, figures: tuple[int, ...]) -> Loss:
+    def __missing__(self, figures: tuple[int, ...]) -> AccountLoss:
         """Make a loss the first time it is met."""
         loss = self[figures] = Amount(*figures).loss
         return loss
 
 
 def _windows(family: str, caps: Iterable[Cap], weeks: dict[str, Weeks]) -> Iterator[AccountBalance]:
-    """Yield the fullest window of each cap over a window."""
+    """Yield the most spent window of each cap over a window."""
     for cap in caps:
         rows = weeks.get(cap.unit.value)
         if cap.window_weeks is None or not rows:
             continue
-        scope, spent, held = _fullest(rows, cap.window_weeks)
+        scope, spent, held = _most_spent(rows, cap.window_weeks)
         yield AccountBalance(family, cap.unit, scope, spent.loss, held.loss, cap)
 
 
-def _fullest(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:
+def _most_spent(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:
     """Return the window that has taken most; one that ends in a charged week is always among them.
 
     Windows without a charged last week take no more than an earlier one, so only those are summed.
@@ -87,7 +89,7 @@ def _fullest(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:
             start = ServiceWeek.parse(week).plus(1 - window_weeks)
             best = (rank, f"{start}..{week}", spent, held)
     if best is None:  # pragma: no cover - callers pass at least one week
-        return WHOLE, NOTHING, NOTHING
+        return ALL_WEEKS, NOTHING, NOTHING
     return best[1:]
 
 
@@ -97,11 +99,11 @@ def _rank(taken: Amount) -> tuple[int, ...]:
     return (unbounded, taken.epsilon_micro, taken.rho_nano, taken.delta_femto)
 
 
-def rows_in(connection: Connection, family: str) -> dict[Row, tuple[Amount, Amount]]:
-    """Return every row of a family's book, spent and held."""
+def rows_in(connection: Connection, family: str) -> dict[AccountRow, tuple[Amount, Amount]]:
+    """Return every row of a family's accounts, spent and held."""
     query = select(*amount_columns()).where(ACCOUNT.c.family == family)
     middle = _KEYS + _SIZE
     return {
-        Row(*row[:_KEYS]): (Amount(*row[_KEYS:middle]), Amount(*row[middle:]))
+        AccountRow(*row[:_KEYS]): (Amount(*row[_KEYS:middle]), Amount(*row[middle:]))
         for row in connection.execute(query)
     }
