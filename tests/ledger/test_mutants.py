@@ -61,7 +61,7 @@ def windows_that_look_back_only(patch: Patch) -> None:
     real = admission.most_spent_window
 
     def back(row: object, week: str, window_weeks: int, taken: object) -> object:
-        def until(one: balance.AccountRow) -> changes.Amount:
+        def until(one: changes.AccountRow) -> changes.Amount:
             return taken(one) if one.week <= week else NOTHING  # type: ignore[operator, no-any-return]
 
         return real(row, week, window_weeks, until)  # type: ignore[arg-type]
