@@ -234,7 +234,11 @@ def formula_lines() -> list[str]:
     for epsilon, cells in (("15.232", REPORT_K), ("15.232", 20), ("4", 20), ("2", 20)):
         rho = rho_for(Fraction(epsilon), DELTA)
         shares = (Fraction(45, 100), Fraction(15, 100), Fraction(40, 100))
-        units = (sum_sensitivity(cells, CLAMP_KMH), cells_at_most(cells), cells_at_most(cells))
+        units = (
+            sum_sensitivity(cells_at_most(cells), CLAMP_KMH),
+            cells_at_most(cells),
+            cells_at_most(cells),
+        )
         sums, buses, over = (
             float(gaussian_scale(share * rho, unit.l2_squared))
             for share, unit in zip(shares, units, strict=True)

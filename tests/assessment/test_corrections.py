@@ -14,13 +14,14 @@ from turnstile.assessment.attacks.historical import (
     theorem_5_as_stated,
     theorem_5_printed,
 )
-from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, half_width, tail
 from turnstile.assessment.attacks.presence import proof_continuous
 from turnstile.assessment.lab.baselines import naive_laplace
 from turnstile.privacy.mechanisms.thresholds import source_threshold
+from turnstile.privacy.noise_sums import half_width, tail
+from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
 _DOCUMENT = Path(__file__).resolve().parents[2] / "docs/CORRECTIONS.md"
-THREE = [Term(NoiseLaw.LAPLACE, 1.4, 3)]
+THREE = [Term(NoiseDistribution.LAPLACE, 1.4, 3)]
 
 
 def test_theorem_5_covers_half_of_what_it_states_and_as_printed_a_quarter() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from turnstile.assessment.attacks.averaging import average_half_width, averaged
 from turnstile.assessment.attacks.membership import membership_accuracy
-from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term
 from turnstile.assessment.attacks.presence import (
     guess_after,
     proof_continuous,
@@ -21,6 +20,7 @@ from turnstile.assessment.attacks.presence import (
 )
 from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.noise_terms import NoiseDistribution, Term
 from turnstile.privacy.units import ProtectionUnit
 
 _DRAWS = 2_000_000
@@ -95,5 +95,5 @@ def test_simulated_membership_agrees_with_the_exact_guess() -> None:
 def test_an_average_of_many_draws_narrows_like_the_root_of_their_number() -> None:
     once, many = averaged(ONCE, 1), averaged(ONCE, 100)
     assert once.half_width_95 > 8 * many.half_width_95
-    law = Term(NoiseLaw.DISCRETE_LAPLACE, 1.0)
+    law = Term(NoiseDistribution.DISCRETE_LAPLACE, 1.0)
     assert average_half_width(law, 100) == many.half_width_95

@@ -7,15 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, pmf
 from turnstile.assessment.attacks.scale_of_any_counts import interval, log_evidence
 from turnstile.assessment.lab.baselines import uniforms
 from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise_terms import NoiseDistribution, Term, pmf
 
 CELLS = 1_000
 LAWS = {
-    NoiseFamily.DISCRETE_GAUSSIAN: (NoiseLaw.DISCRETE_GAUSSIAN, 15.0),
-    NoiseFamily.DISCRETE_LAPLACE: (NoiseLaw.DISCRETE_LAPLACE, 4.0),
+    NoiseFamily.DISCRETE_GAUSSIAN: (NoiseDistribution.DISCRETE_GAUSSIAN, 15.0),
+    NoiseFamily.DISCRETE_LAPLACE: (NoiseDistribution.DISCRETE_LAPLACE, 4.0),
 }
 
 

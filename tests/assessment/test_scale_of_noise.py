@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, whole_pmf
 from turnstile.assessment.attacks.scale_of_noise import (
     difference_density,
     from_negatives,
@@ -16,6 +15,8 @@ from turnstile.assessment.attacks.scale_of_noise import (
     negatives_p_value,
 )
 from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace, uniforms
+from turnstile.privacy.noise_sums import integer_pmf
+from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
 
 def rounded(label: str, number: int, scale: float) -> np.ndarray:
@@ -81,6 +82,6 @@ def test_the_density_of_a_difference_is_that_of_the_exact_law() -> None:
     grid = np.linspace(-60, 60, 240_001)
     density = np.array([difference_density(float(u), 1.4) for u in grid])
     assert float(np.trapezoid(density, grid)) == pytest.approx(1, abs=1e-6)
-    _, whole = whole_pmf([Term(NoiseLaw.DISCRETE_LAPLACE, 50.0, 2)])
+    _, whole = integer_pmf([Term(NoiseDistribution.DISCRETE_LAPLACE, 50.0, 2)])
     assert whole[whole.size // 2] == pytest.approx(difference_density(0, 50.0), rel=1e-3)
     assert not math.isclose(whole[whole.size // 2], difference_density(0, 45.0), rel_tol=1e-2)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from turnstile.assessment.attacks.differencing import derived_deviation, hidden_cell
-from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term
 from turnstile.assessment.attacks.reconstruction import (
     NoisyMarginals,
     exact_share,
@@ -16,17 +15,20 @@ from turnstile.assessment.attacks.reconstruction import (
 from turnstile.assessment.attacks.rows import RowBalance, expected_rows
 from turnstile.assessment.attacks.timetable import StopEvent, exposed_cells
 from turnstile.assessment.lab.baselines import discrete_laplace, uniforms
+from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
 
 def test_the_secret_ferry_had_between_eleven_and_twenty_five_passengers() -> None:
-    found = hidden_cell(150, [91, 41], [Term(NoiseLaw.LAPLACE, 1.4, 3)], confidence=0.95)
+    found = hidden_cell(150, [91, 41], [Term(NoiseDistribution.LAPLACE, 1.4, 3)], confidence=0.95)
     assert (found.estimate, round(found.low, 2), round(found.high, 2)) == (18, 11.04, 24.96)
-    rounded = hidden_cell(150, [91, 41], [Term(NoiseLaw.ROUNDED_LAPLACE, 1.4, 3)], confidence=0.95)
+    rounded = hidden_cell(
+        150, [91, 41], [Term(NoiseDistribution.ROUNDED_LAPLACE, 1.4, 3)], confidence=0.95
+    )
     assert (rounded.low, rounded.high) == (11, 25)
 
 
 def test_what_is_known_beforehand_narrows_the_interval() -> None:
-    noise = [Term(NoiseLaw.LAPLACE, 1.4, 3)]
+    noise = [Term(NoiseDistribution.LAPLACE, 1.4, 3)]
     found = hidden_cell(150, [91, 41], noise, confidence=0.95, limits=(0, 17))
     assert found.high == 17
     assert derived_deviation(noise) == pytest.approx((6 * 1.4**2) ** 0.5)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnstile.counting.telemetry import speed_steps
 from turnstile.errors import ProgrammeError
+from turnstile.privacy.mechanisms.bounded_mean import center_steps, centered_steps
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.spec import Outside, TableSpec
@@ -170,8 +170,8 @@ def test_readings_outside_are_kept_in_a_cell_of_their_own_where_the_programme_sa
 def test_a_mean_is_rounded_half_up_to_a_tenth_and_clamped(
     sum_milli: int, readings_count: int, steps: int
 ) -> None:
-    found = speed_steps(np.array([sum_milli]), np.array([readings_count]), CLAMP_KMH)
-    assert found.tolist() == [steps]
+    found = centered_steps(np.array([sum_milli]), np.array([readings_count]), CLAMP_KMH)
+    assert found.tolist() == [steps - center_steps(CLAMP_KMH)]
 
 
 def test_a_count_of_rows_is_refused_for_telemetry(bus_lab: Lab) -> None:

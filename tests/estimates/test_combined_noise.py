@@ -12,15 +12,15 @@ from turnstile.estimates.combined_noise import (
     Noise,
     SideNoise,
     SumError,
-    Weighted,
     error_of,
+    integer_sum_error,
     sum_error,
-    whole_sum_error,
 )
 from turnstile.estimates.reconciliation import Measured, Partition, Reconciled, reconcile_pair
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.mechanisms import dense
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_sums import Weighted
 from turnstile.privacy.units import Block
 
 SHAPE = (6, 4)
@@ -125,26 +125,26 @@ def test_normal_half_widths_would_not_cover_a_laplace_cell() -> None:
 
 @pytest.mark.parametrize("terms", [1, 2, 10, 300])
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(7, 2)])
-def test_a_sum_of_measured_cells_has_the_least_whole_half_width(
+def test_a_sum_of_measured_cells_has_the_least_integer_half_width(
     scale: Fraction, terms: int
 ) -> None:
     _, one = noise_pmf(LAPLACE, scale, reach=400)
-    law = one
+    distribution = one
     for bit in f"{terms:b}"[1:]:
-        law = np.convolve(law, law)
-        law = np.convolve(law, one) if bit == "1" else law
-        middle = law.size // 2
-        law = law[max(0, middle - 1500) : middle + 1501]
-    middle = law.size // 2
-    error = whole_sum_error(Noise(LAPLACE, scale), terms)
+        distribution = np.convolve(distribution, distribution)
+        distribution = np.convolve(distribution, one) if bit == "1" else distribution
+        middle = distribution.size // 2
+        distribution = distribution[max(0, middle - 1500) : middle + 1501]
+    middle = distribution.size // 2
+    error = integer_sum_error(Noise(LAPLACE, scale), terms)
     for width, inside in ((error.half_width_90, 0.90), (error.half_width_95, 0.95)):
         reach = int(width)
-        assert law[middle - reach : middle + reach + 1].sum() >= inside
-        assert law[middle - reach + 1 : middle + reach].sum() < inside
+        assert distribution[middle - reach : middle + reach + 1].sum() >= inside
+        assert distribution[middle - reach + 1 : middle + reach].sum() < inside
 
 
 def test_a_sum_of_many_is_nearly_normal() -> None:
-    terms = [Weighted(Noise(LAPLACE, Fraction(2)), np.full(5_000, 0.01))]
+    terms = [Weighted(Noise(LAPLACE, Fraction(2)).term(), np.full(5_000, 0.01))]
     error = error_of(terms)
     assert error.half_width_95 == pytest.approx(1.96 * error.standard_deviation, rel=2e-3)
 

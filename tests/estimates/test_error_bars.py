@@ -24,5 +24,5 @@ def test_half_widths_are_the_smallest_that_cover(noise: NoiseFamily, scale: str)
     bar = error_bar(event)
     for half_width, level in ((bar.half_width_90, 0.10), (bar.half_width_95, 0.05)):
         assert outside(event, half_width) <= level
-        if noise is NoiseFamily.DISCRETE_LAPLACE and half_width:
+        if half_width:
             assert outside(event, half_width - 1) > level  # one less would promise too much

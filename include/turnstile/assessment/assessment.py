@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from turnstile.assessment.attacks.averaging import averaged
-from turnstile.assessment.attacks.noise_sums import half_width, term_of
 from turnstile.assessment.attacks.risk import WeekRisk, forecast, weeks_left
 from turnstile.assessment.attacks.synthetic import (
     Reconstruction,
@@ -27,6 +26,8 @@ from turnstile.assessment.gates.result import GateResult
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.privacy.events import one_of_each_label
+from turnstile.privacy.noise_sums import half_width
+from turnstile.privacy.noise_terms import term_of
 from turnstile.programme.domain import layout
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import loss_by_unit

@@ -1,9 +1,8 @@
 """Exact vectors of telemetry: bus-days in every slot and H3 cell, added up over the days.
 
-Privacy.md section 5: a bus-day contributes to at most K pairs of slot and cell, and to each of them
-at most 1 bus and a centered speed. The speed is v = clamp(mean of its readings, 0, V) in steps of
-0.1 km/h rounded half up, in integers throughout, less 5V, so that one bus-day moves the sum by at
-most 5V steps.
+PRIVACY 5.5: a bus-day contributes to at most K pairs of slot and cell, and to each of them at most
+1 bus and a centered speed (`mechanisms.bounded_mean`), or 1 bus above a limit
+(`mechanisms.distinct_over_limit`).
 """
 
 from __future__ import annotations
@@ -21,14 +20,13 @@ from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.counting.cells import OUTSIDE, cell_numbers, indices_in
 from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts
+from turnstile.privacy.mechanisms.bounded_mean import centered_steps
+from turnstile.privacy.mechanisms.distinct_over_limit import over_limit
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.spec import Measure, Programme, TableSpec
 
 BATCH_ROWS = 500_000
-_MILLI = 1000
-_MILLI_PER_STEP = 100  # a step is 0.1 km/h
-_HALF_RANGE_STEPS = 5  # of each km/h of V: 10 V / 2
 Vectors = dict[tuple[str, str], Counts]
 
 
@@ -188,35 +186,8 @@ def _contributions(
     if table.measure is Measure.MEAN_SPEED and statistic == "sum":
         if table.clamp_kmh is None:
             raise ValueError("a mean speed needs its public bound V")
-        steps = speed_steps(groups["speed_sum_milli"], groups["readings"], table.clamp_kmh)
-        return steps - _HALF_RANGE_STEPS * table.clamp_kmh
+        return centered_steps(groups["speed_sum_milli"], groups["readings"], table.clamp_kmh)
     if table.measure is Measure.BUSES_OVER:
         limit_kmh = table.limits_kmh[table.statistics.index(statistic)]
-        return (groups["speed_max_milli"] > limit_kmh * _MILLI).astype(np.int64)
+        return over_limit(groups["speed_max_milli"], limit_kmh)
     return np.ones(len(groups["readings"]), dtype=np.int64)
-
-
-def speed_steps(
-    speed_sum_milli: NDArray[np.int64], readings: NDArray[np.int64], clamp_kmh: int
-) -> NDArray[np.int64]:
-    """Return mean speeds, clamped to [0, V], in steps of 0.1 km/h, rounded half up.
-
-    Args:
-        speed_sum_milli: shape (n,), int64, sum of the readings in milli-km/h.
-        readings: shape (n,), int64, >= 1.
-        clamp_kmh: V, km/h.
-
-    Returns:
-        shape (n,), int64, 0 to 10 V.
-
-    Examples:
-        >>> speed_steps(np.array([50_050, 25_049]), np.array([1, 1]), 40).tolist()
-        [400, 250]
-        >>> speed_steps(np.array([100]), np.array([2]), 40).tolist()
-        [1]
-    """
-    clamped = np.clip(speed_sum_milli, 0, clamp_kmh * _MILLI * readings)
-    steps: NDArray[np.int64] = (2 * clamped + _MILLI_PER_STEP * readings) // (
-        2 * _MILLI_PER_STEP * readings
-    )
-    return steps

@@ -1,9 +1,8 @@
-"""The law of a weighted sum of integer noises: exact half-widths for reconciled numbers.
+"""Errors of reconciled numbers and of sums of drawn ones: exact half-widths from declared noise.
 
 A reconciled number is a fixed linear function of the drawn ones, so its error is a sum of w Z over
-all draws, with weights from the public shapes and scales alone. Its distribution is not normal for
-Laplace noise (a cell is mostly its own noise), so half-widths come from the characteristic function
-(Gil-Pelaez 1951). Floats for people: no loss depends on them.
+all draws, with weights from the public shapes and scales alone (`noise_sums`). Floats for people:
+no loss depends on them.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +18,10 @@ from numpy.typing import NDArray
 from turnstile.estimates.reconciliation import Reconciled
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.noise import noise_variance
+from turnstile.privacy.noise_sums import Weighted, half_width, weighted_half_widths
+from turnstile.privacy.noise_terms import Floats, NoiseDistribution, Term
 
-Floats = NDArray[np.float64]
-_STEP_SDS = 0.02  # of the frequency, in 1/sd: the sum repeats after 314 sd only
-_BLUR_SDS = 0.01  # a normal blur of one hundredth of the sd makes the integral finite
-_LAST_BLURS = 6.0  # frequency, in 1/blur, beyond which nothing is left
-_SAME_WEIGHT_DIGITS = 9
-_BISECTIONS = 40
-_WIDEST_SDS = 12.0
+CONFIDENCES = (0.90, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +36,9 @@ class Noise:
         """Variance of one draw."""
         return noise_variance(self.family, self.scale)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Weighted:
-    """Independent draws of one noise, each with its weight in a sum."""
-
-    noise: Noise
-    weights: Floats
+    def term(self, times: int = 1) -> Term:
+        """Return so many independent draws as terms of a sum."""
+        return Term(NoiseDistribution(self.family.value), float(self.scale), times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,35 +87,14 @@ def sum_error(
 
 def error_of(terms: Sequence[Weighted]) -> SumError:
     """Return the error of a weighted sum of independent noises."""
-    variance = sum(term.noise.variance * float((term.weights**2).sum()) for term in terms)
-    deviation = math.sqrt(variance)
-    if all(term.noise.family is NoiseFamily.DISCRETE_GAUSSIAN for term in terms):
-        widths = [NormalDist().inv_cdf(1 - outside / 2) * deviation for outside in (0.10, 0.05)]
-    else:
-        law = _characteristic(terms, deviation)
-        widths = [_half_width(*law, deviation, outside) for outside in (0.10, 0.05)]
+    deviation, widths = weighted_half_widths(terms, CONFIDENCES)
     return SumError(deviation, *widths)
 
 
-def whole_sum_error(noise: Noise, terms: int) -> SumError:
-    """Return the error of a plain sum of so many drawn numbers: whole, so at least 90 and 95 %.
-
-    The probabilities are those of the integer law itself, by a Fourier transform.
-    """
+def integer_sum_error(noise: Noise, terms: int) -> SumError:
+    """Return the error of a plain sum of so many drawn numbers: integers, at least 90 and 95 %."""
     deviation = math.sqrt(terms * noise.variance)
-    if noise.family is NoiseFamily.DISCRETE_GAUSSIAN:
-        widths = [
-            math.ceil(NormalDist().inv_cdf(1 - outside / 2) * float(noise.scale) * math.sqrt(terms))
-            for outside in (0.10, 0.05)
-        ]
-        return SumError(deviation, *widths)
-    size = 2 ** math.ceil(math.log2(40 * deviation + 64))
-    log_law = terms * _log_laplace(2 * np.pi * np.arange(size) / size, noise.scale)
-    law = np.fft.ifft(np.exp(log_law)).real
-    within = law[0] + 2 * np.cumsum(law[1 : size // 2])  # P(|S| <= t) for t = 1, 2, ...
-    inside = np.concatenate([law[:1], within])
-    widths = [int(np.argmax(inside >= 1 - outside)) for outside in (0.10, 0.05)]
-    return SumError(deviation, *widths)
+    return SumError(deviation, *(half_width([noise.term(terms)], level) for level in CONFIDENCES))
 
 
 def _influence(estimate: Reconciled, chosen: NDArray[np.bool_]) -> Floats:
@@ -157,50 +126,6 @@ def _terms(side: SideNoise, influence: Floats) -> list[Weighted]:
         (side.rows, influence.sum(axis=1)),
         (side.columns, influence.sum(axis=0)),
     )
-    return [Weighted(noise, part / noise.variance) for noise, part in tables if noise is not None]
-
-
-def _characteristic(terms: Sequence[Weighted], deviation: float) -> tuple[Floats, Floats]:
-    """Return frequencies and the real characteristic function of the blurred sum."""
-    steps = int(_LAST_BLURS / _BLUR_SDS / _STEP_SDS)
-    frequencies: Floats = np.arange(1, steps + 1, dtype=np.float64) * (_STEP_SDS / deviation)
-    logs: Floats = -((_BLUR_SDS * deviation * frequencies) ** 2) / 2
-    for term in terms:
-        sizes, counts = np.unique(
-            np.round(np.abs(term.weights), _SAME_WEIGHT_DIGITS), return_counts=True
-        )
-        for size, count in zip(sizes, counts, strict=True):
-            logs = logs + count * _log_of(term.noise, frequencies * size)
-    law: Floats = np.exp(logs)
-    return frequencies, law
-
-
-def _log_of(noise: Noise, frequencies: Floats) -> Floats:
-    """Logarithm of the characteristic function of one noise."""
-    if noise.family is NoiseFamily.DISCRETE_LAPLACE:
-        return _log_laplace(frequencies, noise.scale)
-    gaussian: Floats = -noise.variance * frequencies**2 / 2
-    return gaussian
-
-
-def _log_laplace(frequencies: Floats, scale: Fraction) -> Floats:
-    """Log of (1 - r)^2 / (1 - 2 r cos t + r^2), written so that nothing cancels near t = 0."""
-    ratio = math.exp(-1 / float(scale))
-    sharpness = 4 * ratio / (1 - ratio) ** 2
-    log_law: Floats = -np.log1p(sharpness * np.sin(frequencies / 2) ** 2)
-    return log_law
-
-
-def _half_width(frequencies: Floats, law: Floats, deviation: float, outside: float) -> float:
-    """Return h with P(|S| > h) = outside, by bisection."""
-    step = frequencies[0]
-
-    def inside(width: float) -> float:
-        waves = np.sin(width * frequencies) / frequencies * law
-        return float(2 / np.pi * step * (width / 2 + waves.sum()))  # trapezoids, from 0 on
-
-    low, high = 0.0, _WIDEST_SDS * deviation
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if inside(middle) >= 1 - outside else (middle, high)
-    return high
+    return [
+        Weighted(noise.term(), part / noise.variance) for noise, part in tables if noise is not None
+    ]

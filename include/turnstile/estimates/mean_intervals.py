@@ -31,6 +31,7 @@ from turnstile.privacy.mechanisms.bounded_mean import (
     mean_sd_kmh,
 )
 from turnstile.privacy.noise import noise_variance
+from turnstile.privacy.noise_sums import two_laplace_tails
 
 OUTSIDE = 0.05
 _SHOWN_ABOVE_SDS = 3
@@ -183,7 +184,8 @@ def _lower_tail(means: Floats, sums: Ints, counts: Floats, noise: RatioNoise) ->
     apart = sums - means * counts
     if noise.family is NoiseFamily.DISCRETE_GAUSSIAN:
         return _truncated_normal_tail(means, apart, counts, noise)
-    outside = _laplace_outside(np.abs(apart), noise, means)
+    count_scales = np.abs(means) * float(noise.count_scale)
+    outside = two_laplace_tails(np.abs(apart), float(noise.sum_scale), count_scales)
     return np.where(apart > 0, 1 - outside / 2, outside / 2)
 
 
@@ -202,12 +204,3 @@ def _truncated_normal_tail(
     side = np.sign(steep)  # T is cut off above for positive means, below for negative ones
     tail: Floats = np.exp(log_ndtr(side * apart / deviation) - log_ndtr(side * edge / deviation))
     return np.where(side > 0, tail, 1 - tail)
-
-
-def _laplace_outside(reach: Floats, noise: RatioNoise, means: Floats) -> Floats:
-    """Return P(|X + Y| > reach) of two Laplace deviates, (a^2 e^-t/a - b^2 e^-t/b)/(a^2 - b^2)."""
-    one, other = float(noise.sum_scale), np.abs(means) * float(noise.count_scale)
-    apart = np.where(np.isclose(other, one, rtol=1e-4), one * (1 + 1e-4), other)
-    tail = np.exp(-reach / np.maximum(apart, _ALMOST_ZERO))
-    found: Floats = (one**2 * np.exp(-reach / one) - apart**2 * tail) / (one**2 - apart**2)
-    return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from turnstile.estimates.combined_noise import Noise, SumError, whole_sum_error
+from turnstile.estimates.combined_noise import Noise, SumError, integer_sum_error
 from turnstile.estimates.roll_ups import roll_ups
 from turnstile.estimates.trip_marginals import side_errors, side_of
 from turnstile.programme.domain import PublicDomain
@@ -60,7 +60,7 @@ def _sums(plan: ReleasePlan) -> Iterator[dict[str, Any]]:
     """Yield the error of any sum of so many measured cells of each table."""
     for event in {event.table: event for event in plan.events}.values():
         for cells in SUMS_OF_CELLS:
-            error = whole_sum_error(Noise(event.noise, event.scale), cells)
+            error = integer_sum_error(Noise(event.noise, event.scale), cells)
             yield {"table": event.table, "cells": cells, **_figures(error)}
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from statistics import NormalDist
-
 import numpy as np
 import pyarrow as pa
 
 from turnstile.estimates.error_bars import error_bar
 from turnstile.estimates.labelled import Column, labelled
-from turnstile.estimates.mean_intervals import OUTSIDE, RatioNoise, means_of
-from turnstile.privacy.events import NoiseFamily
+from turnstile.estimates.mean_intervals import RatioNoise, means_of
 from turnstile.programme.spec import Measure, TableSpec
 from turnstile.release.drawn import Drawn
 
@@ -82,20 +78,13 @@ def _buses_over(drawn: Drawn, table: TableSpec) -> pa.Table:
     for limit, statistic in zip(table.limits_kmh, table.statistics, strict=True):
         ((_, buses),) = drawn.vectors(table, statistic).items()
         event = next(e for e in drawn.events if e.label == f"{table.name}/{statistic}")
-        deviation = error_bar(event).standard_deviation / days
-        half = _half_width(event.noise, float(event.scale)) / days
+        bar = error_bar(event)
+        deviation, half = bar.standard_deviation / days, bar.half_width_95 / days
         columns[f"buses_a_day_over_{limit}_kmh"] = [(np.maximum(buses, 0) / days).round(3)]
         columns[f"standard_deviation_over_{limit}"] = [np.full(buses.size, round(deviation, 4))]
         columns[f"low_95_over_{limit}"] = [np.maximum(buses / days - half, 0).round(3)]
         columns[f"high_95_over_{limit}"] = [np.maximum(buses / days + half, 0).round(3)]
     return labelled(drawn.domain, table, [None], columns)
-
-
-def _half_width(family: NoiseFamily, scale: float) -> float:
-    """Return the half-width of the central 95 % of one draw's noise, in counts."""
-    if family is NoiseFamily.DISCRETE_GAUSSIAN:
-        return scale * NormalDist().inv_cdf(1 - OUTSIDE / 2)
-    return -scale * math.log(OUTSIDE)
 
 
 def _nan_as_null(table: pa.Table) -> pa.Table:

@@ -20,8 +20,7 @@ def records_at_most(records_max: int) -> Sensitivity:
         >>> records_at_most(3)
         Sensitivity(l0=3, l1=3, l2_squared=9, linf=3)
     """
-    _check(records_max)
-    return Sensitivity(l0=records_max, l1=records_max, l2_squared=records_max**2, linf=records_max)
+    return packed(records_max, records_max)
 
 
 def cells_at_most(cells_max: int) -> Sensitivity:
@@ -31,8 +30,42 @@ def cells_at_most(cells_max: int) -> Sensitivity:
         >>> cells_at_most(3)
         Sensitivity(l0=3, l1=3, l2_squared=3, linf=1)
     """
-    _check(cells_max)
-    return Sensitivity(l0=cells_max, l1=cells_max, l2_squared=cells_max, linf=1)
+    return packed(cells_max, 1)
+
+
+def packed(records_max: int, per_cell_max: int) -> Sensitivity:
+    """Return the sensitivity of a unit that adds so many records, at most so many to one cell.
+
+    Squares add up to the most when as many cells as possible are full: moving a record from a cell
+    to one that holds as many or more raises the sum. Six records, two to a cell, make 12, not 36.
+
+    Examples:
+        >>> packed(6, 2)
+        Sensitivity(l0=6, l1=6, l2_squared=12, linf=2)
+        >>> packed(5, 2).l2_squared, packed(4, 9).l2_squared
+        (9, 16)
+    """
+    _check(records_max)
+    _check(per_cell_max)
+    full, rest = divmod(records_max, per_cell_max)
+    return Sensitivity(
+        l0=records_max,
+        l1=records_max,
+        l2_squared=full * per_cell_max**2 + rest**2,
+        linf=min(records_max, per_cell_max),
+    )
+
+
+def scaled(one: Sensitivity, step: int) -> Sensitivity:
+    """Return the sensitivity where each record moves its cell by up to so many steps, either way.
+
+    Examples:
+        >>> scaled(cells_at_most(2), 10)
+        Sensitivity(l0=2, l1=20, l2_squared=200, linf=10)
+    """
+    return Sensitivity(
+        l0=one.l0, l1=step * one.l1, l2_squared=step**2 * one.l2_squared, linf=step * one.linf
+    )
 
 
 def difference_of_counts(one: Sensitivity) -> Sensitivity:

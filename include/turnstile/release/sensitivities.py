@@ -8,13 +8,18 @@ share a cell, it can take the places of several (PRIVACY 4.3, 4.5).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from turnstile.privacy.events import Sensitivity
-from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
+from turnstile.privacy.mechanisms.bounded_mean import sum_sensitivity
+from turnstile.privacy.mechanisms.distinct_over_limit import over_sensitivity
+from turnstile.privacy.sensitivities import (
+    cells_at_most,
+    difference_of_counts,
+    packed,
+    records_at_most,
+)
 from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, ProtectionUnit
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Programme, TableSpec, UnitBound
+from turnstile.programme.spec import Measure, Programme, TableSpec, UnitBound
 from turnstile.service_calendar import DAYS_PER_WEEK
 
 _DAYS_OF = {
@@ -23,7 +28,6 @@ _DAYS_OF = {
     ProtectionUnit.CARD_WEEK: DAYS_PER_WEEK,
     ProtectionUnit.BUS_WEEK: DAYS_PER_WEEK,
 }
-_HALF_RANGE_PER_KMH = 5  # speeds in steps of 0.1 km/h, centered: 10 V / 2 (privacy.md section 5)
 
 
 def sensitivities(
@@ -37,49 +41,37 @@ def sensitivities(
         statistic: which of its vectors.
         days: service days whose rows are added up in this one draw, >= 1.
     """
-    step = _largest_step(table, statistic)
     if programme.source.feed.shape is RowShape.TELEMETRY:
         bound = programme.bound_of(ProtectionUnit.BUS_DAY)
-        spread = _Spread(step, days, is_once=True)
-        return tuple((unit, _of_unit(unit, bound, spread)) for unit in VEHICLE_UNITS)
-    bound = programme.bound_of(ProtectionUnit.CARD_DAY)
-    spread = _Spread(step, days, is_once=programme.is_kept_apart(table))
-    coarse = tuple((unit, _of_unit(unit, bound, spread)) for unit in CARD_UNITS[1:])
-    return ((ProtectionUnit.TRIP, _of_trip(bound, programme, table)), *coarse)
+        counts = {unit: _of_unit(unit, bound, days, is_once=True) for unit in VEHICLE_UNITS}
+    else:
+        bound, is_once = programme.bound_of(ProtectionUnit.CARD_DAY), programme.is_kept_apart(table)
+        counts = {unit: _of_unit(unit, bound, days, is_once=is_once) for unit in CARD_UNITS[1:]}
+        counts = {ProtectionUnit.TRIP: _of_trip(bound, programme, table), **counts}
+    return tuple(
+        (unit, None if moved is None else _of_statistic(table, statistic, moved))
+        for unit, moved in counts.items()
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    """How the records of a unit fall into the cells of a draw.
-
-    Args:
-        step: largest change of a cell by one record.
-        days: service days that are added up in the draw.
-        is_once: whether a unit counts at most once in a cell and day.
-    """
-
-    step: int
-    days: int
-    is_once: bool
-
-
-def _largest_step(table: TableSpec, statistic: str) -> int:
-    """Return how far one record moves one cell: half the speed range for sums, else 1."""
+def _of_statistic(table: TableSpec, statistic: str, counts: Sensitivity) -> Sensitivity:
+    """Return how far a unit moves a statistic, from how far it moves the counts of its records."""
     if statistic == "sum" and table.clamp_kmh is not None:
-        return _HALF_RANGE_PER_KMH * table.clamp_kmh
-    return 1
+        return sum_sensitivity(counts, table.clamp_kmh)
+    if table.measure is Measure.BUSES_OVER:
+        return over_sensitivity(counts)
+    return counts
 
 
-def _of_unit(unit: ProtectionUnit, bound: UnitBound | None, spread: _Spread) -> Sensitivity | None:
-    """Return the sensitivity of a unit of one day or more."""
+def _of_unit(
+    unit: ProtectionUnit, bound: UnitBound | None, days: int, *, is_once: bool
+) -> Sensitivity | None:
+    """Return the sensitivity of a unit of one day or more; once a day in a cell, or any often."""
     if bound is None:
         return None
-    days_touched = min(spread.days, _DAYS_OF.get(unit, spread.days))
+    days_touched = min(days, _DAYS_OF.get(unit, days))
     records = bound.contributions_max * days_touched
-    linf = spread.step * (days_touched if spread.is_once else records)
-    l1 = spread.step * records
-    # The sum of squares is at most the largest change times the sum of changes (Hoelder).
-    return Sensitivity(l0=records, l1=l1, l2_squared=l1 * linf, linf=linf)
+    return packed(records, days_touched if is_once else records)
 
 
 def _of_trip(bound: UnitBound | None, programme: Programme, table: TableSpec) -> Sensitivity:

@@ -21,11 +21,7 @@ from turnstile.privacy.mechanisms.bounded_mean import (
     mean_sd_kmh,
     sum_sensitivity,
 )
-from turnstile.privacy.mechanisms.distinct_over_limit import (
-    buses_over_per_day,
-    buses_over_sd,
-    over_sensitivity,
-)
+from turnstile.privacy.mechanisms.distinct_over_limit import over_limit, over_sensitivity
 from turnstile.privacy.sensitivities import cells_at_most
 from turnstile.privacy.units import Block
 
@@ -38,9 +34,14 @@ def gaussian(statistic: str, sigma: int) -> DrawEvent:
     return DrawEvent("speed", statistic, family, Fraction(sigma), blocks, ())
 
 
-@given(st.fractions(min_value=-100, max_value=500))
-def test_no_speed_moves_a_sum_by_more_than_half_the_range(speed: Fraction) -> None:
-    assert abs(centered_steps(speed, CLAMP_KMH)) <= center_steps(CLAMP_KMH)
+def steps_of(speed_kmh: int) -> int:
+    return int(centered_steps(np.array([1000 * speed_kmh]), np.array([1]), CLAMP_KMH)[0])
+
+
+@given(st.integers(-100_000, 500_000), st.integers(1, 500))
+def test_no_speed_moves_a_sum_by_more_than_half_the_range(milli: int, readings: int) -> None:
+    moved = centered_steps(np.array([milli]), np.array([readings]), CLAMP_KMH)
+    assert abs(int(moved[0])) <= center_steps(CLAMP_KMH)
 
 
 def test_without_clamping_a_speed_would_move_the_sum_further() -> None:
@@ -50,9 +51,9 @@ def test_without_clamping_a_speed_would_move_the_sum_further() -> None:
 def test_sum_count_and_limit_cost_a_bus_day_what_the_proof_says() -> None:
     cells, sums, counts, overs = 20, 3000, 10, 8
     drawn = (
-        (gaussian("sum", sums), sum_sensitivity(cells, CLAMP_KMH)),
+        (gaussian("sum", sums), sum_sensitivity(cells_at_most(cells), CLAMP_KMH)),
         (gaussian("buses", counts), cells_at_most(cells)),
-        (gaussian("over_40", overs), over_sensitivity(cells)),
+        (gaussian("over_40", overs), over_sensitivity(cells_at_most(cells))),
     )
     found = sum(loss_of(*pair).rho or 0 for pair in drawn)
     half = 5 * CLAMP_KMH
@@ -61,8 +62,7 @@ def test_sum_count_and_limit_cost_a_bus_day_what_the_proof_says() -> None:
 
 
 def test_a_mean_is_recovered_from_sum_and_count_and_hidden_when_there_are_too_few() -> None:
-    speeds = [Fraction(20), Fraction(30), Fraction(100)]
-    total = sum(centered_steps(speed, CLAMP_KMH) for speed in speeds)
+    total = sum(steps_of(speed) for speed in (20, 30, 100))
     sums, counts = np.array([total, total]), np.array([3, 1])
     found = mean_kmh(sums, counts, clamp_kmh=CLAMP_KMH, count_min=2)
     assert found[0] == pytest.approx((20 + 30 + 65) / 3, abs=0.05)
@@ -90,9 +90,13 @@ def test_the_error_bar_of_a_mean_covers_the_noise_that_was_drawn() -> None:
     assert spread == pytest.approx(float(stated[0]), rel=0.1)
 
 
-def test_buses_over_a_limit_are_averaged_over_the_days() -> None:
-    assert buses_over_per_day(np.array([[1, 4], [3, -2]])).tolist() == [2, 1]
-    assert buses_over_sd(2.0, 4) == 1.0
+@given(st.lists(st.integers(0, 200_000), min_size=1, max_size=8), st.integers(1, 130))
+def test_a_bus_over_a_limit_adds_no_more_than_it_adds_to_the_count(
+    fastest: list[int], limit_kmh: int
+) -> None:
+    added = over_limit(np.array(fastest), limit_kmh)
+    assert set(added.tolist()) <= {0, 1}
+    assert added.sum() <= over_sensitivity(cells_at_most(len(fastest))).l1
 
 
 @pytest.mark.parametrize("name", [*KNOWN_BAD, "laplace_from_a_blog"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from turnstile.assessment.attacks.noise_sums import Term, half_width, term_of
 from turnstile.assessment.attacks.presence import guess_after
 from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.noise_sums import half_width
+from turnstile.privacy.noise_terms import Term, term_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,4 +42,4 @@ def averaged(event: DrawEvent, draws: int) -> Averaged:
 
 def average_half_width(term: Term, draws: int, confidence: float = 0.95) -> float:
     """Return the half-width of an average of so many draws, for any law."""
-    return half_width([Term(term.law, term.scale, term.times * draws)], confidence) / draws
+    return half_width([Term(term.distribution, term.scale, term.times * draws)], confidence) / draws

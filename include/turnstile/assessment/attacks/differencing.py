@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from turnstile.assessment.attacks.noise_sums import Term, half_width, variance
+from turnstile.privacy.noise_sums import half_width, variance
+from turnstile.privacy.noise_terms import Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,9 @@ def hidden_cell(
         limits: what is known of the count beforehand, for example (0, the cut).
 
     Examples:
-        >>> from turnstile.assessment.attacks.noise_sums import NoiseLaw
-        >>> found = hidden_cell(150, [91, 41], [Term(NoiseLaw.LAPLACE, 1.4, 3)], confidence=0.95)
+        >>> from turnstile.privacy.noise_terms import NoiseDistribution
+        >>> noise = [Term(NoiseDistribution.LAPLACE, 1.4, 3)]
+        >>> found = hidden_cell(150, [91, 41], noise, confidence=0.95)
         >>> found.estimate, round(found.low, 3), round(found.high, 3)
         (18, 11.044, 24.956)
     """

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from turnstile.assessment.attacks.noise_sums import Term, half_width, term_of
 from turnstile.assessment.attacks.presence import guess_after
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
+from turnstile.privacy.noise_sums import half_width
+from turnstile.privacy.noise_terms import Term, term_of
 from turnstile.privacy.units import VEHICLE_UNITS, ProtectionUnit
 from turnstile.release.plan import loss_by_unit
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, whole_pmf
+from turnstile.privacy.noise_sums import integer_pmf
+from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
 _SPREADS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # shares of pairs that are no pairs
 _STEPS = 60
@@ -60,7 +61,7 @@ def difference_density(distance: float, scale: float) -> float:
 def from_pairs(
     differences: NDArray[np.int64],
     *,
-    law: NoiseLaw = NoiseLaw.ROUNDED_LAPLACE,
+    law: NoiseDistribution = NoiseDistribution.ROUNDED_LAPLACE,
     confidence: float = 0.95,
 ) -> ScaleEstimate:
     """Return the scale of the noise from differences of two counts of the same raw number.
@@ -80,7 +81,7 @@ def from_residuals(
     residuals: NDArray[np.int64],
     terms: NDArray[np.int64],
     *,
-    law: NoiseLaw = NoiseLaw.ROUNDED_LAPLACE,
+    law: NoiseDistribution = NoiseDistribution.ROUNDED_LAPLACE,
     confidence: float = 0.95,
     total_over_part: float = 1.0,
 ) -> ScaleEstimate:
@@ -164,7 +165,11 @@ def _scale_of_ratio(ratio: float) -> float:
 
 
 def _probabilities(
-    law: NoiseLaw, scale: float, total_over_part: float, terms: int, found: NDArray[np.int64]
+    law: NoiseDistribution,
+    scale: float,
+    total_over_part: float,
+    terms: int,
+    found: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], float]:
     """Return the probability of each residual, and that of any under a wide flat law."""
     noises: Sequence[Term] = (
@@ -172,7 +177,7 @@ def _probabilities(
         if total_over_part == 1
         else [Term(law, scale, terms - 1), Term(law, scale * total_over_part)]
     )
-    values, probabilities = whole_pmf(noises)
+    values, probabilities = integer_pmf(noises)
     reach = values.size // 2
     places = np.clip(found, -reach, reach) + reach
     inside = np.abs(found) <= reach

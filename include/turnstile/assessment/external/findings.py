@@ -7,7 +7,6 @@ from collections import defaultdict
 import numpy as np
 
 from turnstile.assessment.attacks.cut import is_mark
-from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, half_width, tail
 from turnstile.assessment.attacks.rows import RowBalance
 from turnstile.assessment.external.cell_kinds import spanned, whole
 from turnstile.assessment.external.paired_counts import GROUPS_LEAST, residuals
@@ -15,6 +14,8 @@ from turnstile.assessment.external.scales import scales
 from turnstile.assessment.external.table import DIMENSIONS, BareTable, Cell
 from turnstile.assessment.external.thresholds import SCALES_SHOWN, cuts, presence
 from turnstile.assessment.findings import Finding
+from turnstile.privacy.noise_sums import half_width, tail
+from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
 _FLOAT_BITS = 53
 _NEARLY_ALL = 0.95
@@ -106,11 +107,11 @@ def _differencing(table: BareTable, found_scales: list[Finding]) -> Finding | No
             continue
         terms = int(np.median(groups.parts[own])) + 1
         shown = scale if scale is not None else SCALES_SHOWN[1]
-        noise = [Term(NoiseLaw.ROUNDED_LAPLACE, shown, terms)]
+        noise = [Term(NoiseDistribution.ROUNDED_LAPLACE, shown, terms)]
         widths = {f"{level:g}": half_width(noise, level) for level in (0.9, 0.95, 0.99)}
         beyond = np.array(
             [
-                tail([Term(NoiseLaw.ROUNDED_LAPLACE, shown, int(n) + 1)], abs(v)) < _ALPHA
+                tail([Term(NoiseDistribution.ROUNDED_LAPLACE, shown, int(n) + 1)], abs(v)) < _ALPHA
                 for v, n in zip(groups.values[own], groups.parts[own], strict=True)
             ]
         )

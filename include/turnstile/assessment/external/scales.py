@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.noise_sums import NoiseLaw
 from turnstile.assessment.attacks.scale_of_noise import (
     ScaleEstimate,
     from_negatives,
@@ -21,6 +20,7 @@ from turnstile.assessment.external.paired_counts import (
 )
 from turnstile.assessment.external.table import BareTable
 from turnstile.assessment.findings import Finding
+from turnstile.privacy.noise_terms import NoiseDistribution
 
 _NEGATIVES_LEAST = 30
 
@@ -29,7 +29,7 @@ def scales(table: BareTable) -> list[Finding]:
     """Return the scale from every source that the table offers."""
     counts = whole(table)
     is_dense = int((counts < 0).sum()) >= _NEGATIVES_LEAST
-    law = NoiseLaw.DISCRETE_LAPLACE if is_dense else NoiseLaw.ROUNDED_LAPLACE
+    law = NoiseDistribution.DISCRETE_LAPLACE if is_dense else NoiseDistribution.ROUNDED_LAPLACE
     found = [*_from_services(table, law), *_from_totals(table, law)]
     for name, own in by_kind(table).items():
         below = int((counts[own] < 0).sum())
@@ -41,7 +41,7 @@ def scales(table: BareTable) -> list[Finding]:
     return found
 
 
-def _from_services(table: BareTable, law: NoiseLaw) -> list[Finding]:
+def _from_services(table: BareTable, law: NoiseDistribution) -> list[Finding]:
     """Return the scale from both ends of point-to-point services."""
     services = point_to_point(table)
     if not services:
@@ -52,7 +52,7 @@ def _from_services(table: BareTable, law: NoiseLaw) -> list[Finding]:
     return [_scale_finding("pairs", source, from_pairs(pairs, law=law))]
 
 
-def _from_totals(table: BareTable, law: NoiseLaw) -> list[Finding]:
+def _from_totals(table: BareTable, law: NoiseDistribution) -> list[Finding]:
     """Return the scale from totals with all their parts."""
     found = []
     for dimension in ("loc", "time"):

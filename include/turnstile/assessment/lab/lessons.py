@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 
 from turnstile.assessment.attacks.historical import theorem_1_density, theorem_5_printed
-from turnstile.assessment.attacks.noise_sums import NoiseLaw, Term, half_width
 from turnstile.assessment.attacks.presence import guess_after, proof_continuous
 from turnstile.assessment.lab.baselines import (
     city,
@@ -20,6 +19,8 @@ from turnstile.assessment.lab.baselines import (
 )
 from turnstile.assessment.report.pictures import bars, lines
 from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.noise_sums import half_width
+from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
 _SCALE = 1.4  # the estimate of the 2017 assessment
 _CUT = 18.0
@@ -117,7 +118,7 @@ def derived_from_thresholded() -> Lesson:
             continue
         parts = int((cells[slot] > 0).sum())
         error = totals[slot] - cells[slot].sum() - counts[slot, hidden].sum()
-        noise = [Term(NoiseLaw.LAPLACE, _SCALE, parts + 1)]
+        noise = [Term(NoiseDistribution.LAPLACE, _SCALE, parts + 1)]
         tried += 1
         covered += abs(error) <= half_width(noise, 0.95)
         printed += abs(error) <= theorem_5_printed(_SCALE, 0.05)

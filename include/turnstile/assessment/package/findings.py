@@ -10,12 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from turnstile.assessment.attacks.noise_sums import half_width, term_of
 from turnstile.assessment.attacks.presence import guess_after, proof_integer
 from turnstile.assessment.attacks.risk import GROUPS, WeekRisk, counted, forecast
 from turnstile.assessment.attacks.rows import RowBalance
 from turnstile.assessment.findings import Finding
 from turnstile.assessment.package.scales import nested_scales, scales_of
+from turnstile.privacy.noise_sums import half_width
+from turnstile.privacy.noise_terms import term_of
 from turnstile.publishing.manifest import differences
 from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
 

@@ -8,19 +8,20 @@ Proof: bounded_mean.proof.md.
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from turnstile.privacy.events import Sensitivity
-from turnstile.privacy.sensitivities import cells_at_most
+from turnstile.privacy.sensitivities import scaled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from turnstile.privacy.events import Sensitivity
+
 STEPS_PER_KMH = 10
+_MILLI = 1000
+_MILLI_PER_STEP = _MILLI // STEPS_PER_KMH
 
 
 def center_steps(clamp_kmh: int) -> int:
@@ -33,33 +34,43 @@ def center_steps(clamp_kmh: int) -> int:
     return STEPS_PER_KMH * clamp_kmh // 2
 
 
-def centered_steps(mean_kmh: Fraction, clamp_kmh: int) -> int:
-    """Return x - 5V of one bus-day and cell: clamped, rounded half up, centered.
+def centered_steps(
+    speed_sum_milli: NDArray[np.int64], readings: NDArray[np.int64], clamp_kmh: int
+) -> NDArray[np.int64]:
+    """Return x - 5V of each bus-day and cell: its mean clamped, rounded half up, centered.
+
+    Integers throughout: no float lies between a reading and what is added up.
 
     Args:
-        mean_kmh: mean of the bus's own readings, km/h.
+        speed_sum_milli: shape (n,), sum of the bus's own readings, milli-km/h.
+        readings: shape (n,), their number, >= 1.
         clamp_kmh: public V, km/h.
 
+    Returns:
+        shape (n,), int64, -5V to 5V.
+
     Examples:
-        >>> centered_steps(Fraction(20), 65)
-        -125
+        >>> centered_steps(np.array([20_000, 130_099]), np.array([1, 2]), 65).tolist()
+        [-125, 325]
+        >>> centered_steps(np.array([100]), np.array([2]), 40).tolist()
+        [-199]
     """
-    clamped = min(max(mean_kmh, Fraction(0)), Fraction(clamp_kmh))
-    return math.floor(STEPS_PER_KMH * clamped + Fraction(1, 2)) - center_steps(clamp_kmh)
+    clamped = np.clip(speed_sum_milli, 0, clamp_kmh * _MILLI * readings)
+    steps: NDArray[np.int64] = (2 * clamped + _MILLI_PER_STEP * readings) // (
+        2 * _MILLI_PER_STEP * readings
+    )
+    return steps - center_steps(clamp_kmh)
 
 
-def sum_sensitivity(cells_max: int, clamp_kmh: int) -> Sensitivity:
-    """Return how far a bus-day of at most so many cells moves the centered sums (in steps).
+def sum_sensitivity(counts: Sensitivity, clamp_kmh: int) -> Sensitivity:
+    """Return how far a unit moves the centered sums (in steps), from how far it moves the counts.
 
     Examples:
-        >>> sum_sensitivity(2, 65)
+        >>> from turnstile.privacy.sensitivities import cells_at_most
+        >>> sum_sensitivity(cells_at_most(2), 65)
         Sensitivity(l0=2, l1=650, l2_squared=211250, linf=325)
     """
-    half = center_steps(clamp_kmh)
-    cells = cells_at_most(cells_max)
-    return Sensitivity(
-        l0=cells.l0, l1=cells.l1 * half, l2_squared=cells.l2_squared * half**2, linf=half
-    )
+    return scaled(counts, center_steps(clamp_kmh))
 
 
 def mean_kmh(

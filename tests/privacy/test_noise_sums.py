@@ -9,16 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnstile.assessment.attacks.noise_sums import (
-    NoiseLaw,
-    Term,
-    half_width,
-    pmf,
-    tail,
-    variance,
-    whole_pmf,
-)
 from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace, uniforms
+from turnstile.privacy.noise_sums import half_width, integer_pmf, tail, variance
+from turnstile.privacy.noise_terms import NoiseDistribution, Term, pmf
 
 _DRAWS = 1_000_000  # 0.2 % is then more than six standard deviations of a share of 0.9
 _WITHIN = 0.002
@@ -28,14 +21,14 @@ def sample(term: Term, label: str) -> np.ndarray:
     """Draw sums of a term from a label."""
     total = np.zeros(_DRAWS)
     for number in range(term.times):
-        name = f"{label} {term.law} {number}"
-        if term.law is NoiseLaw.LAPLACE:
+        name = f"{label} {term.distribution} {number}"
+        if term.distribution is NoiseDistribution.LAPLACE:
             total += naive_laplace(name, _DRAWS, term.scale)
-        elif term.law is NoiseLaw.ROUNDED_LAPLACE:
+        elif term.distribution is NoiseDistribution.ROUNDED_LAPLACE:
             total += np.rint(naive_laplace(name, _DRAWS, term.scale))
-        elif term.law is NoiseLaw.DISCRETE_LAPLACE:
+        elif term.distribution is NoiseDistribution.DISCRETE_LAPLACE:
             total += discrete_laplace(name, _DRAWS, term.scale)
-        elif term.law is NoiseLaw.GAUSSIAN:
+        elif term.distribution is NoiseDistribution.GAUSSIAN:
             radius = np.sqrt(-2 * np.log(uniforms(name, _DRAWS)))
             angle = 2 * math.pi * uniforms(f"angle {name}", _DRAWS)
             total += term.scale * radius * np.cos(angle)
@@ -45,11 +38,11 @@ def sample(term: Term, label: str) -> np.ndarray:
     return total
 
 
-LAPLACE, GAUSS = NoiseLaw.LAPLACE, NoiseLaw.GAUSSIAN
+LAPLACE, GAUSS = NoiseDistribution.LAPLACE, NoiseDistribution.GAUSSIAN
 ROUNDED, DISCRETE, NORMAL = (
-    NoiseLaw.ROUNDED_LAPLACE,
-    NoiseLaw.DISCRETE_LAPLACE,
-    NoiseLaw.DISCRETE_GAUSSIAN,
+    NoiseDistribution.ROUNDED_LAPLACE,
+    NoiseDistribution.DISCRETE_LAPLACE,
+    NoiseDistribution.DISCRETE_GAUSSIAN,
 )
 SUMS = [
     [Term(LAPLACE, 1.4)],
@@ -111,9 +104,9 @@ def test_equal_scales_are_not_assumed() -> None:
 @given(scale=st.floats(0.3, 20), times=st.integers(1, 6), law=st.sampled_from([DISCRETE, ROUNDED]))
 @settings(max_examples=40, deadline=None)
 def test_whole_laws_add_up_to_one_and_have_the_stated_variance(
-    scale: float, times: int, law: NoiseLaw
+    scale: float, times: int, law: NoiseDistribution
 ) -> None:
-    values, probabilities = whole_pmf([Term(law, scale, times)])
+    values, probabilities = integer_pmf([Term(law, scale, times)])
     assert probabilities.sum() == pytest.approx(1, abs=1e-9)
     measured = float(np.sum(values.astype(float) ** 2 * probabilities))
     assert measured == pytest.approx(variance([Term(law, scale, times)]), rel=1e-6)
