@@ -10,7 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from people_task import answer_in, asking, assigned, excluded_from, numbered, remembering
+from people_task import (
+    answer_in,
+    asking,
+    assigned,
+    excluded_from,
+    known_starters,
+    numbered,
+    remembering,
+)
 from period_of_run import release_of_run
 from step_task import plainly
 
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
 class AskApproval(ApprovalOperator):
     """Ask those who hold the programme's role to approve or reject; no answer in time rejects."""
 
-    def __init__(self, *, programme: Programme, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
+    def __init__(self, *, programme: Programme, number: int, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
         super().__init__(
             subject=f"Publish {programme.title}?",
             body="",
@@ -36,6 +44,7 @@ class AskApproval(ApprovalOperator):
             **operator,
         )
         self.programme = programme.name
+        self.number = number
 
     def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's own
         """Ask, unless enough people have said yes about these very bytes."""
@@ -63,14 +72,15 @@ class AskApproval(ApprovalOperator):
 
     def _open_question(self, context: Context) -> str:
         """Prepare the question and return the key that it is about; empty if nothing is open."""
-        from turnstile.operations.approval import is_answered, question
+        from turnstile.operations.approval import is_to_be_asked, question
 
         release = release_of_run(self.programme, context)
-        if is_answered(release):
+        started = known_starters(release, context["dag_run"])
+        if not is_to_be_asked(release, self.number, started):
             return ""
         self.assigned_users = assigned(release.programme)
         self.subject = f"Publish {release.key}?"
-        self.body = question(release)
+        self.body = question(release, started)
         return str(release.key)
 
     def _record(self, context: Context, answer: Answer, asked: str) -> str:
@@ -89,4 +99,7 @@ def questions(programme: Programme) -> tuple[AskApproval, ...]:
         return ()
     doc = (AskApproval.__doc__ or "").strip()
     names = numbered("ask", programme.approval.persons)
-    return tuple(AskApproval(programme=programme, task_id=name, doc_md=doc) for name in names)
+    return tuple(
+        AskApproval(programme=programme, number=number, task_id=name, doc_md=doc)
+        for number, name in enumerate(names, 1)
+    )

@@ -83,20 +83,24 @@ def answer_in(event: Mapping[str, Any], yes: str) -> Answer:
     )
 
 
-def excluded_from(answer: Answer, release: Release, dag_run: Any) -> frozenset[str]:  # noqa: ANN401 - Airflow's own
-    """Return everybody who started a run of the release's week, or set it going again.
-
-    They may not say yes under the two-person rule; a no, or none in time, is anybody's.
-
-    Raises:
-        NotApproved: two persons are needed, and who cleared the run cannot be known.
-    """
-    from turnstile.operations.approval import PERSONS_OF_TWO_PERSON_RULE, starters
+def known_starters(release: Release, dag_run: Any) -> frozenset[str]:  # noqa: ANN401 - Airflow's own
+    """Return everybody whom the journal and the run name as having started the release's week."""
+    from turnstile.operations.approval import starters
     from turnstile.operations.journal import Journal
 
     lines = Journal.of(release.settings).of_week(release.programme.name, str(release.week))
-    known = starters(lines) | {str(getattr(dag_run, "triggering_user_name", None) or "")}
-    is_two_person = release.programme.approval.persons >= PERSONS_OF_TWO_PERSON_RULE
-    if not (answer.is_approval and is_two_person):
+    return (starters(lines) | {str(getattr(dag_run, "triggering_user_name", None) or "")}) - {""}
+
+
+def excluded_from(answer: Answer, release: Release, dag_run: Any) -> frozenset[str]:  # noqa: ANN401 - Airflow's own
+    """Return everybody who started a run of the release's week, or set it going again.
+
+    They may not say yes where the programme says so; a no, or none in time, is anybody's.
+
+    Raises:
+        NotApproved: none of them may approve, and who cleared the run cannot be known.
+    """
+    known = known_starters(release, dag_run)
+    if not (answer.is_approval and release.programme.approval.not_the_starter):
         return known
     return known | who_set_going_again(dag_run)

@@ -86,4 +86,5 @@ def state_of_run(dag_id: str, run_id: str) -> str | None:
     """Return the state that Airflow gives a run; None if it does not know it."""
     if RuntimeTaskInstance.get_dr_count(dag_id, run_ids=[run_id]) == 0:
         return None
-    return str(RuntimeTaskInstance.get_dagrun_state(dag_id, run_id))
+    state = RuntimeTaskInstance.get_dagrun_state(dag_id, run_id)
+    return str(getattr(state, "value", state))  # an enum whose text is not its value

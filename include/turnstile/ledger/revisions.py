@@ -39,6 +39,11 @@ class RevisionDecision:
     reason: str
     files_digest: str
 
+    @property
+    def is_approval(self) -> bool:
+        """Whether it says yes, as the rule of approvals asks."""
+        return self.is_allowed
+
 
 def before(key: ReleaseKey) -> ReleaseKey:
     """Return the revision that a revision corrects."""

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from turnstile.errors import NotApproved
 from turnstile.operations.journal import Happening, Line
 from turnstile.operations.plan_view import plan_view
+from turnstile.pipeline.approvals import maker_of_correction, standing_of
 from turnstile.pipeline.context import Release
+from turnstile.programme.approval_rule import WITHDRAWAL, ApprovalStanding
 from turnstile.programme.people import holders
 
 NOBODY = "nobody"
 TIMED_OUT = "timed_out"
-PERSONS_OF_TWO_PERSON_RULE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Answer:
     reason: str
 
 
-def record_answer(release: Release, answer: Answer, triggered_by: frozenset[str]) -> str:
+def record_answer(release: Release, answer: Answer, started_by: frozenset[str]) -> str:
     """Write an answer into the ledger and return what it means.
 
     A time-out is written as a refusal by nobody: it approves nothing and vetoes nothing.
@@ -45,49 +46,59 @@ def record_answer(release: Release, answer: Answer, triggered_by: frozenset[str]
     Args:
         release: sealed, waiting for people.
         answer: what came back.
-        triggered_by: everybody known to have started a run of this week; under the two-person rule
-            (`approval.persons` of two or more) none of them may approve it.
+        started_by: everybody known to have started a run of this week.
 
     Raises:
-        NotApproved: the answer approves nothing; the sentence says why.
+        NotApproved: the answer does not bring the release on; the sentence says why.
     """
-    asked = release.programme.approval
-    if answer.person is None:
-        release.ledger.refuse(release.key, NOBODY, TIMED_OUT, "nobody answered in time")
-        raise NotApproved(f"{release.key}: nobody answered in time; clear this task to ask again")
-    if answer.person not in holders(asked.role, release.settings.include):
+    asked, key, person = release.programme.approval, release.key, answer.person
+    if person is None:
+        release.ledger.refuse(key, NOBODY, TIMED_OUT, "nobody answered in time")
+        raise NotApproved(f"{key}: nobody answered in time; clear this task to ask again")
+    if person not in holders(asked.role, release.settings.include):
         raise NotApproved(
-            f"{release.key}: {answer.person} is no {asked.role} (include/people.yaml), so the "
-            "answer counts for nothing; clear this task to ask again"
+            f"{key}: {person} is no {asked.role} (include/people.yaml), so the answer counts for "
+            "nothing; clear this task to ask again"
         )
     reason = answer.reason or "no reason given"
     if not answer.is_approval:
-        release.ledger.refuse(release.key, answer.person, asked.role, reason)
-        raise NotApproved(f"{release.key} was rejected; it stays embargoed and charged")
-    if asked.persons >= PERSONS_OF_TWO_PERSON_RULE and answer.person in triggered_by:
+        release.ledger.refuse(key, person, asked.role, reason)
+        raise NotApproved(f"{key}, embargoed and charged: {standing(release, started_by)}")
+    before = standing(release, started_by)
+    if asked.not_the_starter and person in started_by | maker_of_correction(release.ledger, key):
+        taken_back = ""
+        if person in before.rejected_by:
+            release.ledger.approve(key, person, WITHDRAWAL, reason)
+            taken_back = "; the rejection is taken back"
         raise NotApproved(
-            f"{release.key}: {answer.person} started this week's run and may not approve it (two "
-            "persons); clear this task to ask another one"
+            f"{key}: {person} set this week going and may not approve it{taken_back}; "
+            f"{standing(release, started_by)}; clear this task to ask another one"
         )
-    release.ledger.approve(release.key, answer.person, asked.role, reason)
-    return f"approved by {answer.person}"
+    release.ledger.approve(key, person, asked.role, reason)
+    now = standing(release, started_by)
+    if now.rejected_by or person in before.approved_by:
+        raise NotApproved(
+            f"{key}: the answer of {person} is in the ledger and is not enough: {now}; clear this "
+            "task to ask again"
+        )
+    return str(now)
 
 
-def is_answered(release: Release) -> bool:
-    """Tell whether nobody has to be asked any more: enough people said yes about these bytes."""
-    asked, attempt = release.programme.approval, release.sealed
-    if attempt is None:
-        return False
-    trusted = holders(asked.role, release.settings.include)
-    yes = {
-        one.person
-        for one in release.ledger.approvals(release.key)
-        if one.artefact_digest == attempt.artefact_digest
-        and one.is_approval
-        and one.role == asked.role
-        and one.person in trusted
-    }
-    return len(yes) >= asked.persons
+def standing(release: Release, started_by: frozenset[str] = frozenset()) -> ApprovalStanding:
+    """Judge the decisions about a release by the one rule."""
+    return standing_of(release.ledger, release.key, release.programme, release.settings, started_by)
+
+
+def is_to_be_asked(release: Release, number: int, started_by: frozenset[str]) -> bool:
+    """Tell whether the question of the first, second, ... person is open.
+
+    Args:
+        release: sealed, waiting for people.
+        number: 1 for the first person who is asked, 2 for the next.
+        started_by: everybody known to have started a run of this week.
+    """
+    now = standing(release, started_by)
+    return bool(now.rejected_by) or len(now.approved_by) < number
 
 
 def starters(lines: Sequence[Line]) -> frozenset[str]:
@@ -99,14 +110,20 @@ def starters(lines: Sequence[Line]) -> frozenset[str]:
     )
 
 
-def question(release: Release) -> str:
-    """Return what is shown to those who are asked, in Markdown; public figures only."""
+def question(release: Release, started_by: frozenset[str]) -> str:
+    """Return what is shown to those who are asked, in Markdown; public figures only.
+
+    Args:
+        release: sealed, waiting for people.
+        started_by: everybody known to have started a run of this week.
+    """
     planned = release.plan
     view = plan_view(planned, release.ledger.balance(planned.family))
     lines = [
         f"Publish **{release.key}** ({release.programme.title})?",
         "",
         "Its noise is drawn and charged; a rejection refunds nothing and keeps it under embargo.",
+        f"Now: {standing(release, started_by)}.",
         "",
         "| unit | epsilon | epsilon at delta 1e-6 | epsilon, replace | rho |",
         "|---|---|---|---|---|",

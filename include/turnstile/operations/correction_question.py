@@ -11,15 +11,11 @@ from turnstile.errors import NotApproved
 from turnstile.ledger.amounts import amount_text
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionDecision, next_after
-from turnstile.operations.approval import (
-    NOBODY,
-    PERSONS_OF_TWO_PERSON_RULE,
-    TIMED_OUT,
-    Answer,
-)
+from turnstile.operations.approval import NOBODY, TIMED_OUT, Answer
 from turnstile.operations.plan_view import cost_in_words, plan_view
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.revision_in_force import words_about, words_that_allow
+from turnstile.pipeline.revision_in_force import correction_standing
+from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.programme.people import holders
 from turnstile.release.plan import make_plan
 
@@ -32,9 +28,8 @@ def is_to_be_asked(release: Release, files_digest: str, number: int) -> bool:
         files_digest: commitment to the files that are there now.
         number: 1 for the first person who is asked, 2 for the second, who is asked after a yes.
     """
-    correction, settings = next_after(release.key), release.settings
-    said = words_about(release.ledger, correction, release.programme, settings, files_digest)
-    return all(word.is_allowed for word in said) and len(said) == number - 1
+    now = _standing(release, files_digest, frozenset())
+    return not now.rejected_by and len(now.approved_by) == number - 1
 
 
 def record_revision_answer(
@@ -46,8 +41,8 @@ def record_revision_answer(
         release: sealed, whose landing files changed.
         answer: what came back; no person where the time ran out.
         files_digest: commitment to the files that the question was about.
-        started: everybody known to have started a run of this week; under the two-person rule none
-            of them may allow its correction.
+        started: everybody known to have started a run of this week; where the programme says
+            `not_the_starter`, none of them may allow its correction.
 
     Raises:
         NotApproved: the answer counts for nothing; the sentence says why.
@@ -64,14 +59,13 @@ def record_revision_answer(
             f"{correction}: {person} is no {asked.role} (include/people.yaml), so the answer "
             "counts for nothing; clear this task to ask again"
         )
-    is_two_person = asked.persons >= PERSONS_OF_TWO_PERSON_RULE
-    if answer.is_approval and is_two_person and person in started:
+    if answer.is_approval and asked.not_the_starter and person in started:
         raise NotApproved(
-            f"{correction}: {person} started this week's run and may not allow its correction (two "
-            "persons); clear this task to ask another one"
+            f"{correction}: {person} started this week's run and may not allow its correction; "
+            f"{_standing(release, files_digest, started)}; clear this task to ask another one"
         )
     _say(release, correction, answer, asked.role, files_digest)
-    return bool(words_that_allow(release.ledger, correction, release.programme, release.settings))
+    return _standing(release, files_digest, started).is_approved
 
 
 def revision_question(release: Release) -> str:
@@ -104,6 +98,12 @@ def revision_question(release: Release) -> str:
         after = "nothing" if line["left_after"] is None else amount_text(name, line["left_after"])
         lines.append(f"| {line['unit']}, {name} | " + " | ".join([*figures, after]) + " |")
     return "\n".join(lines)
+
+
+def _standing(release: Release, files_digest: str, started: frozenset[str]) -> ApprovalStanding:
+    """Judge what was said about the next correction by the rule of approvals."""
+    said = release.ledger.decisions_on_revision(next_after(release.key))
+    return correction_standing(said, files_digest, release.programme, release.settings, started)
 
 
 def _say(

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from turnstile.assessment.report.page import write_report
 from turnstile.durable_files import sync_folder
-from turnstile.errors import IntegrityError, NotApproved, RevisionNeeded, TurnstileError
+from turnstile.errors import IntegrityError, RevisionNeeded, TurnstileError
 from turnstile.estimates.labelled import parquet_bytes
 from turnstile.estimates.release_tables import measurements, presented
-from turnstile.ledger.records import Attempt, Decision
+from turnstile.ledger.records import Attempt
+from turnstile.pipeline.approvals import require_approval
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.evidence import evidence_of
-from turnstile.programme.people import holders
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package import build_package
 from turnstile.release.drawn import Drawn
@@ -62,7 +62,8 @@ def approve(release: Release) -> str:
     Raises:
         NotApproved: the programme asks for more people than have said yes.
     """
-    _require_approval(release, _sealed(release))
+    _sealed(release)
+    require_approval(release.ledger, release.key, release.programme, release.settings)
     return "approved" if release.programme.approval.required else "not required"
 
 
@@ -77,7 +78,7 @@ def publish(release: Release) -> str:
         TurnstileError: a gate failed.
     """
     attempt = _sealed(release)
-    _require_approval(release, attempt)
+    require_approval(release.ledger, release.key, release.programme, release.settings)
     # Airflow and `turnstile run` may publish the same week at the same moment.
     with exclusively(release.folders.embargoed / ".publish.lock"):
         return _publish(release, attempt)
@@ -142,29 +143,6 @@ def _drawn(release: Release, attempt: Attempt) -> Drawn:
     digest = str(attempt.artefact_digest)
     content = read_sealed(release.folders.embargoed / f"sealed-{digest[:16]}.parquet", digest)
     return Drawn(release.programme, release.domain, release.plan, attempt, decode(content))
-
-
-def _require_approval(release: Release, attempt: Attempt) -> None:
-    """Refuse to go on before enough people, in the right role, approved these very bytes."""
-    asked = release.programme.approval
-    if not asked.required:
-        return
-    latest = _latest_by_person(release.ledger.approvals(release.key), attempt)
-    if any(not one.is_approval and one.role == asked.role for one in latest.values()):
-        raise NotApproved(f"{release.key} was rejected; it stays embargoed and charged")
-    trusted = holders(asked.role, release.settings.include)
-    yes = [one for one in latest.values() if one.role == asked.role and one.person in trusted]
-    if len(yes) < asked.persons:
-        raise NotApproved(
-            f"{release.key} needs the approval of {asked.persons} person(s) in the role "
-            f"{asked.role} and has {len(yes)}; ask for it, then run the step again"
-        )
-
-
-def _latest_by_person(decisions: tuple[Decision, ...], attempt: Attempt) -> dict[str, Decision]:
-    """Return the last word of each person about these bytes."""
-    about = [one for one in decisions if one.artefact_digest == attempt.artefact_digest]
-    return {decision.person: decision for decision in about}
 
 
 def _stage(release: Release, attempt: Attempt, staged: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionDecision
+from turnstile.programme.approval_rule import ApprovalStanding, approval_standing
 from turnstile.programme.people import holders
 from turnstile.programme.spec import Programme
 from turnstile.settings import Settings
@@ -34,27 +35,28 @@ def words_that_allow(
     ledger: Ledger, key: ReleaseKey, programme: Programme, settings: Settings
 ) -> tuple[RevisionDecision, ...]:
     """Return the words under which a correction may be drawn; none if they do not suffice."""
-    counted = _counted(ledger.decisions_on_revision(key), programme, settings)
-    for files in dict.fromkeys(word.files_digest for word in counted):
-        about = [word for word in counted if word.files_digest == files]
-        if all(word.is_allowed for word in about) and len(about) >= programme.approval.persons:
-            return tuple(about)
+    said = ledger.decisions_on_revision(key)
+    for files in dict.fromkeys(word.files_digest for word in said):
+        standing = correction_standing(said, files, programme, settings)
+        if standing.is_approved:
+            role = programme.approval.role
+            about = (word for word in said if (word.files_digest, word.role) == (files, role))
+            last = {word.person: word for word in about}
+            return tuple(last[person] for person in standing.approved_by)
     return ()
 
 
-def words_about(
-    ledger: Ledger, key: ReleaseKey, programme: Programme, settings: Settings, files_digest: str
-) -> tuple[RevisionDecision, ...]:
-    """Return the last word of each person in the role about a correction for these files."""
-    counted = _counted(ledger.decisions_on_revision(key), programme, settings)
-    return tuple(word for word in counted if word.files_digest == files_digest)
-
-
-def _counted(
-    words: Sequence[RevisionDecision], programme: Programme, settings: Settings
-) -> tuple[RevisionDecision, ...]:
-    """Return the last word of each person and files, of those who hold the role today."""
-    role = programme.approval.role
-    trusted = holders(role, settings.include)
-    last = {(word.person, word.files_digest): word for word in words if word.role == role}
-    return tuple(word for word in last.values() if word.person in trusted)
+def correction_standing(
+    words: Sequence[RevisionDecision],
+    files_digest: str,
+    programme: Programme,
+    settings: Settings,
+    started_by: frozenset[str] = frozenset(),
+) -> ApprovalStanding:
+    """Judge by the rule of approvals what was said about a correction for some files."""
+    return approval_standing(
+        (word for word in words if word.files_digest == files_digest),
+        programme.approval,
+        holders(programme.approval.role, settings.include),
+        started_by,
+    )

@@ -121,10 +121,12 @@ def _first_day(section: Section, period_days: int) -> date | None:
 
 def _approval(section: Section) -> ApprovalSpec:
     """Read who must say yes."""
+    persons = section.integer("persons", 1, least=1)
     spec = ApprovalSpec(
         required=section.flag("required", default=False),
-        persons=section.integer("persons", 1, least=1),
+        persons=persons,
         role=section.text("role", "release_officer"),
+        not_the_starter=section.flag("not_the_starter", default=persons > 1),
     )
     section.finish()
     return spec

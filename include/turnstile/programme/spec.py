@@ -138,11 +138,20 @@ class ScheduleSpec:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalSpec:
-    """Whether people must say yes, how many, and in which role."""
+    """Whether people must say yes, how many, and in which role.
+
+    Args:
+        required: whether nothing is published without them.
+        persons: how many.
+        role: as `include/people.yaml` names it.
+        not_the_starter: whether the yes of somebody who set the release going counts for nothing;
+            a programme that does not say so means it where two persons or more are needed.
+    """
 
     required: bool
     persons: int = 1
     role: str = "release_officer"
+    not_the_starter: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,60 @@
+"""The rule of approvals, by the table that the question, the page and the step are put through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from approval_cases import CASES, OFFICERS, ROLE, ApprovalCase
+
+from turnstile.programme.approval_rule import WITHDRAWAL, approval_standing
+from turnstile.programme.spec import ApprovalSpec
+
+
+@dataclass(frozen=True)
+class Said:
+    person: str
+    role: str
+    is_approval: bool
+
+
+def _asked(case: ApprovalCase) -> ApprovalSpec:
+    return ApprovalSpec(required=True, persons=case.persons, not_the_starter=case.bars_the_starter)
+
+
+def _said(case: ApprovalCase) -> list[Said]:
+    """What the question writes: a withdrawal where a starter who may not approve says yes."""
+    barred = case.starter if case.bars_the_starter else ""
+    return [
+        Said(person, WITHDRAWAL if is_yes and person == barred else ROLE, is_yes)
+        for person, is_yes in case.said
+    ]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_table_of_approvals(case: ApprovalCase) -> None:
+    excluded = frozenset({case.starter}) - {""}
+    now = approval_standing(_said(case), _asked(case), frozenset(OFFICERS), excluded)
+    assert now.is_approved == case.is_approved
+    assert " ".join(now.approved_by) == case.approved_by
+    assert " ".join(now.rejected_by) == case.rejected_by
+    assert " ".join(now.may_answer) == case.may_answer
+
+
+def test_a_yes_of_a_barred_starter_in_the_role_itself_counts_for_nothing() -> None:
+    asked = ApprovalSpec(required=True, not_the_starter=True)
+    said, officers = [Said("ada", ROLE, is_approval=True)], frozenset(OFFICERS)
+    assert approval_standing(said, asked, officers).is_approved
+    assert not approval_standing(said, asked, officers, frozenset({"ada"})).is_approved
+
+
+def test_who_no_longer_holds_the_role_neither_approves_nor_stands_in_the_way() -> None:
+    asked, today = ApprovalSpec(required=True), frozenset({"grace"})
+    no, yes = Said("ada", ROLE, is_approval=False), Said("grace", ROLE, is_approval=True)
+    assert approval_standing([no, yes], asked, today).is_approved
+    assert not approval_standing([Said("ada", ROLE, is_approval=True)], asked, today).is_approved
+
+
+def test_where_nobody_is_left_to_answer_the_sentence_says_so() -> None:
+    now = approval_standing([], ApprovalSpec(required=True), frozenset())
+    assert "nobody: name people in include/people.yaml" in str(now)
