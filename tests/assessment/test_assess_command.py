@@ -1,4 +1,4 @@
-"""`turnstile assess` on a package and on a bare table."""
+"""`turnstile assess` on a package and on a external table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from turnstile.assessment.lab.baselines import naive_laplace, uniforms
-from turnstile.assessment.package.findings import assess_package
+from turnstile.assessment.package.disclosures import assess_package
 from turnstile.cli import main
 from turnstile.errors import InputError
 from turnstile.estimates.release_tables import measurements
@@ -75,7 +75,7 @@ def test_a_folder_without_manifest_is_no_package_and_a_broken_one_is_refused(
     assert main(["assess", str(tmp_path / "nothing")]) == 2
 
 
-def test_a_bare_table_is_assessed_in_words(
+def test_a_external_table_is_assessed_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     raw = np.floor(np.exp(2 + 4 * uniforms("bare", 30_000)))
@@ -89,5 +89,5 @@ def test_a_bare_table_is_assessed_in_words(
     path.write_text("mode,date,tap,time,loc,count\n" + "\n".join(lines) + "\n")
     assert main(["assess", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert "! cut" in shown
+    assert "! threshold" in shown
     assert "does not identify the scale" in shown

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from turnstile.assessment.audits.pipeline_copy import Draw, Move, PipelineCopy
+from turnstile.assessment.audits.pipeline_copy import Draw, ObservedSensitivity, PipelineCopy
 from turnstile.assessment.audits.release_audit import CANARIES, DrawAudit, audit_release
 from turnstile.counting import telemetry, trips
 from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.counting.engine import Connection
-from turnstile.pipeline.canaries import moves_of
+from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.units import ProtectionUnit
@@ -48,10 +48,10 @@ def case(name: str) -> tuple[Programme, PublicDomain, ReleasePlan]:
 
 
 @cache
-def true_moves(name: str) -> Mapping[tuple[str, ProtectionUnit], Move]:
+def true_moves(name: str) -> Mapping[tuple[str, ProtectionUnit], ObservedSensitivity]:
     """What the product's own code lets units do; for tests that leave that code alone."""
     programme, domain, _ = case(name)
-    return moves_of(programme, domain)
+    return observed_sensitivities(programme, domain)
 
 
 def audits(name: str, draws: Draw | None = None) -> tuple[DrawAudit, ...]:
@@ -65,7 +65,7 @@ def audits(name: str, draws: Draw | None = None) -> tuple[DrawAudit, ...]:
 def audits_of_now(name: str) -> tuple[DrawAudit, ...]:
     """Audit a programme on its code as it is now, faults included."""
     programme, domain, plan = case(name)
-    copy = PipelineCopy(moves_of(programme, domain))
+    copy = PipelineCopy(observed_sensitivities(programme, domain))
     return audit_release(plan.events, programme.mechanism.unit, copy=copy)
 
 
@@ -106,7 +106,7 @@ def cost_of_audit(events: Sequence[DrawEvent], audit: Callable[[], object]) -> f
 
 def test_the_audit_of_a_release_costs_little_more_than_the_noise_of_its_canaries() -> None:
     events = case("opal")[2].events
-    moves_of(*case("opal")[:2])  # what is imported and opened once is no part of it
+    observed_sensitivities(*case("opal")[:2])  # what is imported and opened once is no part of it
     assert cost_of_audit(events, lambda: audits_of_now("opal")) < DEAR
 
 

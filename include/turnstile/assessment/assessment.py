@@ -62,12 +62,12 @@ SOURCES = (
     ("best guess", "(1 + TV)/2, TV of the summed log likelihood ratios", "Neyman & Pearson 1933"),
     (
         "proof of presence",
-        "1/2 exp(-(t - g)/p), continuous; r^(T-g)/(1 + r), whole numbers",
+        "1/2 exp(-(t - g)/p), continuous; r^(T-g)/(1 + r), integers",
         "Culnane, Rubinstein & Teague 2017, Theorem 1, corrected",
     ),
     (
         "differencing",
-        "exact law of a sum of noises; three Laplace terms: e^(-u)(8 + 5u + u^2)/8",
+        "exact distribution of a sum of noises; three Laplace terms: e^(-u)(8 + 5u + u^2)/8",
         "Culnane, Rubinstein & Teague 2017, Theorem 5, corrected; Gil-Pelaez 1951",
     ),
     (
@@ -75,12 +75,17 @@ SOURCES = (
         "right guesses below Bin(r, e^eps/(1 + e^eps))",
         "Steinke, Nasr & Jagielski 2023",
     ),
-    ("scale below zero", "P(c + Z = -k) is proportional to e^(-k/b)", "memoryless tail of the law"),
+    (
+        "scale below zero",
+        "P(c + Z = -k) is proportional to e^(-k/b)",
+        "memoryless tail of the distribution",
+    ),
     (
         "scale, whatever the counts are",
         (
             "product of q(x)/p(x) over half of the cells, q learned from the other half, p the "
-            "nearest mixture of the declared laws: above 1/alpha with a chance of at most alpha"
+            "nearest mixture of the declared distributions: above 1/alpha with a chance of at most "
+            "alpha"
         ),
         "Grunwald, de Heide & Koolen 2024; Ville 1939",
     ),

@@ -1,4 +1,4 @@
-"""The labels of published cells, from a bare table, a package or a public domain."""
+"""The labels of published cells, from an external table, a package or a public domain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from turnstile.assessment.attacks.timetable_view import CellLabels
-from turnstile.assessment.external.table import BareTable
+from turnstile.assessment.external.table import ExternalTable
 from turnstile.errors import InputError
 from turnstile.programme.domain import PublicDomain
 
@@ -35,8 +35,8 @@ def labels_of_domain(domain: PublicDomain) -> CellLabels:
     return CellLabels(frozenset(slots), areas, lookup)
 
 
-def labels_of_bare(table: BareTable, lookup: Mapping[tuple[str, str], str]) -> CellLabels:
-    """Return the labels of a bare table."""
+def labels_of_external(table: ExternalTable, lookup: Mapping[tuple[str, str], str]) -> CellLabels:
+    """Return the labels of an external table."""
     slots = frozenset(cell.time for cell in table.cells if cell.time is not None)
     areas: defaultdict[str | None, set[str]] = defaultdict(set)
     for cell in table.cells:

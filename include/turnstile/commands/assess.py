@@ -1,4 +1,4 @@
-"""`turnstile assess`: attack a package or a bare table of counts, as an outsider would."""
+"""`turnstile assess`: attack a package or a external table of counts, as an outsider would."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from turnstile.assessment.findings import Finding, as_json
+from turnstile.assessment.disclosures import Disclosure, as_json
 
 _CELLS_SHOWN = 10
 
@@ -48,7 +48,7 @@ def _assess(args: argparse.Namespace) -> int:
     return 0
 
 
-def _exposed(finding: Finding) -> list[str]:
+def _exposed(finding: Disclosure) -> list[str]:
     """Return a line for each of the first cells that a timetable exposes."""
     cells = finding.figures.get("cells", []) if finding.name == "timetable" else []
     lines = [
@@ -62,19 +62,19 @@ def _exposed(finding: Finding) -> list[str]:
 
 def _findings(
     paths: list[Path], gtfs: Path | None, locations: Path | None
-) -> tuple[str, tuple[Finding, ...]]:
-    """Assess a package, or everything else as one bare table."""
+) -> tuple[str, tuple[Disclosure, ...]]:
+    """Assess a package, or everything else as one external table."""
     from turnstile.assessment.attacks.timetable_feed import read_timetable
-    from turnstile.assessment.attacks.timetable_view import finding, view
+    from turnstile.assessment.attacks.timetable_view import disclosure_of, view
     from turnstile.assessment.cell_labels import (
         days_of,
-        labels_of_bare,
+        labels_of_external,
         labels_of_tables,
         read_lookup,
     )
-    from turnstile.assessment.external.files import read_bare_tables
-    from turnstile.assessment.external.findings import assess_bare
-    from turnstile.assessment.package.findings import assess_package
+    from turnstile.assessment.external.disclosures import assess_external
+    from turnstile.assessment.external.files import read_external_tables
+    from turnstile.assessment.package.disclosures import assess_package
     from turnstile.publishing.package_reader import is_package, read_package
 
     lookup = {} if locations is None else read_lookup(locations)
@@ -87,8 +87,8 @@ def _findings(
         )
         days = {block.service_date for event in package.events for block in event.blocks}
     else:
-        table = read_bare_tables(paths)
-        kind, found, labels = "table", assess_bare(table), labels_of_bare(table, lookup)
+        table = read_external_tables(paths)
+        kind, found, labels = "table", assess_external(table), labels_of_external(table, lookup)
         days = set(days_of(cell.date for cell in table.cells))
     seen = None if gtfs is None else view(read_timetable(gtfs, days), labels)
-    return kind, (*found, finding(seen))
+    return kind, (*found, disclosure_of(seen))

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from turnstile.assessment.audits.pipeline_copy import Move
+from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.mode_slots import minute_of
@@ -43,9 +43,9 @@ class _Trial:
     others: tuple[Row, ...]
 
 
-def moves_of(
+def observed_sensitivities(
     programme: Programme, domain: PublicDomain
-) -> Mapping[tuple[str, ProtectionUnit], Move]:
+) -> Mapping[tuple[str, ProtectionUnit], ObservedSensitivity]:
     """Return, by label of a draw and unit, the farthest that any trial moved the vector.
 
     Args:
@@ -54,7 +54,7 @@ def moves_of(
     """
     is_trips = programme.source.feed.shape is RowShape.TRIPS
     trials = _trips(programme, domain) if is_trips else _buses(programme, domain)
-    found: dict[tuple[str, ProtectionUnit], Move] = {}
+    found: dict[tuple[str, ProtectionUnit], ObservedSensitivity] = {}
     without: dict[int, Vectors] = {}  # by what else there is, which trials share
     for trial in trials:
         others = id(trial.others)
@@ -62,10 +62,10 @@ def moves_of(
             without[others] = _counted(programme, domain, trial.others)
         for label, exact in _counted(programme, domain, (*trial.others, *trial.own)).items():
             change = exact - without[others][label]
-            move = Move(int(np.abs(change).sum()), int((change**2).sum()))
-            before = found.get((label, trial.unit), Move(0, 0))
-            found[label, trial.unit] = Move(
-                max(move.l1, before.l1), max(move.l2_squared, before.l2_squared)
+            observed = ObservedSensitivity(int(np.abs(change).sum()), int((change**2).sum()))
+            before = found.get((label, trial.unit), ObservedSensitivity(0, 0))
+            found[label, trial.unit] = ObservedSensitivity(
+                max(observed.l1, before.l1), max(observed.l2_squared, before.l2_squared)
             )
     return found
 

@@ -41,5 +41,5 @@ def averaged(event: DrawEvent, draws: int) -> Averaged:
 
 
 def average_half_width(term: Term, draws: int, confidence: float = 0.95) -> float:
-    """Return the half-width of an average of so many draws, for any law."""
+    """Return the half-width of an average of so many draws, for any distribution."""
     return half_width([Term(term.distribution, term.scale, term.times * draws)], confidence) / draws

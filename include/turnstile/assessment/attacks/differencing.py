@@ -42,9 +42,9 @@ def hidden_cell(
     Args:
         total: published.
         parts: published.
-        noise: one term for the total and one for each part; rounding is part of a law.
+        noise: one term for the total and one for each part; rounding is part of a distribution.
         confidence: strictly between 0 and 1.
-        limits: what is known of the count beforehand, for example (0, the cut).
+        limits: what is known of the count beforehand, for example (0, the threshold).
 
     Examples:
         >>> from turnstile.privacy.noise_terms import NoiseDistribution

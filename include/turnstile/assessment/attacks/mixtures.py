@@ -1,4 +1,7 @@
-"""The likeliest mixture of given laws (Kiefer & Wolfowitz 1956; Lindsay 1983; Wang 2007)."""
+"""The likeliest mixture of given distributions.
+
+Kiefer & Wolfowitz 1956; Lindsay 1983; Wang 2007.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Mixture:
     """A fitted mixture.
 
     Args:
-        shares: shape (laws,), of each law.
+        shares: shape (distributions,), of each distribution.
         log_likelihood_at_most: no mixture is likelier than this.
     """
 
@@ -29,36 +32,36 @@ class Mixture:
     log_likelihood_at_most: float
 
 
-def likeliest_mixture(laws: Floats, weights: Floats, *, gap: float = _GAP) -> Mixture:
+def likeliest_mixture(distributions: Floats, weights: Floats, *, gap: float = _GAP) -> Mixture:
     """Return a mixture whose log likelihood is within `gap` of the largest, if the steps suffice.
 
     Args:
-        laws: shape (outcomes, laws), P(outcome | law).
+        distributions: shape (outcomes, distributions), P(outcome | distribution).
         weights: shape (outcomes,), how often each outcome was seen, > 0.
         gap: of the sum of weights times log P(outcome).
     """
     from scipy.optimize import nnls
 
-    mix = np.full(laws.shape[1], 1 / laws.shape[1])
+    mix = np.full(distributions.shape[1], 1 / distributions.shape[1])
     total = float(weights.sum())
-    roots, sum_row = np.sqrt(weights), np.full(laws.shape[1], _PENALTY * np.sqrt(total))
+    roots, sum_row = np.sqrt(weights), np.full(distributions.shape[1], _PENALTY * np.sqrt(total))
     for _ in range(_STEPS):
-        density = laws @ mix
-        if float((laws.T @ (weights / density)).max()) - total < gap:
+        density = distributions @ mix
+        if float((distributions.T @ (weights / density)).max()) - total < gap:
             break
-        system = np.vstack((laws / density[:, None] * roots[:, None], sum_row))
+        system = np.vstack((distributions / density[:, None] * roots[:, None], sum_row))
         target = np.append(2 * roots, _PENALTY * np.sqrt(total))
-        proposed, _ = nnls(system, target, maxiter=30 * laws.shape[1])
-        mix = _climbed(laws, weights, mix, proposed / proposed.sum())
-    density = laws @ mix
-    excess = float((laws.T @ (weights / density)).max()) - total
+        proposed, _ = nnls(system, target, maxiter=30 * distributions.shape[1])
+        mix = _climbed(distributions, weights, mix, proposed / proposed.sum())
+    density = distributions @ mix
+    excess = float((distributions.T @ (weights / density)).max()) - total
     return Mixture(mix, float(np.sum(weights * np.log(density))) + excess)
 
 
-def _climbed(laws: Floats, weights: Floats, mix: Floats, proposed: Floats) -> Floats:
+def _climbed(distributions: Floats, weights: Floats, mix: Floats, proposed: Floats) -> Floats:
     """Return a mixture between two that is likelier than the first, by halving the step."""
     direction = proposed - mix
-    density, change = laws @ mix, laws @ direction
+    density, change = distributions @ mix, distributions @ direction
     gain = float(np.sum(weights * change / density))
     share = 1.0
     for _ in range(_HALVINGS):

@@ -1,11 +1,11 @@
-"""Whether a table ends at its smallest number by a cut, or because no cell is any smaller.
+"""Whether a table ends at its smallest number by a threshold, or because no cell is any smaller.
 
 Places and times with few people do not exist everywhere: the smallest of 23 busy stops has hundreds
-a day, cut or no cut. A natural end is blurred, for a count scatters around the mean of its cell; a
-cut is sharp. So the numbers are fitted by the likeliest mixture of such laws, whatever the means of
-the cells are (Kiefer & Wolfowitz 1956; Lindsay 1983), once as seen from the smallest number on and
-once as if smaller numbers could have been seen. What the fit loses tells how surely smaller ones
-are missing.
+a day, threshold or no threshold. A natural end is blurred, for a count scatters around the mean of
+its cell; a threshold is sharp. So the numbers are fitted by the likeliest mixture of such
+distributions, whatever the means of the cells are (Kiefer & Wolfowitz 1956; Lindsay 1983), once as
+seen from the smallest number on and once as if smaller numbers could have been seen. What the fit
+loses tells how surely smaller ones are missing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 def lowest_start(counts: NDArray[np.int64], *, last: int, loss_most: float) -> int:
-    """Return the lowest number that the table may begin at; 1 where nothing shows a cut.
+    """Return the lowest number that the table may begin at; 1 where nothing shows a threshold.
 
     Args:
         counts: published counts, >= 1.
@@ -52,15 +52,15 @@ def _fitted(counts: NDArray[np.int64], start: int, last: int) -> float:
     An upper bound, and near it: what is lost is not overstated.
     """
     lows, highs = _pieces(int(counts.min()), start, last)
-    laws = _laws(lows, highs)
+    distributions = _distributions(lows, highs)
     weights = np.bincount(np.searchsorted(lows, counts, side="right") - 1, minlength=lows.size)
     seen = weights > 0
-    fitted = likeliest_mixture(laws[seen], weights[seen].astype(np.float64))
+    fitted = likeliest_mixture(distributions[seen], weights[seen].astype(np.float64))
     return fitted.log_likelihood_at_most - _spread(weights[seen], (highs - lows)[seen])
 
 
 def _pieces(smallest: int, start: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Cut the seen numbers into pieces, [low, high); those above `smallest` are always the same."""
+    """Split the numbers into pieces, [low, high); those above `smallest` never change."""
     width = max(1, (last + 1 - smallest) // _PIECES)
     edges = np.append(np.arange(smallest, last + 1, width), last + 1)
     lows, highs = edges[:-1], edges[1:]
@@ -74,8 +74,8 @@ def _spread(weights: NDArray[np.int64], widths: NDArray[np.int64]) -> float:
     return float(np.sum(weights * np.log(widths)))
 
 
-def _laws(lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Floats:
-    """Return P(piece | mean, seen), shape (pieces, means): normal laws with the least scatter."""
+def _distributions(lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Floats:
+    """Return P(piece | mean, seen), shape (pieces, means), normal with the least scatter."""
     from scipy.special import log_ndtr
 
     first, last = max(0.5, float(lows[0]) / 3), 1.5 * float(highs[-1])

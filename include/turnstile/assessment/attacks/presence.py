@@ -19,29 +19,29 @@ _GRID_CELLS = 2**18
 _REACH_SDS = 14
 
 
-def proof_continuous(group: int, *, cut: float, scale: float) -> float:
-    """Return P(group + Lap(scale) > cut): released only if somebody was there.
+def proof_continuous(group: int, *, threshold: float, scale: float) -> float:
+    """Return P(group + Lap(scale) > threshold): released only if somebody was there.
 
     1/2 exp(-(t - g)/p) for g <= t (Theorem 1 of the 2017 assessment, corrected: its exp(.)/(2p) is
     a density).
 
     Args:
         group: people in a cell that is empty without them, >= 1.
-        cut: t, before any rounding, in counts.
+        threshold: t, before any rounding, in counts.
         scale: p, in counts.
 
     Examples:
-        >>> [f"{proof_continuous(group, cut=18, scale=1.4):.3g}" for group in (1, 5, 12)]
+        >>> [f"{proof_continuous(group, threshold=18, scale=1.4):.3g}" for group in (1, 5, 12)]
         ['2.66e-06', '4.64e-05', '0.00688']
     """
-    distance = cut - group
+    distance = threshold - group
     if distance < 0:
         return 1 - math.exp(distance / scale) / 2
     return math.exp(-distance / scale) / 2
 
 
 def proof_rounded(group: int, *, least: int, scale: float) -> float:
-    """Return P(round(group + Lap(scale)) >= least): rounded first, cut afterwards.
+    """Return P(round(group + Lap(scale)) >= least): rounded first, threshold afterwards.
 
     Examples:
         >>> f"{proof_rounded(1, least=18, scale=1.4):.3g}"
@@ -49,7 +49,7 @@ def proof_rounded(group: int, *, least: int, scale: float) -> float:
         >>> f"{proof_rounded(1, least=19, scale=1.4):.3g}"
         '1.86e-06'
     """
-    return proof_continuous(group, cut=least - 0.5, scale=scale)
+    return proof_continuous(group, threshold=least - 0.5, scale=scale)
 
 
 def proof_integer(group: int, *, threshold: int, scale: float) -> float:
@@ -71,7 +71,7 @@ def guess_after(events: Sequence[DrawEvent], *, group: int = 1, weeks: int = 1) 
 
     The group is known to be in one cell of each draw in every week, or in none; everything else in
     those cells is known: the strongest attacker. (1 + TV)/2, with the total variation worked out
-    from the law of the summed log likelihood ratios (Neyman & Pearson 1933).
+    from the distribution of the summed log likelihood ratios (Neyman & Pearson 1933).
 
     Args:
         events: draws of one week that hold the group in one cell each.
@@ -84,15 +84,15 @@ def guess_after(events: Sequence[DrawEvent], *, group: int = 1, weeks: int = 1) 
         >>> [round(guess_after([once], weeks=draws), 3) for draws in (1, 5, 10)]
         [0.731, 0.876, 0.935]
     """
-    laws = [_losses(event, group * step_of(event)) for event in events]
-    span = weeks * sum(float(np.abs(ratios).max()) for ratios, _ in laws)
+    distributions = [_losses(event, group * step_of(event)) for event in events]
+    span = weeks * sum(float(np.abs(ratios).max()) for ratios, _ in distributions)
     step = 2.2 * span / _GRID_CELLS
     transform = np.ones(_GRID_CELLS // 2 + 1, dtype=np.complex128)
-    for ratios, probabilities in laws:
+    for ratios, probabilities in distributions:
         transform *= np.fft.rfft(_on_grid(ratios / step, probabilities))
-    law = np.clip(np.fft.irfft(transform**weeks, _GRID_CELLS), 0, None)
+    distribution = np.clip(np.fft.irfft(transform**weeks, _GRID_CELLS), 0, None)
     ratio = step * np.arange(1, _GRID_CELLS // 2)
-    distance = float(np.sum(law[1 : _GRID_CELLS // 2] * -np.expm1(-ratio)))
+    distance = float(np.sum(distribution[1 : _GRID_CELLS // 2] * -np.expm1(-ratio)))
     return min(1.0, (1 + distance) / 2)
 
 

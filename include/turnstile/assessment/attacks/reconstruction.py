@@ -67,13 +67,13 @@ def _system(
     shape = noisy.cells.shape
     if noisy.cells.size > _LARGEST:
         raise ValueError(f"a table of {noisy.cells.size} cells is above {_LARGEST}; take a part")
-    places = np.arange(noisy.cells.size).reshape(shape)
+    indices = np.arange(noisy.cells.size).reshape(shape)
     design = np.zeros((noisy.cells.size + sum(shape), noisy.cells.size))
-    design[places.ravel(), places.ravel()] = 1
+    design[indices.ravel(), indices.ravel()] = 1
     for row in range(shape[0]):
-        design[noisy.cells.size + row, places[row]] = 1
+        design[noisy.cells.size + row, indices[row]] = 1
     for column in range(shape[1]):
-        design[noisy.cells.size + shape[0] + column, places[:, column]] = 1
+        design[noisy.cells.size + shape[0] + column, indices[:, column]] = 1
     target = np.concatenate((noisy.cells.ravel(), noisy.rows, noisy.columns)).astype(np.float64)
     sizes = (noisy.cells.size, *shape)
     return design, target, np.repeat(np.array(noisy.scales), sizes)

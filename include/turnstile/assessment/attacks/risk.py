@@ -143,7 +143,7 @@ def _fitting(limit: int, taken: int | None, weekly: Fraction | None) -> int:
 
 
 def _average(event: DrawEvent, weeks: int) -> float:
-    """95 % half-width of an average over weeks; by the normal law once it is long."""
+    """95 % half-width of an average over weeks; by the normal distribution once it is long."""
     term: Term = term_of(event, min(weeks, _NORMAL_FROM_TERMS))
     width = half_width([term], 0.95) / term.times
     return float(width * (term.times / weeks) ** 0.5)

@@ -19,7 +19,7 @@ class RowBalance:
 
     @property
     def missing(self) -> int:
-        """Cells that are not published; an attacker knows them to be below the cut."""
+        """Cells that are not published; an attacker knows them to be below the threshold."""
         return self.expected - self.published
 
     @property
@@ -37,7 +37,7 @@ class RowBalance:
             )
         return (
             f"{self.missing} of {self.expected} cells ({self.missing_share:.2%}) are missing: "
-            "that a row exists says that its noisy count reached the cut"
+            "that a row exists says that its noisy count reached the threshold"
         )
 
 

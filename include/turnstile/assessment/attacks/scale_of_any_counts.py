@@ -1,13 +1,13 @@
 """The scale of the noise on a dense table, whatever its raw counts are (PRIVACY 8.4).
 
-Every published number is an unknown whole number c >= 0 (any whole number for sums) plus noise, so
-a table is drawn from a mixture of shifted noise laws. No such mixture can be narrower than the
-noise, or reach farther below zero than it. Half of the cells tells a law q that fits; p is the
-mixture of the declared laws that is nearest to it. Then E[q(x)/p(x)] <= 1 for every c if the noise
-is as declared (Grunwald, de Heide & Koolen 2024, Theorem 1), so the product over the other half
-passes 1/alpha with a chance of at most alpha (Markov; Ville): no false alarm beyond it, with any
-raw counts. The power comes from cells that are alike, such as empty ones: without any, a smaller
-scale cannot be told from scattered counts, and the interval says so by its width.
+Every published number is an unknown integer c >= 0 (any integer for sums) plus noise, so a table is
+drawn from a mixture of shifted noise distributions. No such mixture can be narrower than the noise,
+or reach farther below zero than it. Half of the cells tells a distribution q that fits; p is the
+mixture of the declared distributions that is nearest to it. Then E[q(x)/p(x)] <= 1 for every c if
+the noise is as declared (Grunwald, de Heide & Koolen 2024, Theorem 1), so the product over the
+other half passes 1/alpha with a chance of at most alpha (Markov; Ville): no false alarm beyond it,
+with any raw counts. The power comes from cells that are alike, such as empty ones: without any, a
+smaller scale cannot be told from scattered counts, and the interval says so by its width.
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ _REACH, _ABOVE = 8.0, 12.0  # of the outcomes that are told apart, in scales, be
 _PIECES_PER_SCALE = 6
 _MEANS_PER_SCALE = 6
 _CHECKED_PER_SCALE = 24
-_ALTERNATIVES = (0.5, 0.8, 1.25, 2.0)  # the law q is fitted with so many times the declared scale
+_ALTERNATIVES = (
+    0.5,
+    0.8,
+    1.25,
+    2.0,
+)  # the distribution q is fitted with so many times the declared scale
 _UNIFORM = 0.01  # of q, so that one odd number does not undo all evidence
 _GAP = 1e-3
 _FARTHEST = 8.0  # times narrower or wider that an interval looks
@@ -132,19 +137,19 @@ class _Outcomes:
         return np.searchsorted(self.edges, values, side="right")
 
     def means(self, per_scale: int) -> NDArray[np.int64]:
-        """Return raw numbers, near enough to each other that no law lies between two."""
+        """Return raw numbers, near enough to each other that no distribution lies between two."""
         step = max(1, round(self.scale / per_scale))
         last = int(self.edges[-1] + _REACH * self.scale)
         return np.arange(-last if self.is_signed else 0, last + step, step)
 
-    def laws(self, means: NDArray[np.int64], times: float = 1.0) -> Floats:
+    def distributions(self, means: NDArray[np.int64], times: float = 1.0) -> Floats:
         """Return P(piece | raw number), shape (pieces, raw numbers)."""
         scale = Fraction(self.scale * times).limit_denominator(10**6)
         reach = int(means[-1] - min(0, means[0]) + self.edges[-1] - self.edges[0]) + 2
-        _, law = noise_pmf(self.family, scale, reach=reach)
-        below = np.concatenate(([0.0], np.cumsum(law)))  # P(noise < -reach + place)
-        places = np.clip(self.edges[:, None] - means + reach, 0, below.size - 1)
-        cumulated = below[places] / below[-1]
+        _, distribution = noise_pmf(self.family, scale, reach=reach)
+        below = np.concatenate(([0.0], np.cumsum(distribution)))  # P(noise < -reach + index)
+        indices = np.clip(self.edges[:, None] - means + reach, 0, below.size - 1)
+        cumulated = below[indices] / below[-1]
         ends = np.ones((1, means.size))
         return np.diff(np.concatenate((0 * ends, cumulated, ends)), axis=0)
 
@@ -155,13 +160,14 @@ def _log_product(
     """Return the logarithm of the product of q(x)/p(x) over the tested half."""
     counts = np.bincount(learned, minlength=outcomes.number).astype(np.float64)
     means = outcomes.means(_MEANS_PER_SCALE)
-    fitting = outcomes.laws(means, times)
+    fitting = outcomes.distributions(means, times)
     seen = (counts > 0) & (fitting.max(axis=1) > 0)
     shares = likeliest_mixture(fitting[seen] + 1e-300, counts[seen]).shares
     q = (1 - _UNIFORM) * fitting @ shares + _UNIFORM / outcomes.number
-    declared = outcomes.laws(means) + 1e-300
+    declared = outcomes.distributions(means) + 1e-300
     p = declared @ likeliest_mixture(declared, q, gap=_GAP).shares
     ratios = q / p
-    # E[q/p] over every raw number, by laws that lie closer still; 1 if p were exactly the nearest.
-    most = float((outcomes.laws(outcomes.means(_CHECKED_PER_SCALE)).T @ ratios).max())
+    # E[q/p] over every raw number, by distributions that lie closer still; 1 if p were exactly
+    # the nearest.
+    most = float((outcomes.distributions(outcomes.means(_CHECKED_PER_SCALE)).T @ ratios).max())
     return float(np.log(ratios[tested] / most).sum())

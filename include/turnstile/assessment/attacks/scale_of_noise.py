@@ -61,27 +61,29 @@ def difference_density(distance: float, scale: float) -> float:
 def from_pairs(
     differences: NDArray[np.int64],
     *,
-    law: NoiseDistribution = NoiseDistribution.ROUNDED_LAPLACE,
+    distribution: NoiseDistribution = NoiseDistribution.ROUNDED_LAPLACE,
     confidence: float = 0.95,
 ) -> ScaleEstimate:
     """Return the scale of the noise from differences of two counts of the same raw number.
 
-    Maximum likelihood under the exact law of the difference, with a small share of pairs that are
-    no pairs; the interval is that of the profile likelihood (Wilks 1938).
+    Maximum likelihood under the exact distribution of the difference, with a small share of pairs
+    that are no pairs; the interval is that of the profile likelihood (Wilks 1938).
 
     Args:
-        differences: shape (pairs,), whole.
-        law: of the noise of each count.
+        differences: shape (pairs,), integers.
+        distribution: of the noise of each count.
         confidence: strictly between 0 and 1.
     """
-    return from_residuals(differences, np.full(differences.size, 2), law=law, confidence=confidence)
+    return from_residuals(
+        differences, np.full(differences.size, 2), distribution=distribution, confidence=confidence
+    )
 
 
 def from_residuals(
     residuals: NDArray[np.int64],
     terms: NDArray[np.int64],
     *,
-    law: NoiseDistribution = NoiseDistribution.ROUNDED_LAPLACE,
+    distribution: NoiseDistribution = NoiseDistribution.ROUNDED_LAPLACE,
     confidence: float = 0.95,
     total_over_part: float = 1.0,
 ) -> ScaleEstimate:
@@ -90,7 +92,7 @@ def from_residuals(
     Args:
         residuals: shape (groups,), total minus the sum of parts.
         terms: shape (groups,), noises in each residual: the total's and one a part, >= 2.
-        law: of every noise.
+        distribution: of every noise.
         confidence: strictly between 0 and 1.
         total_over_part: scale of the total's noise over the scale of a part's.
     """
@@ -100,9 +102,14 @@ def from_residuals(
 
     def likelihood(scale: float) -> float:
         """Largest log likelihood over the share of outliers."""
-        laws = [_probabilities(law, scale, total_over_part, n, found) for n, found in groups]
+        distributions = [
+            _probabilities(distribution, scale, total_over_part, n, found) for n, found in groups
+        ]
         return max(
-            sum(float(np.log((1 - share) * inlying + share * wide).sum()) for inlying, wide in laws)
+            sum(
+                float(np.log((1 - share) * inlying + share * wide).sum())
+                for inlying, wide in distributions
+            )
             for share in _SPREADS
         )
 
@@ -165,24 +172,24 @@ def _scale_of_ratio(ratio: float) -> float:
 
 
 def _probabilities(
-    law: NoiseDistribution,
+    distribution: NoiseDistribution,
     scale: float,
     total_over_part: float,
     terms: int,
     found: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the probability of each residual, and that of any under a wide flat law."""
+    """Return the probability of each residual, and that of any under a wide flat distribution."""
     noises: Sequence[Term] = (
-        [Term(law, scale, terms)]
+        [Term(distribution, scale, terms)]
         if total_over_part == 1
-        else [Term(law, scale, terms - 1), Term(law, scale * total_over_part)]
+        else [Term(distribution, scale, terms - 1), Term(distribution, scale * total_over_part)]
     )
     values, probabilities = integer_pmf(noises)
     reach = values.size // 2
-    places = np.clip(found, -reach, reach) + reach
+    indices = np.clip(found, -reach, reach) + reach
     inside = np.abs(found) <= reach
     wide = 1 / (2 * max(1, int(np.abs(found).max())) + 1)
-    return np.maximum(np.where(inside, probabilities[places], 0.0), _FLOOR), wide
+    return np.maximum(np.where(inside, probabilities[indices], 0.0), _FLOOR), wide
 
 
 def _profiled(
@@ -200,10 +207,10 @@ def _profiled(
         heights = [likelihood(math.exp(point)) for point in grid]
         best = int(np.argmax(heights))
         low, high = grid[max(0, best - 1)], grid[min(grid.size - 1, best + 1)]
-    top, place = heights[best], float(grid[best])
+    top, index = heights[best], float(grid[best])
     enough = top - float(chi2.ppf(confidence, 1)) / 2
-    ends = [_end(likelihood, place, math.log(bound), enough) for bound in bounds]
-    return ScaleEstimate(math.exp(place), ends[0], ends[1], confidence, samples)
+    ends = [_end(likelihood, index, math.log(bound), enough) for bound in bounds]
+    return ScaleEstimate(math.exp(index), ends[0], ends[1], confidence, samples)
 
 
 def _end(

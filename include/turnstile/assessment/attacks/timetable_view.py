@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnstile.assessment.attacks.timetable import ExposedCell, StopEvent, exposed_cells
 from turnstile.assessment.attacks.timetable_feed import Timetable
-from turnstile.assessment.findings import Finding
+from turnstile.assessment.disclosures import Disclosure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ class CellLabels:
     """Labels of published cells.
 
     Args:
-        slots: starts of the slots; empty where time is not told.
+        slots: starts of the slots; empty where time is not reported.
         areas: areas by mode; the mode None stands for all, no area for a table that tells none.
         area_of: (mode, stop id or name) to area, where a public lookup says so.
     """
@@ -93,14 +93,14 @@ class TimetableView:
         """What was found, in words."""
         if not self.served:
             return (
-                f"{self.feed}: no stop of the timetable is a place of this table; give the lookup "
-                "of stops and areas with --locations"
+                f"{self.feed}: no stop of the timetable is a location of this table; give the "
+                "lookup of stops and areas with --locations"
             )
         return (
             f"of {self.served:,} published cells with service ({self.feed}, "
             f"{len(self.days) or 1} days), {self.one_vehicle:,} are one vehicle and "
             f"{self.one_stop:,} one stop by the timetable; {self.unmatched_stops:,} stops are no "
-            "place of this table"
+            "location of this table"
         )
 
 
@@ -125,8 +125,8 @@ def view(timetable: Timetable, labels: CellLabels) -> TimetableView:
     cell = ["service_date", "mode", "slot", "area"]
     grouped = mapped.groupby(cell, dropna=False)
     vehicles = grouped["trip_id"].transform("nunique")
-    places = grouped["stop_id"].transform("nunique")
-    exposures, one_vehicle, one_stop = _exposed(mapped[(vehicles == 1) | (places == 1)])
+    locations = grouped["stop_id"].transform("nunique")
+    exposures, one_vehicle, one_stop = _exposed(mapped[(vehicles == 1) | (locations == 1)])
     return TimetableView(
         feed=timetable.name,
         sha256=timetable.sha256,
@@ -139,12 +139,12 @@ def view(timetable: Timetable, labels: CellLabels) -> TimetableView:
     )
 
 
-def finding(found: TimetableView | None) -> Finding:
+def disclosure_of(found: TimetableView | None) -> Disclosure:
     """Return a view as a finding; without one, that no timetable was given."""
     if found is None:
-        return Finding("timetable", False, NOT_GIVEN, {"given": False})
+        return Disclosure("timetable", False, NOT_GIVEN, {"given": False})
     words = f"{found.statement}. {MEANING}" if found.exposures else found.statement
-    return Finding(
+    return Disclosure(
         "timetable", False, words, {"given": True, **as_json(found, most=len(found.exposures))}
     )
 
@@ -188,7 +188,7 @@ def _is_published_mode(calls: pd.DataFrame, labels: CellLabels) -> pd.Series:
 def _areas(timetable: Timetable, labels: CellLabels) -> dict[tuple[str, str], str | None]:
     """Return the published area of each stop in each mode; None where there is none."""
     by_mode = {_plain(mode or ""): areas for mode, areas in labels.areas.items()}
-    lookup = {(_plain(mode), place): area for (mode, place), area in labels.area_of.items()}
+    lookup = {(_plain(mode), location): area for (mode, location), area in labels.area_of.items()}
     modes = timetable.calls["mode"].unique()
     found: dict[tuple[str, str], str | None] = {}
     for mode in modes:
@@ -222,7 +222,7 @@ def _h3(row: Any, resolutions: Iterable[int]) -> list[str]:  # noqa: ANN401 - a 
 
 
 def _slots(labels: Iterable[str]) -> dict[int, str]:
-    """Return the slot of each minute that lies in one; every minute's if time is not told."""
+    """Return the slot of each minute that lies in one; every minute's if time is not reported."""
     starts = {}
     for label in labels:
         if found := _CLOCK.fullmatch(label):

@@ -33,7 +33,7 @@ def draw_once(event: DrawEvent, exact: NDArray[np.int64]) -> tuple[NDArray[np.in
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ObservedSensitivity:
     """How far one unit moves the exact vector of a draw.
 
     Args:
@@ -54,17 +54,21 @@ class PipelineCopy:
     """The stages between rows and published numbers.
 
     Args:
-        moves: by label of a draw and unit, how far bounding and counting let the unit move it; as
-            far as is declared where an entry is missing.
+        observed: by label of a draw and unit, how far bounding and counting let the unit change it;
+            as far as is declared where an entry is missing.
         draw: event, cells -> every vector that is published of that table.
     """
 
-    moves: Mapping[tuple[str, ProtectionUnit], Move] = field(default_factory=dict)
+    observed: Mapping[tuple[str, ProtectionUnit], ObservedSensitivity] = field(default_factory=dict)
     draw: Draw = draw_once
 
-    def move(self, event: DrawEvent, unit: ProtectionUnit, declared: Sensitivity) -> Move:
+    def sensitivity(
+        self, event: DrawEvent, unit: ProtectionUnit, declared: Sensitivity
+    ) -> ObservedSensitivity:
         """Return how far a unit moves a draw's vector."""
-        return self.moves.get((event.label, unit), Move(declared.l1, declared.l2_squared))
+        return self.observed.get(
+            (event.label, unit), ObservedSensitivity(declared.l1, declared.l2_squared)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +94,11 @@ def run_canaries(
 ) -> CanaryRun:
     """Run a copy on canaries that are in by a fair coin, and score its output.
 
-    Each canary has a cell of its own, which takes its whole move: what it does to several cells is
-    no easier to see (by l1 for Laplace noise, by the root of l2 squared for Gaussian noise). The
-    scores are those of the declared move. Where one unit hardly shows, a canary is a group of
-    equal units with one coin: what is claimed for a unit is claimed for a group, times its size
-    (group privacy).
+    Each canary has a cell of its own, which takes all of its sensitivity: what it does to several
+    cells is no easier to see (by l1 for Laplace noise, by the root of l2 squared for Gaussian
+    noise). The scores are those of the declared sensitivity. Where one unit hardly shows, a canary
+    is a group of equal units with one coin: what is claimed for a unit is claimed for a group,
+    times its size (group privacy).
 
     Args:
         copy: of the pipeline.
@@ -105,10 +109,10 @@ def run_canaries(
     """
     is_in = coins(canaries)
     group = group_of(event, declared)
-    moved = _change(event, copy.move(event, unit, declared), group)
+    change = _change(event, copy.sensitivity(event, unit, declared), group)
     base = _base(event)
     scores = np.zeros(canaries)
-    for published in copy.draw(event, is_in * np.int64(moved) + base):
+    for published in copy.draw(event, is_in * np.int64(change) + base):
         scores += _ratios(event, published - base, declared_change(event, declared))
     return CanaryRun(scores, is_in)
 
@@ -131,18 +135,20 @@ def group_of(event: DrawEvent, sensitivity: Sensitivity) -> int:
 
 def declared_change(event: DrawEvent, declared: Sensitivity) -> int:
     """Return how far a canary moves its cell if all is as declared."""
-    return _change(event, Move(declared.l1, declared.l2_squared), group_of(event, declared))
+    return _change(
+        event, ObservedSensitivity(declared.l1, declared.l2_squared), group_of(event, declared)
+    )
 
 
-def _change(event: DrawEvent, move: Move, group: int) -> int:
-    """Return the change of one cell that stands for a group's move."""
+def _change(event: DrawEvent, observed: ObservedSensitivity, group: int) -> int:
+    """Return the change of one cell that stands for a group of units."""
     if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
-        return math.isqrt(group**2 * move.l2_squared)
-    return group * move.l1
+        return math.isqrt(group**2 * observed.l2_squared)
+    return group * observed.l1
 
 
 def _base(event: DrawEvent) -> int:
-    """Return a count far above a threshold, where the cut plays no part; 0 for dense tables."""
+    """Return a count so far above a threshold that it plays no part; 0 for dense tables."""
     return 0 if event.threshold is None else event.threshold + math.ceil(60 * event.scale)
 
 

@@ -130,8 +130,8 @@ def _gaussian(
     """Bound a Gaussian draw by the accuracy of one guess a canary, in its own cell.
 
     Each canary has independent noise in the copy, so right guesses are at most binomial with the
-    best accuracy of the claimed law. A pure-epsilon bound would say nothing of a Gaussian's tails,
-    and its delta term leaves no power at 1 - 1e-9.
+    best accuracy of the claimed distribution. A pure-epsilon bound would say nothing of a
+    Gaussian's tails, and its delta term leaves no power at 1 - 1e-9.
     """
     right = int(((run.scores > 0) == run.is_in).sum())
     shown = accuracy_at_least(right, run.is_in.size, confidence=SHOWN_CONFIDENCE)
@@ -147,8 +147,8 @@ def _gaussian(
 def _best_accuracy(event: DrawEvent, change: int) -> float:
     """Return the chance of the best guess between two inputs that differ in one cell."""
     reach = math.ceil(_REACH_SDS * event.scale) + change
-    _, law = noise_pmf(event.noise, event.scale, reach=reach)
-    distance = float(np.clip(law[change:] - law[:-change], 0, None).sum())
+    _, distribution = noise_pmf(event.noise, event.scale, reach=reach)
+    distance = float(np.clip(distribution[change:] - distribution[:-change], 0, None).sum())
     return (1 + distance) / 2
 
 

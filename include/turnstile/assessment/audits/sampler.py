@@ -1,4 +1,4 @@
-"""Goodness of fit of the production sampler, on zeros: is the noise of the law that is declared?"""
+"""Goodness of fit of the production sampler, on zeros: is the noise as declared?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REPEATS_MARGIN = 0.02  # many standard deviations at 100,000 draws; reuse in pa
 def sampler_fits(
     event: DrawEvent, draw: Callable[[DrawEvent, NDArray[np.int64]], NDArray[np.int64]]
 ) -> bool:
-    """Tell whether noise drawn on zeros has the declared law and no draw is used twice running.
+    """Tell whether noise drawn on zeros is as declared, and no draw is used twice running.
 
     A chi-squared test at 1e-9 and the share of equal neighbors; neither can prove that noise is
     unpredictable, which is up to the randomness that the sampler is fed.

@@ -1,8 +1,8 @@
-"""Reads bare tables of counts: `mode,date,tap,time,loc,count` as CSV, plain, gzipped or zipped.
+"""Reads external tables of counts: `mode,date,tap,time,loc,count` as CSV, plain, gzipped or zipped.
 
 Tables by time or by location alone lack a column, or hold `-` in it. Codes such as `-1` are labels
-like any other. Columns may come in any order; further columns of texts make a place finer. Lines
-that are no rows (titles, row counts, a last line that was cut off) are passed over and counted.
+like any other. Columns may come in any order; further columns of texts make a location finer. Lines
+that are no rows (titles, row counts, a last line that was broken off) are passed over and counted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from turnstile.assessment.external.table import DIMENSIONS, BareTable, Cell
+from turnstile.assessment.external.table import DIMENSIONS, Cell, ExternalTable
 from turnstile.errors import InputError
 
 _ALIASES = {
@@ -47,7 +47,7 @@ _DELIMITERS = ",;\t|"
 _SUFFIXES = (".csv", ".csv.gz", ".zip")
 
 
-def read_bare_tables(paths: Sequence[Path]) -> BareTable:
+def read_external_tables(paths: Sequence[Path]) -> ExternalTable:
     """Read files as one table of counts; a folder stands for the tables in it.
 
     Raises:
@@ -72,10 +72,10 @@ def read_bare_tables(paths: Sequence[Path]) -> BareTable:
             counts.append(row.count)
         stray += own_stray
     columns = tuple(
-        (name, np.array([values.get(place, np.nan) for place in range(len(cells))]))
+        (name, np.array([values.get(index, np.nan) for index in range(len(cells))]))
         for name, values in companions.items()
     )
-    return BareTable(tuple(cells), np.array(counts), columns, stray)
+    return ExternalTable(tuple(cells), np.array(counts), columns, stray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class _Header:
     """Where the columns of a file are, and the tap that their names imply (`tap_on_slot`)."""
 
     width: int
-    places: dict[str, int]
+    indices: dict[str, int]
     others: tuple[str, ...]
     tap: str | None
 
@@ -166,7 +166,7 @@ def _rows(name: str, text: str) -> Iterator[_Row | None]:
     try:
         for fields in csv.reader(lines[first + 1 :], delimiter=delimiter):
             if labels is None and len(fields) == header.width:
-                labels = [n for n in header.others if _number(fields[header.places[n]]) is None]
+                labels = [n for n in header.others if _number(fields[header.indices[n]]) is None]
             yield _row(fields, header, labels or [])
     except csv.Error:
         raise InputError(where=name, field="file", rule="is no CSV text") from None
@@ -174,11 +174,11 @@ def _rows(name: str, text: str) -> Iterator[_Row | None]:
 
 def _found_header(name: str, lines: Sequence[str]) -> tuple[_Header, int, str]:
     """Return the header, its line and the delimiter."""
-    for place, line in enumerate(lines[:_HEADER_WITHIN]):
+    for index, line in enumerate(lines[:_HEADER_WITHIN]):
         for delimiter in _DELIMITERS:
             fields = next(csv.reader([line], delimiter=delimiter), [])
             if "count" in [_name(field) for field in fields]:
-                return _header(fields), place, delimiter
+                return _header(fields), index, delimiter
     rule = f"has no column count; the header must be {','.join(DIMENSIONS)},count"
     raise InputError(where=name, field="header", rule=rule)
 
@@ -188,29 +188,29 @@ def _header(fields: list[str]) -> _Header:
     plain = {field.strip().lower() for field in fields}
     named = [(_name(field), field.strip().lower()) for field in fields]
     names = [name if name not in plain else own for name, own in named]
-    places = {name: place for place, name in enumerate(names) if name}
+    indices = {name: index for index, name in enumerate(names) if name}
     implied = {
         side for side in ("on", "off") for field in fields if field.startswith(f"tap_{side}_")
     }
-    others = tuple(name for name in places if name not in _NOT_COMPANIONS)
-    return _Header(len(names), places, others, implied.pop() if len(implied) == 1 else None)
+    others = tuple(name for name in indices if name not in _NOT_COMPANIONS)
+    return _Header(len(names), indices, others, implied.pop() if len(implied) == 1 else None)
 
 
 def _row(fields: list[str], header: _Header, further: Sequence[str]) -> _Row | None:
-    """Read one line; `further` names the columns of texts that make a place finer."""
+    """Read one line; `further` names the columns of texts that make a index finer."""
     if len(fields) != header.width:
         return None
-    places = header.places
-    count = _number(fields[places["count"]])
+    indices = header.indices
+    count = _number(fields[indices["count"]])
     if count is None:
         return None
-    labels = [_label(fields[places[name]]) if name in places else None for name in DIMENSIONS]
+    labels = [_label(fields[indices[name]]) if name in indices else None for name in DIMENSIONS]
     cell = Cell(*labels)
     if header.tap is not None:
         cell = cell._replace(tap=cell.tap or header.tap)
-    if finer := [text for name in further if (text := _label(fields[places[name]]))]:
+    if finer := [text for name in further if (text := _label(fields[indices[name]]))]:
         cell = cell._replace(loc=", ".join([*([cell.loc] if cell.loc else []), *finer]))
-    numbers = [(name, _number(fields[places[name]])) for name in header.others]
+    numbers = [(name, _number(fields[indices[name]])) for name in header.others]
     return _Row(cell, count, tuple((name, value) for name, value in numbers if value is not None))
 
 
@@ -221,7 +221,7 @@ def _name(field: str) -> str:
 
 
 def _label(field: str) -> str | None:
-    """Return a label, or None where the field says that the table does not tell it."""
+    """Return a label, or None where the field says that the table does not have it."""
     text = field.strip()
     return None if text.upper() in _ABSENT else text
 

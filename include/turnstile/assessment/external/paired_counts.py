@@ -1,4 +1,4 @@
-"""Counts of the same raw number in a bare table: totals with their parts, and both ends of a trip.
+"""Counts of the same raw number in an external table: totals and parts, both ends of a trip.
 
 All of it is found from labels and counts; no timetable is needed.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.external.table import BareTable, Cell
+from turnstile.assessment.external.table import Cell, ExternalTable
 
 GROUPS_LEAST = 10  # totals that are worth a finding
 _LAGS = 5  # slots between the two ends of a trip that are looked at
@@ -19,9 +19,10 @@ _PAIRS_LEAST = 20
 _LOCATIONS_MAX = 120
 _CLOSE = 0.35  # of the spread that two independent Poisson counts would have
 # P(|D| < 0.35 sqrt(N)) given the sum N of two independent Poisson counts is at most that of a
-# normal law, 0.274, over the share that the cut leaves, 0.954 where N - 2 smallest >= 2 sqrt(N).
+# normal distribution, 0.274, over the share that the threshold leaves, 0.954 where
+# N - 2 smallest >= 2 sqrt(N).
 _CLOSE_BY_CHANCE = 0.2737 / 0.9545
-_CLEAR_OF_CUT = 2.0
+_CLEAR_OF_THRESHOLD = 2.0
 _ALPHA = 1e-3  # chance that a table without any such service shows one
 
 
@@ -48,8 +49,8 @@ class Ends:
 
     Args:
         mode: of both.
-        start: label of the boarding place.
-        end: label of the alighting place.
+        start: label of the boarding location.
+        end: label of the alighting location.
         lag: slots between them.
         differences: shape (pairs,), on minus off.
     """
@@ -61,7 +62,7 @@ class Ends:
     differences: NDArray[np.int64]
 
 
-def residuals(table: BareTable, dimension: str) -> Residuals | None:
+def residuals(table: ExternalTable, dimension: str) -> Residuals | None:
     """Return totals over a dimension minus their parts; None where the table has not both."""
     parts: defaultdict[Cell, list[float]] = defaultdict(list)
     labels: defaultdict[tuple[str | None, str | None], set[str]] = defaultdict(set)
@@ -82,48 +83,49 @@ def residuals(table: BareTable, dimension: str) -> Residuals | None:
     return Residuals(dimension, values, sizes, sizes == wanted)
 
 
-def point_to_point(table: BareTable) -> tuple[Ends, ...]:
-    """Return services whose tap-ons at one place reappear as tap-offs at another, some slots later.
+def point_to_point(table: ExternalTable) -> tuple[Ends, ...]:
+    """Return services whose tap-ons at one location reappear as tap-offs at another, later.
 
-    A pair of places is one when the two counts agree far better than independent Poisson counts
+    A pair of locations is one when the two counts agree far better than independent Poisson counts
     could: so many differences are below 0.35 square roots of the sum (and at least half of them)
-    that no pair of places and lag would show it by chance. Counts near the cut are left out, since
-    they are alike because both were published. Modes with many places are left out: there trips of
-    one place end in many.
+        that no pair of locations and lag would show it by chance. Counts near the threshold are
+        left out, since
+    they are alike because both were published. Modes with many locations are left out: there trips
+    of one location end in many.
     """
     found: list[Ends] = []
     for mode in sorted({cell.mode or "" for cell in table.cells}):
-        sides = _sides(table, mode)
-        if sides is not None:
-            found.extend(_of_mode(mode or None, *sides))
+        marginals = _tap_counts(table, mode)
+        if marginals is not None:
+            found.extend(_of_mode(mode or None, *marginals))
     return tuple(found)
 
 
 _Pairs = tuple[NDArray[np.float64], NDArray[np.float64]]
-_Side = tuple[list[str], NDArray[np.float64]]
+_TapCounts = tuple[list[str], NDArray[np.float64]]
 
 
-def _sides(table: BareTable, mode: str) -> tuple[_Side, _Side] | None:
-    """Return, for both taps of a mode, the places and a matrix of counts by place and slot."""
+def _tap_counts(table: ExternalTable, mode: str) -> tuple[_TapCounts, _TapCounts] | None:
+    """Return, for both taps of a mode, the locations and their counts by slot."""
     rows = [
         (cell, count)
         for cell, count in zip(table.cells, table.counts.tolist(), strict=True)
         if (cell.mode or "") == mode and cell.kind == "time-loc"
     ]
     slots = {key: n for n, key in enumerate(_instants([cell for cell, _ in rows]))}
-    sides = []
+    marginals = []
     for tap in ("on", "off"):
         own = [(cell, count) for cell, count in rows if cell.tap == tap]
-        places = sorted({str(cell.loc) for cell, _ in own})
-        if not own or len(places) > _LOCATIONS_MAX:
+        locations = sorted({str(cell.loc) for cell, _ in own})
+        if not own or len(locations) > _LOCATIONS_MAX:
             return None
-        rank = {place: n for n, place in enumerate(places)}
-        matrix = np.full((len(places), len(slots)), np.nan)
+        rank = {location: n for n, location in enumerate(locations)}
+        matrix = np.full((len(locations), len(slots)), np.nan)
         for cell, count in own:
             if (cell.date, cell.time) in slots:
                 matrix[rank[str(cell.loc)], slots[cell.date, cell.time]] = count
-        sides.append((places, matrix))
-    return sides[0], sides[1]
+        marginals.append((locations, matrix))
+    return marginals[0], marginals[1]
 
 
 def _instants(cells: list[Cell]) -> list[tuple[str | None, str | None]]:
@@ -133,18 +135,22 @@ def _instants(cells: list[Cell]) -> list[tuple[str | None, str | None]]:
     return [(day, time) for day in days or [None] for time in times]
 
 
-def _of_mode(mode: str | None, on: _Side, off: _Side) -> list[Ends]:
-    """Return the best lag of each pair of places that agrees."""
+def _of_mode(mode: str | None, on: _TapCounts, off: _TapCounts) -> list[Ends]:
+    """Return the best lag of each pair of locations that agrees."""
     found = []
     alpha = _ALPHA / (len(on[0]) * len(off[0]) * _LAGS)
-    cut = float(min(np.nanmin(on[1]), np.nanmin(off[1])))
+    threshold = float(min(np.nanmin(on[1]), np.nanmin(off[1])))
     for start, counts in zip(*on, strict=True):
         for end, others in zip(*off, strict=True):
             if start == end:
                 continue
             tried = [
                 _ends(
-                    mode, (start, end), lag, _clear(_shifted(counts, others, lag), cut), alpha=alpha
+                    mode,
+                    (start, end),
+                    lag,
+                    _clear(_shifted(counts, others, lag), threshold),
+                    alpha=alpha,
                 )
                 for lag in range(_LAGS)
             ]
@@ -161,16 +167,16 @@ def _shifted(counts: NDArray[np.float64], others: NDArray[np.float64], lag: int)
     return early[both], late[both]
 
 
-def _clear(pairs: _Pairs, cut: float) -> _Pairs:
-    """Keep pairs that a cut at this count would hardly have kept from differing."""
+def _clear(pairs: _Pairs, threshold: float) -> _Pairs:
+    """Keep pairs that a threshold at this count would hardly have kept from differing."""
     total = pairs[0] + pairs[1]
-    far = total - 2 * cut >= _CLEAR_OF_CUT * np.sqrt(np.maximum(total, 1))
+    far = total - 2 * threshold >= _CLEAR_OF_THRESHOLD * np.sqrt(np.maximum(total, 1))
     return pairs[0][far], pairs[1][far]
 
 
 def _ends(
     mode: str | None,
-    places: tuple[str, str],
+    locations: tuple[str, str],
     lag: int,
     pairs: _Pairs,
     *,
@@ -186,4 +192,4 @@ def _ends(
     close = int((np.abs(early - late) < _CLOSE * spread).sum())
     if 2 * close < early.size or binom.sf(close - 1, early.size, _CLOSE_BY_CHANCE) > alpha:
         return None
-    return Ends(mode, *places, lag, np.rint(early - late).astype(np.int64))
+    return Ends(mode, *locations, lag, np.rint(early - late).astype(np.int64))

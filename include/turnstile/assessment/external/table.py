@@ -1,4 +1,4 @@
-"""Bare tables of counts, as an outsider finds them: labels and counts, and nothing else.
+"""External tables of counts, as an outsider finds them: labels and counts, and nothing else.
 
 Reading the files is the business of `bare_files`.
 """
@@ -15,7 +15,7 @@ DIMENSIONS = ("mode", "date", "tap", "time", "loc")
 
 
 class Cell(NamedTuple):
-    """Labels of one published count; None where the table does not tell that dimension."""
+    """Labels of one published count; None where the table does not have that dimension."""
 
     mode: str | None
     date: str | None
@@ -25,13 +25,13 @@ class Cell(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Which dimensions of time and place it tells: `time-loc`, `time`, `loc` or `total`."""
-        told = [name for name in ("time", "loc") if getattr(self, name) is not None]
-        return "-".join(told) or "total"
+        """Which dimensions of time and location it has: `time-loc`, `time`, `loc` or `total`."""
+        present = [name for name in ("time", "loc") if getattr(self, name) is not None]
+        return "-".join(present) or "total"
 
 
 @dataclass(frozen=True, slots=True)
-class BareTable:
+class ExternalTable:
     """Published counts and nothing else.
 
     Args:
@@ -46,15 +46,15 @@ class BareTable:
     companions: tuple[tuple[str, NDArray[np.float64]], ...] = ()
     stray_lines: int = 0
 
-    def without(self, dropped: NDArray[np.bool_]) -> BareTable:
+    def without(self, dropped: NDArray[np.bool_]) -> ExternalTable:
         """Return the table without some rows, shape (cells,)."""
         cells = tuple(cell for cell, gone in zip(self.cells, dropped, strict=True) if not gone)
         companions = tuple((name, values[~dropped]) for name, values in self.companions)
-        return BareTable(cells, self.counts[~dropped], companions, self.stray_lines)
+        return ExternalTable(cells, self.counts[~dropped], companions, self.stray_lines)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether every count is a whole number."""
+    def is_integer(self) -> bool:
+        """Whether every count is a integer."""
         return bool(np.all(self.counts == np.rint(self.counts)))
 
     @property

@@ -51,7 +51,7 @@ def gate_results(
         nested_scale(drawn),
         below_zero(drawn),
         any_counts(drawn),
-        declared_moves(drawn, known.copy),
+        declared_sensitivity(drawn, known.copy),
         _one_run_audit(audits_of(drawn, known.copy) if audits is None else audits),
     )
 
@@ -68,7 +68,7 @@ def units_of(drawn: Drawn) -> list[ProtectionUnit]:
     return [own, *(bound.unit for bound in drawn.programme.units if bound.unit is not own)]
 
 
-def declared_moves(drawn: Drawn, copy: PipelineCopy) -> GateResult:
+def declared_sensitivity(drawn: Drawn, copy: PipelineCopy) -> GateResult:
     """No synthetic unit, bounded and counted by the product's code, moves a vector too far.
 
     Exact and without chance: a unit that moves a vector farther than its declared sensitivity was
@@ -77,15 +77,15 @@ def declared_moves(drawn: Drawn, copy: PipelineCopy) -> GateResult:
     units = units_of(drawn)
     too_far = sorted(
         {
-            f"one {unit} moves {event.label} by {move.l1} in all, {declared.l1} are declared"
+            f"one {unit} moves {event.label} by {observed.l1} in all, {declared.l1} are declared"
             for event in drawn.events
             for unit, declared in event.sensitivities
             if unit in units and declared is not None
-            for move in [copy.move(event, unit, declared)]
-            if not move.is_within(declared)
+            for observed in [copy.sensitivity(event, unit, declared)]
+            if not observed.is_within(declared)
         }
     )
-    tried = sum(unit in units for _, unit in copy.moves)
+    tried = sum(unit in units for _, unit in copy.observed)
     passed = f"{tried} trials of synthetic units: none moves a table farther than is declared"
     return GateResult(
         "declared_sensitivity",

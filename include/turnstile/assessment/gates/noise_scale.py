@@ -76,7 +76,7 @@ def _by_label(drawn: Drawn, is_wanted: Callable[[DrawEvent], bool]) -> dict[str,
 
 
 def _is_tested(event: DrawEvent) -> bool:
-    """Whether numbers below zero can only be noise, of a law with a geometric tail."""
+    """Whether numbers below zero can only be noise, of a distribution with a geometric tail."""
     is_dense_laplace = event.noise is NoiseFamily.DISCRETE_LAPLACE and event.threshold is None
     return is_dense_laplace and event.statistic != "sum"
 
@@ -109,11 +109,11 @@ def nested_scale(drawn: Drawn) -> GateResult:
 
 def nested_tables(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:
     """Return pairs of a table and one whose dimensions include its own."""
-    cut = {event.table for event in drawn.events if event.threshold is not None}
+    threshold = {event.table for event in drawn.events if event.threshold is not None}
     counts = [
         table
         for table in drawn.programme.tables
-        if table.measure is Measure.COUNT and table.name not in cut
+        if table.measure is Measure.COUNT and table.name not in threshold
     ]
     return [(coarse, fine) for coarse in counts for fine in counts if set(coarse.by) < set(fine.by)]
 
@@ -134,7 +134,7 @@ class _Standardized:
 def _standardized(drawn: Drawn, coarse: TableSpec, fine: TableSpec) -> Iterator[_Standardized]:
     """Yield, a partition at a time, (row sums - coarser table) over the declared deviation."""
     coarse_vectors = drawn.vectors(coarse, "count")
-    axes = tuple(place for place, name in enumerate(fine.by) if name not in coarse.by)
+    axes = tuple(index for index, name in enumerate(fine.by) if name not in coarse.by)
     kinds = {event.table: (event.noise, event.scale) for event in drawn.events}
     variances, fourths = (
         [moment(*kinds[table.name]) for table in (fine, coarse)]

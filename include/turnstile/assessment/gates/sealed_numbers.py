@@ -1,4 +1,4 @@
-"""Gates on the numbers themselves: all cells there, all noised, drawn once, whole."""
+"""Gates on the numbers themselves: all cells there, all noised, drawn once, integers."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def noised_zeros(drawn: Drawn) -> GateResult:
         if event.threshold is not None:
             below += _below_threshold(event.threshold, noisy.values)
             continue
-        _, law = noise_pmf(event.noise, event.scale, reach=1)
+        _, distribution = noise_pmf(event.noise, event.scale, reach=1)
         zeros = int((noisy.values == 0).sum())
-        chance = float(binom.sf(zeros - 1, noisy.values.size, float(law[1])))
+        chance = float(binom.sf(zeros - 1, noisy.values.size, float(distribution[1])))
         chances[event.label] = min(chance, chances.get(event.label, 1.0))
     bad = sorted(label for label, chance in chances.items() if chance * len(drawn.events) < ALPHA)
     passed = not bad and not below
@@ -106,8 +106,8 @@ def fresh(drawn: Drawn) -> GateResult:
 
 def _surprise(event: DrawEvent, values: NDArray[np.int64]) -> float:
     """Return -ln of a bound on the chance that independent noise gives just these numbers."""
-    _, law = noise_pmf(event.noise, event.scale, reach=1)
-    return -_with_noise(event, values) * math.log(law[1])
+    _, distribution = noise_pmf(event.noise, event.scale, reach=1)
+    return -_with_noise(event, values) * math.log(distribution[1])
 
 
 def _with_noise(event: DrawEvent, values: NDArray[np.int64]) -> int:
@@ -132,7 +132,7 @@ def integers(drawn: Drawn) -> GateResult:
     return GateResult(
         "integers",
         not wrong,
-        f"{wrong[0]}" if wrong else "every number is a whole number of 64 bits, on no coarser grid",
+        f"{wrong[0]}" if wrong else "every number is a integer of 64 bits, on no coarser grid",
     )
 
 
@@ -145,8 +145,8 @@ def _off_grid(event: DrawEvent, values: NDArray[np.int64], enough: float) -> str
         return "holds floating-point numbers"
     if values.dtype != np.dtype(np.int64):
         return f"holds numbers of type {values.dtype}"
-    _, law = noise_pmf(event.noise, event.scale, reach=1)
-    surprise = _with_noise(event, values) * math.log1p(law[2] / law[1])
+    _, distribution = noise_pmf(event.noise, event.scale, reach=1)
+    surprise = _with_noise(event, values) * math.log1p(distribution[2] / distribution[1])
     if surprise >= enough and int(np.gcd.reduce(values)) != 1:
         return "holds only multiples of a number above 1"
     return None

@@ -45,7 +45,7 @@ def second_algorithm(counts: Counts, *, scale: float, threshold: float, label: s
 
 
 def noised_everywhere(counts: Counts, *, scale: float, label: str) -> Floats:
-    """Return floating-point noise on every cell: no cut, but the floating-point grid shows."""
+    """Return floating-point noise on every cell: no threshold, but the grid shows."""
     return np.asarray(counts + naive_laplace(label, counts.size, scale).reshape(counts.shape))
 
 
@@ -54,7 +54,7 @@ def city(slots: int = 96, stops: int = 40, trips: int = 20_000) -> Counts:
 
     Args:
         slots: quarters of an hour.
-        stops: places.
+        stops: locations.
         trips: about so many in all.
     """
     hours = np.arange(slots) * 24 / slots

@@ -23,7 +23,7 @@ from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
 _SCALE = 1.4  # the estimate of the 2017 assessment
-_CUT = 18.0
+_THRESHOLD = 18.0
 _NIGHTS = 200_000
 _BELOW_ONE = 0.5
 _RERUNS = (1, 2, 3, 5, 7, 10)
@@ -57,15 +57,19 @@ def zeros_left_alone() -> Lesson:
     figures: dict[str, float] = {}
     for group in groups:
         counts = np.full(_NIGHTS, group, dtype=np.int64)
-        released = second_algorithm(counts, scale=_SCALE, threshold=_CUT, label=f"night {group}")
+        released = second_algorithm(
+            counts, scale=_SCALE, threshold=_THRESHOLD, label=f"night {group}"
+        )
         seen = float(np.mean(released > 0))
-        exact = proof_continuous(group, cut=_CUT, scale=_SCALE)
+        exact = proof_continuous(group, threshold=_THRESHOLD, scale=_SCALE)
         figures[f"seen_{group}"], figures[f"exact_{group}"] = seen, exact
         printed = figures[f"printed_{group}"] = theorem_1_density(group, _SCALE)
         for name, value in (("simulated", seen), ("exact", exact), ("printed density", printed)):
-            points.append({"people": group, "probability": value, "law": name})
+            points.append({"people": group, "probability": value, "distribution": name})
     empty = np.zeros(_NIGHTS, dtype=np.int64)
-    false = int((second_algorithm(empty, scale=_SCALE, threshold=_CUT, label="empty") > 0).sum())
+    false = int(
+        (second_algorithm(empty, scale=_SCALE, threshold=_THRESHOLD, label="empty") > 0).sum()
+    )
     figures["false_alarms"] = false
     return Lesson(
         "zeros_left_alone",
@@ -75,7 +79,9 @@ def zeros_left_alone() -> Lesson:
         f"{figures['exact_12']:.4f}; the printed {figures['printed_12']:.4f} is a density).",
         "Noise on every cell of a public domain, empty ones too: no number proves anything.",
         figures,
-        lines(points, x="people", y="probability", series="law", title="Proof of presence"),
+        lines(
+            points, x="people", y="probability", series="distribution", title="Proof of presence"
+        ),
     )
 
 
@@ -106,9 +112,9 @@ def floating_point() -> Lesson:
 
 
 def derived_from_thresholded() -> Lesson:
-    """Totals beside, or made from, a table whose small cells were cut."""
+    """Totals beside, or made from, a table whose small cells were suppressed."""
     counts = city()
-    cells = second_algorithm(counts, scale=_SCALE, threshold=_CUT, label="cells")
+    cells = second_algorithm(counts, scale=_SCALE, threshold=_THRESHOLD, label="cells")
     totals = counts.sum(axis=1) + naive_laplace("totals", counts.shape[0], _SCALE)
     lost = 1 - float(cells.sum() / counts.sum())
     tried = covered = printed = 0
@@ -134,8 +140,9 @@ def derived_from_thresholded() -> Lesson:
     return Lesson(
         "derived_from_thresholded",
         "A thresholded table, with totals beside it or made from it",
-        f"Totals made from the cut table lack {lost:.0%} of all trips. Totals published beside it "
-        f"tell what was cut: total minus parts holds the hidden sum in {covered / tried:.0%} of "
+        f"Totals made from the thresholded table lack {lost:.0%} of all trips. Totals published "
+        "beside it say what was suppressed: total minus parts holds the hidden sum in "
+        f"{covered / tried:.0%} of "
         f"{tried} slots within the exact 95 % interval (within the printed one in "
         f"{printed / tried:.0%}).",
         "No threshold: three dense tables, reconciled by least squares; hidden cells do not exist.",

@@ -16,7 +16,7 @@ from turnstile.assessment.attacks.scale_of_noise import (
     from_negatives,
     negatives_p_value,
 )
-from turnstile.assessment.findings import Finding
+from turnstile.assessment.disclosures import Disclosure
 from turnstile.assessment.gates.result import ALPHA, SQUARES_LEAST
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
@@ -25,10 +25,12 @@ from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
 # A flaw is found where a correct package shows one with a chance of at most 1e-9, as at the gates;
 # intervals are shown at 95 % and decide nothing.
 _SDS = NormalDist().inv_cdf(1 - ALPHA / 2)
-ONE_CUT_TABLE = "a table whose small numbers were cut off does not identify the scale of its noise"
+ONE_THRESHOLDED_TABLE = (
+    "a table whose small numbers were suppressed does not identify the scale of its noise"
+)
 
 
-def scales_of(package: Package) -> list[Finding]:
+def scales_of(package: Package) -> list[Disclosure]:
     """Recover scales: of dense Laplace counts exactly, of other dense tables as an interval."""
     found = []
     for label, event in package.kinds.items():
@@ -46,13 +48,15 @@ def scales_of(package: Package) -> list[Finding]:
     return found
 
 
-def _of_any_counts(label: str, event: DrawEvent, values: NDArray[np.int64]) -> Finding:
+def _of_any_counts(label: str, event: DrawEvent, values: NDArray[np.int64]) -> Disclosure:
     """Return the scales that a table does not contradict, whatever its raw counts are."""
     declared = float(event.scale)
     if event.threshold is not None:
-        statement = f"{label}: {event.noise} of scale {declared:.4g} declared; {ONE_CUT_TABLE}"
+        statement = (
+            f"{label}: {event.noise} of scale {declared:.4g} declared; {ONE_THRESHOLDED_TABLE}"
+        )
         figures = {"table": label, "identified": False, "declared": declared}
-        return Finding("scale", False, statement, figures)
+        return Disclosure("scale", False, statement, figures)
     numbers, is_signed = values.astype(np.int64), event.statistic == "sum"
     found = interval(numbers, event.noise, declared, is_signed=is_signed)
     evidence = log_evidence(numbers, event.noise, declared, is_signed=is_signed)
@@ -60,7 +64,7 @@ def _of_any_counts(label: str, event: DrawEvent, values: NDArray[np.int64]) -> F
     low = f"at least {found.low:.4g}" if found.low else ""
     high = f"at most {found.high:.4g}" if math.isfinite(found.high) else ""
     words = " and ".join(end for end in (low, high) if end) or "anything"
-    return Finding(
+    return Disclosure(
         "scale",
         is_refuted,
         f"{label}: noise scale {words} ({found.confidence:.0%}, whatever the raw numbers are, from "
@@ -78,10 +82,10 @@ def _of_any_counts(label: str, event: DrawEvent, values: NDArray[np.int64]) -> F
     )
 
 
-def _scale(label: str, event: DrawEvent, estimate: ScaleEstimate, chance: float) -> Finding:
+def _scale(label: str, event: DrawEvent, estimate: ScaleEstimate, chance: float) -> Disclosure:
     """Return a recovered scale beside the declared one."""
     declared = float(event.scale)
-    return Finding(
+    return Disclosure(
         "scale",
         chance < ALPHA,
         f"{label}: noise scale {estimate.scale:.3f} recovered from {estimate.samples} numbers "
@@ -102,7 +106,7 @@ def _scale(label: str, event: DrawEvent, estimate: ScaleEstimate, chance: float)
     )
 
 
-def nested_scales(package: Package) -> list[Finding]:
+def nested_scales(package: Package) -> list[Disclosure]:
     """Recover the scale from totals with all their parts, as a multiple of what is declared."""
     found = []
     for coarse, fine in nested_pairs(package):
@@ -110,7 +114,7 @@ def nested_scales(package: Package) -> list[Finding]:
         mean = float(np.mean(ratios**2))
         spread = max(declared, float(np.std(ratios**2))) / ratios.size**0.5
         found.append(
-            Finding(
+            Disclosure(
                 "scale",
                 ratios.size >= SQUARES_LEAST and abs(mean - 1) > _SDS * spread,
                 f"{fine.table} added up against {coarse.table}: noise {mean**0.5:.3f} times as "

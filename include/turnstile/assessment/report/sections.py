@@ -16,10 +16,10 @@ _CELLS_SHOWN = 40
 
 def attacks(found: Assessment) -> str:
     """Show presence, differencing, reconstruction and membership."""
-    cut = any(event.threshold is not None for event in found.drawn.events)
+    threshold = any(event.threshold is not None for event in found.drawn.events)
     proof = (
         "Tables are thresholded: a released cell proves that it was not empty."
-        if cut
+        if threshold
         else "No number proves that a cell was not empty: empty cells are noised like all others."
     )
     events = found.drawn.events
@@ -43,7 +43,7 @@ def attacks(found: Assessment) -> str:
     if found.membership is not None:
         shares = ", ".join(f"{share:.3f}" for share in found.membership)
         parts.append(
-            "<p>How often it is told rightly whether a synthetic one of them, in the same cells "
+            "<p>How often it is guessed rightly whether a synthetic one of them, in the same cells "
             f"every week, is in the data, after one to {len(found.membership)} weeks: {shares} "
             "(0.5 by chance).</p>"
         )

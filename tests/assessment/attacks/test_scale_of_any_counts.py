@@ -21,8 +21,8 @@ LAWS = {
 
 def noise(label: str, family: NoiseFamily, times: float = 1.0) -> np.ndarray:
     """Noise of so many times the declared scale, by a label."""
-    law, scale = LAWS[family]
-    values, chances = pmf(Term(law, times * scale), reach=math.ceil(40 * times * scale))
+    distribution, scale = LAWS[family]
+    values, chances = pmf(Term(distribution, times * scale), reach=math.ceil(40 * times * scale))
     return values[
         np.searchsorted(np.cumsum(chances), uniforms(label, CELLS)).clip(0, values.size - 1)
     ]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from turnstile.assessment.external.files import read_bare_tables
-from turnstile.assessment.external.table import BareTable, Cell
+from turnstile.assessment.external.files import read_external_tables
+from turnstile.assessment.external.table import Cell, ExternalTable
 from turnstile.errors import InputError
 
 ROWS = (
@@ -70,7 +70,7 @@ SHAPES: dict[str, bytes] = {
 def test_every_shape_gives_the_same_table(tmp_path: Path, shape: str) -> None:
     path = tmp_path / "table.csv"
     path.write_bytes(SHAPES[shape])
-    table = read_bare_tables([path])
+    table = read_external_tables([path])
     assert table.cells == tuple(Cell(*row[:5]) for row in ROWS)
     assert table.counts.tolist() == [row[5] for row in ROWS]
 
@@ -78,14 +78,14 @@ def test_every_shape_gives_the_same_table(tmp_path: Path, shape: str) -> None:
 def test_a_whole_last_count_is_kept_without_a_last_line_end(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(text().rstrip("\n"))
-    assert read_bare_tables([path]).counts.tolist()[-1] == 19
+    assert read_external_tables([path]).counts.tolist()[-1] == 19
 
 
 def test_a_folder_of_packed_tables_is_one_table(tmp_path: Path) -> None:
     (tmp_path / "a.csv.gz").write_bytes(SHAPES["gzip"])
     (tmp_path / "b.zip").write_bytes(zipped("one.csv", "two.txt"))
     (tmp_path / "readme.txt").write_text("no table")
-    assert len(read_bare_tables([tmp_path]).cells) == 3 * len(ROWS)
+    assert len(read_external_tables([tmp_path]).cells) == 3 * len(ROWS)
 
 
 def test_further_columns_of_texts_make_a_place_finer_and_numbers_stay_companions(
@@ -95,7 +95,7 @@ def test_further_columns_of_texts_make_a_place_finer_and_numbers_stay_companions
     path.write_text(
         "mode,date,tap,time,loc,line,lat,count\ntrain,20160725,on,07:15,Town,T1,-33,20\n"
     )
-    table = read_bare_tables([path])
+    table = read_external_tables([path])
     assert table.cells[0].loc == "Town, T1"
     assert [name for name, _ in table.companions] == ["lat"]
 
@@ -104,7 +104,7 @@ def test_further_columns_of_texts_make_a_place_finer_and_numbers_stay_companions
 def test_other_names_of_places_are_known(tmp_path: Path, name: str) -> None:
     path = tmp_path / "places.csv"
     path.write_text(f"mode,date,tap,{name},count\nbus,20160725,on,2000,44\n")
-    assert read_bare_tables([path]).cells[0] == Cell("bus", "20160725", "on", None, "2000")
+    assert read_external_tables([path]).cells[0] == Cell("bus", "20160725", "on", None, "2000")
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,14 @@ def test_what_cannot_be_read_is_refused_with_a_reason(tmp_path: Path, content: b
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"table|header"):
-        read_bare_tables([path])
+        read_external_tables([path])
 
 
 def test_strays_are_judged_file_by_file(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
     good.write_text(text() + "stray\n" * 15)
     bad.write_text(text() + "stray\n" * 25)
-    found: BareTable = read_bare_tables([good, good])
+    found: ExternalTable = read_external_tables([good, good])
     assert found.stray_lines == 30
     with pytest.raises(InputError, match=r"25 lines are no rows .* and 4 are"):
-        read_bare_tables([good, bad])
+        read_external_tables([good, bad])

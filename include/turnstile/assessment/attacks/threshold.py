@@ -1,10 +1,10 @@
 """The threshold of a table whose small counts were dropped, from the table alone.
 
-Where continuous noise is cut at t and rounded afterwards, the smallest published number holds only
-the part of its unit cell that lies above t: 18 stands for [17.588, 18.5). How empty it is, against
-the numbers above it, tells t. An integer cut, or a cut after rounding, leaves the smallest cell
-full: t is then its lower end. Whether there is a cut at all, and not merely no cell that is any
-smaller, is up to `natural_edge`.
+Where continuous noise is thresholded at t and rounded afterwards, the smallest published number
+holds only the part of its unit cell that lies above t: 18 stands for [17.588, 18.5). How empty it
+is, against the numbers above it, tells t. An integer threshold, or a threshold after rounding,
+leaves the smallest cell full: t is then its lower end. Whether there is a threshold at all, and not
+merely no cell that is any smaller, is up to `natural_edge`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _SMALLEST_SCALE = 1.0  # the interval allows for noise of this scale and more
 
 
 @dataclass(frozen=True, slots=True)
-class CutEstimate:
-    """A recovered cut.
+class ThresholdEstimate:
+    """A recovered threshold.
 
     Args:
-        cut: most likely cut before rounding, in counts.
+        threshold: most likely threshold before rounding, in counts.
         low: lower end of the interval.
         high: upper end.
         confidence: of the interval, at least.
@@ -44,7 +44,7 @@ class CutEstimate:
         samples: published numbers that it rests on.
     """
 
-    cut: float
+    threshold: float
     low: float
     high: float
     confidence: float
@@ -52,8 +52,8 @@ class CutEstimate:
     samples: int
 
     @property
-    def allows_whole(self) -> bool:
-        """Whether a cut after rounding, at `smallest`, is within the interval."""
+    def allows_integer(self) -> bool:
+        """Whether a threshold after rounding, at `smallest`, is within the interval."""
         return self.low <= self.smallest - 0.5 <= self.high
 
     @property
@@ -71,37 +71,37 @@ class CutEstimate:
                 else "the numbers may as well end there because no cell is any smaller"
             )
             return (
-                f"where the cut lies is not identified; if there is one, it lies below "
+                f"where the threshold lies is not identified; if there is one, it lies below "
                 f"{self.high:.2f} (smallest {self.smallest}): {why}"
             )
         rounding = (
-            f" A cut after rounding, or of whole numbers, that keeps {self.smallest} and more, is "
+            f" A threshold after rounding, or of integers, that keeps {self.smallest} and more, is "
             "not excluded."
-            if self.allows_whole
-            else f" A cut after rounding is excluded: {self.smallest} is rarer than the numbers "
-            "above it."
+            if self.allows_integer
+            else f" A threshold after rounding is excluded: {self.smallest} is rarer than the "
+            "numbers above it."
         )
         return (
-            f"the cut before rounding is {self.cut:.2f}, between {self.low:.2f} and "
+            f"the threshold before rounding is {self.threshold:.2f}, between {self.low:.2f} and "
             f"{self.high:.2f} with {self.confidence:.0%} confidence, from the {self.samples} "
             f"smallest numbers of the table (smallest {self.smallest}).{rounding}"
         )
 
 
-def recover_cut(counts: NDArray[np.int64]) -> CutEstimate | None:
-    """Return the cut of a table of published counts; None where nothing shows one.
+def recover_threshold(counts: NDArray[np.int64]) -> ThresholdEstimate | None:
+    """Return the threshold of a table of published counts; None where nothing shows one.
 
     First the numbers are asked how low they may begin (`natural_edge`): a table whose smallest
-    cells are large and few has no cut that shows, and gets an upper bound alone. Then a smooth
-    curve (a log-quadratic Poisson regression on the logarithm of the count) is fitted to their
-    histogram, with the first cell partly filled: a profile likelihood over the cut. The interval
-    holds every cut whose log likelihood is within ln(1/0.01) of the best, wide enough for both its
-    regular and its exponential side, and is stretched by what noise of scale 1 or more can shift
-    inside a unit cell, and by any over-dispersion.
+    cells are large and few has no threshold that shows, and gets an upper bound alone. Then a
+    smooth curve (a log-quadratic Poisson regression on the logarithm of the count) is fitted to
+    their histogram, with the first cell partly filled: a profile likelihood over the threshold. The
+    interval holds every threshold whose log likelihood is within ln(1/0.01) of the best, wide
+    enough for both its regular and its exponential side, and is stretched by what noise of scale 1
+    or more can shift inside a unit cell, and by any over-dispersion.
 
     Args:
-        counts: published counts, any shape; numbers below 1 show that nothing was cut, unless all
-            of them are the same mark (0 or -1 for a suppressed cell).
+        counts: published counts, any shape; numbers below 1 show that nothing was suppressed,
+            unless all of them are the same mark (0 or -1 for a suppressed cell).
     """
     counts = counts[~is_mark(counts)]
     if counts.size == 0 or counts.min() <= 1:
@@ -113,17 +113,17 @@ def recover_cut(counts: NDArray[np.int64]) -> CutEstimate | None:
     lower = 1 if inside < _NUMBERS_LEAST else lowest_start(counts, last=last, loss_most=lost)
     if lower <= _LOWEST:
         half = smallest - 0.5
-        return CutEstimate(half, _NOWHERE, smallest + 0.5, CONFIDENCE, smallest, inside)
+        return ThresholdEstimate(half, _NOWHERE, smallest + 0.5, CONFIDENCE, smallest, inside)
     first = lower - 1  # of whose cell the upper part may be seen, and be empty by chance
     numbers = np.arange(first, last + 1)
     found = np.bincount(counts[counts <= last], minlength=last + 1)[first:].astype(np.float64)
-    cuts = np.arange(first - 0.5, smallest + 0.5, _GRID) + _GRID / 2
-    heights = _profile(numbers, found, cuts)
+    thresholds = np.arange(first - 0.5, smallest + 0.5, _GRID) + _GRID / 2
+    heights = _profile(numbers, found, thresholds)
     spread = _overdispersion(numbers[numbers > smallest], found[numbers > smallest])
-    likely = cuts[heights >= heights.max() - spread * lost]
-    best = float(cuts[int(np.argmax(heights))])
-    return CutEstimate(
-        cut=best,
+    likely = thresholds[heights >= heights.max() - spread * lost]
+    best = float(thresholds[int(np.argmax(heights))])
+    return ThresholdEstimate(
+        threshold=best,
         low=min(_shifted(float(likely[0]), -1), lower - 0.5 if lower < smallest else math.inf),
         high=min(smallest + 0.5, _shifted(float(likely[-1]), 1)),
         confidence=CONFIDENCE,
@@ -149,27 +149,27 @@ def is_mark(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _profile(
-    numbers: NDArray[np.int64], found: NDArray[np.float64], cuts: NDArray[np.float64]
+    numbers: NDArray[np.int64], found: NDArray[np.float64], thresholds: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the largest Poisson log likelihood for each cut.
+    """Return the largest Poisson log likelihood for each threshold.
 
     The filled share of a cell is an offset of the regression. The curve is fitted at a few places
     of the smallest number's own cell and of the range below it, and the heights are interpolated:
     they are smooth inside a cell.
     """
-    own = math.floor(float(cuts[-1]) + 0.5)
+    own = math.floor(float(thresholds[-1]) + 0.5)
     near = np.linspace(own - 0.499, own + 0.499, _PLACES_NEAR)
-    cells = max(1, round(own - 0.5 - float(cuts[0])))
+    cells = max(1, round(own - 0.5 - float(thresholds[0])))
     each = max(2, _PLACES_FAR // cells)
-    far = np.linspace(float(cuts[0]), own - 0.501, min(cells * each, 2 * _PLACES_FAR))
+    far = np.linspace(float(thresholds[0]), own - 0.501, min(cells * each, 2 * _PLACES_FAR))
     places = np.concatenate((far, near))
     known = np.array([_height(numbers, found, float(place)) for place in places])
-    return np.asarray(np.interp(cuts, places, known))
+    return np.asarray(np.interp(thresholds, places, known))
 
 
-def _height(numbers: NDArray[np.int64], found: NDArray[np.float64], cut: float) -> float:
-    """Return the log likelihood of the best curve for one cut."""
-    share = np.clip(numbers + 0.5 - cut, 0, 1)
+def _height(numbers: NDArray[np.int64], found: NDArray[np.float64], threshold: float) -> float:
+    """Return the log likelihood of the best curve for one threshold."""
+    share = np.clip(numbers + 0.5 - threshold, 0, 1)
     used = share > 0
     if found[~used].any():
         return -math.inf
@@ -208,16 +208,17 @@ def _overdispersion(numbers: NDArray[np.int64], found: NDArray[np.float64]) -> f
     return max(1.0, float(np.sum((found - fitted) ** 2 / fitted)) / (numbers.size - _DEGREE - 1))
 
 
-def _shifted(cut: float, sign: int) -> float:
+def _shifted(threshold: float, sign: int) -> float:
     """Return an end of the interval, moved out by what noise of scale 1 does inside a unit cell.
 
-    Counts are whole, so the density of a noisy value inside a cell is that of the periodic Laplace
-    law, cosh((1/2 - |x|)/b)/(2b sinh(1/(2b))), not flat; at b = 1 it lies within 9 % of flat.
+    Counts are integers, so the density of a noisy value inside a cell is that of the periodic
+    Laplace distribution, cosh((1/2 - |x|)/b)/(2b sinh(1/(2b))), not flat; at b = 1 it lies within 9
+    % of flat.
     """
-    inside = cut - math.floor(cut + 0.5)  # in [-1/2, 1/2)
+    inside = threshold - math.floor(threshold + 0.5)  # in [-1/2, 1/2)
     half = 0.5 / _SMALLEST_SCALE
     bulk = math.sinh(half)
     mass = 0.5 + math.copysign(
         (bulk - math.sinh((0.5 - abs(inside)) / _SMALLEST_SCALE)) / bulk / 2, inside
     )
-    return cut + sign * abs(mass - 0.5 - inside)
+    return threshold + sign * abs(mass - 0.5 - inside)

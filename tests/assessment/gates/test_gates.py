@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from turnstile.assessment.audits.pipeline_copy import Move, PipelineCopy
+from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity, PipelineCopy
 from turnstile.assessment.audits.release_audit import audit_release
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates.judged import gate_results
@@ -68,8 +68,8 @@ def test_a_thresholded_table_must_not_hold_numbers_below_its_threshold(release: 
         replace(table, values=np.where(table.values >= 5, table.values, 0))
         for table in release.artefact.tables
     )
-    cut = replace(release, plan=plan, artefact=Artefact(tables))
-    assert not failed(cut) & {"noised_zeros", "declared_scale", "scale_below_zero"}
+    threshold = replace(release, plan=plan, artefact=Artefact(tables))
+    assert not failed(threshold) & {"noised_zeros", "declared_scale", "scale_below_zero"}
 
 
 def test_an_unsealed_key_stops_a_release(unsealed: Drawn) -> None:
@@ -87,7 +87,9 @@ def test_a_second_sealed_byte_string_stops_a_release(release: Drawn) -> None:
 def test_a_unit_that_moves_a_table_farther_than_declared_stops_a_release(release: Drawn) -> None:
     label = release.events[0].label
     for l1, passed in ((2, True), (3, False)):
-        copy = PipelineCopy(moves={(label, ProtectionUnit.CARD_DAY): Move(l1, l1)})
+        copy = PipelineCopy(
+            observed={(label, ProtectionUnit.CARD_DAY): ObservedSensitivity(l1, l1)}
+        )
         results = {r.gate: r for r in gate_results(release, Evidence(copy=copy), [])}
         assert results["declared_sensitivity"].passed is passed
     assert "3 in all, 2 are declared" in results["declared_sensitivity"].statement
@@ -116,8 +118,10 @@ def test_released_cells_and_not_empty_ones_tell_a_thresholded_draw_that_serves_t
         replace(t, values=alike[e.label])
         for e, t in zip(events, release.artefact.tables, strict=True)
     )
-    cut = replace(release, plan=replace(release.plan, events=events), artefact=Artefact(tables))
-    stopped_by = failed(cut) & {"drawn_once", "integers"}
+    threshold = replace(
+        release, plan=replace(release.plan, events=events), artefact=Artefact(tables)
+    )
+    stopped_by = failed(threshold) & {"drawn_once", "integers"}
     assert stopped_by == (set() if passed else {"drawn_once", "integers"})
 
 

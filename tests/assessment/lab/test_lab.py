@@ -11,7 +11,7 @@ from turnstile.assessment.lab.lessons import LESSONS, Lesson
 from turnstile.assessment.lab.page import write_page
 from turnstile.cli import main
 
-_PACKAGE = Path(__file__).resolve().parents[2] / "include/turnstile"
+_PACKAGE = Path(__file__).resolve().parents[3] / "include/turnstile"
 
 
 @pytest.fixture(scope="module")

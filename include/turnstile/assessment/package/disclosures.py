@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from turnstile.assessment.attacks.presence import guess_after, proof_integer
 from turnstile.assessment.attacks.risk import GROUPS, WeekRisk, counted, forecast
 from turnstile.assessment.attacks.rows import RowBalance
-from turnstile.assessment.findings import Finding
+from turnstile.assessment.disclosures import Disclosure
 from turnstile.assessment.package.scales import nested_scales, scales_of
 from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import term_of
@@ -23,30 +23,30 @@ from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
 _LEVELS = (0.9, 0.95, 0.99)
 
 
-def assess_package(package: Package) -> tuple[Finding, ...]:
+def assess_package(package: Package) -> tuple[Disclosure, ...]:
     """Return everything that the attacks find in a package, in a fixed order."""
     risk = forecast(package.events)
     return (
         _bytes(package),
-        *_cuts(package),
+        *_thresholds(package),
         *scales_of(package),
         *nested_scales(package),
         *_rows(package),
         _presence(package, risk),
         *_differencing(package),
-        risk_finding(risk),
+        risk_disclosure(risk),
     )
 
 
-def _bytes(package: Package) -> Finding:
+def _bytes(package: Package) -> Disclosure:
     """Compare the files with the manifest."""
     problems = differences(package.folder)
     statement = problems[0] if problems else "every file is as the manifest says"
-    return Finding("bytes", bool(problems), statement, {"differences": list(problems)})
+    return Disclosure("bytes", bool(problems), statement, {"differences": list(problems)})
 
 
-def _cuts(package: Package) -> list[Finding]:
-    """Tell whether numbers were cut off, and where."""
+def _thresholds(package: Package) -> list[Disclosure]:
+    """Tell whether numbers were suppressed, and where."""
     found = []
     for label, event in package.kinds.items():
         values = package.values(event)
@@ -54,14 +54,14 @@ def _cuts(package: Package) -> list[Finding]:
             continue
         if event.threshold is None:
             lowest = int(values.min())
-            statement = f"{label}: numbers down to {lowest} are published: nothing was cut off"
-            found.append(Finding("cut", False, statement, {"table": label, "cut": None}))
+            statement = f"{label}: numbers down to {lowest} are published: nothing was suppressed"
+            found.append(Disclosure("threshold", False, statement, {"table": label, "cut": None}))
             continue
         released = values[values > 0]
         least = int(released.min()) if released.size else None
         found.append(
-            Finding(
-                "cut",
+            Disclosure(
+                "threshold",
                 least is not None and least < event.threshold,
                 f"{label}: released from {least} on, threshold {event.threshold} declared",
                 {"table": label, "cut": least, "declared": event.threshold},
@@ -70,7 +70,7 @@ def _cuts(package: Package) -> list[Finding]:
     return found
 
 
-def _rows(package: Package) -> list[Finding]:
+def _rows(package: Package) -> list[Disclosure]:
     """Compare each table's rows with the domain that its labels span, a mode at a time."""
     found = []
     for name, table in package.tables.items():
@@ -85,7 +85,9 @@ def _rows(package: Package) -> list[Finding]:
             expected += cells
         balance = RowBalance(expected, table.num_rows)
         figures = {"table": name, "expected": expected, "published": table.num_rows}
-        found.append(Finding("rows", balance.missing != 0, f"{name}: {balance.statement}", figures))
+        found.append(
+            Disclosure("rows", balance.missing != 0, f"{name}: {balance.statement}", figures)
+        )
     return found
 
 
@@ -94,10 +96,10 @@ def _texts(table: pa.Table, name: str) -> Any:  # noqa: ANN401 - Arrow carries n
     return pc.cast(table.column(name), pa.string())
 
 
-def _presence(package: Package, risk: tuple[WeekRisk, ...]) -> Finding:
+def _presence(package: Package, risk: tuple[WeekRisk, ...]) -> Disclosure:
     """Return the probability that a number proves, or suggests, that somebody was there."""
     kinds = list(package.kinds.values())
-    cut = [event for event in kinds if event.threshold is not None]
+    threshold = [event for event in kinds if event.threshold is not None]
     proofs = {
         event.label: {
             str(group): proof_integer(
@@ -105,17 +107,17 @@ def _presence(package: Package, risk: tuple[WeekRisk, ...]) -> Finding:
             )
             for group in GROUPS
         }
-        for event in cut
+        for event in threshold
     }
     guesses = {str(group): round(chance, 6) for group, chance in risk[0].guess_right}
     statement = (
         "no number proves that a cell was not empty: every cell is noised, empty ones too"
-        if not cut
+        if not threshold
         else "a released cell proves that it was not empty, with the probabilities listed"
     )
-    return Finding(
+    return Disclosure(
         "presence",
-        bool(cut),
+        bool(threshold),
         f"{statement}; best guess whether {counted(kinds)} was in a known cell of every table, "
         f"knowing all else: right with {guesses['1']:.3f} (0.5 by chance), for "
         f"{counted(kinds, 12)} with {guesses['12']:.3f}",
@@ -127,7 +129,7 @@ def _presence(package: Package, risk: tuple[WeekRisk, ...]) -> Finding:
     )
 
 
-def _differencing(package: Package) -> list[Finding]:
+def _differencing(package: Package) -> list[Disclosure]:
     """Return how well a cell is known from a total minus its other parts, and on its own."""
     found = []
     for coarse, fine in nested_pairs(package):
@@ -136,7 +138,7 @@ def _differencing(package: Package) -> list[Finding]:
         widths = {f"{level:g}": half_width(terms, level) for level in _LEVELS}
         own = half_width([term_of(fine)], 0.95)
         found.append(
-            Finding(
+            Disclosure(
                 "differencing",
                 False,
                 f"a cell of {fine.table} from {coarse.table} minus its {parts - 1} other parts: "
@@ -153,7 +155,7 @@ def _differencing(package: Package) -> list[Finding]:
     return found
 
 
-def risk_finding(risk: tuple[WeekRisk, ...]) -> Finding:
+def risk_disclosure(risk: tuple[WeekRisk, ...]) -> Disclosure:
     """Return the forecast as a finding."""
     last = risk[-1]
     chance = dict(last.guess_right)[1]
@@ -166,7 +168,7 @@ def risk_finding(risk: tuple[WeekRisk, ...]) -> Finding:
         }
         for one in risk
     ]
-    return Finding(
+    return Disclosure(
         "risk_over_weeks",
         False,
         f"after {last.weeks} weeks like this one, the best guess whether one of them is in the "

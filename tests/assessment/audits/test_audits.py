@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pair_audit import delta_at_least, epsilon_at_least, pair_bound
 
 from turnstile.assessment.audits import release_audit
 from turnstile.assessment.audits.one_run import audit, lower_bound, p_value
-from turnstile.assessment.audits.pair import delta_at_least, epsilon_at_least, pair_bound
-from turnstile.assessment.audits.pipeline_copy import Move, PipelineCopy, run_canaries
+from turnstile.assessment.audits.pipeline_copy import (
+    ObservedSensitivity,
+    PipelineCopy,
+    run_canaries,
+)
 from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
 from turnstile.assessment.audits.sampler import sampler_fits
 from turnstile.assessment.lab.baselines import discrete_laplace
@@ -45,7 +49,7 @@ def audited(one: DrawEvent, copy: PipelineCopy | None = None) -> DrawAudit:
     return audit_release([one], _UNIT, copy=copy)[0]
 
 
-class Farther(dict[tuple[str, ProtectionUnit], Move]):
+class Farther(dict[tuple[str, ProtectionUnit], ObservedSensitivity]):
     """Every unit moves every vector so many times as far as the events of this file declare."""
 
     def __init__(self, times: int) -> None:
@@ -53,14 +57,14 @@ class Farther(dict[tuple[str, ProtectionUnit], Move]):
 
     def get(self, key: tuple[str, ProtectionUnit], default: Any = None) -> Any:  # noqa: ARG002
         """Return a stretched move."""
-        return Move(self.times * default.l1, self.times**2 * default.l2_squared)
+        return ObservedSensitivity(self.times * default.l1, self.times**2 * default.l2_squared)
 
 
 CLAIMS = [event("1"), event("1/2"), event("2", records=2), event("1", records=2)]
 FAULTS: dict[str, PipelineCopy] = {
     "halved scale": PipelineCopy(draw=lambda e, x: (draw(replace(e, scale=e.scale / 2), x),)),
-    "wrong sensitivity": PipelineCopy(moves=Farther(2)),
-    "skipped bound": PipelineCopy(moves=Farther(3)),
+    "wrong sensitivity": PipelineCopy(observed=Farther(2)),
+    "skipped bound": PipelineCopy(observed=Farther(3)),
     "drawn twice": PipelineCopy(draw=lambda e, x: (draw(e, x), draw(e, x))),
 }
 
@@ -168,7 +172,7 @@ def test_the_chance_that_a_lone_record_shows_bounds_delta_from_below() -> None:
 
 
 def made_up(one: DrawEvent, exact: np.ndarray) -> np.ndarray:
-    """Noise of the right law that is no production sampler's, for controls."""
+    """Noise of the right distribution that is no production sampler's, for controls."""
     return exact + discrete_laplace("sampler", exact.size, float(one.scale))
 
 

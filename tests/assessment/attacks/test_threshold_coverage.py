@@ -1,8 +1,8 @@
-"""The cut of tables as the release of 2016 has them: the stated interval holds it as often as said.
+"""The stated interval holds the threshold of tables like the release of 2016 as often as said.
 
 Tables are drawn by the source's own histogram (Laplace noise of scale 2/epsilon on occupied cells,
-cut at 1 + 2 ln(2/delta)/epsilon, rounded afterwards) over made-up modes from a handful of stops to
-the whole bus network.
+threshold at 1 + 2 ln(2/delta)/epsilon, rounded afterwards) over made-up modes from a handful of
+stops to the whole bus network.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm, poisson
 
-from turnstile.assessment.attacks.cut import recover_cut
 from turnstile.assessment.attacks.natural_edge import lowest_start
+from turnstile.assessment.attacks.threshold import recover_threshold
 from turnstile.assessment.lab.baselines import naive_laplace, uniforms
 
 DELTA = 1 / 8_000_000
@@ -90,13 +90,13 @@ TABLES: dict[str, tuple[Rates, float, float, float]] = {
 
 
 def tried(name: str, seeds: int) -> tuple[int, int]:
-    """How many intervals of a table miss the declared cut, and how many have a lower end."""
+    """How many intervals of a table miss the declared threshold, and how many have a lower end."""
     rates, epsilon, _, _ = TABLES[name]
     missed = located = 0
     for seed in range(seeds):
         label = f"{name} {seed}"
         counts = released(label, rates(label), epsilon)
-        found = recover_cut(counts)
+        found = recover_threshold(counts)
         assert found is not None
         missed += not found.low <= cut_at(epsilon) <= found.high
         located += found.is_located
@@ -134,9 +134,9 @@ def test_the_paper_s_thresholds() -> None:
 
 
 def test_a_sharp_end_is_a_cut_and_a_blurred_one_is_none() -> None:
-    """The same busy places, once cut in their midst, once not cut at all."""
+    """The same busy places, once threshold in their midst, once not threshold at all."""
     rates = np.repeat(np.linspace(40, 120, 60), 7)
     whole = poisson.ppf(uniforms("blurred", rates.size), rates).astype(np.int64)
     assert lowest_start(whole, last=3 * int(whole.min()), loss_most=math.log(100)) == 1
-    cut = whole[whole >= 60]
-    assert 55 <= lowest_start(cut, last=180, loss_most=math.log(100)) <= 60
+    threshold = whole[whole >= 60]
+    assert 55 <= lowest_start(threshold, last=180, loss_most=math.log(100)) <= 60

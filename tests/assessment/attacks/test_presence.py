@@ -1,4 +1,4 @@
-"""Presence: proofs from cuts, best guesses from dense noise."""
+"""Presence: proofs from thresholds, best guesses from dense noise."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_simulated_group_is_proven_as_often_as_the_formulas_say() -> None:
         noisy = group + naive_laplace(f"proof {group}", _DRAWS, 1.4)
         whole = group + discrete_laplace(f"whole {group}", _DRAWS, 1.4)
         pairs = (
-            (np.mean(noisy > 18), proof_continuous(group, cut=18, scale=1.4)),
+            (np.mean(noisy > 18), proof_continuous(group, threshold=18, scale=1.4)),
             (np.mean(np.rint(noisy) >= 18), proof_rounded(group, least=18, scale=1.4)),
             (np.mean(whole >= 18), proof_integer(group, threshold=18, scale=1.4)),
         )
@@ -44,7 +44,11 @@ def test_a_simulated_group_is_proven_as_often_as_the_formulas_say() -> None:
 def test_rounding_before_the_cut_raises_the_probability() -> None:
     before = proof_rounded(1, least=18, scale=1.4)
     assert before == pytest.approx(3.81e-6, rel=0.01)
-    assert before > proof_continuous(1, cut=18, scale=1.4) > proof_rounded(1, least=19, scale=1.4)
+    assert (
+        before
+        > proof_continuous(1, threshold=18, scale=1.4)
+        > proof_rounded(1, least=19, scale=1.4)
+    )
 
 
 def test_the_best_guess_after_five_and_ten_draws_is_that_of_a_binomial() -> None:
@@ -95,5 +99,5 @@ def test_simulated_membership_agrees_with_the_exact_guess() -> None:
 def test_an_average_of_many_draws_narrows_like_the_root_of_their_number() -> None:
     once, many = averaged(ONCE, 1), averaged(ONCE, 100)
     assert once.half_width_95 > 8 * many.half_width_95
-    law = Term(NoiseDistribution.DISCRETE_LAPLACE, 1.0)
-    assert average_half_width(law, 100) == many.half_width_95
+    distribution = Term(NoiseDistribution.DISCRETE_LAPLACE, 1.0)
+    assert average_half_width(distribution, 100) == many.half_width_95

@@ -20,7 +20,7 @@ from turnstile.privacy.mechanisms.thresholds import source_threshold
 from turnstile.privacy.noise_sums import half_width, tail
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
-_DOCUMENT = Path(__file__).resolve().parents[2] / "docs/CORRECTIONS.md"
+_DOCUMENT = Path(__file__).resolve().parents[3] / "docs/CORRECTIONS.md"
 THREE = [Term(NoiseDistribution.LAPLACE, 1.4, 3)]
 
 
@@ -49,7 +49,7 @@ def test_the_proof_of_theorem_5_bounds_the_tail_from_below() -> None:
 
 def test_theorem_1_states_a_density() -> None:
     printed = [theorem_1_density(group, 1.4) for group in (1, 5, 12)]
-    exact = [proof_continuous(group, cut=18, scale=1.4) for group in (1, 5, 12)]
+    exact = [proof_continuous(group, threshold=18, scale=1.4) for group in (1, 5, 12)]
     assert printed == pytest.approx([1.9e-6, 3.3e-5, 4.9e-3], rel=0.02)
     assert [f"{value:.0e}" for value in printed] != [f"{value:.0e}" for value in exact]
     assert exact == pytest.approx([2.66e-6, 4.64e-5, 6.88e-3], rel=0.002)
@@ -58,19 +58,23 @@ def test_theorem_1_states_a_density() -> None:
 
 
 def test_the_density_is_no_lower_bound_of_delta_below_scale_one() -> None:
-    assert theorem_1_density(1, 0.5) > 0.99 * 2 * proof_continuous(1, cut=18, scale=0.5) / 1.01
-    assert theorem_1_density(1, 0.5) > proof_continuous(1, cut=18, scale=0.5)
-    assert theorem_1_density(1, 1.4) < proof_continuous(1, cut=18, scale=1.4)
+    assert (
+        theorem_1_density(1, 0.5) > 0.99 * 2 * proof_continuous(1, threshold=18, scale=0.5) / 1.01
+    )
+    assert theorem_1_density(1, 0.5) > proof_continuous(1, threshold=18, scale=0.5)
+    assert theorem_1_density(1, 1.4) < proof_continuous(1, threshold=18, scale=1.4)
 
 
 @pytest.mark.parametrize("epsilon", [1, 2])
 def test_the_stability_threshold_is_four_times_safer_than_its_delta(epsilon: int) -> None:
     delta = 1 / 8_000_000
-    cut = source_threshold(Fraction(epsilon), Fraction(1, 8_000_000))
-    assert cut == pytest.approx({1: 34.18, 2: 17.59}[epsilon], abs=0.005)
-    assert proof_continuous(1, cut=cut, scale=2 / epsilon) == pytest.approx(delta / 4, rel=1e-6)
+    threshold = source_threshold(Fraction(epsilon), Fraction(1, 8_000_000))
+    assert threshold == pytest.approx({1: 34.18, 2: 17.59}[epsilon], abs=0.005)
+    assert proof_continuous(1, threshold=threshold, scale=2 / epsilon) == pytest.approx(
+        delta / 4, rel=1e-6
+    )
     tight = 1 + 2 / epsilon * math.log(1 / (2 * delta))
-    assert proof_continuous(1, cut=tight, scale=2 / epsilon) == pytest.approx(delta, rel=1e-6)
+    assert proof_continuous(1, threshold=tight, scale=2 / epsilon) == pytest.approx(delta, rel=1e-6)
 
 
 def test_the_itms_figure_adds_up_and_is_half_of_what_a_bus_day_loses_under_replace() -> None:
@@ -94,16 +98,19 @@ def test_parallel_composition_fails_under_replace() -> None:
     epsilon = 1.0
     ratio = (1 - math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
-    def law(count: int, value: int) -> float:
+    def distribution(count: int, value: int) -> float:
         """Discrete Laplace of scale 1 around a count."""
         return ratio * math.exp(-epsilon * abs(value - count))
 
     worst = max(
-        abs(math.log(law(1, x) * law(0, y)) - math.log(law(0, x) * law(1, y)))
+        abs(
+            math.log(distribution(1, x) * distribution(0, y))
+            - math.log(distribution(0, x) * distribution(1, y))
+        )
         for x in range(-5, 6)
         for y in range(-5, 6)
     )
-    alone = max(abs(math.log(law(1, x) / law(0, x))) for x in range(-5, 6))
+    alone = max(abs(math.log(distribution(1, x) / distribution(0, x))) for x in range(-5, 6))
     assert alone == pytest.approx(epsilon)
     assert worst == pytest.approx(2 * epsilon)
 

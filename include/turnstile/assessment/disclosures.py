@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Disclosure:
     """One thing that published numbers give away.
 
     Args:
@@ -24,10 +24,10 @@ class Finding:
     figures: dict[str, Any]
 
 
-def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
+def as_json(findings: Sequence[Disclosure]) -> dict[str, Any]:
     """Return findings for JSON: all of them, and the asked-for figures by name."""
     return {
-        "threshold": _figures(findings, "cut"),
+        "threshold": _figures(findings, "threshold"),
         "scale_identified": any(f["identified"] for f in _figures(findings, "scale")),
         "scale": _figures(findings, "scale"),
         "presence": _figures(findings, "presence"),
@@ -45,6 +45,6 @@ def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
     }
 
 
-def _figures(findings: Sequence[Finding], name: str) -> list[dict[str, Any]]:
+def _figures(findings: Sequence[Disclosure], name: str) -> list[dict[str, Any]]:
     """Return the figures of all findings of a name."""
     return [finding.figures for finding in findings if finding.name == name]

@@ -1,4 +1,4 @@
-"""Bare tables: as they are found, with what is wrong with them."""
+"""External tables: as they are found, with what is wrong with them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from turnstile.assessment.external.files import read_bare_tables
-from turnstile.assessment.external.findings import assess_bare
-from turnstile.assessment.external.table import BareTable, Cell
-from turnstile.assessment.findings import Finding, as_json
+from turnstile.assessment.disclosures import Disclosure, as_json
+from turnstile.assessment.external.disclosures import assess_external
+from turnstile.assessment.external.files import read_external_tables
+from turnstile.assessment.external.table import Cell, ExternalTable
 from turnstile.assessment.lab.baselines import (
     city,
     discrete_laplace,
@@ -32,7 +32,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def named(findings: Iterable[Finding], name: str) -> list[Finding]:
+def named(findings: Iterable[Disclosure], name: str) -> list[Disclosure]:
     """Return findings of a name."""
     return [finding for finding in findings if finding.name == name]
 
@@ -40,7 +40,7 @@ def named(findings: Iterable[Finding], name: str) -> list[Finding]:
 def test_codes_are_labels_and_stray_lines_at_the_end_are_passed_over(tmp_path: Path) -> None:
     rows = "".join(f"bus,20160725,on,-1,{place},{18 + place}\n" for place in range(2000, 2030))
     path = write(tmp_path / "t.csv", f"{_HEADER}{rows}bus,20160725,on,04:30,-1,44\n\n(31 rows)\n")
-    table = read_bare_tables([path])
+    table = read_external_tables([path])
     assert len(table.cells) == 31
     assert table.cells[-1] == Cell("bus", "20160725", "on", "04:30", "-1")
     assert table.stray_lines == 1
@@ -52,9 +52,9 @@ def test_a_table_by_location_alone_is_read(tmp_path: Path) -> None:
         for day in range(25, 32)
         for stop in range(23)
     )
-    table = read_bare_tables([write(tmp_path / "loc.csv", text)])
+    table = read_external_tables([write(tmp_path / "loc.csv", text)])
     assert table.kinds == ("loc",)
-    findings = assess_bare(table)
+    findings = assess_external(table)
     assert "does not identify" in named(findings, "scale")[0].statement
     assert not named(findings, "rows")[0].is_flaw
 
@@ -66,19 +66,19 @@ def test_what_is_no_table_is_refused_with_a_reason(tmp_path: Path, text: str) ->
     path = tmp_path / "bad.csv"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError):
-        read_bare_tables([path])
+        read_external_tables([path])
 
 
 def test_a_missing_file_and_an_empty_folder_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.csv", tmp_path):
         with pytest.raises(InputError):
-            read_bare_tables([path])
+            read_external_tables([path])
 
 
 def table_of(
     values: np.ndarray, *, day: str = "20160725", totals: np.ndarray | None = None
-) -> BareTable:
-    """A bare table of a day by slot and stop; cells of 0 are not published."""
+) -> ExternalTable:
+    """A external table of a day by slot and stop; cells of 0 are not published."""
     cells, counts = [], []
     for slot, stop in np.argwhere(values != 0):
         cells.append(Cell("ferry", day, "on", clock(slot), f"stop {stop}"))
@@ -86,7 +86,7 @@ def table_of(
     for slot in range(0 if totals is None else values.shape[0]):
         cells.append(Cell("ferry", day, "on", clock(slot), None))
         counts.append(float(totals[slot]))  # type: ignore[index] # the range is empty without totals
-    return BareTable(tuple(cells), np.array(counts))
+    return ExternalTable(tuple(cells), np.array(counts))
 
 
 def clock(slot: int) -> str:
@@ -101,7 +101,7 @@ def test_a_dense_table_of_whole_numbers_has_none_of_the_flaws() -> None:
         Cell("bus", "20160725", "on", clock(slot), f"stop {stop}")
         for slot, stop in np.ndindex(counts.shape)
     )
-    findings = assess_bare(BareTable(cells, noisy.ravel().astype(float)))
+    findings = assess_external(ExternalTable(cells, noisy.ravel().astype(float)))
     assert [finding.name for finding in findings if finding.is_flaw] == []
     scale = named(findings, "scale")[0].figures
     assert scale["low"] <= 2.0 <= scale["high"]
@@ -109,11 +109,15 @@ def test_a_dense_table_of_whole_numbers_has_none_of_the_flaws() -> None:
 
 def test_the_second_algorithm_is_found_by_its_cut_and_its_missing_rows() -> None:
     released = np.rint(second_algorithm(city(trips=200_000), scale=1.4, threshold=18, label="b1"))
-    findings = assess_bare(table_of(released))
+    findings = assess_external(table_of(released))
     assert (
-        named(findings, "cut")[0].figures["low"] <= 18 <= named(findings, "cut")[0].figures["high"]
+        named(findings, "threshold")[0].figures["low"]
+        <= 18
+        <= named(findings, "threshold")[0].figures["high"]
     )
-    assert {"cut", "presence", "rows"} <= {finding.name for finding in findings if finding.is_flaw}
+    assert {"threshold", "presence", "rows"} <= {
+        finding.name for finding in findings if finding.is_flaw
+    }
 
 
 def test_totals_beside_a_cut_table_give_the_scale_and_the_hidden_cells() -> None:
@@ -122,7 +126,7 @@ def test_totals_beside_a_cut_table_give_the_scale_and_the_hidden_cells() -> None
     noise = naive_laplace("cells", counts.size, 1.4).reshape(counts.shape)
     cells = np.where(counts + noise > 18, np.rint(counts + noise), 0)
     totals = np.rint(counts.sum(axis=1) + naive_laplace("totals", 96, 1.4))
-    findings = assess_bare(table_of(cells, totals=totals))
+    findings = assess_external(table_of(cells, totals=totals))
     scale = named(findings, "scale")[0].figures
     assert scale["source"] == "totals"
     assert scale["low"] <= 1.4 <= scale["high"]
@@ -133,7 +137,7 @@ def test_totals_beside_a_cut_table_give_the_scale_and_the_hidden_cells() -> None
 
 def test_totals_made_from_a_cut_table_are_found() -> None:
     released = np.rint(second_algorithm(city(trips=100_000), scale=1.4, threshold=18, label="d"))
-    findings = assess_bare(table_of(released, totals=released.sum(axis=1)))
+    findings = assess_external(table_of(released, totals=released.sum(axis=1)))
     assert named(findings, "derived_from_thresholded")
     assert named(findings, "scale")[0].figures == {"identified": False}
 
@@ -156,7 +160,7 @@ def test_both_ends_of_a_ferry_give_the_scale() -> None:
         ):
             cells.append(Cell("ferry", name, tap, clock(20 + slot + shift), place))
             counts.append(float(count))
-    findings = assess_bare(BareTable(tuple(cells), np.array(counts)))
+    findings = assess_external(ExternalTable(tuple(cells), np.array(counts)))
     pairs = [f for f in named(findings, "scale") if f.figures["source"] == "pairs"]
     assert "Manly Wharf to Circular Quay (2 slots later)" in pairs[0].statement
     assert "Balmain" not in pairs[0].statement
@@ -166,24 +170,28 @@ def test_both_ends_of_a_ferry_give_the_scale() -> None:
 def test_floating_point_fresh_noise_and_true_values_are_found() -> None:
     counts = city()
     floats = noised_everywhere(counts, scale=1.0, label="floats")
-    findings = assess_bare(table_of(floats))
+    findings = assess_external(table_of(floats))
     assert named(findings, "floating_point")[0].figures["surely_zero"] > 0
 
     first, second = table_of(np.rint(counts + 20.0)), table_of(np.rint(counts + 23.0))
-    twice = BareTable(first.cells + second.cells, np.concatenate((first.counts, second.counts)))
-    assert named(assess_bare(twice), "fresh_noise")[0].figures["draws_max"] == 2
-    assert not named(assess_bare(first), "fresh_noise")
+    twice = ExternalTable(first.cells + second.cells, np.concatenate((first.counts, second.counts)))
+    assert named(assess_external(twice), "fresh_noise")[0].figures["draws_max"] == 2
+    assert not named(assess_external(first), "fresh_noise")
 
     truth = first.counts + np.rint(naive_laplace("truth", first.counts.size, 1.0))
-    beside = BareTable(first.cells, first.counts, (("raw", truth),))
-    assert named(assess_bare(beside), "true_values")[0].figures["column"] == "raw"
-    unrelated = BareTable(first.cells, first.counts, (("lat", 1000 * uniforms("lat", truth.size)),))
-    assert not named(assess_bare(unrelated), "true_values")
+    beside = ExternalTable(first.cells, first.counts, (("raw", truth),))
+    assert named(assess_external(beside), "true_values")[0].figures["column"] == "raw"
+    unrelated = ExternalTable(
+        first.cells, first.counts, (("lat", 1000 * uniforms("lat", truth.size)),)
+    )
+    assert not named(assess_external(unrelated), "true_values")
 
 
 def test_the_real_table_says_that_its_scale_is_not_identified(shared_data: Path) -> None:
     folder = shared_data / "opal_2016_release"
-    content = as_json(assess_bare(read_bare_tables([folder / "time-loc_train_on_20160725-31.csv"])))
+    content = as_json(
+        assess_external(read_external_tables([folder / "time-loc_train_on_20160725-31.csv"]))
+    )
     assert content["scale"] == [{"identified": False}]
     assert not content["scale_identified"]
     assert content["threshold"][0]["low"] <= 17.588 <= content["threshold"][0]["high"]
@@ -196,8 +204,8 @@ def test_a_mark_for_suppressed_cells_is_no_count() -> None:
         Cell("ferry", "20160725", "on", clock(slot), f"stop {stop}")
         for slot, stop in np.ndindex(released.shape)
     )
-    marked = assess_bare(BareTable(cells, released.ravel()))
-    found = named(marked, "cut")[0].figures
+    marked = assess_external(ExternalTable(cells, released.ravel()))
+    found = named(marked, "threshold")[0].figures
     assert found["low"] <= 18 <= found["high"]
     assert named(marked, "rows")[0].is_flaw
 
@@ -208,9 +216,9 @@ def test_our_own_published_tables_are_read_without_their_package(tmp_path: Path)
         f"2016-07-25,bus,{n:02}:00,{count},{count + 0.4},1.2\n" for n, count in enumerate(noisy)
     )
     header = "service_date,mode,tap_on_slot,count,estimate,standard_deviation\n"
-    table = read_bare_tables([write(tmp_path / "on_time.csv", header + rows)])
+    table = read_external_tables([write(tmp_path / "on_time.csv", header + rows)])
     assert table.cells[0] == Cell("bus", "2016-07-25", "on", "00:00", None)
-    assert not named(assess_bare(table), "true_values")
+    assert not named(assess_external(table), "true_values")
 
 
 def test_tables_with_cuts_of_their_own_are_told_apart() -> None:
@@ -219,20 +227,22 @@ def test_tables_with_cuts_of_their_own_are_told_apart() -> None:
     high = np.rint(second_algorithm(raw, scale=2.0, threshold=34.176, label="high"))
     first, second = table_of(low), table_of(high)
     off = tuple(cell._replace(tap="off") for cell in second.cells)
-    both = BareTable(first.cells + off, np.concatenate((first.counts, second.counts)))
-    found = {f.figures["table"]: f.figures for f in named(assess_bare(both), "cut")}
+    both = ExternalTable(first.cells + off, np.concatenate((first.counts, second.counts)))
+    found = {f.figures["table"]: f.figures for f in named(assess_external(both), "threshold")}
     assert set(found) == {"ferry time-loc, tap on", "ferry time-loc, tap off"}
-    for name, cut in (("on", 17.588), ("off", 34.176)):
+    for name, threshold in (("on", 17.588), ("off", 34.176)):
         own = found[f"ferry time-loc, tap {name}"]
-        assert own["low"] <= cut <= own["high"]
+        assert own["low"] <= threshold <= own["high"]
     bus = tuple(cell._replace(mode="bus") for cell in second.cells)
-    modes = BareTable(first.cells + bus, np.concatenate((first.counts, second.counts)))
-    assert {f.figures["table"] for f in named(assess_bare(modes), "cut")} == {
+    modes = ExternalTable(first.cells + bus, np.concatenate((first.counts, second.counts)))
+    assert {f.figures["table"] for f in named(assess_external(modes), "threshold")} == {
         "ferry time-loc",
         "bus time-loc",
     }
-    twice = BareTable(first.cells, first.counts)
-    assert [f.figures["table"] for f in named(assess_bare(twice), "cut")] == ["ferry time-loc"]
+    twice = ExternalTable(first.cells, first.counts)
+    assert [f.figures["table"] for f in named(assess_external(twice), "threshold")] == [
+        "ferry time-loc"
+    ]
 
 
 def test_a_table_of_busy_places_has_an_upper_bound_and_no_cut() -> None:
@@ -244,18 +254,21 @@ def test_a_table_of_busy_places_has_an_upper_bound_and_no_cut() -> None:
     )
     noise = naive_laplace("busy", rates.size, 60.0)
     counts = np.delete(np.rint(rates + noise), 40)
-    findings = assess_bare(BareTable(cells, counts))
-    cut = named(findings, "cut")[0]
-    assert cut.figures["cut"] is None
-    assert not cut.is_flaw
-    assert "not identified" in cut.statement
-    assert cut.figures["high"] == counts.min() + 0.5
+    findings = assess_external(ExternalTable(cells, counts))
+    threshold = named(findings, "threshold")[0]
+    assert threshold.figures["cut"] is None
+    assert not threshold.is_flaw
+    assert "not identified" in threshold.statement
+    assert threshold.figures["high"] == counts.min() + 0.5
     assert not named(findings, "presence")
 
 
 @pytest.mark.parametrize("rate", [14, 16, 40])
 def test_places_that_agree_by_chance_are_no_service(rate: int) -> None:
-    """Independent counts of like size: near the cut they are alike because both are published."""
+    """Independent counts of like size.
+
+    Near the threshold they are alike because both are published.
+    """
     shape = (2, 10, 14, 40)
     drawn = poisson.ppf(uniforms(f"chance {rate}", int(np.prod(shape))), rate).reshape(shape)
     cells, counts = [], []
@@ -263,5 +276,5 @@ def test_places_that_agree_by_chance_are_no_service(rate: int) -> None:
         side = ("on", "off")[tap]
         cells.append(Cell("ferry", f"201607{10 + day}", side, clock(20 + slot), f"Wharf {stop}"))
         counts.append(float(drawn[tap, stop, day, slot]))
-    findings = assess_bare(BareTable(tuple(cells), np.array(counts)))
+    findings = assess_external(ExternalTable(tuple(cells), np.array(counts)))
     assert [f.figures for f in named(findings, "scale")] == [{"identified": False}]

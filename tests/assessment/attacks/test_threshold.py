@@ -1,4 +1,4 @@
-"""The cut of a thresholded table, found again from the table alone."""
+"""The threshold of a thresholded table, found again from the table alone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from turnstile.assessment.attacks.cut import recover_cut
-from turnstile.assessment.external.files import read_bare_tables
+from turnstile.assessment.attacks.threshold import recover_threshold
+from turnstile.assessment.external.files import read_external_tables
 from turnstile.assessment.lab.baselines import naive_laplace, uniforms
 
 
@@ -18,44 +18,48 @@ def raw_counts(label: str, cells: int) -> np.ndarray:
     return np.floor(np.exp(3 + 2.2 * bell)).astype(np.int64)
 
 
-def released(label: str, *, cells: int, scale: float, cut: float) -> np.ndarray:
-    """Laplace noise, cut, rounded afterwards."""
+def released(label: str, *, cells: int, scale: float, threshold: float) -> np.ndarray:
+    """Laplace noise, threshold, rounded afterwards."""
     noisy = raw_counts(label, cells) + naive_laplace(f"noise {label}", cells, scale)
-    return np.rint(noisy[noisy > cut]).astype(np.int64)
+    return np.rint(noisy[noisy > threshold]).astype(np.int64)
 
 
 @pytest.mark.parametrize("cells", [3_000, 60_000])
-@pytest.mark.parametrize(("scale", "cut"), [(1.0, 17.588), (2.0, 34.178), (1.4, 18.0), (2.0, 9.31)])
-def test_the_stated_interval_holds_the_true_cut(cells: int, scale: float, cut: float) -> None:
+@pytest.mark.parametrize(
+    ("scale", "threshold"), [(1.0, 17.588), (2.0, 34.178), (1.4, 18.0), (2.0, 9.31)]
+)
+def test_the_stated_interval_holds_the_true_cut(cells: int, scale: float, threshold: float) -> None:
     for seed in range(4):
-        found = recover_cut(released(f"{cells} {seed}", cells=cells, scale=scale, cut=cut))
+        found = recover_threshold(
+            released(f"{cells} {seed}", cells=cells, scale=scale, threshold=threshold)
+        )
         assert found is not None
-        assert found.low <= cut <= found.high
+        assert found.low <= threshold <= found.high
         if cells > 50_000:
-            assert abs(found.cut - cut) <= 0.15
+            assert abs(found.threshold - threshold) <= 0.15
             assert found.high - found.low < 0.7
 
 
 def test_the_interval_does_not_hold_every_cut() -> None:
-    counts = released("control", cells=200_000, scale=1.0, cut=17.588)
-    found = recover_cut(counts)
+    counts = released("control", cells=200_000, scale=1.0, threshold=17.588)
+    found = recover_threshold(counts)
     assert found is not None
     assert not found.low <= 17.9 <= found.high
-    assert not found.allows_whole or found.cut < 17.6
+    assert not found.allows_integer or found.threshold < 17.6
 
 
 def test_a_cut_after_rounding_leaves_the_smallest_number_full() -> None:
     noisy = raw_counts("whole", 100_000) + naive_laplace("whole", 100_000, 1.0)
     whole = np.rint(noisy).astype(np.int64)
-    found = recover_cut(whole[whole >= 18])
+    found = recover_threshold(whole[whole >= 18])
     assert found is not None
-    assert found.allows_whole
+    assert found.allows_integer
     assert "is not excluded" in found.statement
 
 
 def test_few_numbers_far_above_the_cut_leave_a_wide_interval() -> None:
     counts = np.array([60, 75, 90, 110, 140, 200, 260, 400])
-    found = recover_cut(counts)
+    found = recover_threshold(counts)
     assert found is not None
     assert found.low < 17.588
     assert not found.is_located
@@ -64,16 +68,16 @@ def test_few_numbers_far_above_the_cut_leave_a_wide_interval() -> None:
 
 
 def test_a_table_without_a_cut_shows_none() -> None:
-    assert recover_cut(np.array([-3, 0, 1, 5, 7])) is None
-    assert recover_cut(np.array([], dtype=np.int64)) is None
-    assert recover_cut(np.array([1, 2, 3])) is None
+    assert recover_threshold(np.array([-3, 0, 1, 5, 7])) is None
+    assert recover_threshold(np.array([], dtype=np.int64)) is None
+    assert recover_threshold(np.array([1, 2, 3])) is None
 
 
 def test_the_real_train_table_gives_its_declared_cut(shared_data: Path) -> None:
     folder = shared_data / "opal_2016_release"
-    table = read_bare_tables([folder / "time-loc_train_on_20160725-31.csv"])
-    found = recover_cut(np.rint(table.counts).astype(np.int64))
+    table = read_external_tables([folder / "time-loc_train_on_20160725-31.csv"])
+    found = recover_threshold(np.rint(table.counts).astype(np.int64))
     assert found is not None
-    assert abs(found.cut - 17.588) <= 0.1
+    assert abs(found.threshold - 17.588) <= 0.1
     assert found.low <= 17.588 <= found.high
     assert not found.low <= 18.0 <= found.high

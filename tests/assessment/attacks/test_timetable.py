@@ -92,7 +92,7 @@ def test_the_command_lists_cells_of_one_vehicle_and_of_one_stop(
     printed = capsys.readouterr().out
     assert "rode that vehicle" in printed
     assert "train, Central, 08:00 (Tue): one vehicle and one stop" in printed
-    assert "2 stops are no place of this table" in printed  # without the lookup of postcodes
+    assert "2 stops are no location of this table" in printed  # without the lookup of postcodes
 
 
 def test_without_a_timetable_one_sentence_says_so(

@@ -1,4 +1,4 @@
-"""What a bare table of counts gives away: the findings of `turnstile assess` on a CSV file."""
+"""What an external table of counts gives away: the findings of `turnstile assess` on a CSV file."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import defaultdict
 
 import numpy as np
 
-from turnstile.assessment.attacks.cut import is_mark
 from turnstile.assessment.attacks.rows import RowBalance
-from turnstile.assessment.external.cell_kinds import spanned, whole
+from turnstile.assessment.attacks.threshold import is_mark
+from turnstile.assessment.disclosures import Disclosure
+from turnstile.assessment.external.cell_kinds import rounded, spanned
 from turnstile.assessment.external.paired_counts import GROUPS_LEAST, residuals
 from turnstile.assessment.external.scales import scales
-from turnstile.assessment.external.table import DIMENSIONS, BareTable, Cell
-from turnstile.assessment.external.thresholds import SCALES_SHOWN, cuts, presence
-from turnstile.assessment.findings import Finding
+from turnstile.assessment.external.table import DIMENSIONS, Cell, ExternalTable
+from turnstile.assessment.external.thresholds import SCALES_SHOWN, presence, thresholds
 from turnstile.privacy.noise_sums import half_width, tail
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
@@ -28,15 +28,15 @@ ONE_TABLE = (
 )
 
 
-def assess_bare(table: BareTable) -> tuple[Finding, ...]:
+def assess_external(table: ExternalTable) -> tuple[Disclosure, ...]:
     """Return everything that the attacks find in a table, in a fixed order."""
-    table = table.without(is_mark(whole(table)))
+    table = table.without(is_mark(rounded(table)))
     found_scales = scales(table)
-    found_cuts = cuts(table)
-    found = [*found_cuts, *found_scales]
+    found_thresholds = thresholds(table)
+    found = [*found_thresholds, *found_scales]
     if not found_scales:
-        found.append(Finding("scale", False, ONE_TABLE, {"identified": False}))
-    found += presence(found_cuts, [finding.figures["scale"] for finding in found_scales])
+        found.append(Disclosure("scale", False, ONE_TABLE, {"identified": False}))
+    found += presence(found_thresholds, [finding.figures["scale"] for finding in found_scales])
     found += [
         finding
         for finding in (
@@ -52,11 +52,11 @@ def assess_bare(table: BareTable) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _rows(table: BareTable) -> Finding:
+def _rows(table: ExternalTable) -> Disclosure:
     """Compare published rows with the domain that the table's own labels span."""
     cells = set(table.cells)
     balance = RowBalance(spanned(cells), len(cells))
-    return Finding(
+    return Disclosure(
         "rows",
         balance.missing > 0,
         f"{balance.statement} (domain as spanned by the table's own labels, "
@@ -70,18 +70,18 @@ def _rows(table: BareTable) -> Finding:
     )
 
 
-def _derived(table: BareTable) -> Finding | None:
-    """Say that totals are sums of published parts, which loses what was cut from the parts."""
+def _derived(table: ExternalTable) -> Disclosure | None:
+    """Say that totals are sums of published parts, which loses what was suppressed in the parts."""
     for dimension in ("loc", "time"):
         groups = residuals(table, dimension)
         if groups is None or groups.values.size < GROUPS_LEAST:
             continue
         if float(np.mean(groups.values == 0)) > _NEARLY_ALL and not groups.is_complete.all():
-            return Finding(
+            return Disclosure(
                 "derived_from_thresholded",
                 True,
-                f"totals over {dimension} are the sums of the published parts, and parts were cut "
-                "off: every total lacks what was suppressed (a bias that grows with the number of "
+                f"totals over {dimension} are the sums of the published parts, and parts were "
+                "suppressed: every total lacks them (a bias that grows with the number of "
                 "small cells)",
                 {
                     "dimension": dimension,
@@ -92,7 +92,7 @@ def _derived(table: BareTable) -> Finding | None:
     return None
 
 
-def _differencing(table: BareTable, found_scales: list[Finding]) -> Finding | None:
+def _differencing(table: ExternalTable, found_scales: list[Disclosure]) -> Disclosure | None:
     """Estimate what is hidden in totals whose parts are not all published."""
     scale = max(
         (f.figures["scale"] for f in found_scales if f.figures["source"] in ("pairs", "totals")),
@@ -115,7 +115,7 @@ def _differencing(table: BareTable, found_scales: list[Finding]) -> Finding | No
                 for v, n in zip(groups.values[own], groups.parts[own], strict=True)
             ]
         )
-        return Finding(
+        return Disclosure(
             "differencing",
             True,
             f"{int(own.sum())} totals over {dimension} have hidden parts; total minus parts tells "
@@ -135,7 +135,7 @@ def _differencing(table: BareTable, found_scales: list[Finding]) -> Finding | No
     return None
 
 
-def _repeated(table: BareTable) -> Finding | None:
+def _repeated(table: ExternalTable) -> Disclosure | None:
     """Find cells that were published more than once with different counts."""
     seen: defaultdict[Cell, list[float]] = defaultdict(list)
     for cell, count in zip(table.cells, table.counts.tolist(), strict=True):
@@ -145,7 +145,7 @@ def _repeated(table: BareTable) -> Finding | None:
         return None
     draws = max(len(counts) for counts in several)
     spread = float(np.sqrt(np.mean([np.var(counts, ddof=1) for counts in several])))
-    return Finding(
+    return Disclosure(
         "fresh_noise",
         True,
         f"{len(several)} cells were published up to {draws} times with different counts: each "
@@ -160,17 +160,17 @@ def _repeated(table: BareTable) -> Finding | None:
     )
 
 
-def _fractions(table: BareTable) -> Finding | None:
-    """Find counts that are no whole numbers, and those whose last bits rule out a raw count."""
-    if table.is_whole:
+def _fractions(table: ExternalTable) -> Disclosure | None:
+    """Find counts that are no integers, and those whose last bits rule out a raw count."""
+    if table.is_integer:
         return None
     scaled = np.ldexp(table.counts, _FLOAT_BITS)
     off_grid = (np.abs(table.counts) < _BELOW_ONE) & (scaled != np.rint(scaled))
     broken = int((table.counts != np.rint(table.counts)).sum())
-    return Finding(
+    return Disclosure(
         "floating_point",
         True,
-        f"{broken} counts are not whole: floating-point noise; {int(off_grid.sum())} of them lie "
+        f"{broken} counts are no integers: floating-point noise; {int(off_grid.sum())} of them lie "
         "off the grid of 2^-53, which only a raw count of 0 can give (Mironov 2012)",
         {
             "not_whole": broken,
@@ -179,7 +179,7 @@ def _fractions(table: BareTable) -> Finding | None:
     )
 
 
-def _companions(table: BareTable) -> list[Finding]:
+def _companions(table: ExternalTable) -> list[Disclosure]:
     """Find columns that hold the same numbers without, or with other, noise."""
     found = []
     for name, values in table.companions:
@@ -192,7 +192,7 @@ def _companions(table: BareTable) -> list[Finding]:
             continue
         deviation = float(np.sqrt(np.mean(noise**2)))
         found.append(
-            Finding(
+            Disclosure(
                 "true_values",
                 True,
                 f"column {name} holds nearly the same numbers as count (they differ by "
