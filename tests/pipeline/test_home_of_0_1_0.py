@@ -36,7 +36,7 @@ def old_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def digests(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
+        for path in sorted(folder.glob("*/*/r*/**/*"))
         if path.is_file()
     }
 
