@@ -20,6 +20,7 @@ from turnstile.errors import TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline import drawing, outputs
 from turnstile.pipeline.context import open_release
+from turnstile.pipeline.steps import STEPS, step_named
 
 Cli = Callable[..., int]
 
@@ -167,7 +168,7 @@ def test_a_changed_programme_without_a_revision_is_refused(
 
 
 def test_death_while_drawing_burns_the_charge_and_a_third_draw_needs_a_person(
-    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, landed: Deployment
 ) -> None:
     landed.edit("itms", 'bus_day, relation: add_remove, epsilon: "8"', 'bus_day, epsilon: "80"')
 
@@ -187,7 +188,7 @@ def test_death_while_drawing_burns_the_charge_and_a_third_draw_needs_a_person(
 
 
 def test_one_death_while_drawing_is_stated_on_the_card(
-    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, landed: Deployment
 ) -> None:
     landed.edit("itms", 'bus_day, relation: add_remove, epsilon: "8"', 'bus_day, epsilon: "80"')
 
@@ -203,7 +204,7 @@ def test_one_death_while_drawing_is_stated_on_the_card(
 
 
 def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_again(
-    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, landed: Deployment
 ) -> None:
     def die(*_: object) -> None:
         raise TurnstileError("power cut")
@@ -222,7 +223,7 @@ def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_agai
 
 
 def test_of_two_who_publish_at_once_both_succeed_and_the_package_is_one(
-    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, landed: Deployment
 ) -> None:
     def die(*_: object) -> None:
         raise TurnstileError("power cut")
@@ -336,3 +337,41 @@ def test_the_data_package_is_valid_and_describes_every_table(
         for part in ("tables", "measurements")
         for path in (folder / part).iterdir()
     }
+
+
+def test_what_is_published_is_the_assessment_that_was_read(landed: Deployment) -> None:
+    for step in STEPS[: STEPS.index("approve")]:
+        step_named(step)("itms", WEEK, 0)
+    read = (landed.home / "embargoed/itms" / WEEK / "r0/assessment.json").read_bytes()
+    step_named("assess")("itms", WEEK, 0)  # cleared in Airflow: no new coins
+    step_named("publish")("itms", WEEK, 0)
+    assert (landed.public / "itms" / WEEK / "r0/assessment.json").read_bytes() == read
+
+
+def test_an_assessment_that_was_edited_is_made_anew(landed: Deployment) -> None:
+    for step in STEPS[: STEPS.index("approve")]:
+        step_named(step)("itms", WEEK, 0)
+    report = landed.home / "embargoed/itms" / WEEK / "r0/assessment.html"
+    report.write_text(report.read_text().replace("<h1>", "<h1>All is well. "))
+    step_named("publish")("itms", WEEK, 0)
+    assert "All is well" not in (landed.public / "itms" / WEEK / "r0/assessment.html").read_text()
+
+
+def test_a_published_week_is_answered_without_making_anything_again(
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    spent = landed.spent()
+    for name in ("pipeline.outputs.presented", "assessment.report.page.write_report"):
+        monkeypatch.setattr(f"turnstile.{name}", lambda *_: pytest.fail("made again"))
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert landed.spent() == spent
+
+
+def test_a_published_package_that_was_altered_is_not_issued_again(
+    landed: Deployment, turnstile: Cli
+) -> None:
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    card = landed.public / "itms" / WEEK / "r0/release_card.md"
+    card.write_text(card.read_text() + "\n")
+    assert turnstile("run", "itms", "--week", WEEK) == 4

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 from turnstile.ledger import attempts
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.facts import append, facts
-from turnstile.ledger.records import Decision, ReleaseKey
+from turnstile.ledger.records import Assessed, Decision, ReleaseKey
 
 
 def decisions(connection: Connection, key: ReleaseKey) -> tuple[Decision, ...]:
@@ -49,6 +49,28 @@ def decide(
         return said[-1]
     append(connection, at, kind, {**word, "key": str(key), "artefact_digest": artefact})
     return decisions(connection, key)[-1]
+
+
+def assessment(connection: Connection, key: ReleaseKey) -> Assessed | None:
+    """Return the last assessment of a key, or None."""
+    found = facts(connection, key, EntryKind.ASSESSED)
+    if not found:
+        return None
+    body = found[-1].body
+    return Assessed(key, body["artefact_digest"], body["outcome"], body["report_digest"])
+
+
+def record_assessment(connection: Connection, at: str, found: Assessed) -> Assessed:
+    """Write what the gates said of sealed bytes, unless the last assessment is the same."""
+    if assessment(connection, found.key) != found:
+        body = {
+            "key": str(found.key),
+            "artefact_digest": found.artefact_digest,
+            "outcome": found.outcome,
+            "report_digest": found.report_digest,
+        }
+        append(connection, at, EntryKind.ASSESSED, body)
+    return found
 
 
 def record_audit(connection: Connection, at: str, body: Mapping[str, str]) -> Entry:

@@ -31,6 +31,7 @@ class EntryKind(StrEnum):
     WITHDRAWN = "withdrawn"  # attempt, key, person, reason: a flag, without a refund
     APPROVED = "approved"  # key, person, role, reason, artefact_digest
     REFUSED = "refused"  # key, person, role, reason, artefact_digest
+    ASSESSED = "assessed"  # key, artefact_digest, outcome, report_digest
     AUDITED = "audited"  # key, outcome, report_digest
     REVISION_ALLOWED = "revision_allowed"  # key, person, role, reason, files_digest
     REVISION_DECLINED = "revision_declined"  # key, person, role, reason, files_digest

@@ -14,7 +14,15 @@ from sqlalchemy.engine import Connection
 from turnstile.errors import BudgetExceeded, IntegrityError, RefusedError
 from turnstile.ledger import accounts, attempts, decisions, facts, revisions
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.records import Attempt, Bindings, Decision, Publication, ReleaseKey, Request
+from turnstile.ledger.records import (
+    Assessed,
+    Attempt,
+    Bindings,
+    Decision,
+    Publication,
+    ReleaseKey,
+    Request,
+)
 from turnstile.ledger.refusals import budget_exceeded, revision_needed, weeks_of
 from turnstile.ledger.states import (
     CHARGED_STATES,
@@ -234,6 +242,10 @@ class Ledger(LedgerView):
             RefusedError: the key is not the next correction of a sealed release.
         """
         return self._store.write(lambda c: revisions.say(c, self._now(), word))
+
+    def record_assessment(self, found: Assessed) -> Assessed:
+        """Write what the gates said of sealed bytes; a repeat of the last one changes nothing."""
+        return self._store.write(lambda c: decisions.record_assessment(c, self._now(), found))
 
     def record_audit(self, key: ReleaseKey, *, outcome: str, report_digest: str) -> Entry:
         """Write that a release was audited; a repeat with the same report changes nothing."""

@@ -183,6 +183,23 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Assessed:
+    """What the gates said of sealed bytes, and which report says so.
+
+    Args:
+        key: which release.
+        artefact_digest: SHA-256 of the sealed bytes.
+        outcome: `passed` or `failed`.
+        report_digest: over the report and the tables that were made from the sealed bytes.
+    """
+
+    key: ReleaseKey
+    artefact_digest: str
+    outcome: str
+    report_digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class AccountBalance:
     """What one account has lost and holds.
 

@@ -17,6 +17,7 @@ from turnstile.ledger.fold import Fold
 from turnstile.ledger.forecast import CapForecast, forecasts
 from turnstile.ledger.records import (
     AccountBalance,
+    Assessed,
     Attempt,
     Decision,
     Finding,
@@ -133,6 +134,10 @@ class LedgerView:
             InputError: the folder is not empty or cannot be written, or there is no key.
         """
         return write_export(self.entries(), folder, self._witnesses)
+
+    def assessment(self, key: ReleaseKey) -> Assessed | None:
+        """Return what the gates last said of a key, or None."""
+        return self._store.read(lambda c: decisions.assessment(c, key))
 
     def approvals(self, key: ReleaseKey) -> tuple[Decision, ...]:
         """Return every decision about a key, approvals and refusals, oldest first."""

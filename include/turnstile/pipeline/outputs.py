@@ -1,7 +1,8 @@
-"""The second half of a week, from sealed bytes alone: reconcile, assess, approve, publish, audit.
+"""The second half of a week, from sealed bytes alone: reconcile, approve, publish, audit.
 
-Nothing here reads the private zone. Publishing trusts no earlier task: it reads the seal, the gates
-and the approvals again.
+Nothing here reads the private zone. Publishing trusts no earlier task: it reads the seal, the
+assessment and the approvals again. A week whose package is public and whole is answered by its
+digests: nothing is made anew.
 """
 
 from __future__ import annotations
@@ -10,28 +11,29 @@ import secrets
 import shutil
 from pathlib import Path
 
-from turnstile.assessment.report.page import write_report
 from turnstile.durable_files import sync_folder
-from turnstile.errors import IntegrityError, RevisionNeeded, TurnstileError
+from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import parquet_bytes
 from turnstile.estimates.release_tables import measurements, presented
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.approvals import require_approval
+from turnstile.pipeline.assessing import assess, is_assessed
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.evidence import evidence_of
+from turnstile.pipeline.public_package import is_public, require_whole
+from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package import build_package
-from turnstile.release.drawn import Drawn
-from turnstile.release.sealed import decode
-from turnstile.release.zones import digest_of, exclusively, read_sealed, write_atomically
+from turnstile.release.zones import digest_of, exclusively, write_atomically
 
 _PACKAGE = "package"
 
 
 def reconcile(release: Release) -> str:
     """Write the labelled measurements and the presented tables; return the sealed digest."""
-    attempt = _sealed(release)
-    drawn = _drawn(release, attempt)
+    attempt = sealed_attempt(release)
+    if is_public(release, attempt):
+        return str(attempt.artefact_digest)
+    drawn = drawn_of(release, attempt)
     for folder, tables in (("measurements", measurements(drawn)), ("tables", presented(drawn))):
         place = release.folders.embargoed / folder
         place.mkdir(exist_ok=True)
@@ -40,29 +42,13 @@ def reconcile(release: Release) -> str:
     return str(attempt.artefact_digest)
 
 
-def assess(release: Release) -> str:
-    """Put the sealed bytes through the gates, and write down what they and the attacks found.
-
-    Raises:
-        TurnstileError: a gate failed; the bytes stay under embargo.
-    """
-    drawn = _drawn(release, _sealed(release))
-    for result in write_report(drawn, evidence_of(release), release.folders.embargoed):
-        if not result.passed:
-            raise TurnstileError(
-                f"{release.key}: gate {result.gate} failed: {result.statement}; the bytes stay "
-                "under embargo, their charge stands; find the cause before any further draw"
-            )
-    return "passed"
-
-
 def approve(release: Release) -> str:
     """Check the approvals in the ledger.
 
     Raises:
         NotApproved: the programme asks for more people than have said yes.
     """
-    _sealed(release)
+    sealed_attempt(release)
     require_approval(release.ledger, release.key, release.programme, release.settings)
     return "approved" if release.programme.approval.required else "not required"
 
@@ -76,8 +62,9 @@ def publish(release: Release) -> str:
     Raises:
         NotApproved: people have not said yes.
         TurnstileError: a gate failed.
+        IntegrityError: the published package is not the one that the ledger names.
     """
-    attempt = _sealed(release)
+    attempt = sealed_attempt(release)
     require_approval(release.ledger, release.key, release.programme, release.settings)
     # Airflow and `turnstile run` may publish the same week at the same moment.
     with exclusively(release.folders.embargoed / ".publish.lock"):
@@ -86,18 +73,23 @@ def publish(release: Release) -> str:
 
 def _publish(release: Release, attempt: Attempt) -> str:
     """Go on from whatever stands already, alone."""
+    if is_public(release, attempt):
+        _point_latest(release)
+        release.say("re-issued, 0 charged")
+        return str(attempt.manifest_digest)
     staged = release.folders.embargoed / _PACKAGE
-    if not staged.exists():  # what is staged has passed the gates
-        assess(release)
-        reconcile(release)
+    if not staged.exists():
+        if not is_assessed(release, attempt):
+            reconcile(release)
+            assess(release)
         _stage(release, attempt, staged)
+    require_whole(staged)
     manifest_digest = digest_of((staged / MANIFEST).read_bytes())
-    was_public = release.folders.public.exists()
     release.ledger.publish(release.key, manifest_digest)
-    if not was_public:
+    if not release.folders.public.exists():
         _appear(staged, release.folders.public)
     _point_latest(release)
-    release.say("re-issued, 0 charged" if was_public else "published")
+    release.say("published")
     return manifest_digest
 
 
@@ -118,39 +110,12 @@ def audit(release: Release) -> str:
     return outcome
 
 
-def _sealed(release: Release) -> Attempt:
-    """Return the sealed attempt, made under the present promise.
-
-    Raises:
-        TurnstileError: nothing is sealed yet.
-        RevisionNeeded: programme or domain changed since.
-    """
-    attempt = release.sealed
-    if attempt is None:
-        raise TurnstileError(f"{release.key}: nothing is sealed; run the step draw first")
-    bound = attempt.bindings
-    promised = (release.programme.digest, release.domain.digest)
-    if (bound.programme_digest, bound.domain_digest) != promised:
-        raise RevisionNeeded(
-            f"{release.key} was sealed under another programme or domain; restore that file, or "
-            "release a revision: turnstile run --revision 1 --reason TEXT"
-        )
-    return attempt
-
-
-def _drawn(release: Release, attempt: Attempt) -> Drawn:
-    """Read the sealed bytes, checked against the ledger's digest."""
-    digest = str(attempt.artefact_digest)
-    content = read_sealed(release.folders.embargoed / f"sealed-{digest[:16]}.parquet", digest)
-    return Drawn(release.programme, release.domain, release.plan, attempt, decode(content))
-
-
 def _stage(release: Release, attempt: Attempt, staged: Path) -> None:
     """Build the package in a folder of its own, then give it its name."""
     building = staged.with_name(f".{_PACKAGE}-{secrets.token_hex(4)}")
     build_package(
         building,
-        _drawn(release, attempt),
+        drawn_of(release, attempt),
         ledger=release.ledger,
         embargoed=release.folders.embargoed,
         built_at=release.clock(),

@@ -70,9 +70,9 @@ def reconcile(programme: str, week: str, revision: int = 0) -> str:
 
 def assess(programme: str, week: str, revision: int = 0) -> str:
     """Put the sealed bytes through the gates."""
-    from turnstile.pipeline import outputs
+    from turnstile.pipeline import assessing
 
-    return outputs.assess(_opened(programme, week, revision))
+    return assessing.assess(_opened(programme, week, revision))
 
 
 def approve(programme: str, week: str, revision: int = 0) -> str:

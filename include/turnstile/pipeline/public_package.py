@@ -1,0 +1,45 @@
+"""Whether a release is public already, and whole: then its digests answer, and nothing is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from turnstile.errors import IntegrityError
+from turnstile.ledger.records import Attempt
+from turnstile.ledger.states import ReleaseState
+from turnstile.pipeline.context import Release
+from turnstile.pipeline.sealed_release import read_sealed_bytes
+from turnstile.publishing.manifest import MANIFEST, differences
+from turnstile.release.zones import digest_of
+
+
+def is_public(release: Release, attempt: Attempt) -> bool:
+    """Tell whether the package of a published key stands where it belongs, byte by byte.
+
+    Raises:
+        IntegrityError: a package stands there, and is not the one that the ledger names.
+    """
+    public = release.folders.public
+    if attempt.state is not ReleaseState.PUBLISHED or not public.exists():
+        return False
+    read_sealed_bytes(release, attempt)  # the seal and the package stand or fall together
+    require_whole(public)
+    if digest_of((public / MANIFEST).read_bytes()) != attempt.manifest_digest:
+        raise IntegrityError(
+            f"{release.key}: the package in the public zone is not the one that the ledger names; "
+            "move it aside, then run the step publish again"
+        )
+    return True
+
+
+def require_whole(package: Path) -> None:
+    """Refuse a package that is not as its manifest says.
+
+    Raises:
+        IntegrityError: a file is missing, added or altered.
+    """
+    problems = differences(package)
+    if problems:
+        raise IntegrityError(
+            f"{package}: {problems[0]}; move the folder aside, then run the step publish again"
+        )
