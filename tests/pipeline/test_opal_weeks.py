@@ -164,7 +164,9 @@ def test_roll_ups_are_sums_of_the_reconciled_cells_with_smaller_errors_than_thei
         .where(lambda s: s == "UNKNOWN", lambda s: s.str[:2] + ":00")
     )
     sums = (
-        fine.assign(hour=hour).groupby([*keys, "hour"], observed=True)[["count", "estimate"]].sum()
+        fine.assign(hour=hour)
+        .groupby([*keys, "hour"], observed=True)[["count", "reconciled"]]
+        .sum()
     )
     hourly = read(recommended, "opal", "off_time_location_hourly")
     hourly = hourly.set_index([*keys, "tap_off_slot"])
@@ -172,7 +174,7 @@ def test_roll_ups_are_sums_of_the_reconciled_cells_with_smaller_errors_than_thei
     joined = sums.join(hourly.add_suffix("_published"))
     assert len(joined) == len(hourly) == len(sums)
     assert (joined["count"] == joined["count_published"]).all()
-    assert (joined["estimate"] - joined["estimate_published"]).abs().max() < 0.01
+    assert (joined["reconciled"] - joined["reconciled_published"]).abs().max() < 0.01
     by_size = hourly.groupby("hour")["standard_deviation"].max()
     single = fine["standard_deviation"].max()
     assert single < by_size["08:00"] <= single * 2**0.5
@@ -185,12 +187,12 @@ def test_the_daily_roll_up_of_places_is_the_published_table_of_places(
     daily = read(recommended, "opal", "on_time_location_daily")
     table = read(recommended, "opal", "on_location")
     assert (daily["count"] == table["count"]).all()
-    assert (daily["estimate"] - table["estimate"]).abs().max() < 0.01
+    assert (daily["reconciled"] - table["reconciled"]).abs().max() < 0.01
     assert np.allclose(daily["standard_deviation"], table["standard_deviation"], atol=1e-3)
     totals = read(recommended, "opal", "on_time_daily")
     assert len(totals) == 7 * 4
     off = read(recommended, "opal", "off_time_daily")
-    assert (totals["estimate"] - off["estimate"]).abs().max() < 0.01
+    assert (totals["reconciled"] - off["reconciled"]).abs().max() < 0.01
 
 
 def test_the_card_says_what_became_of_rows_without_a_card(recommended: Deployment) -> None:

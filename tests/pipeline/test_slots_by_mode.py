@@ -118,12 +118,12 @@ def test_a_tap_outside_of_the_hours_of_its_mode_is_counted_as_unknown(
 def test_cells_add_up_to_slots_places_hours_and_days_of_each_mode(released: Deployment) -> None:
     cells = read(released, "on_time_location")
     for table, axis in (("on_time", "tap_on_slot"), ("on_location", "tap_on_location")):
-        sums = cells.groupby([*KEYS, axis], observed=True)[["count", "estimate"]].sum()
+        sums = cells.groupby([*KEYS, axis], observed=True)[["count", "reconciled"]].sum()
         own = read(released, table).set_index([*KEYS, axis])
         joined = own.join(sums.add_suffix("_summed"))
         assert len(joined) == len(own) == len(sums)
         assert (joined["count"] == joined["count_summed"]).all()
-        assert (joined["estimate"] - joined["estimate_summed"]).abs().max() < 0.05
+        assert (joined["reconciled"] - joined["reconciled_summed"]).abs().max() < 0.05
     hourly = read(released, "on_time_hourly")
     hours = hourly.groupby("mode", observed=True)["tap_on_slot"].nunique().to_dict()
     assert hours == {"bus": 1 + 19 + 1, "train": 15 + 1}

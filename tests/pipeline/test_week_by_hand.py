@@ -96,11 +96,11 @@ def test_reconciled_cells_add_up_to_the_published_time_and_location_tables(
         fine = pq.read_table(tables / f"{side}_time_location.parquet").to_pandas()
         for part, name in (("time", "slot"), ("location", "location")):
             keys = ["service_date", "mode", f"tap_{side}_{name}"]
-            sums = fine.groupby(keys, observed=True)[["count", "estimate"]].sum().sort_index()
+            sums = fine.groupby(keys, observed=True)[["count", "reconciled"]].sum().sort_index()
             coarse = pq.read_table(tables / f"{side}_{part}.parquet").to_pandas()
             direct = coarse.set_index(keys).sort_index()
             assert (sums["count"] == direct["count"]).all()
-            assert (sums["estimate"] - direct["estimate"]).abs().max() < 0.5
+            assert (sums["reconciled"] - direct["reconciled"]).abs().max() < 0.5
 
 
 def test_the_card_states_the_loss_of_every_unit_before_and_after(

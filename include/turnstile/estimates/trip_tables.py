@@ -28,6 +28,7 @@ from turnstile.programme.spec import TableSpec
 from turnstile.release.drawn import Drawn
 
 _DECIMALS = 4
+RECONCILED, RECONCILED_UNTIL_0_1 = "reconciled", "estimate"  # the column, and its first name
 Floats = NDArray[np.float64]
 Vector = NDArray[np.int64] | Floats
 Columns = dict[str, list[Vector]]
@@ -82,10 +83,10 @@ def _measured(drawn: Drawn, day: date | None, mode: str) -> dict[tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Numbers:
-    """Presented counts and estimates of one table of one mode and day; slots first."""
+    """Presented and reconciled counts of one table of one mode and day; slots first."""
 
     counts: NDArray[np.int64]
-    estimates: Floats
+    reconciled: Floats
 
 
 def _numbers(table: TableSpec, side: Side, estimate: Reconciled, shown: Presentation) -> _Numbers:
@@ -104,7 +105,7 @@ def _numbers(table: TableSpec, side: Side, estimate: Reconciled, shown: Presenta
 def _add(columns: Columns, numbers: _Numbers, error: SumError) -> None:
     """Append one part of a table."""
     columns["count"].append(numbers.counts.ravel())
-    columns["estimate"].append(numbers.estimates.ravel().round(3))
+    columns[RECONCILED].append(numbers.reconciled.ravel().round(3))
     deviation = round(error.standard_deviation, _DECIMALS)
     columns["standard_deviation"].append(np.full(numbers.counts.size, deviation))
 
@@ -117,6 +118,6 @@ def _add_rolled(columns: Columns, numbers: _Numbers, groups: Groups, errors: Sid
         counts = numbers.counts[list(group)].sum(axis=0).ravel()
         error = by_size[len(group)]
         columns["count"].append(counts)
-        columns["estimate"].append(numbers.estimates[list(group)].sum(axis=0).ravel().round(3))
+        columns[RECONCILED].append(numbers.reconciled[list(group)].sum(axis=0).ravel().round(3))
         for name in ("standard_deviation", "half_width_90", "half_width_95"):
             columns[name].append(np.full(counts.size, round(getattr(error, name), _DECIMALS)))

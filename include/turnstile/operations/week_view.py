@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from turnstile.estimates.trip_tables import RECONCILED, RECONCILED_UNTIL_0_1
 from turnstile.operations.pictures import Bar, Place
 from turnstile.programme.spec import Measure, Programme, TableSpec
 
@@ -102,7 +103,7 @@ def _unit(table: TableSpec) -> str:
 def _columns(table: TableSpec) -> tuple[str, str]:
     """Name the columns of a table's number and of its standard deviation."""
     if table.measure is Measure.COUNT:
-        return "estimate", "standard_deviation"
+        return RECONCILED, "standard_deviation"
     if table.measure is Measure.MEAN_SPEED:
         return "mean_speed_kmh", "standard_deviation_kmh"
     limit = table.limits_kmh[0]
@@ -114,6 +115,8 @@ def _summed(package: Path, table: TableSpec, key_of: Any) -> dict[Any, Bar]:  # 
     value_name, deviation_name = _columns(table)
     data = pq.read_table(package / "tables" / f"{table.name}.parquet")
     columns = {name: data.column(name).to_pylist() for name in data.column_names}
+    if RECONCILED not in columns and RECONCILED_UNTIL_0_1 in columns:
+        columns[RECONCILED] = columns[RECONCILED_UNTIL_0_1]
     size = data.num_rows
     labels = {name: columns.get(name, [_WEEK] * size) for name in ("service_date", *table.by)}
     totals: dict[Any, list[float]] = {}

@@ -23,10 +23,10 @@ _TITLES = {
     "slot": "Start of the slot",
     "cell": "H3 cell",
     "count": "Number of trips",
-    "estimate": "Least-squares estimate of the number of trips, unbiased, may be negative",
-    "standard_deviation": "Standard deviation of the estimate's noise",
-    "half_width_90": "The estimate lies this near to the exact number with probability 0.90",
-    "half_width_95": "The estimate lies this near to the exact number with probability 0.95",
+    "reconciled": "Number of trips by least squares over all tables, unbiased, may be negative",
+    "standard_deviation": "Standard deviation of the number's noise",
+    "half_width_90": "The number lies this near to the exact one with probability 0.90",
+    "half_width_95": "The number lies this near to the exact one with probability 0.95",
     "sum": "Noisy sum of speeds less half the clamp, in 0.1 km/h",
     "buses": "Noisy number of bus-days",
     "bus_days": "Number of bus-days, not below zero",
@@ -42,7 +42,7 @@ _TITLES = {
 _LICENCES = {"CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/"}
 _ABOUT = {
     "tables": "Presentation: whole, non-negative and consistent counts (biased by that), beside "
-    "unbiased estimates and their errors.",
+    "unbiased reconciled numbers and their errors.",
     "measurements": "The noisy numbers exactly as drawn; use these for sums and models.",
 }
 

@@ -37,7 +37,7 @@ _ALIASES = {
     "tap_off_slot": "time",
     "tap_off_location": "loc",
 }
-_NOT_COMPANIONS = frozenset({*DIMENSIONS, "count", "estimate", "standard_deviation"})
+_NOT_COMPANIONS = frozenset({*DIMENSIONS, "count", "estimate", "reconciled", "standard_deviation"})
 _ABSENT = frozenset({"", "-", "ALL", "TOTAL"})
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 _STRAY_SHARE_MAX = 0.01

@@ -1,0 +1,80 @@
+"""Three ways to read a week's noisy cells: clipped, from the week alone, with earlier weeks.
+
+Cells are places by days by slots of one side of one mode. Each fit is not negative. The last step
+of the two that borrow strength goes cell by cell: a count varies about its rate by the root of it,
+so a fitted rate is moved towards the drawn number by Z/(Z + s^2), and never further from it than
+2.75 of its own standard deviations would have it (limited translation: Efron & Morris 1972). Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.estimates.guard import guarded
+from turnstile.estimates.singular_values import shrunk
+
+Floats = NDArray[np.float64]
+TRANSLATION_SDS = 2.75
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Earlier:
+    """What earlier weeks know of these cells.
+
+    Args:
+        rates: not negative, shape (places, days, slots); the prior.
+    """
+
+    rates: Floats
+
+
+def prior(weeks: Floats, deviations: Floats) -> Earlier:
+    """Return the prior from earlier weeks: their precision-weighted mean, singular values shrunk.
+
+    Args:
+        weeks: drawn numbers, shape (weeks, places, days, slots).
+        deviations: standard deviation of each week's noise on each day, infinite where the day was
+            a gap, shape (weeks, days).
+    """
+    precisions = deviations**-2.0
+    total = precisions.sum(axis=0)
+    mean = np.einsum("wd,wpds->pds", precisions / total, weeks)
+    return Earlier(np.maximum(_shrunk(mean, total**-0.5), 0))
+
+
+def fits(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
+    """Return the fits, shape (2 or 3, places, days, slots): clipped, this week, earlier weeks too.
+
+    Args:
+        values: drawn numbers, shape (places, days, slots).
+        deviation: standard deviation of their noise.
+        earlier: the prior, where there is one.
+    """
+    of_days = np.full(values.shape[1], deviation)
+    rates = [np.maximum(_shrunk(values, of_days), 0)]
+    if earlier is not None:
+        departure = _shrunk(values - earlier.rates, of_days)
+        rates.append(np.maximum(earlier.rates + departure, 0))
+    guarded_rates = [guarded(values, rate, deviation**2) for rate in rates]
+    moved = [_towards(values, rate, deviation**2) for rate in guarded_rates]
+    return np.stack([np.maximum(values, 0), *moved])
+
+
+def _shrunk(values: Floats, of_days: Floats) -> Floats:
+    """Shrink the matrix of places by (day, slot)."""
+    places, days, slots = values.shape
+    found = shrunk(values.reshape(places, days * slots), np.repeat(of_days, slots))
+    return found.reshape(values.shape)
+
+
+def _towards(values: Floats, rates: Floats, noise_variance: float) -> Floats:
+    """Move each rate towards its own drawn number by what a count varies about its rate."""
+    weight = rates / (rates + noise_variance)
+    apart = values - rates
+    limit = TRANSLATION_SDS * np.sqrt(noise_variance + rates)
+    near = rates + weight * apart
+    far = values - np.sign(apart) * (1 - weight) * limit
+    return np.maximum(np.where(np.abs(apart) > limit, far, near), 0)
