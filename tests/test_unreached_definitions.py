@@ -1,0 +1,41 @@
+"""The check that lists public definitions which no production path reaches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from unreached_definitions import Definition, unreached
+
+
+def house(tmp_path: Path, **modules: str) -> Path:
+    for name, text in modules.items():
+        place = tmp_path / "include/turnstile" / f"{name}.py"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    return tmp_path
+
+
+def names(found: list[Definition]) -> set[str]:
+    return {one.name for one in found}
+
+
+def test_what_only_a_dead_definition_calls_is_dead(tmp_path: Path) -> None:
+    dead = "def used(): pass\ndef dead(): helper()\ndef helper(): pass\n"
+    root = house(tmp_path, a=dead, cli="from a import used\ndef main(): used()\n")
+    assert names(unreached(root)) == {"dead", "helper"}
+
+
+def test_an_import_alone_reaches_nothing(tmp_path: Path) -> None:
+    root = house(tmp_path, a="def f(): pass\n", cli="from a import f\ndef main(): pass\n")
+    assert names(unreached(root)) == {"f"}
+
+
+def test_a_function_that_calls_itself_is_not_reached_by_that(tmp_path: Path) -> None:
+    root = house(tmp_path, a="def f(): f()\n", cli="def main(): pass\n")
+    assert names(unreached(root)) == {"f"}
+
+
+def test_a_method_is_reached_by_its_name(tmp_path: Path) -> None:
+    text = "class A:\n    def read(self): pass\n    def lost(self): pass\n"
+    root = house(tmp_path, a=text, cli="from a import A\ndef main(): A().read()\n")
+    assert names(unreached(root)) == {"lost"}
