@@ -19,14 +19,16 @@ from numpy.typing import NDArray
 from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts, ExactTable
+from turnstile.duckdb_engine import text
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain, layout
+from turnstile.programme.fields import TAPS, categories
 from turnstile.programme.mode_slots import minute_of
+from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme, TableSpec
 from turnstile.service_calendar import MINUTES_PER_DAY
 
-AXES = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
-_BIT = {axis: 1 << index for index, axis in enumerate(AXES)}
+AXES = tuple(axis for tap in TAPS for axis in tap)
 _OUTSIDE = -1
 
 
@@ -38,17 +40,18 @@ def install_domain(connection: Connection, domain: PublicDomain, slot_minutes: i
         domain: public cells.
         slot_minutes: length of a slot; divides a day.
     """
+    axes = [axis.name for axis in domain.cells_by_mode[0].dimensions]
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE modes (mode VARCHAR, mode_index INTEGER, "
-        + ", ".join(f"unknown_{axis} INTEGER" for axis in AXES)
+        + ", ".join(f"unknown_{axis} INTEGER" for axis in axes)
         + ", slots INTEGER[])"
     )
     for index, mode in enumerate(domain.modes):
-        unknown = [domain.dimension(mode, axis).unknown for axis in AXES]
+        unknown = [domain.dimension(mode, axis).unknown for axis in axes]
         slots = _slots_of_clock(domain.dimension(mode, AXES[0]), slot_minutes)
-        connection.execute(
-            "INSERT INTO modes VALUES (?, ?, ?, ?, ?, ?, ?)", [mode, index, *unknown, slots]
-        )
+        values = [mode, index, *unknown, slots]
+        marks = ", ".join("?" for _ in values)
+        connection.execute(f"INSERT INTO modes VALUES ({marks})", values)  # noqa: S608 - marks only
     areas = {
         mode: {label: n for n, label in enumerate(domain.dimension(mode, AXES[1]).labels)}
         for mode in domain.modes
@@ -94,7 +97,7 @@ def count_trips(
         kept = _bounded(connection, programme, day)
         groups = _groups(connection, programme, kept)
     return tuple(
-        ExactTable(table.name, "count", day, _vector(domain, table, groups))
+        ExactTable(table.name, "count", day, _vector(domain, table, groups, axes_of(programme)))
         for table in programme.tables
     )
 
@@ -111,7 +114,7 @@ def _read_day(connection: Connection, programme: Programme, files: list[str]) ->
         f"CREATE OR REPLACE TEMP TABLE trip AS SELECT * FROM ("  # noqa: S608 - names of ours
         "SELECT trips.card_id, modes.mode_index, "
         f"{_slot(programme, 'tap_on')}, {_area('tap_on')}, "
-        f"{_slot(programme, 'tap_off')}, {_area('tap_off')} "
+        f"{', '.join((_slot(programme, 'tap_off'), _area('tap_off'), *_categories(programme)))} "
         "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) AS trips "
         "JOIN modes ON trips.mode = modes.mode "
         "LEFT JOIN places AS tap_on ON trips.mode = tap_on.mode "
@@ -136,6 +139,29 @@ def _area(tap: str) -> str:
     return f"coalesce({tap}.area, modes.unknown_{name}, {_OUTSIDE}) AS {name}"
 
 
+def _categories(programme: Programme) -> list[str]:
+    """Return the SQL of the index of each category that some table uses."""
+    used = [one for one in categories(RowShape.TRIPS) if one.name in axes_of(programme)]
+    return [
+        f"CASE trips.{one.name} "
+        + " ".join(f"WHEN {text(label)} THEN {index}" for index, label in enumerate(one.labels))
+        + f" ELSE coalesce(modes.unknown_{one.name}, {_OUTSIDE}) END AS {one.name}"
+        for one in used
+    ]
+
+
+def axes_of(programme: Programme) -> tuple[str, ...]:
+    """Return what says in which cell a trip of a programme lies, in a fixed order.
+
+    Examples:
+        >>> AXES
+        ('tap_on_slot', 'tap_on_location', 'tap_off_slot', 'tap_off_location')
+    """
+    used = {axis for table in programme.tables for axis in table.by}
+    own = (one.name for one in categories(RowShape.TRIPS) if one.name in used)
+    return (*AXES, *own)
+
+
 def _bounded(connection: Connection, programme: Programme, day: date) -> str:
     """Return the relation of the trips that count, the same ones for every table."""
     bound = programme.bound_of(ProtectionUnit.CARD_DAY)
@@ -143,7 +169,7 @@ def _bounded(connection: Connection, programme: Programme, day: date) -> str:
         return "trip"
     bounding = Bounding(
         unit="card_id",
-        cell=("mode_index", *AXES),
+        cell=("mode_index", *axes_of(programme)),
         at_most=bound.contributions_max,
         apart=tuple(("mode_index", *by) for by in programme.kept_apart),
     )
@@ -157,11 +183,12 @@ def _groups(connection: Connection, programme: Programme, kept: str) -> dict[str
         f"({', '.join(('mode_index', *by))})"
         for by in sorted({table.by for table in programme.tables})
     )
-    used = [axis for axis in AXES if any(axis in table.by for table in programme.tables)]
+    every = axes_of(programme)
+    used = [axis for axis in every if any(axis in table.by for table in programme.tables)]
     axes = ", ".join(f"coalesce({axis}, 0) AS {axis}" for axis in used)
     # an axis that no table has counts as not grouped by in all of them
-    bits = " + ".join(f"{_BIT[axis]} * grouping({axis})" for axis in used)
-    unused = sum(_BIT[axis] for axis in AXES if axis not in used)
+    bits = " + ".join(f"{1 << every.index(axis)} * grouping({axis})" for axis in used)
+    unused = sum(1 << index for index, axis in enumerate(every) if axis not in used)
     return columns_of(
         connection,
         f"SELECT {bits} + {unused} AS grouping_set, mode_index, {axes}, "  # noqa: S608 - names of ours
@@ -170,13 +197,16 @@ def _groups(connection: Connection, programme: Programme, kept: str) -> dict[str
 
 
 def _vector(
-    domain: PublicDomain, table: TableSpec, groups: dict[str, NDArray[Any]] | None
+    domain: PublicDomain,
+    table: TableSpec,
+    groups: dict[str, NDArray[Any]] | None,
+    axes: tuple[str, ...],
 ) -> Counts:
     """Lay the counts of one table into the full domain."""
     counts = np.zeros(domain.cells(table), dtype=np.int64)
     if groups is None:
         return counts
-    is_of_table = groups["grouping_set"] == _grouping_id(table.by)
+    is_of_table = groups["grouping_set"] == _grouping_id(table.by, axes)
     mode_index = groups["mode_index"][is_of_table]
     segments = layout(domain, table)
     cell = np.array([segment.offset for segment in segments], dtype=np.int64)[mode_index]
@@ -189,6 +219,6 @@ def _vector(
     return counts
 
 
-def _grouping_id(by: tuple[str, ...]) -> int:
+def _grouping_id(by: tuple[str, ...], axes: tuple[str, ...]) -> int:
     """Return the number of a grouping set: a bit for each axis that is not grouped by."""
-    return sum(_BIT[axis] for axis in AXES if axis not in by)
+    return sum(1 << index for index, axis in enumerate(axes) if axis not in by)

@@ -8,7 +8,7 @@ counts once on both, so both have one total, unless rows outside the domain are 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -26,13 +26,13 @@ from turnstile.estimates.reconciliation import (
 )
 from turnstile.privacy.events import DrawEvent
 from turnstile.programme.domain import PublicDomain
+from turnstile.programme.fields import TAPS, categories
+from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
 
 Side = tuple[str, str]
-SIDES: tuple[Side, ...] = (
-    ("tap_on_slot", "tap_on_location"),
-    ("tap_off_slot", "tap_off_location"),
-)
+# A category has one axis and no second one: it is reconciled with nothing.
+SIDES: tuple[Side, ...] = (*TAPS, *((one.name, "") for one in categories(RowShape.TRIPS)))
 By = tuple[str, ...]
 
 
@@ -43,7 +43,7 @@ def side_of(by: By) -> Side:
 
 def shape_of(domain: PublicDomain, mode: str, side: Side) -> tuple[int, int]:
     """Return the number of slots and places of a side."""
-    slots, places = (len(domain.dimension(mode, axis).labels) for axis in side)
+    slots, places = (len(domain.dimension(mode, axis).labels) if axis else 1 for axis in side)
     return slots, places
 
 
@@ -68,14 +68,16 @@ def reconciled_sides(
                 rows=tables.get(side[:1]),
                 columns=tables.get(side[1:]),
             )
-    if _share_a_total(programme, len(partitions)):
-        return dict(zip(partitions, reconcile_pair(*partitions.values()), strict=True))
-    return {side: reconcile(partition) for side, partition in partitions.items()}
+    if not _share_a_total(programme, partitions):
+        return {side: reconcile(partition) for side, partition in partitions.items()}
+    taps = reconcile_pair(*(partitions.pop(tap) for tap in TAPS))
+    alone = {side: reconcile(partition) for side, partition in partitions.items()}
+    return dict(zip(TAPS, taps, strict=True)) | alone
 
 
-def _share_a_total(programme: Programme, sides: int) -> bool:
-    """Whether every counted trip counts once on both sides that are drawn."""
-    return sides == len(SIDES) and programme.domain.outside is Outside.UNKNOWN
+def _share_a_total(programme: Programme, sides: Container[Side]) -> bool:
+    """Whether tap-on and tap-off are both drawn, and every counted trip counts once in each."""
+    return all(tap in sides for tap in TAPS) and programme.domain.outside is Outside.UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)  # no slots: errors are worked out once for each size of block
@@ -83,11 +85,13 @@ class SideErrors:
     """Errors of one side of one mode, known from the plan.
 
     Args:
+        side: whose errors.
         estimate: least squares of tables of zeros, for its precisions.
         own: noise of the side's tables.
         other: of the other side's, where both share a total.
     """
 
+    side: Side
     estimate: Reconciled
     own: SideNoise
     other: SideNoise | None
@@ -115,9 +119,8 @@ class SideErrors:
     def of_table(self, by: By) -> SumError:
         """Return the error of one number of a table with these dimensions."""
         slots, places = self.shape
-        has_slot = any(axis.endswith("_slot") for axis in by)
-        has_place = any(axis.endswith("_location") for axis in by)
-        return self.of_block(1 if has_slot else slots, 1 if has_place else places)
+        first, second = self.side
+        return self.of_block(1 if first in by else slots, 1 if second in by else places)
 
 
 def side_errors(
@@ -138,9 +141,9 @@ def side_errors(
         estimates = reconciled_sides(programme, domain, mode, measured)
         laws = {side: _side_noise(side, noises, shape_of(domain, mode, side)) for side in estimates}
         for side, estimate in estimates.items():
-            others = [law for name, law in laws.items() if name != side]
-            other = others[0] if _share_a_total(programme, len(estimates)) else None
-            found[mode, side] = SideErrors(estimate, laws[side], other)
+            shares = side in TAPS and _share_a_total(programme, estimates)
+            other = laws[TAPS[1 - TAPS.index(side)]] if shares else None
+            found[mode, side] = SideErrors(side, estimate, laws[side], other)
     return found
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
+from turnstile.programme.fields import categories
 from turnstile.programme.mode_slots import minute_of
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
@@ -128,6 +129,11 @@ def _trip(domain: PublicDomain, card: str, *, slot: int, place: int) -> Row:
         "tap_off_date": _DAY,
         "tap_off_minute": minute,
         "tap_off_location": location,
+        **{
+            axis.name: axis.labels[slot % len(axis.labels)]
+            for axis in domain.dimensions(mode)
+            if axis.name in {field.name for field in categories(RowShape.TRIPS)}
+        },
         "batch": "b0",
     }
 

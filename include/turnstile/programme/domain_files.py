@@ -17,6 +17,7 @@ from turnstile.programme.domain import (
     PublicDomain,
     public_domain,
 )
+from turnstile.programme.fields import categories
 from turnstile.programme.mode_slots import is_all_day, slots_by_mode
 from turnstile.programme.public_file import PublicFile, open_public_file, refuse
 from turnstile.programme.service_area import cells_around, cells_of_polygon, checked_cell
@@ -72,6 +73,11 @@ def _trip_domain(programme: Programme, include: Path) -> PublicDomain:
             _axis("tap_on_location", areas, domain),
             _axis("tap_off_slot", slots[mode], domain),
             _axis("tap_off_location", areas, domain),
+            *(
+                _axis(field.name, field.labels, domain)
+                for field in categories(RowShape.TRIPS)
+                if any(field.name in table.by for table in programme.tables)
+            ),
         )
         cells_by_mode.append(ModeCells(mode, axes))
     version = ", ".join(name for name in (file.version, hours_version) if name)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 
 from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, NeighboringRelation, ProtectionUnit
+from turnstile.programme.fields import TAPS, dimensions
 from turnstile.programme.mechanism_spec import Calibration, CapSpec, MechanismKind, MechanismSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, Query, TableSpec, UnitBound
 from turnstile.programme.yaml_section import Section
 
-TRIP_DIMENSIONS = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
-TELEMETRY_DIMENSIONS = ("slot", "cell")
 _TRIP_TABLES = (  # on and off are never linked
-    *((dimension,) for dimension in TRIP_DIMENSIONS),
-    TRIP_DIMENSIONS[:2],
-    TRIP_DIMENSIONS[2:],
+    *((dimension,) for dimension in dimensions(RowShape.TRIPS)),
+    *TAPS,
 )
 _BOUND_KEY = {
     ProtectionUnit.TRIP: "contributes",
@@ -55,7 +53,7 @@ def read_units(section: Section, shape: RowShape) -> tuple[UnitBound, ...]:
 
 def read_tables(section: Section, shape: RowShape) -> tuple[TableSpec, ...]:
     """Read the published tables."""
-    known = TRIP_DIMENSIONS if shape is RowShape.TRIPS else TELEMETRY_DIMENSIONS
+    known = dimensions(shape)
     tables = tuple(_table(section.section(key), key, known, shape) for key in section.free_keys())
     if not tables:
         section.fail("", "is empty; name at least one table")

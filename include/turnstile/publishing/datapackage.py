@@ -9,36 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from turnstile.programme.fields import title_of
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan
 from turnstile.release.zones import digest_of
 
-_TITLES = {
-    "service_date": "Service day in the agency's time zone, of the tap-on",
-    "mode": "Mode of transport",
-    "tap_on_slot": "Start of the slot of the tap-on; UNKNOWN outside of the mode's slots",
-    "tap_on_location": "Place of the tap-on as published",
-    "tap_off_slot": "Start of the slot of the tap-off; UNKNOWN without one, or outside of them",
-    "tap_off_location": "Place of the tap-off as published; UNKNOWN without one",
-    "slot": "Start of the slot",
-    "cell": "H3 cell",
-    "count": "Number of trips",
-    "reconciled": "Number of trips by least squares over all tables, unbiased, may be negative",
-    "standard_deviation": "Standard deviation of the number's noise",
-    "half_width_90": "The number lies this near to the exact one with probability 0.90",
-    "half_width_95": "The number lies this near to the exact one with probability 0.95",
-    "sum": "Noisy sum of speeds less half the clamp, in 0.1 km/h",
-    "buses": "Noisy number of bus-days",
-    "bus_days": "Number of bus-days, not below zero",
-    "mean_speed_kmh": "Mean over bus-days of a bus's mean speed, km/h",
-    "standard_deviation_kmh": "Standard deviation of the mean's noise, to first order, km/h",
-    "low_95_kmh": "Lower end of the 95 % interval of the mean, km/h; noise only",
-    "high_95_kmh": "Upper end of the 95 % interval of the mean, km/h; noise only",
-    "bus_days_standard_deviation": "Standard deviation of the noise of bus_days",
-    "bus_days_half_width_95": "The noise of bus_days is within this with probability 0.95",
-    "buses_a_day": "bus_days over the service days with input",
-    "is_withheld": "True where too few bus-days rise above the noise for a mean",
-}
 _LICENCES = {"CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/"}
 _ABOUT = {
     "tables": "Presentation: whole, non-negative and consistent counts (biased by that), beside "
@@ -98,7 +73,7 @@ def _fields(path: Path) -> list[dict[str, str]]:
         {
             "name": field.name,
             "type": _type(field.type),
-            "title": _TITLES.get(field.name, field.name),
+            "title": title_of(field.name),
         }
         for field in pq.read_schema(path)
     ]

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
+from turnstile.programme.fields import BY_NAME, categories
 from turnstile.programme.source_spec import RowShape
 
 UNKNOWN = "UNKNOWN"
 FIRST_BATCH = "b0"
 SPEED_SCALE = 1000  # milli-km/h in a km/h: integers, so that sums agree on every engine
 
-COLUMNS: dict[RowShape, tuple[tuple[str, str], ...]] = {
+# In this order; a category of the field registry stands before the batch.
+_ORDER: dict[RowShape, tuple[str, ...]] = {
     RowShape.TRIPS: (
-        ("card_id", "VARCHAR"),
-        ("mode", "VARCHAR"),
-        ("service_date", "DATE"),
-        ("tap_on_minute", "INTEGER"),
-        ("tap_on_location", "VARCHAR"),
-        ("tap_off_date", "DATE"),
-        ("tap_off_minute", "INTEGER"),
-        ("tap_off_location", "VARCHAR"),
-        ("batch", "VARCHAR"),
+        "card_id",
+        "mode",
+        "service_date",
+        "tap_on_minute",
+        "tap_on_location",
+        "tap_off_date",
+        "tap_off_minute",
+        "tap_off_location",
     ),
     RowShape.TELEMETRY: (
-        ("vehicle_id", "VARCHAR"),
-        ("observed_at_utc", "TIMESTAMP"),
-        ("service_date", "DATE"),
-        ("minute_of_day", "INTEGER"),
-        ("latitude", "DOUBLE"),
-        ("longitude", "DOUBLE"),
-        ("speed_milli_kmh", "BIGINT"),
-        ("mode", "VARCHAR"),
-        ("batch", "VARCHAR"),
+        "vehicle_id",
+        "observed_at_utc",
+        "service_date",
+        "minute_of_day",
+        "latitude",
+        "longitude",
+        "speed_milli_kmh",
+        "mode",
     ),
+}
+
+
+def category_names(shape: RowShape) -> tuple[str, ...]:
+    """Return the columns that are dimensions and come as they are, whatever the feed."""
+    return tuple(field.name for field in categories(shape))
+
+
+COLUMNS: dict[RowShape, tuple[tuple[str, str], ...]] = {
+    shape: tuple((name, BY_NAME[name].sql) for name in (*order, *category_names(shape), "batch"))
+    for shape, order in _ORDER.items()
 }
 
 # A row carries the first rule that it breaks, in this order: what is not of this week is not
@@ -63,7 +74,13 @@ RULES: dict[RowShape, tuple[str, ...]] = {
     ),
 }
 
-MAY_BE_NULL = frozenset({"tap_off_date", "tap_off_minute"})
+MAY_BE_NULL = frozenset(
+    {
+        "tap_off_date",
+        "tap_off_minute",
+        *(name for shape in RowShape for name in category_names(shape)),
+    }
+)
 
 
 def names_of(shape: RowShape) -> tuple[str, ...]:

@@ -22,10 +22,10 @@ from turnstile.errors import InputError, IntegrityError
 from turnstile.programme.source_spec import WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import RULES, names_of
+from turnstile.sources.canonical import RULES, category_names, names_of
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.landing import FileForm, RawFile, digest_of, find_files, unpack
-from turnstile.sources.layout import ColumnMissing, FeedLayout, Joined, names_in_source
+from turnstile.sources.layout import ColumnMissing, FeedLayout, Joined, fields_in, names_in_source
 from turnstile.sources.reading import as_text, columns_of, raised_as_input_error, relation_of
 from turnstile.sources.snapshot import Snapshot, folder_of, load_snapshot, write_record
 
@@ -113,6 +113,8 @@ def snapshot_digest(
     }
     if source.without_card is not WithoutCard.DROP:  # as it always was: snapshots keep their names
         made_from["without_card"] = source.without_card
+    if carried := category_names(source.feed.shape):
+        made_from["categories"] = carried
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
 
 
@@ -139,7 +141,7 @@ def _stage(work: _Work, file: RawFile) -> int:
         return 0  # an empty array: a day without a record
     names = names_in_source(work.layout, work.programme.source)
     try:
-        fields = work.layout.fields_of(frozenset(columns), names)
+        fields = fields_in(work.layout, frozenset(columns), names)
     except ColumnMissing as missing:
         rule = "the column is missing; deliver a file that has it, or correct source.columns"
         raise InputError(where=file.name, field=str(missing), rule=rule) from None

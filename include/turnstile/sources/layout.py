@@ -15,7 +15,7 @@ from turnstile.errors import ProgrammeError
 from turnstile.programme.source_spec import RowShape, SourceSpec, WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import COLUMNS
+from turnstile.sources.canonical import COLUMNS, FIRST_BATCH, category_names
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -90,13 +90,31 @@ def names_in_source(layout: FeedLayout, source: SourceSpec) -> dict[str, str]:
     Raises:
         ProgrammeError: `source.columns` renames a field that the feed does not have.
     """
-    names = dict(layout.names)
+    names = dict(layout.names) | {name: name for name in category_names(layout.shape)}
     for field, column in source.columns:
         if field not in names:
             rule = f"{field!r} is no field of {source.feed}; it has {', '.join(names)}"
             raise ProgrammeError(where="programme", field="source.columns", rule=rule)
         names[field] = column
     return names
+
+
+def fields_in(
+    layout: FeedLayout, columns: frozenset[str], names: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Return SQL of each field of a feed, and of the categories, which a file may lack.
+
+    Raises:
+        ColumnMissing: the file lacks a column that the feed needs.
+    """
+    carried = category_names(layout.shape)
+    own = {field: column for field, column in names.items() if field not in carried}
+    return (*layout.fields_of(columns, own), *if_there(columns, names, carried))
+
+
+def carried_sql(shape: RowShape) -> str:
+    """Return SQL of the canonical columns that need no reading: categories and the batch."""
+    return ", ".join((*category_names(shape), f"{text(FIRST_BATCH)} AS batch"))
 
 
 def plain_fields(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

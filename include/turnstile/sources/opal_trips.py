@@ -12,10 +12,11 @@ from turnstile.duckdb_engine import text
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import FIRST_BATCH, UNKNOWN
+from turnstile.sources.canonical import UNKNOWN
 from turnstile.sources.layout import (
     FeedLayout,
     as_it_came,
+    carried_sql,
     mode_sql,
     plain_fields,
     unit_sql,
@@ -73,7 +74,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             CASE WHEN has_off THEN off_day END AS tap_off_date,
             CASE WHEN has_off THEN off_minute END AS tap_off_minute,
             CASE WHEN has_off THEN tap_off_location ELSE {text(UNKNOWN)} END AS tap_off_location,
-            {text(FIRST_BATCH)} AS batch,
+            {carried_sql(RowShape.TRIPS)},
             CASE
                 WHEN on_day IS NULL OR on_minute IS NULL
                     OR (has_off AND (off_day IS NULL OR off_minute IS NULL))

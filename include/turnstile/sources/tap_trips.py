@@ -15,11 +15,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import text
-from turnstile.programme.source_spec import TapAction
+from turnstile.programme.source_spec import RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import FIRST_BATCH, UNKNOWN
-from turnstile.sources.layout import Joined, Joining, as_it_came, mode_sql, unit_sql, week_rules
+from turnstile.sources.canonical import UNKNOWN
+from turnstile.sources.layout import (
+    Joined,
+    Joining,
+    as_it_came,
+    carried_sql,
+    mode_sql,
+    unit_sql,
+    week_rules,
+)
 from turnstile.sources.zoned import StampSql
 
 if TYPE_CHECKING:
@@ -75,7 +83,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
             CASE WHEN {leaves} THEN CAST(local AS DATE) END AS tap_off_date,
             CASE WHEN {leaves} THEN {clock} END AS tap_off_minute,
             CASE WHEN {leaves} THEN place ELSE {text(UNKNOWN)} END AS tap_off_location,
-            {text(FIRST_BATCH)} AS batch,
+            {carried_sql(RowShape.TRIPS)},
             tap_id, own_action AS action, utc AS tapped_at_utc,
             {"day" if taps.service_day else "CAST(NULL AS DATE)"} AS pairing_day,
             CASE

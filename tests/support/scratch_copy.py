@@ -1,0 +1,90 @@
+"""A scratch copy of the source tree, for tests that do to it what a contributor would do.
+
+A change test adds a dimension, a mechanism, a gate, a feed ... to a copy, runs Python there as the
+product would, and says how many source files it had to touch.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_AWAY = shutil.ignore_patterns("__pycache__", "*.egg-info")
+
+
+@dataclass
+class ScratchCopy:
+    """A copy of `include/`, and which of its files were changed or added.
+
+    Args:
+        root: an empty folder of the test.
+    """
+
+    root: Path
+    touched: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        shutil.copytree(ROOT / "include", self.root / "include", ignore=_AWAY)
+        shutil.copy(ROOT / "pyproject.toml", self.root)
+
+    def add(self, path: str, text: str) -> None:
+        """Write a new file, named from the root: `include/turnstile/...`."""
+        target = self.root / path
+        assert not target.exists(), f"{path} is there already"
+        target.write_text(text, encoding="utf-8")
+        self.touched.add(path)
+
+    def replace(self, path: str, old: str, new: str) -> None:
+        """Replace a text that stands exactly once in a file."""
+        target = self.root / path
+        text = target.read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{path} holds {text.count(old)} times: {old}"
+        target.write_text(text.replace(old, new), encoding="utf-8")
+        self.touched.add(path)
+
+    @property
+    def touched_sources(self) -> list[str]:
+        """Changed and added files that are source; programme and domain files are none."""
+        return sorted(path for path in self.touched if path.endswith(".py"))
+
+    def run(self, code: str, *, expect_failure: bool = False) -> str:
+        """Run Python over the copy and return what it prints.
+
+        Args:
+            code: source of the program.
+            expect_failure: for negative controls; what it says on its way out is returned.
+        """
+        return self._finished([sys.executable, "-c", code], expect_failure=expect_failure)
+
+    def run_tests(self, text: str, *, expect_failure: bool = False) -> str:
+        """Run the text of a test module over the copy."""
+        path = self.root / "test_in_copy.py"
+        path.write_text(text, encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(path)]
+        return self._finished(command, expect_failure=expect_failure)
+
+    def _finished(self, command: list[str], *, expect_failure: bool) -> str:
+        kept = ("PATH", "LANG", "LC_ALL")
+        environment = {name: os.environ[name] for name in kept if name in os.environ}  # noqa: TID251
+        done = subprocess.run(  # noqa: S603 - our own interpreter
+            command,
+            cwd=self.root,
+            env={
+                **environment,
+                "HOME": str(self.root),
+                "TURNSTILE_HOME": str(self.root / "var"),
+                "PYTHONPATH": f"{self.root / 'include'}:{ROOT / 'tests/support'}",
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        said = done.stdout + done.stderr
+        assert (done.returncode != 0) == expect_failure, said
+        return said
