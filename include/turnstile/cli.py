@@ -9,7 +9,19 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from turnstile.commands import assess, domain, itms, lab, ledger, package, plan, report, run, sample
+from turnstile.commands import (
+    assess,
+    check,
+    domain,
+    itms,
+    lab,
+    ledger,
+    package,
+    plan,
+    report,
+    run,
+    sample,
+)
 from turnstile.errors import TurnstileError
 
 _INTERRUPTED = 130
@@ -19,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; a failure is one sentence on standard error."""
     parser = argparse.ArgumentParser(prog="turnstile", description=__doc__)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (sample, domain, plan, run, report, itms, ledger, assess, lab, package):
+    for command in (sample, check, domain, plan, run, report, itms, ledger, assess, lab, package):
         command.add_parser(subparsers)
     args = parser.parse_args(arguments)
     try:

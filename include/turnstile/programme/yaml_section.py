@@ -6,6 +6,7 @@ field, and so that `0.1` (a float, not exact) can be told from `"1/10"`.
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from dataclasses import dataclass, field
@@ -153,7 +154,9 @@ class Section:
         for key in self._pairs():
             if key not in self._taken:
                 known = ", ".join(sorted(self._taken))
-                self.fail(key, f"is unknown here; remove it, or use one of {known}")
+                near = difflib.get_close_matches(key, self._taken, n=1)
+                meant = f" (did you mean {near[0]}?)" if near else ""
+                self.fail(key, f"is unknown here{meant}; remove it, or use one of {known}")
 
     def _take(self, key: str, *, optional: bool) -> yaml.Node | None:
         """Return the node of a key and mark the key as known."""
