@@ -30,7 +30,7 @@ def _check(args: argparse.Namespace) -> int:
         return 0
     include = Settings.from_environment().include
     names = [args.programme] if args.programme else [f.name for f in programme_files(include)]
-    problems = [str(problem) for name in names if (problem := _problem(name, include))]
+    problems = [problem for name in names if (problem := _problem(name, include))]
     for problem in problems:
         print(f"turnstile: {problem}", file=sys.stderr)
     if not problems:
