@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -25,6 +26,7 @@ from turnstile.commands import (
 from turnstile.errors import TurnstileError
 
 _INTERRUPTED = 130
+_CLOSED_PIPE = 141  # as a shell reports it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TurnstileError as error:
         print(f"turnstile: {error}", file=sys.stderr)
         return error.exit_code
+    except BrokenPipeError:  # whoever read the output has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _CLOSED_PIPE
     except KeyboardInterrupt:
         print("turnstile: stopped; run the same command again to go on", file=sys.stderr)
         return _INTERRUPTED

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
 
 from turnstile.errors import InputError
 from turnstile.estimates.error_bars import error_bar
-from turnstile.ledger.amounts import AccountLoss
 from turnstile.pipeline.context import Release, open_release
-from turnstile.pipeline.inputs import described
-from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.planning.week_plan import (
+    left_under_caps,
+    losses,
+    source_thresholds,
+    week_plan,
+)
+from turnstile.privacy.events import one_of_each_label
 from turnstile.programme.source_spec import RowShape
-from turnstile.publishing.card import loss_figures
-from turnstile.release.plan import loss_by_unit
 
 _ANY_WEEK = "2016-W30"  # planning tables are the same in every week
 
@@ -40,38 +41,36 @@ def _plan(args: argparse.Namespace) -> int:
         rule = "is missing; write an ISO week, for example 2016-W30"
         raise InputError(where="plan", field="--week", rule=rule)
     release = open_release(args.programme, args.week)
-    planned = release.plan
-    losses = {str(u): loss_figures(loss) for u, loss in loss_by_unit(planned.events).items()}
-    left = _left(release)
     if args.json:
-        content = {**described(planned), "loss": losses, "left": left}
-        print(json.dumps(content, indent=1, sort_keys=True))
+        print(json.dumps(week_plan(release), indent=1, sort_keys=True))
         return 0
     print(f"{release.key}: {release.programme.title}")
     print(f"\n{'draw':32} {'noise':18} {'scale':>10} {'sd':>10} {'95 % within':>12}")
-    for event in {event.label: event for event in planned.events}.values():
+    for event in one_of_each_label(release.plan.events):
         bar = error_bar(event)
         print(
             f"{event.label:32} {event.noise:18} {float(event.scale):>10.4g} "
             f"{bar.standard_deviation:>10.4g} {bar.half_width_95:>12}"
         )
+    for label, threshold, integer in source_thresholds(release):
+        print(f"{label}: the source's threshold {threshold:.3f} is {integer} for integers")
     heads = ("epsilon", "at 1e-6", "replace", "rho")
     print(f"\n{'loss of one':16} " + " ".join(f"{head:>12}" for head in heads))
-    for unit, figures in losses.items():
+    for unit, figures in losses(release).items():
         names = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho")
         values = [figures[name] or "infinite" for name in names]
         print(f"{unit:16} " + " ".join(f"{value:>12}" for value in values))
     source = release.programme.source
     if source.feed.shape is RowShape.TRIPS:
         print(source.without_card.sentence)
-    for line in left:
+    for line in left_under_caps(release):
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
     return 0
 
 
 def _tables(release: Release, args: argparse.Namespace) -> int:
     """Print the planning tables that were asked for."""
-    from turnstile.commands import plan_tables
+    from turnstile.planning import plan_tables
 
     if args.weeks is not None:
         if args.weeks < 1:
@@ -80,28 +79,3 @@ def _tables(release: Release, args: argparse.Namespace) -> int:
     if args.compare:
         print(*plan_tables.comparison(release), sep="\n")
     return 0
-
-
-def _left(release: Release) -> list[dict[str, Any]]:
-    """Return what every capped account that this week would touch has left before it."""
-    touched = {(posting.unit, posting.scope) for posting in release.plan.postings}
-    lines = []
-    for account in release.ledger.balance(release.programme.family):
-        if account.cap is None or (account.unit, account.scope) not in touched:
-            continue
-        left = _difference(account.cap.epsilon_micro, account.spent, account.held, "epsilon_micro")
-        parts, name = MICRO, "epsilon"
-        if account.cap.epsilon_micro is None:
-            left = _difference(account.cap.rho_nano, account.spent, account.held, "rho_nano")
-            parts, name = NANO, "rho"
-        text = "nothing" if left is None else f"{name} {left / parts:g}"
-        lines.append({"unit": str(account.unit), "scope": account.scope, "left": text})
-    return lines
-
-
-def _difference(cap: int | None, spent: AccountLoss, held: AccountLoss, name: str) -> int | None:
-    """Return cap less spent and held; None where either is infinite."""
-    amounts = (getattr(spent, name), getattr(held, name))
-    if cap is None or None in amounts:
-        return None
-    return int(cap - sum(amounts))

@@ -1,0 +1,100 @@
+"""What `turnstile plan` says of one week: draws, losses, what is left; no data is touched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from turnstile.ledger.amounts import AccountLoss
+from turnstile.pipeline.context import Release
+from turnstile.pipeline.inputs import described
+from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.privacy.events import one_of_each_label
+from turnstile.privacy.mechanisms.thresholds import source_threshold
+from turnstile.programme.mechanism_spec import Calibration
+from turnstile.programme.spec import Programme
+from turnstile.publishing.card import loss_figures
+from turnstile.release.plan import loss_by_unit
+
+_FRACTION = re.compile(r"\d+/\d+")
+_DIGITS = 12
+
+
+def week_plan(release: Release) -> dict[str, Any]:
+    """Return the plan with the loss of each unit and what each cap has left; decimals, for people.
+
+    The exact fractions stand in `plan.json` of the package, from which digests are made.
+    """
+    return {
+        **{name: _decimal(part) for name, part in described(release.plan).items()},
+        "loss": losses(release),
+        "left": left_under_caps(release),
+        "source_thresholds": {
+            label: f"{threshold:.3f}" for label, threshold, _ in source_thresholds(release)
+        },
+    }
+
+
+def losses(release: Release) -> dict[str, dict[str, str | None]]:
+    """Return the loss of each unit by its names."""
+    return {str(u): loss_figures(loss) for u, loss in loss_by_unit(release.plan.events).items()}
+
+
+def source_thresholds(release: Release) -> Iterator[tuple[str, float, int]]:
+    """Yield draw, the source's own threshold and the integer that it becomes.
+
+    Only under the calibration of the 2017 release (Asghar, Tyler and Kaafar 2017, section 3): a
+    value is released at 1 + 2 ln(2/delta)/epsilon or more, which for integers is the next integer.
+    """
+    mechanism = release.programme.mechanism
+    if mechanism.calibration is not Calibration.SOURCE or mechanism.delta is None:
+        return
+    shares = dict(mechanism.split)
+    for event in one_of_each_label(release.plan.events):
+        budget = shares[_share_of(release.programme, event.label)] * mechanism.amount * 2
+        if event.threshold is not None:
+            yield event.label, source_threshold(budget, mechanism.delta), event.threshold
+
+
+def _share_of(programme: Programme, label: str) -> str:
+    """Return the name under which a draw has its share: a table of counts has one draw."""
+    table, _, _ = label.partition("/")
+    return table if table in dict(programme.mechanism.split) else label
+
+
+def left_under_caps(release: Release) -> list[dict[str, Any]]:
+    """Return what every capped account that this week would touch has left before it."""
+    touched = {(posting.unit, posting.scope) for posting in release.plan.postings}
+    lines = []
+    for account in release.ledger.balance(release.programme.family):
+        if account.cap is None or (account.unit, account.scope) not in touched:
+            continue
+        left = _difference(account.cap.epsilon_micro, account.spent, account.held, "epsilon_micro")
+        parts, name = MICRO, "epsilon"
+        if account.cap.epsilon_micro is None:
+            left = _difference(account.cap.rho_nano, account.spent, account.held, "rho_nano")
+            parts, name = NANO, "rho"
+        text = "nothing" if left is None else f"{name} {left / parts:g}"
+        lines.append({"unit": str(account.unit), "scope": account.scope, "left": text})
+    return lines
+
+
+def _difference(cap: int | None, spent: AccountLoss, held: AccountLoss, name: str) -> int | None:
+    """Return cap less spent and held; None where either is infinite."""
+    amounts = (getattr(spent, name), getattr(held, name))
+    if cap is None or None in amounts:
+        return None
+    return int(cap - sum(amounts))
+
+
+def _decimal(part: object) -> object:
+    """Return a part of the plan with its fractions as decimals of twelve digits."""
+    if isinstance(part, dict):
+        return {name: _decimal(value) for name, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_decimal(value) for value in part]
+    if isinstance(part, str) and _FRACTION.fullmatch(part):
+        return f"{float(Fraction(part)):.{_DIGITS}g}"
+    return part

@@ -1,0 +1,38 @@
+"""What `turnstile plan` prints: thresholds of the source beside integers, decimals in JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+Cli = Callable[..., int]
+
+
+def test_the_sources_thresholds_stand_beside_the_integers_that_they_become(
+    turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("plan", "opal_2017", "--week", "2016-W30") == 0
+    printed = capsys.readouterr().out
+    assert "on_time/count: the source's threshold 34.176 is 35 for integers" in printed
+    assert "on_time_location/count: the source's threshold 17.588 is 18 for integers" in printed
+
+
+def test_json_has_decimals_in_place_of_fractions(
+    turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("plan", "opal_2017", "--week", "2016-W30", "--json") == 0
+    printed = capsys.readouterr().out
+    assert not re.search(r"\d/\d", re.sub(r'"[\w/]+/[\w-]+"', "", printed))
+    plan = json.loads(printed)
+    assert plan["source_thresholds"]["on_time/count"] == "34.176"
+    assert 0 < float(plan["events"][0]["delta"]) < 1e-6
+
+
+def test_another_calibration_has_no_thresholds_of_the_source(
+    turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("plan", "opal", "--week", "2016-W30") == 0
+    assert "source's threshold" not in capsys.readouterr().out
