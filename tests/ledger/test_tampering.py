@@ -16,6 +16,7 @@ from turnstile.ledger import verification
 from turnstile.ledger.encoding import canonical
 from turnstile.ledger.entries import EntryKind, make_entry
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.signed_note import Signer
 
 
 def scalar(url: str, query: str) -> str:
@@ -150,9 +151,9 @@ class TestARestoredOldCopy:
         publish_package(ledger, tmp_path / "public", 1)
         assert ledger.verify() == ()
         restored = Ledger.open(backup, clock=noon, **places)  # type: ignore[arg-type]
-        attempt = restored.reserve(ask(week_number(1)))
-        with pytest.raises(IntegrityError, match="old copy"):
-            restored.begin_draw(attempt.attempt_id, attempt.bindings)
+        for week in (1, 2):  # the one that is public, and one that never was
+            with pytest.raises(IntegrityError, match="old copy"):
+                restored.reserve(ask(week_number(week)))
         assert any("old copy" in str(finding) for finding in restored.verify())
 
     def test_that_lived_on_is_named_and_may_not_draw(
@@ -166,9 +167,8 @@ class TestARestoredOldCopy:
         for n in range(3):
             sealed(astray, ask(week_number(n), programme="other"), f"artefact-{n}")
         restored = Ledger.open(backup, clock=noon, **places)  # type: ignore[arg-type]
-        attempt = restored.reserve(ask(week_number(9)))
         with pytest.raises(IntegrityError, match="history was replaced"):
-            restored.begin_draw(attempt.attempt_id, attempt.bindings)
+            restored.reserve(ask(week_number(9)))
         assert any("history was replaced" in str(one) for one in restored.verify())
 
     def test_that_is_the_newest_copy_may_draw(
@@ -182,9 +182,10 @@ class TestARestoredOldCopy:
 
 def publish_package(ledger: Ledger, public: Path, n: int) -> Path:
     """Publish a week with a manifest that exists."""
-    manifest = canonical({"week": n})
-    digest = hashlib.sha256(manifest.encode()).hexdigest()
     attempt = sealed(ledger, ask(week_number(n)), f"artefact-{n}")
+    stated = {"key": str(attempt.key), "sealed_sha256": f"artefact-{n}", "files": []}
+    manifest = canonical(stated)
+    digest = hashlib.sha256(manifest.encode()).hexdigest()
     folder = public / "opal" / week_number(n) / "r0"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text(manifest)
@@ -238,20 +239,16 @@ class TestACheckpoint:
         self, witnessed: Ledger, tmp_path: Path
     ) -> None:
         (note,) = (tmp_path / "second/checkpoints").iterdir()
-        note.write_text(note.read_text().replace("\n3\n", "\n2\n"))
+        note.write_text(note.read_text().replace("\n5\n", "\n4\n"))
         (finding,) = witnessed.verify()
         assert "no signature" in finding.problem
-        attempt = witnessed.reserve(ask(week_number(1)))
         with pytest.raises(IntegrityError, match="no signature"):
-            witnessed.begin_draw(attempt.attempt_id, attempt.bindings)
+            witnessed.reserve(ask(week_number(1)))
 
     def test_signed_by_another_key_is_named(
-        self, witnessed: Ledger, url: str, tmp_path: Path
+        self, witnessed: Ledger, tmp_path: Path
     ) -> None:
-        stranger = Ledger.open(
-            url, clock=noon, witnesses=[tmp_path / "third"], key=tmp_path / "other.pem"
-        )
-        note = stranger.checkpoint()
+        note = Signer.make(tmp_path / "other.pem").sign(witnessed.head())
         (tmp_path / "second/checkpoints/000000000009.note").write_text(note)
         assert any("no signature" in finding.problem for finding in witnessed.verify())
 

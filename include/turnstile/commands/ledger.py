@@ -78,6 +78,7 @@ def _ledger() -> Ledger:
         clock=system_clock,
         witnesses=settings.witness,
         public=settings.public,
+        embargoed=settings.embargoed,
     )
 
 

@@ -131,10 +131,11 @@ def make_move(
         at: instant of the fact, as `instant` writes it.
         found: the attempt as read under that lock; its state allows the move.
         move: what happens.
-        **particulars: of the fact: `reason`, `artefact_digest` or `manifest_digest`.
+        **particulars: of the fact: `reason`, `person`, `nonce`, `artefact_digest` or
+            `manifest_digest`.
     """
     kind = _KIND_OF_MOVE[move]
-    columns = {name: value for name, value in particulars.items() if name != "reason"}
+    columns = {n: value for n, value in particulars.items() if n.endswith("_digest")}
     connection.execute(
         update(ATTEMPT)
         .where(ATTEMPT.c.attempt_id == found.attempt_id, ATTEMPT.c.state == found.state.value)
@@ -146,6 +147,23 @@ def make_move(
         change_accounts(connection, found.family, changes_of(kind, postings, found.week))
     body = {"attempt": found.attempt_id, "key": str(found.key), **particulars}
     return append(connection, at, kind, body)
+
+
+def has_started(connection: Connection, found: Attempt) -> bool:
+    """Say whether noise may exist for an attempt that is drawing.
+
+    A `draw_begun` with a nonce is followed by `draw_started` once every witness holds it; until
+    then no noise was drawn, so the attempt may be taken up again under its one charge.
+    """
+    kinds = (EntryKind.DRAW_BEGUN, EntryKind.DRAW_STARTED)
+    own = [e for e in facts(connection, found.key, *kinds) if e.attempt_id == found.attempt_id]
+    return any(e.kind is EntryKind.DRAW_STARTED or "nonce" not in e.body for e in own)
+
+
+def start(connection: Connection, at: str, found: Attempt) -> None:
+    """Write that noise may exist from now on."""
+    body = {"attempt": found.attempt_id, "key": str(found.key)}
+    append(connection, at, EntryKind.DRAW_STARTED, body)
 
 
 def withdraw(connection: Connection, at: str, found: Attempt, *, person: str, reason: str) -> None:

@@ -23,7 +23,8 @@ class EntryKind(StrEnum):
 
     CAP_SET = "cap_set"  # family, programme, caps: replaces the programme's earlier caps
     RESERVED = "reserved"  # attempt, key, family, week, bindings, plan, events, postings, revision
-    DRAW_BEGUN = "draw_begun"  # attempt, key: the postings of its reservation are spent from now on
+    DRAW_BEGUN = "draw_begun"  # attempt, key, nonce: its postings are spent from now on
+    DRAW_STARTED = "draw_started"  # attempt, key: after a draw_begun with a nonce; noise may be
     SEALED = "sealed"  # attempt, key, artefact_digest
     BURNED = "burned"  # attempt, key, reason: charged, without a refund
     VOIDED = "voided"  # attempt, key, reason: the hold is released
@@ -35,6 +36,15 @@ class EntryKind(StrEnum):
     AUDITED = "audited"  # key, outcome, report_digest
     REVISION_ALLOWED = "revision_allowed"  # key, person, role, reason, files_digest
     REVISION_DECLINED = "revision_declined"  # key, person, role, reason, files_digest
+    SIGNING_KEY = "signing_key"  # public_line, person, reason: signs notes from here on
+    WITNESS_ADDED = "witness_added"  # witness, folder, person, reason
+    WITNESS_REMOVED = "witness_removed"  # witness, person, reason
+    LOSS_DECLARED = "loss_declared"  # as reserved, plus state, draws, artefact and manifest digests
+    RECOVERED = "recovered"  # person, reason, superseded: [[sequence, hash], ...] of lost entries
+    CLOCK_CONFIRMED = "clock_confirmed"  # person, reason: the clock is right from here on
+    NO_RELEASE = "no_release"  # key, person, reason: a period without a release
+    LANDING_USED = "landing_used"  # landing, family, programme
+    FAMILY_ADMITTED = "family_admitted"  # landing, family, person, reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,21 +18,25 @@ from turnstile.errors import InputError
 from turnstile.ledger.encoding import canonical
 from turnstile.ledger.entries import Entry, read_entry
 from turnstile.ledger.fold import Fold
+from turnstile.ledger.notes import PUBLIC_KEY, Note, note_findings
+from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import Finding
-from turnstile.ledger.witness import Note, Witnesses, note_findings
+from turnstile.ledger.witness import Witnesses
 
 ENTRIES = "entries.jsonl"
-PUBLIC_KEY = "ledger.pub"
 NOTE = "checkpoint.note"
 
 
-def write_export(entries: Iterable[Entry], folder: Path, witnesses: Witnesses) -> int:
+def write_export(
+    entries: Iterable[Entry], folder: Path, witnesses: Witnesses, lines_of_keys: tuple[str, ...]
+) -> int:
     """Write a complete copy and return how many entries it has.
 
     Args:
         entries: of one state of the ledger, in order.
         folder: new or empty.
         witnesses: whose key signs the copy.
+        lines_of_keys: public lines of every key that the ledger names; empty if it names none.
 
     Raises:
         InputError: the folder is not empty or cannot be written, or there is no key.
@@ -46,9 +50,10 @@ def write_export(entries: Iterable[Entry], folder: Path, witnesses: Witnesses) -
             for entry in entries:
                 lines.write(canonical({"hash": entry.hash, "record": entry.record}) + "\n")
                 head = (entry.sequence, entry.hash)
-        public_key, note = witnesses.signed(head)
-        (folder / PUBLIC_KEY).write_text(public_key, encoding="utf-8")
-        (folder / NOTE).write_text(note, encoding="utf-8")
+        signer = witnesses.make_key() if not lines_of_keys else witnesses.signer()
+        public_lines = lines_of_keys or (signer.public_line,)
+        (folder / PUBLIC_KEY).write_text("".join(public_lines), encoding="utf-8")
+        (folder / NOTE).write_text(signer.sign(head), encoding="utf-8")
     except OSError as error:
         rule = f"{error.strerror}; free or name another folder, then export again"
         raise InputError(where=str(folder), field="folder", rule=rule) from error
@@ -72,8 +77,10 @@ def verify_export(folder: Path, *, trusted: Path | None = None) -> Iterator[Find
     if not (note.is_file() and public_key.is_file()):
         yield Finding("checkpoint", None, f"{NOTE} or the public key is missing")
         return
-    keys = tuple(public_key.read_text("utf-8").splitlines())
-    yield from note_findings(Note.read(note, keys), fold.hash_at)
+    keys = tuple(public_key.read_text("utf-8").splitlines(keepends=True))
+    yield from key_findings(fold.parties, keys, public_key)
+    read = Note.read(note)
+    yield from note_findings(read, fold.hash_at, lambda _: keys, fold.parties.is_superseded)
     if f"\n{fold.chain.head[0]}\n" not in note.read_text("utf-8"):
         yield Finding("checkpoint", fold.chain.head[0], f"the copy goes on after its {NOTE}")
 
@@ -98,3 +105,10 @@ def fold_export(folder: Path, fold: Fold) -> Iterator[Finding]:
                 yield Finding("chain", number, "its line is no entry")
                 continue
             yield from fold.follow(entry)
+
+
+def key_findings(parties: Parties, trusted: tuple[str, ...], named: Path) -> Iterator[Finding]:
+    """Check that the key in force is one of those that somebody trusts."""
+    lines = {line.strip() for line in trusted}
+    if parties.key is not None and parties.key.strip() not in lines:
+        yield Finding("key", parties.keys[-1][0], f"is signed by a key that is not in {named}")

@@ -54,6 +54,16 @@ def entry_at(connection: Connection, sequence: int) -> Entry | None:
     return None if row is None else read_entry(row.record, row.hash)
 
 
+def entries_after(connection: Connection, sequence: int) -> tuple[Entry, ...]:
+    """Return the facts after a number, in order."""
+    query = (
+        select(ENTRY.c.record, ENTRY.c.hash)
+        .where(ENTRY.c.sequence > sequence)
+        .order_by(ENTRY.c.sequence)
+    )
+    return tuple(read_entry(row.record, row.hash) for row in connection.execute(query))
+
+
 def hash_at(connection: Connection, sequence: int) -> str | None:
     """Return the hash of one fact, or None if the ledger has not come that far."""
     return connection.execute(select(ENTRY.c.hash).where(ENTRY.c.sequence == sequence)).scalar()

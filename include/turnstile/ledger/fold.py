@@ -16,6 +16,7 @@ from turnstile.ledger.chain import Chain
 from turnstile.ledger.changes import postings_in
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.folded_accounts import FoldedAccounts
+from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import (
     CHARGED_STATES,
@@ -51,6 +52,7 @@ class FoldedAttempt:
     artefact_digest: str | None = None
     manifest_digest: str | None = None
     is_withdrawn: bool = False
+    has_started: bool = False
 
 
 @dataclass(slots=True)
@@ -64,6 +66,7 @@ class Fold:
     attempts: dict[str, FoldedAttempt] = field(default_factory=dict)
     by_key: defaultdict[str, list[FoldedAttempt]] = field(default_factory=lambda: defaultdict(list))
     family_of: dict[str, str] = field(default_factory=dict)
+    parties: Parties = field(default_factory=Parties)
 
     def follow(self, entry: Entry) -> Iterator[Finding]:
         """Take one entry in, and yield what is wrong with it."""
@@ -84,6 +87,10 @@ class Fold:
                 yield from self._withdraw(entry)
             elif entry.kind is EntryKind.REVISION_ALLOWED:
                 yield from self._allow_revision(entry)
+            elif entry.kind is EntryKind.DRAW_STARTED:
+                yield from self._start(entry)
+            else:
+                self.parties.follow(entry)
         except (KeyError, TypeError, ValueError, InputError) as error:
             yield f"its body cannot be read ({type(error).__name__})"
 
@@ -129,6 +136,14 @@ class Fold:
         found.artefact_digest = entry.body.get("artefact_digest", found.artefact_digest)
         found.manifest_digest = entry.body.get("manifest_digest", found.manifest_digest)
         self.accounts[found.family].apply(entry.kind, found.postings, found.week)
+
+    def _start(self, entry: Entry) -> Iterator[str]:
+        """Check that only one draw starts under a charge."""
+        found = self.attempts.get(entry.body["attempt"])
+        if found is None or found.state is not ReleaseState.DRAWING or found.has_started:
+            yield "starts a draw that was not charged, or started before"
+            return
+        found.has_started = True
 
     def _withdraw(self, entry: Entry) -> Iterator[str]:
         """Flag an attempt."""

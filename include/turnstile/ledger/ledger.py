@@ -6,23 +6,16 @@ in its docstring what a second call does. Time comes from a clock, signatures fr
 
 from __future__ import annotations
 
-from contextlib import suppress
-from datetime import timedelta
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
 
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import BudgetExceeded, IntegrityError, RefusedError
-from turnstile.ledger import accounts, attempts, decisions, facts, revisions
-from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.records import (
-    Assessed,
-    Attempt,
-    Bindings,
-    Decision,
-    Publication,
-    ReleaseKey,
-    Request,
-)
+from turnstile.ledger import accounts, attempts, revisions
+from turnstile.ledger.custody import drew_before
+from turnstile.ledger.records import Attempt, Bindings, Publication, ReleaseKey, Request
 from turnstile.ledger.refusals import budget_exceeded, revision_needed, weeks_of
 from turnstile.ledger.states import (
     CHARGED_STATES,
@@ -30,19 +23,14 @@ from turnstile.ledger.states import (
     ReleaseState,
     ReserveAnswer,
     answer_to_reserve,
-    is_allowed,
-    is_repeat,
 )
-from turnstile.ledger.view import LedgerView
-from turnstile.ledger.witness import note_findings
+from turnstile.ledger.stewardship import Stewardship, not_possible
 
 DRAWS_MAX = 2
 
 
-class Ledger(LedgerView):
+class Ledger(Stewardship):
     """A durable account. Open it with `Ledger.open`."""
-
-    # -- the life of a key -------------------------------------------------------------------
 
     def reserve(self, request: Request) -> Attempt:
         """Hold what a release will cost, or return the attempt that exists already.
@@ -52,12 +40,15 @@ class Ledger(LedgerView):
         charge, at most DRAWS_MAX draws a key.
 
         Raises:
+            IntegrityError: something outside of this ledger knows more than it does.
             BudgetExceeded: a cap would be passed; the sentence says what would fit.
             RevisionNeeded: the key is bound to another programme, domain or (while open) snapshot.
             RefusedError: the key has no draw left, or its revision follows nothing.
         """
-        # A refusal is returned, not raised, inside the transaction: what it found out (new caps, a
-        # burned draw) is a fact that has to stay.
+        if self._custody.witnesses.is_wanted:
+            self._custody.require_whole()
+        # A refusal is returned, not raised, inside the transaction: what it found out (a burned
+        # draw) is a fact that has to stay.
         outcome = self._store.write(lambda c: self._reserve(c, request))
         if isinstance(outcome, RefusedError):
             raise outcome
@@ -73,6 +64,9 @@ class Ledger(LedgerView):
         ):
             return refusal
         answer = answer_to_reserve(lead.state if lead else None)
+        burns = lead is not None and answer is ReserveAnswer.BURN_AND_OPEN_NEW
+        if lead is not None and burns and not attempts.has_started(connection, lead):
+            return lead  # charged, and provably no noise yet: taken up without a second charge
         if lead is not None and answer in {ReserveAnswer.RESUME, ReserveAnswer.ANSWER_SEALED}:
             return lead
         if lead is not None and answer is ReserveAnswer.BURN_AND_OPEN_NEW:
@@ -107,30 +101,64 @@ class Ledger(LedgerView):
         """
         return self._store.read(lambda c: _budget_refusal(c, request))
 
-    def begin_draw(self, attempt_id: str, bindings: Bindings) -> Attempt:
-        """Turn the hold into spent, durably; only then may noise be drawn.
+    def begin_draw(
+        self, attempt_id: str, bindings: Bindings, *, space: Mapping[Path, int] | None = None
+    ) -> Attempt:
+        """Turn the hold into spent, durably and everywhere; only then may noise be drawn.
 
         A second call is refused: whoever lost its process reserves again, which burns this attempt.
+        Only an attempt whose charge had not reached every witness goes on under that charge.
+
+        Args:
+            attempt_id: as `reserve` returned it.
+            bindings: present digests.
+            space: bytes that the draw will write, by folder; written there before the charge.
 
         Raises:
             RefusedError: the attempt is not reserved.
             RevisionNeeded: programme, domain or snapshot changed since it was reserved.
-            IntegrityError: this ledger is behind a published checkpoint, or another ledger.
-            InputError: a witness cannot be written; nothing was charged.
+            IntegrityError: something outside of this ledger knows more than it does.
+            InputError: something cannot be written, or a folder is full.
         """
-        self._refuse_if_behind()
-        self._witnesses.prepare()
+        if not self._custody.witnesses.is_wanted:
+            return self._store.write(lambda c: self._begin(c, attempt_id, bindings, {}))
+        found = self._custody.require_whole()
+        self._custody.require_space(space or {})
+        self._custody.adopt()
+        nonce = {"nonce": secrets.token_hex(16)}  # no two copies of a ledger write the same entry
 
         def begin(connection: Connection) -> Attempt:
-            found = self._locked(connection, attempt_id)
-            refusal = _other_bindings(found, bindings) if found.is_open else None
-            if refusal is not None:
-                raise refusal
-            return self._move(connection, found, Move.BEGIN_DRAW)
+            attempt = self._locked(connection, attempt_id)
+            if attempt.state is not ReleaseState.DRAWING:
+                return self._begin(connection, attempt_id, bindings, nonce)
+            if drew_before(found, attempt.key) or attempts.has_started(connection, attempt):
+                raise not_possible(attempt, Move.BEGIN_DRAW)
+            return attempt
 
-        begun = self._store.write(begin)
-        self._witness()
+        self._store.write(begin)
+        self._custody.ship()
+        self._custody.note()
+        begun = self._store.write(lambda c: self._start(c, attempt_id))
+        self._custody.ship()
         return begun
+
+    def _begin(
+        self, connection: Connection, attempt_id: str, bindings: Bindings, nonce: Mapping[str, str]
+    ) -> Attempt:
+        """Turn the hold into spent."""
+        found = self._locked(connection, attempt_id)
+        refusal = _other_bindings(found, bindings) if found.is_open else None
+        if refusal is not None:
+            raise refusal
+        return self._move(connection, found, Move.BEGIN_DRAW, **nonce)
+
+    def _start(self, connection: Connection, attempt_id: str) -> Attempt:
+        """Let one process draw, once the charge is known everywhere."""
+        found = self._locked(connection, attempt_id)
+        if found.state is not ReleaseState.DRAWING or attempts.has_started(connection, found):
+            raise not_possible(found, Move.BEGIN_DRAW)
+        attempts.start(connection, self._now(), found)
+        return found
 
     def seal(self, attempt_id: str, artefact_digest: str) -> Attempt:
         """Fix the one artefact of the key, for ever.
@@ -151,33 +179,7 @@ class Ledger(LedgerView):
                 )
             return self._move(connection, found, Move.SEAL, artefact_digest=artefact_digest)
 
-        return self._store.write(act)
-
-    def void(self, attempt_id: str, reason: str) -> Attempt:
-        """Release a hold; nothing was charged. A second call changes nothing.
-
-        Raises:
-            RefusedError: the attempt has begun to draw, so it stays charged.
-        """
-        return self._end(attempt_id, Move.VOID, reason)
-
-    def burn(self, attempt_id: str, reason: str) -> Attempt:
-        """Give up a draw; it stays charged. A second call changes nothing.
-
-        Raises:
-            RefusedError: the attempt is not drawing.
-        """
-        return self._end(attempt_id, Move.BURN, reason)
-
-    def void_stale(self, older_than: timedelta) -> tuple[Attempt, ...]:
-        """Void every hold that is older; a draw under way never times out."""
-        limit = facts.instant(self._clock() - older_than)
-        stale = self._store.read(lambda c: attempts.reserved_before(c, limit))
-        voided = []
-        for attempt_id in stale:
-            with suppress(RefusedError):  # it began to draw meanwhile, so it is no longer a hold
-                voided.append(self.void(attempt_id, "timed out"))
-        return tuple(voided)
+        return self._write(act)
 
     def publish(self, key: ReleaseKey, manifest_digest: str) -> Publication:
         """Say that a sealed release is public, and write signed checkpoints.
@@ -199,116 +201,9 @@ class Ledger(LedgerView):
             self._move(connection, found, Move.PUBLISH, manifest_digest=manifest_digest)
             return attempts.publication(connection, key)
 
-        publication = self._store.write(act)
-        self._witness(key)
+        publication = self._write(act)
+        self._custody.note((key, manifest_digest.removeprefix("sha256:")))
         return publication
-
-    def withdraw(self, key: ReleaseKey, person: str, reason: str) -> Attempt:
-        """Flag a published release as withdrawn; nothing is refunded. A repeat changes nothing.
-
-        Raises:
-            RefusedError: the key is not published.
-        """
-
-        def act(connection: Connection) -> Attempt:
-            found = self._locked(connection, attempts.sealed(connection, key).attempt_id)
-            if found.state is not ReleaseState.PUBLISHED:
-                raise RefusedError(f"{key} is not published; there is nothing to withdraw")
-            if not found.is_withdrawn:
-                attempts.withdraw(connection, self._now(), found, person=person, reason=reason)
-            return attempts.attempt(connection, found.attempt_id)
-
-        return self._store.write(act)
-
-    # -- what people and audits say ----------------------------------------------------------
-
-    def approve(self, key: ReleaseKey, person: str, role: str, reason: str) -> Decision:
-        """Write that a person approves the bytes sealed under a key; a repeat changes nothing.
-
-        The decision names the sealed artefact, or none if nothing is sealed yet.
-        """
-        return self._decide(EntryKind.APPROVED, key, person=person, role=role, reason=reason)
-
-    def refuse(self, key: ReleaseKey, person: str, role: str, reason: str) -> Decision:
-        """Write that a person refuses the release of a key; a repeat changes nothing."""
-        return self._decide(EntryKind.REFUSED, key, person=person, role=role, reason=reason)
-
-    def decide_on_revision(self, word: revisions.RevisionDecision) -> revisions.RevisionDecision:
-        """Write that a person allows or declines one correction; a repeat changes nothing.
-
-        Whether it is enough to draw, the reader of `decisions_on_revision` judges by roles.
-
-        Raises:
-            RefusedError: the key is not the next correction of a sealed release.
-        """
-        return self._store.write(lambda c: revisions.say(c, self._now(), word))
-
-    def record_assessment(self, found: Assessed) -> Assessed:
-        """Write what the gates said of sealed bytes; a repeat of the last one changes nothing."""
-        return self._store.write(lambda c: decisions.record_assessment(c, self._now(), found))
-
-    def record_audit(self, key: ReleaseKey, *, outcome: str, report_digest: str) -> Entry:
-        """Write that a release was audited; a repeat with the same report changes nothing."""
-        body = {"key": str(key), "outcome": outcome, "report_digest": report_digest}
-
-        return self._store.write(lambda c: decisions.record_audit(c, self._now(), body))
-
-    # -- inside ------------------------------------------------------------------------------
-
-    def _locked(self, connection: Connection, attempt_id: str) -> Attempt:
-        """Read an attempt again once its family is locked."""
-        accounts.lock_family(connection, attempts.attempt(connection, attempt_id).family)
-        return attempts.attempt(connection, attempt_id)
-
-    def _move(
-        self, connection: Connection, found: Attempt, move: Move, **particulars: str
-    ) -> Attempt:
-        """Make a move, or nothing if it was made before.
-
-        Raises:
-            RefusedError: the state does not allow it.
-        """
-        if is_repeat(move, found.state):
-            return found
-        if not is_allowed(move, found.state):
-            raise RefusedError(
-                f"{found.attempt_id} is {found.state.value}: {move.value} is not possible; "
-                "reserve again and go on from what that answers"
-            )
-        attempts.make_move(connection, self._now(), found, move, **particulars)
-        return attempts.attempt(connection, found.attempt_id)
-
-    def _end(self, attempt_id: str, move: Move, reason: str) -> Attempt:
-        """Void or burn."""
-        return self._store.write(
-            lambda c: self._move(c, self._locked(c, attempt_id), move, reason=reason)
-        )
-
-    def _decide(self, kind: EntryKind, key: ReleaseKey, **word: str) -> Decision:
-        """Write a decision: `person`, `role` and `reason`."""
-        return self._store.write(lambda c: decisions.decide(c, self._now(), kind, key, word))
-
-    def _refuse_if_behind(self) -> None:
-        """Compare the newest checkpoints with the local chain.
-
-        Raises:
-            IntegrityError: a checkpoint is ahead of this ledger, or of another history.
-        """
-
-        def hash_at(sequence: int) -> str | None:
-            return self._store.read(lambda c: facts.hash_at(c, sequence))
-
-        for note in self._witnesses.newest():
-            for finding in note_findings(note, hash_at):
-                raise IntegrityError(
-                    f"{finding.problem}; drawing would spend budget that is spent already: restore "
-                    "the newest ledger, then run `turnstile ledger verify`"
-                )
-
-    def _witness(self, key: ReleaseKey | None = None) -> None:
-        """Write checkpoints if there is anywhere to write them."""
-        if self._witnesses.is_wanted:
-            self._witnesses.write(self.head(), key)
 
 
 def _budget_refusal(connection: Connection, request: Request) -> BudgetExceeded | None:

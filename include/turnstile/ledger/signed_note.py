@@ -1,7 +1,8 @@
 """Signed notes: the format of a checkpoint, and the key that signs it.
 
 A note follows C2SP signed-note and tlog-checkpoint: origin, number of entries, hash of the last one
-in base64, and an Ed25519 signature.
+in base64, and an Ed25519 signature. The note of a release carries one more signed line, which names
+the release and its manifest: `release opal/2016-W30/r0 SHA-256`.
 """
 
 from __future__ import annotations
@@ -17,17 +18,28 @@ from turnstile.errors import InputError
 _NAME = "turnstile.ledger"
 _ED25519 = b"\x01"
 _KEY_ID_BYTES = 4
+_RELEASE = "release"
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A note as read: number of entries, hash of the last, and who signed."""
+    """A note as read: number of entries, hash of the last, and who signed.
+
+    Args:
+        sequence: number of entries.
+        hash: of the last one.
+        text: what was signed.
+        key_id: C2SP id of the key.
+        signature: Ed25519.
+        release: key and manifest digest of the release that the note goes beside, or None.
+    """
 
     sequence: int
     hash: str
     text: str
     key_id: bytes
     signature: bytes
+    release: tuple[str, str] | None = None
 
 
 class Signer:
@@ -39,7 +51,7 @@ class Signer:
 
         private = load_pem_private_key(path.read_bytes(), password=None)
         if not isinstance(private, Ed25519PrivateKey):
-            rule = "is no Ed25519 key; move it away and a new one is made"
+            rule = "is no Ed25519 key; restore the ledger's own, or run turnstile ledger rotate-key"
             raise InputError(where=str(path), field="key", rule=rule)
         self._private = private
 
@@ -54,19 +66,31 @@ class Signer:
 
     @classmethod
     def load(cls, path: Path) -> Signer:
-        """Read the key, making it first if there is none.
+        """Read the key.
 
         Raises:
-            InputError: the file cannot be read or made, or holds another kind of key.
+            InputError: the file cannot be read, or holds another kind of key.
         """
         try:
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                create_durably(path, _new_key(), OWNER_ONLY)
             return cls(path)
         except (OSError, ValueError) as error:
-            rule = "the signing key cannot be read or made; make its folder writable"
+            rule = "the signing key cannot be read; restore it, or run turnstile ledger rotate-key"
             raise InputError(where=str(path), field="key", rule=rule) from error
+
+    @classmethod
+    def make(cls, path: Path) -> Signer:
+        """Make a key, unless there is one, and read it.
+
+        Raises:
+            InputError: the file cannot be made or read.
+        """
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            create_durably(path, _new_key(), OWNER_ONLY)
+        except OSError as error:
+            rule = "the signing key cannot be made; make its folder writable"
+            raise InputError(where=str(path), field="key", rule=rule) from error
+        return cls.load(path)
 
     @property
     def public_line(self) -> str:
@@ -74,9 +98,11 @@ class Signer:
         raw = self._private.public_key().public_bytes_raw()
         return f"{_NAME}+{_key_id(raw).hex()}+{_b64(_ED25519 + raw)}\n"
 
-    def sign(self, head: tuple[int, str]) -> str:
-        """Return the signed note of a head."""
+    def sign(self, head: tuple[int, str], release: tuple[str, str] | None = None) -> str:
+        """Return the signed note of a head, and of a release's key and manifest if one is named."""
         text = f"{_NAME}\n{head[0]}\n{_b64(bytes.fromhex(head[1]))}\n"
+        if release is not None:
+            text += f"{_RELEASE} {release[0]} {release[1]}\n"
         key_id = _key_id(self._private.public_key().public_bytes_raw())
         return f"{text}\n— {_NAME} {_b64(key_id + self._private.sign(text.encode()))}\n"
 
@@ -88,18 +114,26 @@ def parse_note(note: str) -> Checkpoint:
         ValueError: it is not one.
     """
     text, _, signatures = note.partition("\n\n")
-    origin, size, head = text.split("\n")
+    origin, size, head, *more = text.split("\n")
     dash, name, signature = signatures.strip().split(" ")
     if (origin, dash, name) != (_NAME, "—", _NAME):
         msg = "not a checkpoint of this ledger"
         raise ValueError(msg)
     signed = base64.b64decode(signature, validate=True)
+    release = None
+    if more:
+        word, key, manifest = more[0].split(" ")
+        if word != _RELEASE or len(more) > 1:
+            msg = "a line that no version of the ledger wrote"
+            raise ValueError(msg)
+        release = (key, manifest)
     return Checkpoint(
         sequence=int(size),
         hash=base64.b64decode(head, validate=True).hex(),
         text=f"{text}\n",
         key_id=signed[:_KEY_ID_BYTES],
         signature=signed[_KEY_ID_BYTES:],
+        release=release,
     )
 
 

@@ -18,11 +18,12 @@ from turnstile.ledger.changes import NOTHING, AccountRow
 from turnstile.ledger.entries import read_entry
 from turnstile.ledger.facts import head
 from turnstile.ledger.fold import Fold, FoldedAttempt
+from turnstile.ledger.notes import note_findings
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.stored_accounts import rows_in
 from turnstile.ledger.tables import ATTEMPT, ENTRY
-from turnstile.ledger.witness import Witnesses, note_findings
+from turnstile.ledger.witness import Witnesses
 
 MANIFEST = "manifest.json"
 APPEARS_WITHIN_S = 2
@@ -31,15 +32,16 @@ _ROWS_AT_ONCE = 200
 
 def verify_store(connection: Connection, witnesses: Witnesses) -> Iterator[Finding]:
     """Yield everything in which database, entries, checkpoints and packages disagree."""
-    notes, fold = witnesses.every(), Fold()  # notes first, see Witnesses.newest
+    notes, fold = witnesses.notes(), Fold()  # notes first, see Witnesses.notes
     yield from _entries(connection, fold)
     if head(connection) != fold.chain.head:
         yield Finding("chain", head(connection)[0], "is named as the last entry, and is not")
     yield from _attempts(connection, fold)
     for family in sorted(set(families(connection)) | set(fold.accounts)):
         yield from _accounts(connection, fold, family)
+    trusted = witnesses.trusted_at(fold.parties)
     for note in notes:
-        yield from note_findings(note, fold.hash_at)
+        yield from note_findings(note, fold.hash_at, trusted, fold.parties.is_superseded)
     if witnesses.public is not None:
         yield from manifest_findings(fold.attempts.values(), witnesses.public)
 

@@ -11,10 +11,13 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.ledger import attempts, decisions, facts, revisions
+from turnstile.ledger.custody import Custody
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.export import write_export
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.forecast import CapForecast, forecasts
+from turnstile.ledger.history import parties_in
+from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import (
     AccountBalance,
     Assessed,
@@ -37,19 +40,23 @@ _ROWS_AT_ONCE = 200
 class LedgerView:
     """A ledger to look at; each call sees one state of it."""
 
-    def __init__(self, store: Store, *, clock: Clock, witnesses: Witnesses) -> None:
+    def __init__(
+        self, store: Store, *, clock: Clock, witnesses: Witnesses, embargoed: Path | None = None
+    ) -> None:
         self._store = store
         self._clock = clock
         self._witnesses = witnesses
+        self._custody = Custody(store, witnesses, embargoed, clock)
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - each a folder of the deployment
         cls,
         url: str,
         *,
         clock: Clock,
         witnesses: Sequence[Path] = (),
         public: Path | None = None,
+        embargoed: Path | None = None,
         key: Path | None = None,
     ) -> Self:
         """Open a ledger, and make or migrate its tables first if need be.
@@ -59,8 +66,9 @@ class LedgerView:
             clock: returns the present instant, aware of its zone.
             witnesses: folders of second places for signed checkpoints.
             public: public zone; checkpoints go beside its publications.
+            embargoed: zone of sealed bytes; every trace in it is compared before a charge.
             key: private signing key; by default `ledger-key.pem` beside the public zone, else
-                beside an SQLite file. Made on first use.
+                beside an SQLite file. Made on first use, and known from then on.
 
         Raises:
             InputError: the store cannot be reached or written.
@@ -68,7 +76,8 @@ class LedgerView:
         store = Store(url)
         near = public.parent if public is not None else store.folder
         key = key or (None if near is None else near / "ledger-key.pem")
-        return cls(store, clock=clock, witnesses=Witnesses(tuple(witnesses), public, key))
+        folders = Witnesses(tuple(witnesses), public, key)
+        return cls(store, clock=clock, witnesses=folders, embargoed=embargoed)
 
     def find(self, key: ReleaseKey) -> Attempt | None:
         """Return the sealed attempt of a key, else the open one, else the latest, else None."""
@@ -118,6 +127,8 @@ class LedgerView:
         Raises:
             InputError: the ledger has no place for a key, or a folder cannot be written.
         """
+        self._custody.adopt()
+        self._custody.ship()
         return self._witnesses.write(self.head())
 
     def forecast(self, family: str | None = None) -> tuple[CapForecast, ...]:
@@ -133,7 +144,11 @@ class LedgerView:
         Raises:
             InputError: the folder is not empty or cannot be written, or there is no key.
         """
-        return write_export(self.entries(), folder, self._witnesses)
+        return write_export(self.entries(), folder, self._witnesses, self.parties().key_lines)
+
+    def parties(self) -> Parties:
+        """Return the keys and witnesses that the ledger knows."""
+        return self._store.read(parties_in)
 
     def assessment(self, key: ReleaseKey) -> Assessed | None:
         """Return what the gates last said of a key, or None."""

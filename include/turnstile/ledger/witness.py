@@ -1,90 +1,34 @@
-"""Signed checkpoints: where the ledger stood, kept outside the ledger (PRIVACY 6, last rule).
+"""Second places: signed notes and shipped entries, kept outside the ledger (PRIVACY 6, last rule).
 
-The key is made on first use and lives outside the ledger; each place keeps a copy of the public key
-from the first note on. Notes in a witness folder are never overwritten, so the folder may be a
-bucket with object lock or a git checkout.
-
-    <witness>/ledger.pub                                <public>/ledger.pub
-    <witness>/checkpoints/000000000042.note             <public>/ledger-checkpoint.note
-                                                        <public>/opal/2016-W30/checkpoint-r0.note
+The private key lives outside the ledger; the ledger's facts name its public line, and every witness
+by a random name that the folder itself holds. So a lost key, another key, an unmounted witness and
+an empty folder in its stead are all seen before anything is charged. A folder may be a bucket with
+object lock or a git checkout: nothing in it is ever overwritten.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from errno import EACCES
 from pathlib import Path
 
 from turnstile.durable_files import create_durably, replace_durably
-from turnstile.errors import InputError
+from turnstile.errors import InputError, IntegrityError
+from turnstile.ledger.entries import Entry
+from turnstile.ledger.notes import PUBLIC_KEY, Note, NoteFolder
+from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import Finding, ReleaseKey
-from turnstile.ledger.signed_note import Signer, is_signed_by, parse_note
+from turnstile.ledger.shipped import last_shipped, ship, witness_id
+from turnstile.ledger.signed_note import Signer, parse_note
 
-_DIGITS = 12
-HashAt = Callable[[int], str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A note as it was found, and the verifier keys of which one has to have signed it."""
-
-    path: Path
-    text: str
-    trusted: tuple[str, ...]
-
-    @classmethod
-    def read(cls, path: Path, trusted: tuple[str, ...]) -> Note:
-        """Read a note; what cannot be read is empty, and no checkpoint."""
-        try:
-            return cls(path, path.read_text("utf-8"), trusted)
-        except (OSError, ValueError):
-            return cls(path, "", trusted)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A folder that keeps notes."""
-
-    folder: Path
-    is_public: bool
-
-    def notes(self) -> list[Path]:
-        """Return every note, oldest first."""
-        if self.is_public:
-            beside = sorted(self.folder.glob("*/*/checkpoint-r*.note"))
-            latest = self.folder / "ledger-checkpoint.note"
-            return [*beside, *([latest] if latest.exists() else [])]
-        return sorted((self.folder / "checkpoints").glob("*.note"))
-
-    def newest(self) -> Path | None:
-        """Return the note that stands furthest in the ledger."""
-        if self.is_public:
-            latest = self.folder / "ledger-checkpoint.note"
-            return latest if latest.exists() else None
-        return max(self.notes(), default=None)
-
-    def keep_key(self, public_line: str) -> None:
-        """Keep a copy of the public key, unless there is one."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        create_durably(self.folder / "ledger.pub", public_line.encode())
-
-    def paths_for(self, sequence: int, key: ReleaseKey | None) -> tuple[Path, ...]:
-        """Return where a new note goes."""
-        if not self.is_public:
-            return (self.folder / "checkpoints" / f"{sequence:0{_DIGITS}d}.note",)
-        latest = self.folder / "ledger-checkpoint.note"
-        if key is None:
-            return (latest,)
-        beside = self.folder / key.programme / key.period / f"checkpoint-r{key.revision}.note"
-        return (beside, latest)
+_NOTE_BYTES = 2**16
+_STORE_BYTES = 2**22
 
 
 @dataclass(frozen=True, slots=True)
 class Witnesses:
-    """Every place that keeps notes, and the key that signs them.
+    """Every folder that keeps notes, and the key that signs them.
 
     Args:
         folders: second places, chosen by the user.
@@ -97,100 +41,212 @@ class Witnesses:
     key: Path | None
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def note_folders(self) -> tuple[NoteFolder, ...]:
         """Second places first, then the public zone."""
-        second = tuple(Place(folder, is_public=False) for folder in self.folders)
-        return second if self.public is None else (*second, Place(self.public, is_public=True))
+        second = tuple(NoteFolder(folder, is_public=False) for folder in self.folders)
+        if self.public is None:
+            return second
+        return (*second, NoteFolder(self.public, is_public=True))
+
+    @property
+    def mounted(self) -> tuple[Path, ...]:
+        """Second places that hold the name of a witness; an unmounted one is never made anew."""
+        return tuple(folder for folder in self.folders if witness_id(folder) is not None)
+
+    @property
+    def _written(self) -> tuple[NoteFolder, ...]:
+        """Folders to write notes and keys to."""
+        return tuple(
+            one for one in self.note_folders if one.is_public or witness_id(one.folder) is not None
+        )
 
     @property
     def is_wanted(self) -> bool:
         """Anybody keeps notes."""
-        return bool(self.places)
+        return bool(self.note_folders)
 
-    def write(self, head: tuple[int, str], key: ReleaseKey | None = None) -> str:
-        """Sign a head and write the note to every place; return it.
-
-        Args:
-            head: sequence and hash of the last entry.
-            key: release that the note goes beside, in the public zone.
-
-        Raises:
-            InputError: there is no key path, or a place cannot be written.
-        """
-        signer = self._signer()
-        note = signer.sign(head)
-        for place in self.places:
-            write = replace_durably if place.is_public else create_durably
-            with _naming(place):
-                place.keep_key(signer.public_line)
-                for path in place.paths_for(head[0], key):
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    write(path, note.encode())
-        return note
-
-    def prepare(self) -> None:
-        """Make sure that a note can be written to every place, before anything is charged.
-
-        Raises:
-            InputError: there is no key, or a place cannot be written.
-        """
-        if not self.places:
-            return
-        public_line = self._signer().public_line
-        for place in self.places:
-            with _naming(place):
-                place.keep_key(public_line)
-                if not os.access(place.folder, os.W_OK):
-                    raise PermissionError(EACCES, os.strerror(EACCES))
-
-    def newest(self) -> tuple[Note, ...]:
-        """Read the note of every place that stands furthest in the ledger.
+    def notes(self) -> tuple[Note, ...]:
+        """Read every note of every folder.
 
         Read notes before the ledger: a note is written after the entry that it names, so only then
         is a note beyond the ledger a sign that an old copy was restored.
         """
-        return tuple(
-            Note.read(path, self._trusted(place))
-            for place in self.places
-            if (path := place.newest()) is not None
-        )
+        return tuple(Note.read(path) for folder in self.note_folders for path in folder.notes())
 
-    def every(self) -> tuple[Note, ...]:
-        """Read every note of every place; before the ledger, as above."""
-        return tuple(
-            Note.read(path, trusted)
-            for place in self.places
-            for trusted in (self._trusted(place),)
-            for path in place.notes()
-        )
+    def findings(self, parties: Parties) -> Iterator[Finding]:
+        """Yield every key and witness that is not the one that the ledger knows."""
+        yield from self._key_findings(parties)
+        if not parties.witnesses:
+            return
+        found = {witness_id(folder): folder for folder in self.folders}
+        for name, folder in parties.witnesses.items():
+            if name not in found:
+                problem = (
+                    f"witness {name[:8]} ({folder}) is not there; mount it and name it in "
+                    "TURNSTILE_WITNESS, or take it out by turnstile ledger witness remove"
+                )
+                yield Finding("witness", None, problem)
+        for own, stranger in found.items():
+            if own not in parties.witnesses:
+                problem = (
+                    f"{stranger} is no witness of this ledger; mount the right one, or add it by "
+                    "turnstile ledger witness add"
+                )
+                yield Finding("witness", None, problem)
 
-    def signed(self, head: tuple[int, str]) -> tuple[str, str]:
-        """Return the public key and the signed note of a head; nothing is written but a new key.
+    def _key_findings(self, parties: Parties) -> Iterator[Finding]:
+        """Yield what is wrong with the private key and the copies of its public line."""
+        kept = {line for folder in self.note_folders for line in folder.key_lines()}
+        if self.key is not None and (parties.key is not None or kept):
+            if not self.key.exists():
+                problem = (
+                    f"the signing key {self.key} is gone; restore it, or make another by "
+                    "turnstile ledger rotate-key"
+                )
+                yield Finding("key", None, problem)
+            elif parties.key is not None and self._own_line() != parties.key:
+                problem = (
+                    f"the signing key {self.key} is not the ledger's; restore that one, or "
+                    "make the change known by turnstile ledger rotate-key"
+                )
+                yield Finding("key", None, problem)
+        known = set(parties.key_lines) or ({self._own_line()} if self._has_key else set())
+        for folder in self.note_folders:
+            if known and not set(folder.key_lines()) <= known:
+                yield Finding("key", None, f"{folder.folder / PUBLIC_KEY} is not the ledger's key")
+
+    @property
+    def _has_key(self) -> bool:
+        """There is a private key to read."""
+        return self.key is not None and self.key.exists()
+
+    def _own_line(self) -> str:
+        """Return the public line of the private key; empty if it cannot be read."""
+        try:
+            return self.signer().public_line
+        except InputError:
+            return ""
+
+    def trusted_at(self, parties: Parties) -> Callable[[int], tuple[str, ...]]:
+        """Return which keys a note has to be signed by, by its number of entries.
+
+        Where the ledger never named a key (version 0.1.0) that is the private key's own line, or
+        else what the folders were given.
+        """
+        unnamed = tuple(line for folder in self.note_folders for line in folder.key_lines())
+        if self._has_key:
+            unnamed = (self._own_line(),)
+
+        def trusted(sequence: int) -> tuple[str, ...]:
+            line = parties.key_at(sequence)
+            return unnamed if line is None else (line,)
+
+        return trusted
+
+    def signer(self) -> Signer:
+        """Return the private key.
 
         Raises:
-            InputError: there is no place for a key.
+            InputError: there is no place for one, or it cannot be read.
         """
-        signer = self._signer()
-        return signer.public_line, signer.sign(head)
+        return Signer.load(self._key_path())
 
-    def _signer(self) -> Signer:
-        """Return the key, making it on first use."""
+    def make_key(self) -> Signer:
+        """Return the private key, made on first use.
+
+        Raises:
+            InputError: there is no place for one, or it cannot be made.
+        """
+        return Signer.make(self._key_path())
+
+    def _key_path(self) -> Path:
+        """Return where the key is."""
         if self.key is None:
             rule = "a checkpoint needs a signing key; name a public zone or a key file"
             raise InputError(where="ledger", field="key", rule=rule)
-        return Signer.load(self.key)
+        return self.key
 
-    def _trusted(self, place: Place) -> tuple[str, ...]:
-        """Return public keys to trust: the ledger's own, or else what the place was given."""
-        if self.key is not None and self.key.exists():
-            return (Signer.load(self.key).public_line,)
-        kept = place.folder / "ledger.pub"
-        return tuple(kept.read_text("utf-8").splitlines()) if kept.exists() else ()
+    def keep_keys(self, lines: Iterable[str]) -> None:
+        """Let every folder hold the public lines of all keys, the first one first.
+
+        Raises:
+            InputError: a folder cannot be written.
+        """
+        first, *later = lines
+        for folder in self._written:
+            with naming(folder.folder):
+                folder.folder.mkdir(parents=True, exist_ok=True)
+                create_durably(folder.folder / PUBLIC_KEY, first.encode())
+                for number, line in enumerate(later, start=2):
+                    create_durably(folder.folder / f"ledger-{number:03d}.pub", line.encode())
+
+    def space(self) -> dict[Path, int]:
+        """Return the bytes that the notes and entries of one draw need at most, by folder."""
+        needed = dict.fromkeys(self.folders, _STORE_BYTES)
+        if self.public is not None:
+            needed[self.public] = _NOTE_BYTES
+        return needed
+
+    def ship(self, later: Callable[[int], Iterable[Entry]]) -> None:
+        """Write every entry that a witness does not hold yet to it.
+
+        Args:
+            later: returns the ledger's entries after a number, in order.
+
+        Raises:
+            InputError: a witness cannot be written.
+            IntegrityError: another copy of this ledger writes to the same witness.
+        """
+        for folder in self.mounted:
+            with naming(folder):
+                ship(folder, later(max(0, last_shipped(folder) - 1)))
+
+    def write(self, head: tuple[int, str], release: tuple[ReleaseKey, str] | None = None) -> str:
+        """Sign a head and write the note to every folder; return it.
+
+        Args:
+            head: sequence and hash of the last entry.
+            release: whose note goes beside its package too, and the digest of its manifest.
+
+        Raises:
+            InputError: there is no key, or a folder cannot be written.
+            IntegrityError: a note stands there already that names another entry.
+        """
+        signer = self.signer()
+        note = signer.sign(head)
+        for folder in self._written:
+            with naming(folder.folder):
+                path = folder.path_for(head[0])
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if folder.is_public:
+                    replace_durably(path, note.encode())
+                else:
+                    _create_once(path, note)
+        if release is not None and self.public is not None:
+            key, manifest_digest = release
+            path = NoteFolder(self.public, is_public=True).path_beside(key)
+            with naming(path.parent):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                create_durably(path, signer.sign(head, (str(key), manifest_digest)).encode())
+        return note
+
+
+def _create_once(path: Path, note: str) -> None:
+    """Write a note; one that stands there has to name the same entry."""
+    if create_durably(path, note.encode()):
+        return
+    found = Note.read(path).checkpoint
+    own = parse_note(note)
+    if found is None or (found.sequence, found.hash) != (own.sequence, own.hash):
+        raise IntegrityError(
+            f"{path} names another entry: another copy of this ledger lives on with the same "
+            "witness; stop one of them, keep both, and run turnstile ledger verify"
+        )
 
 
 @contextmanager
-def _naming(place: Place) -> Iterator[None]:
-    """Say which place cannot be written, and what to do.
+def naming(folder: Path) -> Iterator[None]:
+    """Say which folder cannot be written, and what to do.
 
     Raises:
         InputError: the file system refused.
@@ -199,29 +255,4 @@ def _naming(place: Place) -> Iterator[None]:
         yield
     except OSError as error:
         rule = f"{error.strerror}; make the folder writable, then run the step again"
-        raise InputError(where=str(place.folder), field="witness", rule=rule) from error
-
-
-def note_findings(note: Note, hash_at: HashAt) -> Iterator[Finding]:
-    """Check one note: its signature, and that the ledger holds what it says.
-
-    Args:
-        note: as read.
-        hash_at: looks up the hash of an entry; None if there is none.
-    """
-    try:
-        checkpoint = parse_note(note.text)
-    except ValueError:
-        yield Finding("checkpoint", None, f"{note.path} is no readable checkpoint")
-        return
-    if not any(is_signed_by(line, checkpoint) for line in note.trusted):
-        problem = f"{note.path} carries no signature of the ledger's key"
-        yield Finding("checkpoint", checkpoint.sequence, problem)
-        return
-    found = hash_at(checkpoint.sequence)
-    if found is None:
-        problem = f"the ledger ends before it, but {note.path} saw it: an old copy was restored"
-        yield Finding("checkpoint", checkpoint.sequence, problem)
-    elif found != checkpoint.hash:
-        problem = f"is not the entry that {note.path} saw: the ledger's history was replaced"
-        yield Finding("checkpoint", checkpoint.sequence, problem)
+        raise InputError(where=str(folder), field="witness", rule=rule) from error

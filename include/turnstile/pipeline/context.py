@@ -107,6 +107,7 @@ def open_ledger(settings: Settings) -> Ledger:
         clock=system_clock,
         witnesses=settings.witness,
         public=settings.public,
+        embargoed=settings.embargoed,
     )
 
 

@@ -72,8 +72,10 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     exact = load_exact(release.folders.private, recorded(release, "exact", step="count"))
     if [table.label for table in exact] != [_exact_label(event) for event in events]:
         raise IntegrityError(f"{release.key}: exact tables are not the planned ones; count again")
-    release.ledger.begin_draw(attempt.attempt_id, _bindings(release))
-    _forget_burned(release)
+    release.ledger.begin_draw(
+        attempt.attempt_id, _bindings(release), space=_space(release, sum(map(len, exact)))
+    )
+    _set_leftovers_aside(release)
     with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
         vectors = list(
             threads.map(
@@ -92,19 +94,30 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     try:
         release.ledger.seal(attempt.attempt_id, digest)
     except RefusedError:  # burned meanwhile: another draw has the key
-        sealed.unlink(missing_ok=True)  # that draw may have removed it as a leftover
+        _set_aside(release, sealed)  # that draw may have moved it as a leftover
         raise
     release.say("noise drawn once, bytes sealed")
     return digest
 
 
-def _forget_burned(release: Release) -> None:
-    """Remove what a draw wrote that died before its seal: charged, burned, never to be used.
+def _set_leftovers_aside(release: Release) -> None:
+    """Move what a draw wrote that died before its seal: charged, burned, never to be used.
 
-    While this draw has the key, nothing of it is sealed.
+    While this draw has the key, nothing of it is sealed. Nothing is ever removed on the way to a
+    draw: should the ledger be wrong, the bytes are still there.
     """
-    for leftover in release.folders.embargoed.glob("sealed-*"):
-        leftover.unlink()
+    folder = release.folders.embargoed
+    for leftover in (*folder.glob("sealed-*"), *folder.glob("package")):
+        aside = folder / "set-aside"
+        aside.mkdir(exist_ok=True)
+        leftover.rename(aside / f"{leftover.name}.{secrets.token_hex(4)}")
+        release.say(f"{leftover.name} of a draw that died was moved to {aside.name}")
+
+
+def _space(release: Release, cells: int) -> dict[Path, int]:
+    """Return the bytes that a draw and its package take at most, by folder."""
+    package = _PACKAGE_BYTES + cells * _BYTES_PER_CELL
+    return {release.settings.embargoed: 2 * package, release.settings.public: package}
 
 
 def drawn_day(event: DrawEvent) -> date | None:

@@ -1,0 +1,171 @@
+"""What stands between a ledger and a bad day: known keys and witnesses, every trace, space, clock.
+
+Asked before anything is held or charged; told after everything that was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy.engine import Connection
+
+from turnstile.errors import IntegrityError
+from turnstile.ledger import facts
+from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.history import History, parties_in, read_history
+from turnstile.ledger.notes import note_findings
+from turnstile.ledger.parties import FIRST_USE
+from turnstile.ledger.records import Finding, ReleaseKey
+from turnstile.ledger.shipped import make_witness, newest_findings
+from turnstile.ledger.space import require_space
+from turnstile.ledger.store import Store
+from turnstile.ledger.traces import Trace, TraceKind, trace_findings, traces
+from turnstile.ledger.witness import Witnesses, naming
+
+_CLOCK_SLACK = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Custody:
+    """Second places and zones of one ledger.
+
+    Args:
+        store: of the ledger.
+        witnesses: folders that keep notes and entries, and the key.
+        embargoed: zone of sealed bytes and staged packages, or None.
+        clock: returns the present instant.
+    """
+
+    store: Store
+    witnesses: Witnesses
+    embargoed: Path | None
+    clock: Callable[[], datetime]
+
+    def require_whole(self) -> tuple[Trace, ...]:
+        """Refuse to go on unless every trace outside of the ledger agrees with it.
+
+        Read are all notes, release cards, packages, staged packages and sealed files, and the last
+        entry of every witness; known have to be key, witnesses and clock.
+
+        Returns:
+            the traces, as they were read.
+
+        Raises:
+            IntegrityError: one of them does not agree.
+        """
+        notes = self.witnesses.notes()  # before the ledger, see Witnesses.notes
+        found = traces(self.witnesses.public, self.embargoed)
+        history = self.store.read(read_history)
+        for finding in self._findings(history, found):
+            raise _refusal(finding)
+        trusted = self.witnesses.trusted_at(history.parties)
+        for note in notes:
+            seen = note.checkpoint
+            if seen is not None and history.hash_at(seen.sequence) == seen.hash:
+                continue  # it says what the ledger says; whoever signed it, nothing is forgotten
+            superseded = history.parties.is_superseded
+            for finding in note_findings(note, history.hash_at, trusted, superseded):
+                raise _refusal(finding)
+        return found
+
+    def _findings(self, history: History, found: tuple[Trace, ...]) -> Iterator[Finding]:
+        """Yield what disagrees, cheapest first."""
+        yield from self.witnesses.findings(history.parties)
+        yield from clock_findings(history.last_at, self.clock())
+        for folder in self.witnesses.folders:
+            yield from newest_findings(folder, history.hash_at)
+        yield from trace_findings(found, history.attempts, history.card_hash_at)
+
+    def adopt(self) -> None:
+        """Name key and witnesses in the ledger, if it never named any: on first use.
+
+        Raises:
+            InputError: a key cannot be made, or a folder cannot be written.
+        """
+        if not self.witnesses.is_wanted:
+            return
+        parties = self.store.read(parties_in)
+        if parties.key is None or (self.witnesses.folders and not parties.witnesses):
+            line = self.witnesses.make_key().public_line
+            named = {}
+            for folder in self.witnesses.folders:
+                with naming(folder):
+                    named[make_witness(folder)] = folder
+            self.store.write(lambda c: self._name(c, line, named))
+            parties = self.store.read(parties_in)
+        self.witnesses.keep_keys(parties.key_lines)
+
+    def _name(self, connection: Connection, line: str, named: Mapping[str, Path]) -> None:
+        """Write the facts of a first use, unless another process did meanwhile."""
+        facts.head(connection, locked=True)
+        parties, at = parties_in(connection), facts.instant(self.clock())
+        who = dict(zip(("person", "reason"), FIRST_USE, strict=True))
+        if parties.key is None:
+            body = {"public_line": line, **who}
+            facts.append(connection, at, EntryKind.SIGNING_KEY, body)
+        if not parties.witnesses:
+            for name, folder in named.items():
+                body = {"witness": name, "folder": str(folder), **who}
+                facts.append(connection, at, EntryKind.WITNESS_ADDED, body)
+
+    def require_space(self, needed: Mapping[Path, int]) -> None:
+        """Make sure that a draw's files can be written everywhere, by writing as much.
+
+        Raises:
+            InputError: a folder is full or cannot be written; nothing was charged.
+        """
+        total = dict(needed)
+        own = self.witnesses.space()
+        if self.store.folder is not None and self.witnesses.is_wanted:
+            own[self.store.folder] = max(own.values())
+        for folder, size in own.items():
+            total[folder] = total.get(folder, 0) + size
+        require_space(total)
+
+    def ship(self) -> None:
+        """Write every entry to every witness.
+
+        Raises:
+            InputError: a witness cannot be written.
+            IntegrityError: another copy of this ledger writes to it.
+        """
+        self.witnesses.ship(self._entries_after)
+
+    def note(self, release: tuple[ReleaseKey, str] | None = None) -> None:
+        """Write a signed note, if there is anywhere to write one."""
+        if self.witnesses.is_wanted:
+            self.witnesses.write(self.store.read(facts.head), release)
+
+    def _entries_after(self, sequence: int) -> tuple[Entry, ...]:
+        """Return the entries after a number."""
+        return self.store.read(lambda c: facts.entries_after(c, sequence))
+
+
+def clock_findings(last_at: str | None, now: datetime) -> Iterator[Finding]:
+    """Refuse a clock that stands before the last entry. One that runs ahead cannot be told."""
+    if last_at is None:
+        return
+    last = datetime.fromisoformat(last_at)
+    if now < last - _CLOCK_SLACK:
+        problem = (
+            f"the clock says {facts.instant(now)}, the ledger's last entry is of {last_at}; set "
+            "the clock, or if it is right: turnstile ledger confirm-clock"
+        )
+        yield Finding("clock", None, problem)
+
+
+def drew_before(found: tuple[Trace, ...], key: ReleaseKey) -> bool:
+    """Tell whether sealed bytes of a key lie under embargo already."""
+    return any(one.kind is TraceKind.SEALED and one.key == str(key) for one in found)
+
+
+def _refusal(finding: Finding) -> IntegrityError:
+    """Say why nothing may be charged."""
+    return IntegrityError(
+        f"{finding}; drawing would spend budget that is spent already: nothing was charged, "
+        "drawn or removed; restore the newest ledger, or run turnstile ledger recover; then run "
+        "turnstile ledger verify"
+    )

@@ -1,0 +1,74 @@
+"""Who signs and who keeps copies: the ledger's keys and witnesses, as its facts say. Pure.
+
+A key signs every note from its fact on; the first one also signed what came before, because ledgers
+of version 0.1.0 did not name theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from turnstile.ledger.entries import Entry, EntryKind
+
+PARTY_KINDS = (EntryKind.SIGNING_KEY, EntryKind.WITNESS_ADDED, EntryKind.WITNESS_REMOVED)
+FIRST_USE = ("deployment", "first use")
+"""Person and reason of a key or witness that the ledger took up by itself."""
+
+
+@dataclass(slots=True)
+class Parties:
+    """Keys in the order in which they came, witnesses that are not removed, lost entries.
+
+    Attributes:
+        keys: pairs (first entry under the key, public line).
+        witnesses: folder by witness.
+        superseded: hashes of entries that a recovery could not bring back, by sequence.
+    """
+
+    keys: list[tuple[int, str]] = field(default_factory=list)
+    witnesses: dict[str, str] = field(default_factory=dict)
+    superseded: dict[int, set[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Parties:
+        """Fold the facts that name parties; others change nothing."""
+        parties = cls()
+        for entry in entries:
+            parties.follow(entry)
+        return parties
+
+    def follow(self, entry: Entry) -> None:
+        """Take one fact in."""
+        body = entry.body
+        if entry.kind is EntryKind.SIGNING_KEY:
+            self.keys.append((entry.sequence, body["public_line"]))
+        elif entry.kind is EntryKind.WITNESS_ADDED:
+            self.witnesses[body["witness"]] = body["folder"]
+        elif entry.kind is EntryKind.WITNESS_REMOVED:
+            self.witnesses.pop(body["witness"], None)
+        elif entry.kind is EntryKind.RECOVERED:
+            for sequence, lost in body["superseded"]:
+                self.superseded.setdefault(sequence, set()).add(lost)
+
+    @property
+    def key(self) -> str | None:
+        """Public line of the key in force; None if the ledger never named one."""
+        return self.keys[-1][1] if self.keys else None
+
+    @property
+    def key_lines(self) -> tuple[str, ...]:
+        """Public lines of all keys, the first one first."""
+        return tuple(dict.fromkeys(line for _, line in self.keys))
+
+    def key_at(self, sequence: int) -> str | None:
+        """Return the public line that had to sign a note of this many entries."""
+        found = self.keys[0][1] if self.keys else None
+        for first, line in self.keys:
+            if first <= sequence:
+                found = line
+        return found
+
+    def is_superseded(self, sequence: int, entry_hash: str) -> bool:
+        """Tell whether a note speaks of an entry that is declared lost."""
+        return entry_hash in self.superseded.get(sequence, ())

@@ -1,0 +1,132 @@
+"""Keys, witnesses and landing paths as facts in the database, inside the caller's transaction."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from turnstile.errors import InputError, RefusedError
+from turnstile.ledger import facts
+from turnstile.ledger.custody import Custody
+from turnstile.ledger.entries import Entry, EntryKind, read_entry
+from turnstile.ledger.history import parties_in
+from turnstile.ledger.parties import Parties
+from turnstile.ledger.shipped import make_witness, witness_id
+from turnstile.ledger.signed_note import Signer
+from turnstile.ledger.store import Store
+from turnstile.ledger.tables import ENTRY
+from turnstile.ledger.witness import Witnesses, naming
+
+
+def next_key(witnesses: Witnesses, parties: Parties) -> Signer:
+    """Return the key that signs from now on: one that the ledger does not know yet, or a new one.
+
+    Raises:
+        InputError: there is no place for a key, or it cannot be made.
+    """
+    path = witnesses.key
+    if path is not None and path.exists():
+        try:
+            is_known = Signer.load(path).public_line in parties.key_lines
+        except InputError:
+            is_known = True  # unreadable, so of no further use
+        if is_known:
+            with naming(path.parent):
+                path.rename(path.with_name(f"{path.name}.retired-{secrets.token_hex(4)}"))
+    return witnesses.make_key()
+
+
+def add_witness(store: Store, custody: Custody, folder: Path, said: tuple[str, str]) -> str:
+    """Make a folder a witness, name it, and ship every entry to it.
+
+    Raises:
+        InputError: the folder cannot be written, or is not named in TURNSTILE_WITNESS.
+    """
+    if folder.resolve() not in {one.resolve() for one in custody.witnesses.folders}:
+        rule = "is not among the folders of TURNSTILE_WITNESS; name it there first"
+        raise InputError(where=str(folder), field="witness", rule=rule)
+    with naming(folder):
+        name = make_witness(folder)
+    body = {"witness": name, "folder": str(folder), "person": said[0], "reason": said[1]}
+
+    def act(connection: Connection) -> None:
+        facts.head(connection, locked=True)
+        if name not in parties_in(connection).witnesses:
+            at = facts.instant(custody.clock())
+            facts.append(connection, at, EntryKind.WITNESS_ADDED, body)
+
+    store.write(act)
+    if all(witness_id(one) for one in custody.witnesses.folders):
+        custody.ship()
+    return name
+
+
+def require_landing(
+    connection: Connection, at: str, landing: str, family: str, programme: str
+) -> None:
+    """Write which landing path a budget group reads; refuse one that another group has used.
+
+    Two groups over the same files are two budgets for the same people, which nobody adds up.
+
+    Raises:
+        RefusedError: another group has used it, and nobody decided that this one may.
+    """
+    known = [entry.body for entry in _landing_facts(connection)]
+    used = [one for one in known if "programme" in one]
+    if any((one["landing"], one["family"]) == (landing, family) for one in used):
+        return
+    others = sorted({o["family"] for o in used if _overlap(o["landing"], landing)} - {family})
+    admitted = any(
+        "programme" not in one and one["family"] == family and _overlap(one["landing"], landing)
+        for one in known
+    )
+    if others and not admitted:
+        raise RefusedError(
+            f"{programme} would charge the files {landing!r} to the budget group {family!r}, but "
+            f"the group {', '.join(others)} has released from them: nobody would add up what the "
+            "same people lose; use that group in the programme's file, or decide that they are "
+            f"other people: turnstile ledger admit-family {family} --landing {landing!r}"
+        )
+    body = {"landing": landing, "family": family, "programme": programme}
+    facts.append(connection, at, EntryKind.LANDING_USED, body)
+
+
+def admit_family(connection: Connection, at: str, body: Mapping[str, str]) -> Entry:
+    """Write that a second group may read a landing path.
+
+    Raises:
+        InputError: no other group has used it.
+    """
+    facts.head(connection, locked=True)
+    used = [e.body for e in _landing_facts(connection) if "programme" in e.body]
+    if not any(_overlap(o["landing"], body["landing"]) for o in used):
+        rule = f"no budget group has released from {body['landing']!r}; nothing to decide"
+        raise InputError(where="ledger", field="landing", rule=rule)
+    return facts.append(connection, at, EntryKind.FAMILY_ADMITTED, body)
+
+
+def _landing_facts(connection: Connection) -> Iterator[Entry]:
+    """Yield which group used which landing path, and what people decided about it."""
+    kinds = [EntryKind.LANDING_USED.value, EntryKind.FAMILY_ADMITTED.value]
+    query = (
+        select(ENTRY.c.record, ENTRY.c.hash)
+        .where(ENTRY.c.release_key.is_(None), ENTRY.c.kind.in_(kinds))
+        .order_by(ENTRY.c.sequence)
+    )
+    for row in connection.execute(query):
+        yield read_entry(row.record, row.hash)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Tell whether two landing patterns may name the same files: by what is fixed before `{`."""
+    first, second = _fixed(one), _fixed(other)
+    return first.startswith(second) or second.startswith(first)
+
+
+def _fixed(landing: str) -> str:
+    """Return the part of a landing pattern that is the same in every week."""
+    return min((landing.partition(mark)[0] for mark in "{*?["), key=len)

@@ -1,0 +1,226 @@
+"""What people and audits say to the ledger, each a fact: decisions, keys, witnesses, clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy.engine import Connection
+
+from turnstile.errors import InputError, RefusedError
+from turnstile.ledger import accounts, attempts, decisions, facts, parties_facts, revisions
+from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey
+from turnstile.ledger.states import Move, ReleaseState, is_allowed, is_repeat
+from turnstile.ledger.view import LedgerView
+
+T = TypeVar("T")
+
+
+class Stewardship(LedgerView):
+    """A ledger that people speak to; what only a release may do is in `Ledger`."""
+
+    def void(self, attempt_id: str, reason: str, *, person: str | None = None) -> Attempt:
+        """Release a hold; nothing was charged. A second call changes nothing.
+
+        Raises:
+            RefusedError: the attempt has begun to draw, so it stays charged.
+        """
+        return self._end(attempt_id, Move.VOID, reason, person)
+
+    def burn(self, attempt_id: str, reason: str, *, person: str | None = None) -> Attempt:
+        """Give up a draw; it stays charged. A second call changes nothing.
+
+        Raises:
+            RefusedError: the attempt is not drawing.
+        """
+        return self._end(attempt_id, Move.BURN, reason, person)
+
+    def void_stale(
+        self, older_than: timedelta, reason: str = "timed out", *, person: str | None = None
+    ) -> tuple[Attempt, ...]:
+        """Void every hold that is older; a draw under way never times out."""
+        limit = facts.instant(self._clock() - older_than)
+        stale = self._store.read(lambda c: attempts.reserved_before(c, limit))
+        voided = []
+        for attempt_id in stale:
+            with suppress(RefusedError):  # it began to draw meanwhile, so it is no longer a hold
+                voided.append(self.void(attempt_id, reason, person=person))
+        return tuple(voided)
+
+    def withdraw(self, key: ReleaseKey, person: str, reason: str) -> Attempt:
+        """Flag a published release as withdrawn; nothing is refunded. A repeat changes nothing.
+
+        Raises:
+            RefusedError: the key is not published.
+        """
+
+        def act(connection: Connection) -> Attempt:
+            found = self._locked(connection, attempts.sealed(connection, key).attempt_id)
+            if found.state is not ReleaseState.PUBLISHED:
+                raise RefusedError(f"{key} is not published; there is nothing to withdraw")
+            if not found.is_withdrawn:
+                attempts.withdraw(connection, self._now(), found, person=person, reason=reason)
+            return attempts.attempt(connection, found.attempt_id)
+
+        return self._write(act)
+
+    def declare_no_release(self, key: ReleaseKey, person: str, reason: str) -> Entry:
+        """Write that a period has no release; a repeat changes nothing (PRIVACY 9.2).
+
+        Raises:
+            RefusedError: bytes are sealed under the key.
+        """
+        body = {"key": str(key), "person": person, "reason": reason}
+
+        def act(connection: Connection) -> Entry:
+            facts.head(connection, locked=True)
+            lead = attempts.leading(attempts.attempts(connection, key))
+            if lead is not None and lead.is_sealed:
+                raise RefusedError(f"{key} is {lead.state.value}; it has a release")
+            known = facts.facts(connection, key, EntryKind.NO_RELEASE)
+            if known:
+                return known[-1]
+            return facts.append(connection, self._now(), EntryKind.NO_RELEASE, body)
+
+        return self._write(act)
+
+    # -- decisions and audits ----------------------------------------------------------------
+
+    def approve(self, key: ReleaseKey, person: str, role: str, reason: str) -> Decision:
+        """Write that a person approves the bytes sealed under a key; a repeat changes nothing.
+
+        The decision names the sealed artefact, or none if nothing is sealed yet.
+        """
+        return self._decide(EntryKind.APPROVED, key, person=person, role=role, reason=reason)
+
+    def refuse(self, key: ReleaseKey, person: str, role: str, reason: str) -> Decision:
+        """Write that a person refuses the release of a key; a repeat changes nothing."""
+        return self._decide(EntryKind.REFUSED, key, person=person, role=role, reason=reason)
+
+    def decide_on_revision(
+        self, decision: revisions.RevisionDecision
+    ) -> revisions.RevisionDecision:
+        """Write that a person allows or declines one correction; a repeat changes nothing.
+
+        Whether it is enough to draw, the reader of `decisions_on_revision` judges by roles.
+
+        Raises:
+            RefusedError: the key is not the next correction of a sealed release.
+        """
+        return self._write(lambda c: revisions.say(c, self._now(), decision))
+
+    def admit_family(self, landing: str, family: str, person: str, reason: str) -> Entry:
+        """Write that a second budget group may read a landing path that another one has used.
+
+        Raises:
+            InputError: no other group has used it.
+        """
+        body = {"landing": landing, "family": family, "person": person, "reason": reason}
+        return self._write(lambda c: parties_facts.admit_family(c, self._now(), body))
+
+    def record_assessment(self, found: Assessed) -> Assessed:
+        """Write what the gates said of sealed bytes; a repeat of the last one changes nothing."""
+        return self._write(lambda c: decisions.record_assessment(c, self._now(), found))
+
+    def record_audit(self, key: ReleaseKey, *, outcome: str, report_digest: str) -> Entry:
+        """Write that a release was audited; a repeat with the same report changes nothing."""
+        body = {"key": str(key), "outcome": outcome, "report_digest": report_digest}
+        return self._write(lambda c: decisions.record_audit(c, self._now(), body))
+
+    # -- keys, witnesses, clock --------------------------------------------------------------
+
+    def rotate_key(self, person: str, reason: str) -> str:
+        """Take up a new signing key and return its public line; notes before keep the old one.
+
+        The file of the key in force, if there is one, is moved aside. A key file that the ledger
+        does not know is taken up as it is.
+
+        Raises:
+            InputError: there is no place for a key, or it cannot be made.
+        """
+        line = parties_facts.next_key(self._witnesses, self.parties()).public_line
+        body = {"public_line": line, "person": person, "reason": reason}
+        self._write(lambda c: facts.append(c, self._now(), EntryKind.SIGNING_KEY, body))
+        self._witnesses.keep_keys(self.parties().key_lines)
+        self._custody.note()
+        return line
+
+    def add_witness(self, folder: Path, person: str, reason: str) -> str:
+        """Make a folder a witness, ship every entry to it, and return its name.
+
+        Raises:
+            InputError: the folder cannot be written, or is not named in TURNSTILE_WITNESS.
+        """
+        return parties_facts.add_witness(self._store, self._custody, folder, (person, reason))
+
+    def remove_witness(self, name: str, person: str, reason: str) -> str:
+        """Let a witness go, by the first digits of its name or by its folder; return its name.
+
+        Raises:
+            InputError: the ledger knows no such witness.
+        """
+        known = self.parties().witnesses
+        matches = [one for one, folder in known.items() if name == folder or one.startswith(name)]
+        if len(matches) != 1:
+            rule = f"{name!r} names {len(matches)} of this ledger's witnesses: {sorted(known)}"
+            raise InputError(where="ledger", field="witness", rule=rule)
+        body = {"witness": matches[0], "person": person, "reason": reason}
+        self._write(
+            lambda c: facts.append(c, self._now(), EntryKind.WITNESS_REMOVED, body), ship=False
+        )
+        return matches[0]
+
+    def confirm_clock(self, person: str, reason: str) -> Entry:
+        """Write that the clock is right, though the last entry was written later."""
+        body = {"person": person, "reason": reason}
+        return self._write(lambda c: facts.append(c, self._now(), EntryKind.CLOCK_CONFIRMED, body))
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _write(self, act: Callable[[Connection], T], *, ship: bool = True) -> T:
+        """Run a transaction, then bring what it wrote to every witness."""
+        answer = self._store.write(act)
+        if ship:
+            self._custody.ship()
+        return answer
+
+    def _locked(self, connection: Connection, attempt_id: str) -> Attempt:
+        """Read an attempt again once its family is locked."""
+        accounts.lock_family(connection, attempts.attempt(connection, attempt_id).family)
+        return attempts.attempt(connection, attempt_id)
+
+    def _move(
+        self, connection: Connection, found: Attempt, move: Move, **particulars: str
+    ) -> Attempt:
+        """Make a move, or nothing if it was made before.
+
+        Raises:
+            RefusedError: the state does not allow it.
+        """
+        if is_repeat(move, found.state):
+            return found
+        if not is_allowed(move, found.state):
+            raise not_possible(found, move)
+        attempts.make_move(connection, self._now(), found, move, **particulars)
+        return attempts.attempt(connection, found.attempt_id)
+
+    def _end(self, attempt_id: str, move: Move, reason: str, person: str | None) -> Attempt:
+        """Void or burn."""
+        words = {"reason": reason} | ({"person": person} if person else {})
+        return self._write(lambda c: self._move(c, self._locked(c, attempt_id), move, **words))
+
+    def _decide(self, kind: EntryKind, key: ReleaseKey, **said: str) -> Decision:
+        """Write a decision: `person`, `role` and `reason`."""
+        return self._write(lambda c: decisions.decide(c, self._now(), kind, key, said))
+
+
+def not_possible(found: Attempt, move: Move) -> RefusedError:
+    """Say that a state does not allow a move."""
+    return RefusedError(
+        f"{found.attempt_id} is {found.state.value}: {move.value} is not possible; "
+        "reserve again and go on from what that answers"
+    )
