@@ -245,9 +245,7 @@ class TestACheckpoint:
         with pytest.raises(IntegrityError, match="no signature"):
             witnessed.reserve(ask(week_number(1)))
 
-    def test_signed_by_another_key_is_named(
-        self, witnessed: Ledger, tmp_path: Path
-    ) -> None:
+    def test_signed_by_another_key_is_named(self, witnessed: Ledger, tmp_path: Path) -> None:
         note = Signer.make(tmp_path / "other.pem").sign(witnessed.head())
         (tmp_path / "second/checkpoints/000000000009.note").write_text(note)
         assert any("no signature" in finding.problem for finding in witnessed.verify())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from turnstile.errors import InputError
@@ -33,7 +34,8 @@ def require_space(needed: Mapping[Path, int]) -> None:
             )
             raise InputError(where=str(folder), field="space", rule=rule) from error
         finally:
-            probe.unlink(missing_ok=True)
+            with suppress(OSError):
+                probe.unlink()
 
 
 def _fill(path: Path, size: int) -> None:

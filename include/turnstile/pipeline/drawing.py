@@ -6,10 +6,13 @@ seal holds nothing but the noise itself and one file.
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import date
 from fractions import Fraction
+from pathlib import Path
 
 from turnstile.errors import IntegrityError, RefusedError
 from turnstile.ledger.amounts import Cap
@@ -25,6 +28,8 @@ from turnstile.release.sealed import Artefact, NoisyTable, encode
 from turnstile.release.zones import commitment, digest_of, exclusively, write_once
 
 _DRAWING_THREADS = 2
+_PACKAGE_BYTES = 2**21  # report, card, plan and data package
+_BYTES_PER_CELL = 400  # of every file that holds it, labels and both formats; 150 in practice
 
 
 def reserve(release: Release) -> str:
@@ -73,7 +78,9 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     if [table.label for table in exact] != [_exact_label(event) for event in events]:
         raise IntegrityError(f"{release.key}: exact tables are not the planned ones; count again")
     release.ledger.begin_draw(
-        attempt.attempt_id, _bindings(release), space=_space(release, sum(map(len, exact)))
+        attempt.attempt_id,
+        _bindings(release),
+        space=_space(release, sum(table.cells for table in exact)),
     )
     _set_leftovers_aside(release)
     with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
@@ -108,8 +115,14 @@ def _set_leftovers_aside(release: Release) -> None:
     """
     folder = release.folders.embargoed
     for leftover in (*folder.glob("sealed-*"), *folder.glob("package")):
-        aside = folder / "set-aside"
-        aside.mkdir(exist_ok=True)
+        _set_aside(release, leftover)
+
+
+def _set_aside(release: Release, leftover: Path) -> None:
+    """Move one file or folder of a draw that died, unless another draw did already."""
+    aside = release.folders.embargoed / "set-aside"
+    aside.mkdir(exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
         leftover.rename(aside / f"{leftover.name}.{secrets.token_hex(4)}")
         release.say(f"{leftover.name} of a draw that died was moved to {aside.name}")
 
