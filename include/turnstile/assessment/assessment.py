@@ -9,10 +9,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from turnstile.assessment.attacks.averaging import averaged
-from turnstile.assessment.attacks.risk import WeekRisk, forecast, weeks_left
+from turnstile.assessment.attacks.risk import (
+    Forecast,
+    as_figures,
+    forecast,
+    over_weeks,
+    weeks_left,
+    weeks_spent,
+)
 from turnstile.assessment.attacks.synthetic import (
     Reconstruction,
-    can_reconstruct,
     reconstruction,
     simulated_membership,
 )
@@ -44,8 +50,14 @@ LIMITS = (
         "outside it."
     ),
     (
-        "The best guesses are those of the strongest attacker, who knows everything but one "
-        "person. Weaker ones do worse; nobody who sees only this release does better."
+        "The best guesses are those of the strongest attacker, who knows everything but whether one "
+        "unit is there. For the worst unit nobody who sees only this release does better. For the "
+        "typical one the chance is that of its stated habits: whoever travels more shows more, up "
+        "to the worst; who travels less shows less."
+    ),
+    (
+        "A unit over weeks is guessed from all its weeks together. Weeks ahead are reckoned as if "
+        "each were released as this one was."
     ),
     (
         "A timetable can show that a cell is one vehicle or one stop; the noise still hides each "
@@ -121,10 +133,10 @@ class Assessment:
     drawn: Drawn
     gates: tuple[GateResult, ...]
     audits: tuple[DrawAudit, ...]
-    risk: tuple[WeekRisk, ...]
+    risk: Forecast
     differencing: tuple[Differencing, ...]
-    reconstruction: Reconstruction | None
-    membership: tuple[float, ...] | None
+    reconstruction: Reconstruction
+    membership: tuple[float, ...]
     balances: tuple[AccountBalance, ...]
     timetable: TimetableView | None
 
@@ -143,15 +155,17 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
     """
     known = evidence or Evidence()
     audits = audits_of(drawn, known.copy)
-    kinds = one_of_each_label(drawn.events)
     return Assessment(
         drawn=drawn,
         gates=gate_results(drawn, known, audits),
         audits=audits,
-        risk=forecast(drawn.events),
+        risk=forecast(
+            drawn.events,
+            weeks_so_far=weeks_spent(known.balances, loss_by_unit(drawn.events)) or None,
+        ),
         differencing=_differencing(drawn),
         reconstruction=_reconstruction(drawn),
-        membership=simulated_membership(kinds),
+        membership=simulated_membership(drawn.events, drawn.programme.mechanism.unit),
         balances=known.balances,
         timetable=known.timetable,
     )
@@ -178,15 +192,15 @@ def content_of(found: Assessment) -> dict[str, Any]:
             }
             for unit, own in loss.items()
         },
-        "risk_over_weeks": [_week(one) for one in found.risk],
+        "risk_by_unit": [as_figures(one) for one in found.risk.units],
+        "weeks_so_far": found.risk.weeks_so_far,
+        "risk_over_weeks": over_weeks(found.risk),
         "averaging": {
             event.label: [asdict(averaged(event, draws)) for draws in _DRAWS_SHOWN]
             for event in kinds
         },
         "differencing": [asdict(one) for one in found.differencing],
-        "reconstruction_of_synthetic_table": (
-            None if found.reconstruction is None else asdict(found.reconstruction)
-        ),
+        "reconstruction_of_synthetic_table": asdict(found.reconstruction),
         "membership_simulated_by_week": found.membership,
         "timetable": NOT_GIVEN if found.timetable is None else as_json(found.timetable),
         "ledger": [
@@ -216,15 +230,16 @@ def _differencing(drawn: Drawn) -> tuple[Differencing, ...]:
     return tuple(found)
 
 
-def _reconstruction(drawn: Drawn) -> Reconstruction | None:
-    """Reconstruct a synthetic table with the noise of a fine table and its two margins."""
-    events = {event.table: event for event in drawn.events}
-    pairs = nested_tables(drawn)
-    for fine in {fine.name: fine for _, fine in pairs}.values():
-        margins = [events[coarse.name] for coarse, own in pairs if own is fine]
-        if len(fine.by) == 2 and len(margins) >= 2 and can_reconstruct(margins):  # noqa: PLR2004 - rows and columns
-            return reconstruction(events[fine.name], margins[0], margins[1])
-    return None
+def _reconstruction(drawn: Drawn) -> Reconstruction:
+    """Reconstruct a synthetic table with the noise of a fine table and of its margins, if any."""
+    events = {event.table: event for event in drawn.events if event.statistic != "sum"}
+    tables = {table.name: table for table in drawn.programme.tables if table.name in events}
+    fine = max(tables.values(), key=lambda table: len(table.by))
+    margins = [
+        next((events[one.name] for one in tables.values() if one.by == (axis,)), None)
+        for axis in fine.by[:2]
+    ]
+    return reconstruction(events[fine.name], *margins)
 
 
 def _audit(audit: DrawAudit) -> dict[str, Any]:
@@ -239,16 +254,6 @@ def _audit(audit: DrawAudit) -> dict[str, Any]:
         "guesses": audit.bound.guesses,
         "right": audit.bound.right,
         "is_refuted": audit.is_refuted,
-    }
-
-
-def _week(one: WeekRisk) -> dict[str, Any]:
-    """Return a week of the forecast for JSON."""
-    return {
-        "weeks": one.weeks,
-        "best_guess": {str(group): round(value, 6) for group, value in one.guess_right},
-        "average_half_width_95": round(one.average_half_width_95, 4),
-        "epsilon_at_delta_1e-6": {str(unit): value for unit, value in one.epsilon_by_unit},
     }
 
 

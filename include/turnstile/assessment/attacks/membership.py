@@ -1,29 +1,30 @@
-"""Membership inference over weeks, on synthetic canaries drawn by the product's own mechanisms.
+"""Membership inference, simulated: units that are in or out by a coin, in noise of the product's own.
 
-The simulated twin of `presence.guess_after`: commuters who are in one known cell of every draw,
-every week, or never; the attacker knows everything else and guesses by the likelihood.
+The simulated twin of `presence.best_guess`: the attacker knows everything but whether the unit is
+there, sees every cell that it would change, and guesses by the likelihood.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from turnstile.assessment.attacks.presence import log_ratios, step_of
+from turnstile.assessment.attacks.presence import log_ratios
+from turnstile.assessment.attacks.unit_changes import Change
 from turnstile.assessment.audits.pipeline_copy import coins
 from turnstile.privacy.events import DrawEvent
 
 
 def membership_accuracy(
-    events: Sequence[DrawEvent], *, weeks: int, canaries: int
+    changes: Mapping[Change, int], *, weeks: int, canaries: int
 ) -> tuple[float, ...]:
     """Return the share of right guesses after each of so many weeks.
 
     Args:
-        events: draws of one week that hold a canary in one cell each; dense.
+        changes: that a unit makes in a week, and how many cells it changes so.
         weeks: to add up.
-        canaries: half of them in, by coins.
+        canaries: units, half of them in, by coins.
     """
     from turnstile.privacy.mechanisms.dispatch import draw
 
@@ -31,11 +32,11 @@ def membership_accuracy(
     ratios = np.zeros(canaries)
     accuracy = []
     for _ in range(weeks):
-        for event in events:
-            change = step_of(event)
-            exact = np.where(is_in, change, 0).astype(np.int64)
-            value = draw(event, exact)
-            ratios += log_ratios(event, value, change)
+        for change, cells in changes.items():
+            event = DrawEvent("canaries", "count", change.noise, change.scale, (), ())
+            exact = np.where(is_in, change.by, 0).astype(np.int64)
+            value = draw(event, np.tile(exact, cells)).reshape(cells, canaries)
+            ratios += log_ratios(change.noise, change.scale, value, change.by).sum(axis=0)
         guessed = np.where(ratios == 0, coins(canaries), ratios > 0)
         accuracy.append(float(np.mean(guessed == is_in)))
     return tuple(accuracy)

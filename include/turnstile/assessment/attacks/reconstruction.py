@@ -21,9 +21,9 @@ class NoisyMarginals:
 
     Args:
         cells: shape (rows, columns).
-        rows: shape (rows,), noisy row sums of the exact table, drawn on their own.
+        rows: shape (rows,), noisy row sums of the exact table, drawn on their own; empty without.
         columns: shape (columns,), the same for columns.
-        scales: b of the Laplace noise of cells, rows, columns, in counts.
+        scales: of the noise of cells, rows, columns, in counts, all of one family.
     """
 
     cells: NDArray[np.int64]
@@ -64,16 +64,14 @@ def _system(
     noisy: NoisyMarginals,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the equations: which cells each noisy number adds up, the number and its scale."""
-    shape = noisy.cells.shape
     if noisy.cells.size > _LARGEST:
         raise ValueError(f"a table of {noisy.cells.size} cells is above {_LARGEST}; take a part")
-    indices = np.arange(noisy.cells.size).reshape(shape)
-    design = np.zeros((noisy.cells.size + sum(shape), noisy.cells.size))
+    indices = np.arange(noisy.cells.size).reshape(noisy.cells.shape)
+    lines = [*indices[: noisy.rows.size], *indices.T[: noisy.columns.size]]
+    design = np.zeros((noisy.cells.size + len(lines), noisy.cells.size))
     design[indices.ravel(), indices.ravel()] = 1
-    for row in range(shape[0]):
-        design[noisy.cells.size + row, indices[row]] = 1
-    for column in range(shape[1]):
-        design[noisy.cells.size + shape[0] + column, indices[:, column]] = 1
+    for number, line in enumerate(lines, start=noisy.cells.size):
+        design[number, line] = 1
     target = np.concatenate((noisy.cells.ravel(), noisy.rows, noisy.columns)).astype(np.float64)
-    sizes = (noisy.cells.size, *shape)
+    sizes = (noisy.cells.size, noisy.rows.size, noisy.columns.size)
     return design, target, np.repeat(np.array(noisy.scales), sizes)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.membership import membership_accuracy
 from turnstile.assessment.attacks.reconstruction import (
@@ -15,7 +16,9 @@ from turnstile.assessment.attacks.reconstruction import (
     least_squares,
     linear_program,
 )
+from turnstile.assessment.attacks.unit_changes import typical_changes
 from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.units import ProtectionUnit
 
 _ROWS, _COLUMNS = 12, 10
 _CANARIES = 2_000
@@ -27,49 +30,64 @@ class Reconstruction:
     """Share of the cells of a small synthetic table that each attack gets exactly right.
 
     Args:
+        margins: tables of sums that the attack has beside the cells.
         from_cells: by rounding each noisy cell, no attack at all.
         from_least_squares: by least squares over cells and margins.
-        from_linear_program: by the linear program over cells and margins.
+        from_linear_program: by the linear program over cells and margins, which is for Laplace
+            noise; None for Gaussian noise.
     """
 
+    margins: int
     from_cells: float
     from_least_squares: float
-    from_linear_program: float
+    from_linear_program: float | None
 
 
-def reconstruction(fine: DrawEvent, row: DrawEvent, column: DrawEvent) -> Reconstruction:
+def reconstruction(
+    fine: DrawEvent, row: DrawEvent | None = None, column: DrawEvent | None = None
+) -> Reconstruction:
     """Reconstruct a synthetic table of small counts from its drawn cells and margins.
 
+    Of a thresholded table: as if every cell were filled so far that the threshold plays no part.
+
     Args:
-        fine: draw of the cells, Laplace.
-        row: draw of the row sums.
+        fine: draw of the cells.
+        row: draw of the row sums, of the same family; None without.
         column: draw of the column sums.
     """
-    from turnstile.privacy.mechanisms.dispatch import draw
-
     # A fixed pattern with many zeros, as at night: any table does, the noise does not depend on it.
     truth = np.add.outer(np.arange(_ROWS), np.arange(_COLUMNS)).astype(np.int64) ** 2 % 5
-    dense = [replace(event, threshold=None, delta=Fraction(0)) for event in (fine, row, column)]
     noisy = NoisyMarginals(
-        draw(dense[0], truth),
-        draw(dense[1], truth.sum(axis=1)),
-        draw(dense[2], truth.sum(axis=0)),
-        (float(fine.scale), float(row.scale), float(column.scale)),
+        _drawn(fine, truth),
+        _drawn(row, truth.sum(axis=1)),
+        _drawn(column, truth.sum(axis=0)),
+        (float(fine.scale), float((row or fine).scale), float((column or fine).scale)),
     )
+    is_laplace = fine.noise is NoiseFamily.DISCRETE_LAPLACE
     return Reconstruction(
+        (row is not None) + (column is not None),
         exact_share(np.maximum(noisy.cells, 0).astype(np.float64), truth),
         exact_share(least_squares(noisy), truth),
-        exact_share(linear_program(noisy), truth),
+        exact_share(linear_program(noisy), truth) if is_laplace else None,
     )
 
 
-def simulated_membership(events: Sequence[DrawEvent]) -> tuple[float, ...] | None:
-    """Return the accuracy of membership inference after each of four weeks; None if thresholded."""
-    if any(event.threshold is not None for event in events):
-        return None
-    return membership_accuracy(events, weeks=_WEEKS, canaries=_CANARIES)
+def _drawn(event: DrawEvent | None, exact: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Draw a dense vector; an empty one without a draw."""
+    from turnstile.privacy.mechanisms.dispatch import draw
+
+    if event is None:
+        return np.zeros(0, dtype=np.int64)
+    return draw(replace(event, threshold=None, delta=Fraction(0)), exact)
 
 
-def can_reconstruct(events: Sequence[DrawEvent]) -> bool:
-    """Tell whether the attack on tables with Laplace noise applies."""
-    return all(event.noise is NoiseFamily.DISCRETE_LAPLACE for event in events)
+def simulated_membership(events: Sequence[DrawEvent], unit: ProtectionUnit) -> tuple[float, ...]:
+    """Return the accuracy of membership inference after each of four weeks, for typical units.
+
+    A thresholded cell is taken as one that others fill, where the threshold plays no part.
+
+    Args:
+        events: draws of one week.
+        unit: that the programme protects, once a week.
+    """
+    return membership_accuracy(typical_changes(events, unit), weeks=_WEEKS, canaries=_CANARIES)

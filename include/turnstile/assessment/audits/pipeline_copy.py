@@ -155,4 +155,4 @@ def _base(event: DrawEvent) -> int:
 def _ratios(event: DrawEvent, value: NDArray[np.int64], change: int) -> NDArray[np.float64]:
     """Return the log likelihood ratio, with the plain value as a tie-break below any step of it."""
     tie_break = _TIE_BREAK * (value - change / 2) / float(event.scale)
-    return np.asarray(log_ratios(event, value, change) + tie_break)
+    return np.asarray(log_ratios(event.noise, event.scale, value, change) + tie_break)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from turnstile.assessment.attacks.presence import guess_after, proof_integer
-from turnstile.assessment.attacks.risk import GROUPS, WeekRisk, counted, forecast
+from turnstile.assessment.attacks.risk import Forecast, as_figures, forecast, over_weeks
 from turnstile.assessment.attacks.rows import RowBalance
 from turnstile.assessment.disclosures import Disclosure
 from turnstile.assessment.package.scales import nested_scales, scales_of
@@ -21,6 +21,7 @@ from turnstile.publishing.manifest import differences
 from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
 
 _LEVELS = (0.9, 0.95, 0.99)
+_GROUPS = (1, 5, 12)  # people in a cell that is empty without them
 
 
 def assess_package(package: Package) -> tuple[Disclosure, ...]:
@@ -96,7 +97,7 @@ def _texts(table: pa.Table, name: str) -> Any:  # noqa: ANN401 - Arrow carries n
     return pc.cast(table.column(name), pa.string())
 
 
-def _presence(package: Package, risk: tuple[WeekRisk, ...]) -> Disclosure:
+def _presence(package: Package, risk: Forecast) -> Disclosure:
     """Return the probability that a number proves, or suggests, that somebody was there."""
     kinds = list(package.kinds.values())
     threshold = [event for event in kinds if event.threshold is not None]
@@ -105,11 +106,11 @@ def _presence(package: Package, risk: tuple[WeekRisk, ...]) -> Disclosure:
             str(group): proof_integer(
                 group, threshold=event.threshold or 0, scale=float(event.scale)
             )
-            for group in GROUPS
+            for group in _GROUPS
         }
         for event in threshold
     }
-    guesses = {str(group): round(chance, 6) for group, chance in risk[0].guess_right}
+    own = next(one for one in risk.units if not one.is_worst)
     statement = (
         "no number proves that a cell was not empty: every cell is noised, empty ones too"
         if not threshold
@@ -118,12 +119,10 @@ def _presence(package: Package, risk: tuple[WeekRisk, ...]) -> Disclosure:
     return Disclosure(
         "presence",
         bool(threshold),
-        f"{statement}; best guess whether {counted(kinds)} was in a known cell of every table, "
-        f"knowing all else: right with {guesses['1']:.3f} (0.5 by chance), for "
-        f"{counted(kinds, 12)} with {guesses['12']:.3f}",
+        f"{statement}. {own.sentence}",
         {
             "proof_probability": proofs,
-            "best_guess": guesses,
+            "best_guess": as_figures(own),
             "best_guess_by_table": {event.label: round(guess_after([event]), 6) for event in kinds},
         },
     )
@@ -155,24 +154,13 @@ def _differencing(package: Package) -> list[Disclosure]:
     return found
 
 
-def risk_disclosure(risk: tuple[WeekRisk, ...]) -> Disclosure:
-    """Return the forecast as a finding."""
-    last = risk[-1]
-    chance = dict(last.guess_right)[1]
-    weeks = [
-        {
-            "weeks": one.weeks,
-            "best_guess": {str(group): round(value, 6) for group, value in one.guess_right},
-            "average_half_width_95": round(one.average_half_width_95, 4),
-            "epsilon_at_delta_1e-6": {str(unit): value for unit, value in one.epsilon_by_unit},
-        }
-        for one in risk
-    ]
+def risk_disclosure(risk: Forecast) -> Disclosure:
+    """Return the forecast as a disclosure."""
+    weeks, width = risk.steady_cell[-1]
     return Disclosure(
         "risk_over_weeks",
         False,
-        f"after {last.weeks} weeks like this one, the best guess whether one of them is in the "
-        f"same known cells every week is right with {chance:.3f}; a steady cell is known within "
-        f"+-{last.average_half_width_95:.2f} (95 %)",
-        {"weeks": weeks},
+        " ".join(one.sentence for one in risk.answers() if not one.is_worst)
+        + f" After {weeks} weeks like this one a steady cell is known within +-{width:.2f} (95 %).",
+        {"units": [as_figures(one) for one in risk.units], "weeks": over_weeks(risk)},
     )
