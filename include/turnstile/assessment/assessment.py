@@ -50,10 +50,10 @@ LIMITS = (
         "outside it."
     ),
     (
-        "The best guesses are those of the strongest attacker, who knows everything but whether one "
-        "unit is there. For the worst unit nobody who sees only this release does better. For the "
-        "typical one the chance is that of its stated habits: whoever travels more shows more, up "
-        "to the worst; who travels less shows less."
+        "The best guesses are those of the strongest attacker, who knows everything but whether "
+        "one unit is there. For the worst unit nobody who sees only this release does better. For "
+        "the typical one the chance is that of its stated habits: whoever travels more shows more, "
+        "up to the worst; who travels less shows less."
     ),
     (
         "A unit over weeks is guessed from all its weeks together. Weeks ahead are reckoned as if "

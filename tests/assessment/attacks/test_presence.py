@@ -18,6 +18,7 @@ from turnstile.assessment.attacks.presence import (
     proof_rounded,
     step_of,
 )
+from turnstile.assessment.attacks.unit_changes import Change
 from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
@@ -90,7 +91,8 @@ def test_a_sum_moves_by_its_step() -> None:
 def test_simulated_membership_agrees_with_the_exact_guess() -> None:
     canaries = 20_000
     events = [ONCE, replace(ONCE, table="u", scale=Fraction(2))]
-    for week, share in enumerate(membership_accuracy(events, weeks=3, canaries=canaries), start=1):
+    changes = {Change(one.noise, one.scale, 1): 1 for one in events}
+    for week, share in enumerate(membership_accuracy(changes, weeks=3, canaries=canaries), start=1):
         exact = guess_after(events, weeks=week)
         assert abs(share - exact) <= 6.2 * 0.5 / math.sqrt(canaries)
         assert abs(share - guess_after(events, weeks=week + 4)) > 6.2 * 0.5 / math.sqrt(canaries)

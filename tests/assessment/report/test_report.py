@@ -47,13 +47,15 @@ def test_a_report_is_one_page_and_one_json_file_without_any_network_reference(
     assert _ELSEWHERE.search(page) is None
     assert "<script" not in page
     assert "<svg" in page
-    assert "Every gate passed" in page
+    assert "gates judged, all passed" in page
+    assert "infinite" not in page
+    assert "/bus/b0" not in page
     assert "Name, role, date" in page
     content = json.loads((folder / JSON_NAME).read_bytes())
     assert content["passed"]
     assert content["sealed_sha256"] == release.attempt.artefact_digest
     assert content["limits"] == list(LIMITS)
-    assert [week["weeks"] for week in content["risk_over_weeks"]][-1] == 52
+    assert [week["weeks"] for week in content["risk_over_weeks"]][-2:] == [52, 53]
     assert content["ledger"][0]["epsilon"] == 4.0
     assert {gate["gate"] for gate in content["gates"]} >= {"support", "one_run_audit"}
     assert len(content["averaging"]) == 3
@@ -74,21 +76,26 @@ def test_a_stopped_release_is_reported_as_stopped(
     gates = write_report(bad, Evidence(), tmp_path)
     assert not all(gate.passed for gate in gates)
     page = (tmp_path / PAGE_NAME).read_text(encoding="utf-8")
-    assert "Stopped by" in page
+    assert "Stopped: " in page
     assert "noised_zeros" in page
     assert not json.loads((tmp_path / JSON_NAME).read_bytes())["passed"]
 
 
 def test_risk_never_falls_as_weeks_are_added(release: Drawn) -> None:
     weeks = forecast(release.events, (1, 4, 13, 52))
-    for group in range(3):
-        chances = [week.guess_right[group][1] for week in weeks]
-        assert all(np.diff(chances) >= -1e-6)
-    widths = [week.average_half_width_95 for week in weeks]
-    assert all(np.diff(widths) < 0)
-    trips = {dict(week.epsilon_by_unit)[ProtectionUnit.TRIP] for week in weeks}
-    cards = [dict(week.epsilon_by_unit)[ProtectionUnit.CARD] for week in weeks]
-    assert trips == {4.0}
+    for is_worst in (False, True):
+        cards_of = [
+            one
+            for one in weeks.units
+            if one.unit is ProtectionUnit.CARD and one.is_worst is is_worst
+        ]
+        assert [one.weeks for one in cards_of] == [1, 4, 13, 52]
+        assert all(np.diff([one.guess_right for one in cards_of]) >= -1e-6)
+    assert all(np.diff([width for _, width in weeks.steady_cell]) < 0)
+    trips = [one for one in weeks.units if one.unit is ProtectionUnit.TRIP]
+    assert {one.epsilon for one in trips} == {4.0}
+    assert {one.weeks for one in trips} == {1}  # a trip is in one week only
+    cards = [one.epsilon for one in cards_of]
     assert cards[0] is not None
     assert cards[-1] is not None
     assert 20 * cards[0] < cards[-1] <= 52 * cards[0]

@@ -1,4 +1,4 @@
-"""Membership inference, simulated: units that are in or out by a coin, in noise of the product's own.
+"""Membership inference, simulated: units in or out by a coin, in noise of the product's own.
 
 The simulated twin of `presence.best_guess`: the attacker knows everything but whether the unit is
 there, sees every cell that it would change, and guesses by the likelihood.

@@ -34,7 +34,7 @@ _SHOWN_AT_DELTA = Fraction(1, 10**6)
 _OVER_WEEKS = (ProtectionUnit.CARD, ProtectionUnit.BUS)
 _NORMAL_FROM_TERMS = 20
 _HIDDEN_UP_TO, _IN_PART_UP_TO = 0.6, 0.9  # chance of the best guess
-_NOUNS = {
+NOUNS = {
     ProtectionUnit.TRIP: "a trip",
     ProtectionUnit.CARD_DAY: "the day of a card",
     ProtectionUnit.CARD_WEEK: "the week of a card",
@@ -68,7 +68,7 @@ class UnitRisk:
     @property
     def verdict(self) -> str:
         """What it means for the unit, in one clause; the limits are 60 and 90 in 100."""
-        noun = _NOUNS[self.unit]
+        noun = NOUNS[self.unit]
         over = f" over {_span(self.weeks)}" if self.unit in _OVER_WEEKS else ""
         if self.guess_right is None:
             return f"this release states no protection of {noun}{over}"
@@ -82,7 +82,7 @@ class UnitRisk:
     def sentence(self) -> str:
         """The chance and what it means, in words."""
         if self.guess_right is None:
-            return f"Nothing bounds {_NOUNS[self.unit]}: {self.verdict}."
+            return f"Nothing bounds {NOUNS[self.unit]}: {self.verdict}."
         after = f"after {_span(self.weeks)}, " if self.unit in _OVER_WEEKS else ""
         times = 100 * self.guess_right
         shown = f"{times:.0f}" if times < 99.5 else "more than 99"  # noqa: PLR2004 - percent

@@ -1,10 +1,11 @@
-"""What one gate found."""
+"""What one gate found, and what it could have found."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 ALPHA = 1e-9  # chance that a correct release is stopped by one gate
+POWER = 0.99  # with which a gate detects the fault that it states
 # Fewer squared deviates than these may all happen to be large and alike, and so seem sure of
 # themselves: at 4 normal ones a test with their own spread is wrong 2e-6 of the time.
 SQUARES_LEAST = 30
@@ -18,8 +19,38 @@ class GateResult:
         gate: name.
         passed: False stops the publication.
         statement: what was checked and found, from published numbers alone.
+        false_alarm: chance, at most, that it stops a correct release; 0 where it is exact.
+        detects: the fault that it finds in a release of this size, with a chance of at least 99 %
+            unless it says otherwise.
+        is_applicable: whether it judged; False where the release holds nothing that it reads.
     """
 
     gate: str
     passed: bool
     statement: str
+    false_alarm: float = 0.0
+    detects: str = ""
+    is_applicable: bool = True
+
+    @property
+    def outcome(self) -> str:
+        """`passed`, `FAILED` or `not applicable`."""
+        if not self.is_applicable:
+            return "not applicable"
+        return "passed" if self.passed else "FAILED"
+
+
+def not_applicable(gate: str, why: str) -> GateResult:
+    """Return the result of a gate that has nothing to judge."""
+    return GateResult(gate, passed=True, statement=why, is_applicable=False)
+
+
+def headline(gates: tuple[GateResult, ...]) -> str:
+    """Return how many gates judged, and what they said; those that did not are counted apart."""
+    judged = [gate for gate in gates if gate.is_applicable]
+    failed = [gate.gate for gate in judged if not gate.passed]
+    idle = len(gates) - len(judged)
+    rest = f"; {idle} not applicable" if idle else ""
+    if failed:
+        return f"{len(failed)} of {len(judged)} gates failed: {', '.join(failed)}{rest}"
+    return f"{len(judged)} gates judged, all passed{rest}"

@@ -1,142 +1,276 @@
-"""Parts of the assessment page: what an attacker learns, timetables, risk over weeks."""
+"""Parts of the assessment page as values: heads, rows and sentences; the template lays them out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping
+from typing import Any
 
 from turnstile.assessment.assessment import Assessment
-from turnstile.assessment.attacks.risk import counted
+from turnstile.assessment.attacks.risk import NOUNS, UnitRisk, weeks_left
 from turnstile.assessment.attacks.timetable_view import LISTED_MOST, MEANING, NOT_GIVEN
+from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
+from turnstile.assessment.audits.release_audit import DrawAudit
 from turnstile.assessment.report.pictures import lines
+from turnstile.ledger.records import AccountBalance
+from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.publishing.card import loss_figures
+from turnstile.release.plan import loss_by_unit
 
-INFINITE = "infinite"  # as the release card says
+NO_BOUND = "no bound"
 _CELLS_SHOWN = 40
+_LOSSES = {
+    "epsilon": "epsilon",
+    "epsilon_at_delta_1e-6": "epsilon at delta 1e-6",
+    "epsilon_replace": "epsilon, replace",
+    "rho": "rho",
+    "delta": "delta",
+}
+Section = dict[str, Any]
 
 
-def attacks(found: Assessment) -> str:
-    """Show presence, differencing, reconstruction and membership."""
-    threshold = any(event.threshold is not None for event in found.drawn.events)
-    proof = (
-        "Tables are thresholded: a released cell proves that it was not empty."
-        if threshold
-        else "No number proves that a cell was not empty: empty cells are noised like all others."
-    )
-    events = found.drawn.events
-    guesses = ", ".join(
-        f"{chance:.3f} for {counted(events, group)}" for group, chance in found.risk[0].guess_right
-    )
-    parts = [
-        (
-            f"<p>{proof} The best guess whether these were in a known cell of each "
-            f"table, knowing all else, is right with {guesses} (0.5 by chance).</p>"
-        ),
-        _differencing(found),
-    ]
-    if found.reconstruction is not None:
-        own = found.reconstruction
-        parts.append(
-            "<p>Of the cells of a small synthetic table with this noise, "
-            f"{own.from_cells:.0%} are right by rounding, {own.from_least_squares:.0%} by least "
-            f"squares over all margins, {own.from_linear_program:.0%} by linear program.</p>"
-        )
-    if found.membership is not None:
-        shares = ", ".join(f"{share:.3f}" for share in found.membership)
-        parts.append(
-            "<p>How often it is guessed rightly whether a synthetic one of them, in the same cells "
-            f"every week, is in the data, after one to {len(found.membership)} weeks: {shares} "
-            "(0.5 by chance).</p>"
-        )
-    return "".join(parts)
-
-
-def _differencing(found: Assessment) -> str:
-    """Show what a total minus its parts tells."""
-    if not found.differencing:
-        return (
-            "<p>No dense table is a total of another one, so no cell can be worked out as a total "
-            "minus its other parts.</p>"
-        )
-    head = ("total", "parts", "mode", "noises", "cell from total, +- (95 %)", "cell itself, +-")
-    rows = (
-        (d.total, d.parts, d.mode, d.terms, f"{d.half_width_95:g}", f"{d.own_half_width_95:g}")
-        for d in found.differencing
-    )
-    return (
-        "<p>A cell can also be worked out as a total minus its other parts, whose noises add up: "
-        f"compare that with what its own number tells.</p>{table(head, rows)}"
-    )
-
-
-def timetable(found: Assessment) -> str:
-    """Show which public cells are one vehicle or one stop by a public timetable."""
-    seen = found.timetable
-    if seen is None:
-        return f"<p>{escape(NOT_GIVEN)}</p>"
-    parts = [f"<p>{escape(seen.statement)}.</p>"]
-    if seen.exposures:
-        shown = seen.exposures[:_CELLS_SHOWN]
-        rows = [
-            (
-                one.cell.mode,
-                one.cell.slot,
-                one.cell.area,
-                ", ".join(one.days),
-                one.cell.trip_ids[0] if one.cell.is_one_vehicle else "several",
-                one.cell.stop_ids[0] if one.cell.is_one_stop else "several",
-            )
-            for one in shown
-        ]
-        rest = len(seen.exposures) - len(shown)
-        parts += [
-            f"<p>{escape(MEANING)}</p>",
-            table(("mode", "slot", "area", "days", "run (trip_id)", "stop (stop_id)"), rows),
-            f"<p>And {rest:,} more; assessment.json lists the first {LISTED_MOST}.</p>"
-            if rest
-            else "",
-        ]
-    return "".join(parts)
-
-
-def risk(found: Assessment) -> str:
-    """Show the forecast as a table and a picture."""
-    points: list[Mapping[str, float | str]] = [
-        {"weeks": one.weeks, "chance": chance, "who": counted(found.drawn.events, group)}
-        for one in found.risk
-        for group, chance in one.guess_right
-    ]
-    picture = lines(
-        points,
-        x="weeks",
-        y="chance",
-        series="who",
-        title="Best guess whether they come every week",
-    )
-    units = [str(unit) for unit, _ in found.risk[0].epsilon_by_unit]
+def risk(found: Assessment) -> Section:
+    """Return the chance of the best guess for every unit."""
+    head = ("unit", "who", "weeks", "best guess", "epsilon", "in words")
     rows = [
         (
+            NOUNS[one.unit],
+            f"{one.who}{' (worst)' if one.is_worst else ' (typical)'}",
             one.weeks,
-            *(f"{chance:.3f}" for _, chance in one.guess_right),
-            f"{one.average_half_width_95:.2f}",
-            *(INFINITE if e is None else f"{e:.4g}" for _, e in one.epsilon_by_unit),
+            _chance(one),
+            NO_BOUND if one.epsilon is None else f"{one.epsilon:.4g}",
+            one.sentence,
         )
-        for one in found.risk
+        for one in found.risk.answers()
     ]
-    groups = [
-        f"guess, {counted(found.drawn.events, group)}" for group, _ in found.risk[0].guess_right
-    ]
-    head = ("weeks", *groups, "steady cell, +- (95 %)", *(f"epsilon, one {u}" for u in units))
-    return (
-        "<p>For a programme that goes on as it is; recomputed by each release. Epsilon at delta "
-        f"1e-6. A unit of a week or less is in one week only.</p>{picture}{table(head, rows)}"
-    )
+    return {"head": head, "rows": rows}
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return an HTML table."""
-    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
-    lines_of_rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>"
-        for row in rows
+def risk_picture(found: Assessment) -> str:
+    """Return the chance of those units that are in every week, as weeks are added."""
+    weeks = {number for number, _ in found.risk.steady_cell}
+    over_weeks = {one.unit for one in found.risk.units if one.weeks > 1}
+    points: list[Mapping[str, float | str]] = [
+        {"weeks": one.weeks, "chance": one.guess_right, "who": one.who}
+        for one in found.risk.units
+        if one.unit in over_weeks and one.weeks in weeks and one.guess_right is not None
+    ]
+    title = "Best guess whether it is in the data of every week"
+    return lines(points, x="weeks", y="chance", series="who", title=title)
+
+
+def gates(found: Assessment) -> Section:
+    """Return what each gate found, and what it could have found."""
+    head = ("gate", "outcome", "what was found", "false alarm, at most", "finds (99 %)")
+    rows = [
+        (
+            gate.gate,
+            gate.outcome,
+            gate.statement,
+            ("none" if gate.false_alarm == 0 else f"{gate.false_alarm:g}")
+            if gate.is_applicable
+            else "-",
+            gate.detects if gate.is_applicable else "-",
+        )
+        for gate in found.gates
+    ]
+    return {"head": head, "rows": rows}
+
+
+def promised(found: Assessment) -> Section:
+    """Return the loss of this release for each unit, in the words and figures of its card.
+
+    A column that no unit has a figure in is left out: Gaussian noise has no finite epsilon at
+    delta 0.
+    """
+    losses = {unit: loss_figures(own) for unit, own in loss_by_unit(found.drawn.events).items()}
+    shown = [name for name in _LOSSES if any(own[name] is not None for own in losses.values())]
+    notes = []
+    if "epsilon" not in shown:
+        notes.append(
+            "The noise is Gaussian: its promise is rho, and the epsilon at delta 1e-6 that follows "
+            "from it; at delta 0 no epsilon is promised."
+        )
+    if any(own["rho"] is None for own in losses.values()):
+        notes.append(
+            f"{NO_BOUND}: nothing bounds how much one such unit contributes, so no loss is stated "
+            "for it."
+        )
+    rows = [
+        (NOUNS[unit], *(own[name] or NO_BOUND for name in shown))
+        for unit, own in sorted(losses.items())
+    ]
+    return {"head": ("unit", *(_LOSSES[name] for name in shown)), "rows": rows, "notes": notes}
+
+
+def audits(found: Assessment) -> Section:
+    """Return claims and lower bounds."""
+    head = (
+        "draw",
+        "unit",
+        "epsilon claimed",
+        "at delta",
+        "epsilon at least (95 %)",
+        "right guesses",
+        "claim",
     )
-    return f"<table><thead><tr>{titles}</tr></thead><tbody>{lines_of_rows}</tbody></table>"
+    rows = [
+        (
+            audit.label,
+            NOUNS[audit.unit],
+            f"{audit.claimed:.4g}",
+            f"{audit.delta:g}",
+            f"{audit.bound.epsilon:.4g}",
+            f"{audit.bound.right} of {audit.bound.guesses}",
+            _verdict(audit),
+        )
+        for audit in found.audits
+    ]
+    return {"head": head, "rows": rows, "meaning": WHAT_IT_MEANS}
+
+
+def attacks(found: Assessment) -> Section:
+    """Return presence, differencing, reconstruction and membership."""
+    is_thresholded = any(event.threshold is not None for event in found.drawn.events)
+    rebuilt = found.reconstruction
+    program = (
+        ""
+        if rebuilt.from_linear_program is None
+        else f", {rebuilt.from_linear_program:.0%} by linear program"
+    )
+    unit = NOUNS[found.drawn.programme.mechanism.unit]
+    return {
+        "proof": (
+            "Tables are thresholded: a released cell proves that it was not empty."
+            if is_thresholded
+            else "No number proves that a cell was not empty: empty cells are noised like others."
+        ),
+        "reconstruction": (
+            f"Reconstruction: of the cells of a small synthetic table with this noise and "
+            f"{rebuilt.margins} tables of its sums, {rebuilt.from_cells:.0%} are right by "
+            f"rounding, {rebuilt.from_least_squares:.0%} by least squares{program}."
+        ),
+        "membership": (
+            f"Membership, simulated: whether {unit}, typical and alike in every week, is in the "
+            f"data is guessed rightly after one to {len(found.membership)} weeks in "
+            f"{', '.join(f'{share:.3f}' for share in found.membership)} of trials (0.5 by chance)."
+        ),
+        "differencing": {
+            "head": (
+                "total",
+                "parts",
+                "mode",
+                "noises",
+                "cell from total, +- (95 %)",
+                "itself, +-",
+            ),
+            "rows": [
+                (
+                    one.total,
+                    one.parts,
+                    one.mode,
+                    one.terms,
+                    f"{one.half_width_95:g}",
+                    f"{one.own_half_width_95:g}",
+                )
+                for one in found.differencing
+            ],
+        },
+    }
+
+
+def timetable(found: Assessment) -> Section:
+    """Return which public cells are one vehicle or one stop by a public timetable."""
+    seen = found.timetable
+    if seen is None:
+        return {"statements": [NOT_GIVEN], "rows": []}
+    statements = [f"{seen.statement}."]
+    if seen.exposures:
+        statements.append(MEANING)
+    if (rest := len(seen.exposures) - _CELLS_SHOWN) > 0:
+        statements.append(f"And {rest:,} more; assessment.json lists the first {LISTED_MOST}.")
+    rows = [
+        (
+            one.cell.mode,
+            one.cell.slot,
+            one.cell.area,
+            ", ".join(one.days),
+            one.cell.trip_ids[0] if one.cell.is_one_vehicle else "several",
+            one.cell.stop_ids[0] if one.cell.is_one_stop else "several",
+        )
+        for one in seen.exposures[:_CELLS_SHOWN]
+    ]
+    head = ("mode", "slot", "area", "days", "run (trip_id)", "stop (stop_id)")
+    return {"statements": statements, "head": head, "rows": rows}
+
+
+def ledger(found: Assessment) -> Section:
+    """Return the costliest account of each unit and cap; amounts that no unit has are left out."""
+    costliest: dict[tuple[str, str], AccountBalance] = {}
+    for account in sorted(found.balances, key=_spent):
+        costliest[str(account.unit), _cap(account)] = account
+    loss = loss_by_unit(found.drawn.events)
+    shown = [account for account in costliest.values() if account.unit in loss]
+    has_epsilon = any(account.spent.epsilon_micro is not None for account in shown)
+    rows = [
+        (
+            NOUNS[account.unit],
+            *([_amount(account.spent.epsilon_micro, MICRO)] if has_epsilon else []),
+            _amount(account.spent.rho_nano, NANO),
+            _cap(account),
+            _weeks(weeks_left(account, loss[account.unit])),
+        )
+        for account in shown
+    ]
+    epsilon = ("epsilon spent",) if has_epsilon else ()
+    return {"head": ("unit", *epsilon, "rho spent", "cap", "weeks left at least"), "rows": rows}
+
+
+def _chance(one: UnitRisk) -> str:
+    """Return a chance as text."""
+    return NO_BOUND if one.guess_right is None else f"{one.guess_right:.3f}"
+
+
+def _verdict(audit: DrawAudit) -> str:
+    """Return the verdict; with its reason where the measured bound lies above the claim."""
+    if audit.is_refuted:
+        return "REFUTED"
+    if audit.bound.epsilon > audit.claimed:
+        return (
+            "not refuted: this bound holds at 95 % only and lies above a true claim once in "
+            "twenty; at the certainty that refutes a claim (1 - 1e-9) it lies below"
+        )
+    return "not refuted"
+
+
+def _spent(account: AccountBalance) -> tuple[float, float]:
+    """Order accounts by what they spent; infinite amounts last."""
+    amounts = (account.spent.rho_nano, account.spent.epsilon_micro)
+    rho, epsilon = (float("inf") if amount is None else float(amount) for amount in amounts)
+    return rho, epsilon
+
+
+def _cap(account: AccountBalance) -> str:
+    """Return an account's cap as text."""
+    cap = account.cap
+    if cap is None:
+        return "none"
+    amounts = [
+        f"{name} {_amount(amount, parts)}"
+        for name, amount, parts in (
+            ("epsilon", cap.epsilon_micro, MICRO),
+            ("rho", cap.rho_nano, NANO),
+        )
+        if amount is not None
+    ]
+    window = f" in {cap.window_weeks} weeks" if cap.window_weeks else ""
+    return f"{' and '.join(amounts)}{window}"
+
+
+def _weeks(number: int | None) -> str:
+    """Return weeks left as text; a unit of a week or less starts anew with each week."""
+    return "-" if number is None else str(number)
+
+
+def _amount(amount: int | None, parts: int) -> str:
+    """Return a ledger amount as text."""
+    return NO_BOUND if amount is None else f"{amount / parts:.9g}"

@@ -1,0 +1,34 @@
+"""Renders the pages of the assessment: Jinja2 templates with autoescape, kept inside the package.
+
+A picture is the only text that goes into a page as it is: it comes from Altair (`pictures`), which
+escapes what it is given.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+
+def render(name: str, **values: Any) -> str:  # noqa: ANN401 - a template takes what it names
+    """Return a page.
+
+    Args:
+        name: of the template, `assessment.html`.
+        values: that the template names; one that is missing is an error.
+    """
+    return _environment().get_template(name).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    """Return the one environment."""
+    return Environment(
+        loader=PackageLoader("turnstile.assessment"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
