@@ -211,7 +211,7 @@ _FAULTS = {
     "zip cut off": ({"trips.zip": _zip()[:-20]}, "file"),
     "zip in a zip": ({"trips.zip": _zip("inner.zip")}, "file"),
     "nothing in the zip": ({"trips.zip": b"PK\5\6" + bytes(18)}, "file"),
-    "no csv at all": ({"trips.csv": b"\xff\xfe\x00\x01" * 100}, "file"),
+    "no csv at all": ({"trips.csv": b"\xff\xfe\x00\x01" * 100}, "header"),
     "semicolons": ({"trips.csv": CLEAN.replace(",", ";")}, "header"),
     "tabs": ({"trips.csv": CLEAN.replace(",", "\t")}, "header"),
     "a column named twice": ({"trips.csv": "card_id,card_id\n1,2\n"}, "header"),

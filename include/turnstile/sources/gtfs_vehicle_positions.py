@@ -1,9 +1,10 @@
 """Feed `gtfs_vehicle_positions`: archives of GTFS-realtime VehiclePositions as Parquet or CSV.
 
 Archives name the fields of the message by their path (`vehicle.position.latitude`), some without
-the outermost `vehicle.`, or keep `vehicle` as a nested value; each is read. `timestamp` is seconds
-since 1970 in UTC, as the specification says, or a written time with an offset. Speeds are metres a
-second; a position without one, which the specification allows, goes to quarantine.
+the outermost `vehicle.`, or keep `vehicle` as a nested value; each record is read in its own way.
+`timestamp` is seconds since 1970 in UTC, as the specification says, or a written time with an
+offset. Speeds are metres a second; a position without one, which the specification allows, goes to
+quarantine.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.sources.itms import typed_sql
 from turnstile.sources.layout import ColumnMissing, FeedLayout
 
-_OUTERMOST = "vehicle."
+_OUTERMOST, _NESTED = "vehicle.", "vehicle"
 
 
 def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -29,14 +30,14 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
 
 
 def _field_sql(columns: frozenset[str], path: str) -> str:
-    """SQL of one field as text."""
-    for column in (path, path.removeprefix(_OUTERMOST)):
-        if column in columns:
-            return name(column)
-    if path.startswith(_OUTERMOST) and "vehicle" in columns:
-        inside = path.removeprefix(_OUTERMOST)
-        return f"json_extract_string(TRY_CAST(vehicle AS JSON), '$.{inside}')"
-    raise ColumnMissing(path)
+    """SQL of one field as text: of a record's first naming that has it."""
+    inside = path.removeprefix(_OUTERMOST)
+    found = [name(column) for column in dict.fromkeys((path, inside)) if column in columns]
+    if path.startswith(_OUTERMOST) and _NESTED in columns:
+        found.append(f"json_extract_string(TRY_CAST({_NESTED} AS JSON), '$.{inside}')")
+    if not found:
+        raise ColumnMissing(path)
+    return f"coalesce({', '.join(found)})"
 
 
 def _stamp(column: str) -> str:
@@ -57,4 +58,8 @@ LAYOUT = FeedLayout(
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,
+    other_columns=lambda names: (
+        *(path.removeprefix(_OUTERMOST) for path in names.values()),
+        _NESTED,
+    ),
 )

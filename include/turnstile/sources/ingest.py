@@ -24,16 +24,16 @@ from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import RULES, category_names, names_of
 from turnstile.sources.feeds import layout_of
-from turnstile.sources.landing import FileForm, RawFile, digest_of, find_files, unpack
+from turnstile.sources.landing import RawFile, digest_of, find_files, unpack
 from turnstile.sources.layout import ColumnMissing, FeedLayout, Joined, fields_in, names_in_source
-from turnstile.sources.reading import as_text, columns_of, raised_as_input_error, relation_of
+from turnstile.sources.reading import Source, as_text, open_source, raised_as_input_error
 from turnstile.sources.snapshot import Snapshot, folder_of, load_snapshot, write_record
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
-PARSER_VERSION = 2
+PARSER_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,28 +129,27 @@ def _stage_all(work: _Work, found: tuple[RawFile, ...], progress: Callable[[str]
         inside = work.folder / f"unpacked-{number}"
         inside.mkdir()
         for file in unpack(delivered, inside):
-            records += _stage(work, file)
+            records += _stage(work, file, inside / f"lines-{file.path.name}")
         shutil.rmtree(inside)
     return records
 
 
-def _stage(work: _Work, file: RawFile) -> int:
-    """Append one file to `staged`; return how many records it has, unreadable lines included."""
-    columns = columns_of(work.connection, file)
-    if not columns and file.form is FileForm.JSON:
-        return 0  # an empty array: a day without a record
+def _stage(work: _Work, file: RawFile, folder: Path) -> int:
+    """Append one file to `staged`; return how many records it has, unreadable lines included.
+
+    Raises:
+        InputError: the file is damaged, lacks a column, or was not read line by line.
+    """
     names = names_in_source(work.layout, work.programme.source)
-    try:
-        fields = fields_in(work.layout, frozenset(columns), names)
-    except ColumnMissing as missing:
-        rule = "the column is missing; deliver a file that has it, or correct source.columns"
-        raise InputError(where=file.name, field=str(missing), rule=rule) from None
-    as_texts = ", ".join(f"{as_text(column, file)} AS {name(column)}" for column in columns)
+    wanted = work.layout.columns_of(names)
+    source = open_source(work.connection, file, wanted, folder)
+    fields = _fields(work, file, frozenset(source.columns))
+    as_texts = ", ".join(f"{as_text(column, file)} AS {name(column)}" for column in source.columns)
     as_fields = ", ".join(f"{sql} AS {field}" for field, sql in fields)
     staged = ", ".join(column for column, _ in work.layout.staged_columns)
     statement = f"""
         INSERT INTO staged
-        WITH source AS ({relation_of(file, columns)}),
+        WITH source AS ({source.relation}),
             texts AS (SELECT {as_texts} FROM source),
             raw AS (SELECT {as_fields} FROM texts),
             typed AS ({work.layout.typed_sql(work.programme, work.week)})
@@ -160,18 +159,64 @@ def _stage(work: _Work, file: RawFile) -> int:
     """
     with raised_as_input_error(file):
         read = _one_number(work.connection, statement)
-        return read + (_stage_malformed(work, file) if file.form is FileForm.CSV else 0)
+        malformed = _stage_malformed(work, file, source)
+        if read and source.keys is not None:
+            _require_a_good_record(work, file, source)
+    if source.records is not None and read + malformed != source.records:
+        rule = (
+            "its records and its physical lines do not agree in number; nothing was written; "
+            "report this as a fault of the program"
+        )
+        raise InputError(where=file.name, field="lines", rule=rule)
+    return read + malformed
 
 
-def _stage_malformed(work: _Work, file: RawFile) -> int:
-    """Append the lines that the CSV reader could not split, and forget them; return how many."""
-    statement = f"""
-        INSERT INTO staged (broken_rule, fields, file)
-        SELECT 'malformed_line', any_value(csv_line), {text(file.name)}
-        FROM reject_errors GROUP BY scan_id, file_id, line
+def _fields(work: _Work, file: RawFile, columns: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """SQL of each field over a file's columns.
+
+    Raises:
+        InputError: the file lacks a column.
     """
-    count = _one_number(work.connection, statement)
-    work.connection.execute("DELETE FROM reject_errors")
+    names = names_in_source(work.layout, work.programme.source)
+    try:
+        return fields_in(work.layout, columns, names)
+    except ColumnMissing as missing:
+        rule = "the column is missing; deliver a file that has it, or correct source.columns"
+        raise InputError(where=file.name, field=str(missing), rule=rule) from None
+
+
+def _require_a_good_record(work: _Work, file: RawFile, source: Source) -> None:
+    """Refuse a JSON file without one good record, if no record has some column.
+
+    Raises:
+        InputError: that column, whichever the others' faults.
+    """
+    good = f"SELECT 1 FROM staged WHERE file = {text(file.name)} AND broken_rule IS NULL LIMIT 1"
+    if work.connection.execute(good).fetchone() is None:
+        found = work.connection.execute(str(source.keys)).fetchall()
+        if source.is_by_line:
+            work.connection.execute("DELETE FROM reject_errors")
+        _fields(work, file, frozenset(str(row[0]) for row in found))
+
+
+def _stage_malformed(work: _Work, file: RawFile, source: Source) -> int:
+    """Append the lines that are no record, each once; return how many."""
+    lines = []
+    if source.is_by_line:
+        lines.append("SELECT any_value(csv_line) AS fields FROM reject_errors GROUP BY line")
+    if source.malformed is not None:
+        lines.append(source.malformed)
+    if source.rejected is not None:
+        lines.append(f"SELECT fields FROM read_parquet({text(source.rejected)})")
+    count = 0
+    for select in lines:
+        statement = f"""
+            INSERT INTO staged (broken_rule, fields, file)
+            SELECT 'malformed_line', fields, {text(file.name)} FROM ({select})
+        """
+        count += _one_number(work.connection, statement)
+        if source.is_by_line:
+            work.connection.execute("DELETE FROM reject_errors")  # of this read
     return count
 
 

@@ -2,12 +2,13 @@
 
 Coordinates come as text `[longitude, latitude]` in `location.coordinates`, as two columns
 `location/coordinates/0` and `/1`, as a nested GeoJSON point in `location`, or as two columns of
-their own (`latitude`, `longitude`: a feed of another city, by `source.columns`).
+their own (`latitude`, `longitude`: a feed of another city, by `source.columns`). Each record is
+read in the first shape that it has, whatever the shapes of others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from turnstile.duckdb_engine import name, text
 from turnstile.programme.source_spec import RowShape, SpeedUnit
@@ -21,6 +22,8 @@ from turnstile.sources.zoned import stamp_sql
 _ALWAYS = ("vehicle_id", "observed_at", "speed")
 _FIELDS = (*_ALWAYS, "latitude", "longitude")
 _MILLI_KMH = {SpeedUnit.KMH: SPEED_SCALE, SpeedUnit.MS: SPEED_SCALE * 3600 // 1000}
+_SPLIT = ("location/coordinates/0", "location/coordinates/1")
+_NESTED = "location"
 _PAIR = r"^\[\s*(-?[0-9.eE+-]+)\s*,\s*(-?[0-9.eE+-]+)\s*(?:,.*)?\]$"
 
 
@@ -39,17 +42,37 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
 
 
 def _coordinates(columns: frozenset[str], names: Mapping[str, str]) -> tuple[str, str]:
-    """SQL of latitude and longitude as text."""
-    if names["latitude"] in columns and names["longitude"] in columns:
-        return name(names["latitude"]), name(names["longitude"])
-    if {"location/coordinates/0", "location/coordinates/1"} <= columns:
-        return name("location/coordinates/1"), name("location/coordinates/0")
-    if names["coordinates"] in columns:
-        pair = name(names["coordinates"])
-    elif "location" in columns:
-        pair = f"json_extract_string(TRY_CAST({name('location')} AS JSON), '$.coordinates')"
-    else:
+    """SQL of latitude and longitude as text: a record's first shape that has both."""
+    shapes = list(_shapes(columns, names))
+    if not shapes:
         raise ColumnMissing(names["coordinates"])
+    if len(shapes) == 1:
+        return shapes[0]
+    latitude, longitude = (
+        " ".join(
+            f"WHEN {lat} IS NOT NULL AND {lon} IS NOT NULL THEN {value}"
+            for lat, lon, value in ((*shape, shape[which]) for shape in shapes)
+        )
+        for which in (0, 1)
+    )
+    return f"CASE {latitude} END", f"CASE {longitude} END"
+
+
+def _shapes(columns: frozenset[str], names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """SQL of latitude and longitude in each shape that the columns allow."""
+    if names["latitude"] in columns and names["longitude"] in columns:
+        yield name(names["latitude"]), name(names["longitude"])
+    if set(_SPLIT) <= columns:
+        longitude, latitude = (name(column) for column in _SPLIT)
+        yield latitude, longitude
+    if names["coordinates"] in columns:
+        yield _of_pair(name(names["coordinates"]))
+    if _NESTED in columns:
+        yield _of_pair(f"json_extract_string(TRY_CAST({name(_NESTED)} AS JSON), '$.coordinates')")
+
+
+def _of_pair(pair: str) -> tuple[str, str]:
+    """SQL of latitude and longitude of a text `[longitude, latitude]`."""
     longitude, latitude = (f"nullif(regexp_extract({pair}, '{_PAIR}', {n}), '')" for n in (1, 2))
     return latitude, longitude
 
@@ -103,4 +126,5 @@ LAYOUT = FeedLayout(
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,
+    other_columns=lambda _: (*_SPLIT, _NESTED),
 )

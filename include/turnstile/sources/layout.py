@@ -69,6 +69,7 @@ class FeedLayout:
         typed_sql: SELECT from `raw` (the fields) of canonical columns, `broken_rule` and `fields`,
             the row as it came, for the quarantine.
         joining: for a feed in which a row is several records.
+        other_columns: columns beside those of the names that a record may have in their place.
     """
 
     shape: RowShape
@@ -76,6 +77,11 @@ class FeedLayout:
     fields_of: FieldsOf
     typed_sql: Callable[[Programme, ServicePeriod], str]
     joining: Joining | None = None
+    other_columns: Callable[[Mapping[str, str]], tuple[str, ...]] = lambda _: ()
+
+    def columns_of(self, names: Mapping[str, str]) -> tuple[str, ...]:
+        """Return every column that a record may have, each once."""
+        return tuple(dict.fromkeys((*names.values(), *self.other_columns(names))))
 
     @property
     def staged_columns(self) -> tuple[tuple[str, str], ...]:

@@ -1,27 +1,59 @@
-"""Raw files as relations of text columns, whatever their form; file-level faults are told here.
+"""Raw files as relations of text columns, whatever their form; each record is read by itself.
 
-The engine's own messages quote the line at fault, so none of them is passed on: each becomes an
-`InputError` that names the file, the column and the rule.
+Nothing about a record is learned from another one: no dialect, key or type is sniffed. The columns
+of CSV and Parquet are those of the header and the schema; of a JSON record every column that the
+feed may have is asked for. Faults of a file become an `InputError` that names the file, the column
+and the rule: the engine's own messages quote the line at fault, so none of them is passed on.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import name, text
 from turnstile.errors import InputError
 from turnstile.sources.landing import FileForm, RawFile
+from turnstile.sources.lines import PhysicalLines, first_character, sort_lines
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _OTHER_DELIMITERS = (";", "\t", "|")
-_RECORDS_FOR_KEYS = 1000
-_LAST_BYTES = 1 << 16
+# A character that cannot be in JSON text stands where a delimiter must: a line is one column.
+_ONE_COLUMN = (
+    "auto_detect=false, columns={'record': 'VARCHAR'}, header=false, delim='\x01', quote='', "
+    "escape='', store_rejects=true, rejects_limit=0"
+)
+_IS_OBJECT = "CASE WHEN json_valid(record) THEN json_type(record) = 'OBJECT' ELSE false END"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that is ready to be read.
+
+    Args:
+        columns: its columns, or, for JSON, those that its records may have.
+        relation: SQL that selects them; nested values are JSON, all others print as text.
+        records: how many records `relation` and the two kinds of rejected lines are in all, counted
+            without the engine's reader; None for a JSON array, which is read whole or not at all.
+        rejected: Parquet file of the lines that no reader sees; None if there is none.
+        is_by_line: True if the engine puts lines that it cannot split into `reject_errors`.
+        malformed: SQL that selects the text of lines that it can split, but that are no record.
+        keys: SQL that selects the columns that occur, for JSON.
+    """
+
+    columns: tuple[str, ...]
+    relation: str
+    records: int | None
+    rejected: Path | None = None
+    is_by_line: bool = False
+    malformed: str | None = None
+    keys: str | None = None
 
 
 @contextmanager
@@ -40,44 +72,31 @@ def raised_as_input_error(file: RawFile) -> Iterator[None]:
         raise InputError(where=file.name, field="file", rule=rule) from None
 
 
-def columns_of(connection: DuckDBPyConnection, file: RawFile) -> tuple[str, ...]:
-    """Return the names of a file's columns (of its first records, for JSON).
+def open_source(
+    connection: DuckDBPyConnection, file: RawFile, wanted: tuple[str, ...], folder: Path
+) -> Source:
+    """Make a file ready to be read.
+
+    Args:
+        connection: engine.
+        file: one file, no archive.
+        wanted: columns that a JSON record may have.
+        folder: scratch folder that does not exist yet, of the private zone.
 
     Raises:
         InputError: damaged file, another delimiter, or a column named twice.
     """
     with raised_as_input_error(file):
         if file.form is FileForm.CSV:
-            columns = _csv_header(file)
-            _refuse_cut_off_line(file, fields=len(columns))
+            source = _csv(file, folder)
         elif file.form is FileForm.JSON:
-            columns = _json_keys(connection, file)
+            source = _json(file, wanted, folder)
         else:
-            found = connection.execute(f"DESCRIBE SELECT * FROM {_parquet(file)}").fetchall()
-            columns = tuple(str(row[0]) for row in found)
-    if len(set(columns)) < len(columns):
+            source = _parquet(connection, file)
+    if file.form is not FileForm.JSON and len(set(source.columns)) < len(source.columns):
         rule = "a column is named twice; name each column once"
         raise InputError(where=file.name, field="header", rule=rule)
-    return columns
-
-
-def relation_of(file: RawFile, columns: tuple[str, ...]) -> str:
-    """Return SQL that selects every column as text (nested JSON and Parquet values as JSON).
-
-    Lines of a CSV file that have other than the header's number of fields, or that are not UTF-8,
-    are left out and put in the engine's `reject_errors`.
-    """
-    if file.form is FileForm.CSV:
-        types = ", ".join(f"{name(column)}: 'VARCHAR'" for column in columns)
-        options = (
-            f"auto_detect=false, columns={{{types}}}, header=true, delim=',', quote='\"', "
-            "escape='\"', nullstr='', store_rejects=true, rejects_limit=0"
-        )
-        return f"SELECT * FROM read_csv({text(file.path)}, {options})"
-    if file.form is FileForm.JSON:
-        types = ", ".join(f"{name(column)}: 'VARCHAR'" for column in columns)
-        return f"SELECT * FROM read_json({text(file.path)}, format='auto', columns={{{types}}})"
-    return f"SELECT * FROM {_parquet(file)}"
+    return source
 
 
 def as_text(column: str, file: RawFile) -> str:
@@ -90,22 +109,31 @@ def as_text(column: str, file: RawFile) -> str:
     return f"nullif(trim({value}), '')"
 
 
-def _parquet(file: RawFile) -> str:
-    """SQL table function for a Parquet file."""
-    return f"read_parquet({text(file.path)})"
+def _csv(file: RawFile, folder: Path) -> Source:
+    """A CSV file; lines with another number of fields than the header's are left to the engine."""
+    lines = sort_lines(file, folder, has_quotes=True)
+    columns = _header(file, lines)
+    _refuse_cut_off_line(file, lines, fields=len(columns))
+    types = ", ".join(f"{name(column)}: 'VARCHAR'" for column in columns)
+    options = (
+        f"auto_detect=false, columns={{{types}}}, header=true, delim=',', quote='\"', "
+        "escape='\"', nullstr='', compression='none', store_rejects=true, rejects_limit=0"
+    )
+    return Source(
+        columns=columns,
+        relation=f"SELECT * FROM read_csv({text(lines.clean)}, {options})",
+        records=lines.count - 1,
+        rejected=lines.rejected if lines.rejected_count else None,
+        is_by_line=True,
+    )
 
 
-def _opened(file: RawFile) -> TextIO:
-    """Open a CSV file, compressed or not, as text; the caller closes it."""
-    if file.path.name.endswith(".gz"):
-        return gzip.open(file.path, "rt", encoding="utf-8-sig", newline="")
-    return file.path.open(encoding="utf-8-sig", newline="")
-
-
-def _csv_header(file: RawFile) -> tuple[str, ...]:
-    """Names in the first line; a single name that another delimiter splits is told as such."""
-    with _opened(file) as stream:
-        first = next(csv.reader(stream), [])
+def _header(file: RawFile, lines: PhysicalLines) -> tuple[str, ...]:
+    """Names in the first line; a single name that another delimiter splits is reported as such."""
+    if not lines.is_first_clean:
+        rule = "the first line is no header: it is empty, or not a line of plain CSV in UTF-8"
+        raise InputError(where=file.name, field="header", rule=rule)
+    first = next(csv.reader([lines.first.decode()]), [])
     header = tuple(column.strip() or f"column_{n}" for n, column in enumerate(first))
     for delimiter in _OTHER_DELIMITERS:
         if len(header) == 1 and delimiter in header[0]:
@@ -114,25 +142,62 @@ def _csv_header(file: RawFile) -> tuple[str, ...]:
     return header
 
 
-def _refuse_cut_off_line(file: RawFile, *, fields: int) -> None:
+def _refuse_cut_off_line(file: RawFile, lines: PhysicalLines, *, fields: int) -> None:
     """Refuse a plain file that ends inside a line; a compressed one tells by its own checksum.
 
     Raises:
         InputError: the last line has no end and fewer fields than the header.
     """
-    if file.path.name.endswith(".gz"):
+    if file.path.name.endswith(".gz") or lines.last_unfinished is None:
         return
-    with file.path.open("rb") as stream:
-        stream.seek(max(0, file.path.stat().st_size - _LAST_BYTES))
-        last = stream.read().rsplit(b"\n", maxsplit=1)[-1].decode("utf-8", errors="replace")
-    if last.strip() and len(next(csv.reader([last]))) < fields:
+    last = lines.last_unfinished.decode(errors="replace")
+    if last.strip() and last.count(",") + 1 < fields:
         rule = "cut off: its last line is not complete; deliver it again"
         raise InputError(where=file.name, field="file", rule=rule)
 
 
-def _json_keys(connection: DuckDBPyConnection, file: RawFile) -> tuple[str, ...]:
-    """Keys of the first records in order of the alphabet; none for an empty array."""
-    source = f"read_json_objects({text(file.path)}, format='auto')"
-    first = f"SELECT json FROM {source} LIMIT {_RECORDS_FOR_KEYS}"
-    found = connection.execute(f"SELECT DISTINCT unnest(json_keys(json)) FROM ({first})").fetchall()
-    return tuple(sorted(str(row[0]) for row in found))
+def _json(file: RawFile, wanted: tuple[str, ...], folder: Path) -> Source:
+    """A JSON array, or one record a line; the first character says which.
+
+    Raises:
+        InputError: a file that promises JSON begins with something else.
+    """
+    begin = first_character(file)
+    if begin == "[" and not file.name.lower().endswith(".ndjson"):
+        records = f"read_json_objects({text(file.path)}, format='array')"
+        keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM {records}"
+        return Source(wanted, _extracted(wanted, "json", records), None, keys=keys)
+    if begin != "{" and not file.name.lower().endswith(".ndjson"):
+        rule = "is no JSON: it begins with neither '[' nor '{'; deliver it again"
+        raise InputError(where=file.name, field="file", rule=rule)
+    lines = sort_lines(file, folder, has_quotes=False)
+    read = f"read_csv({text(lines.clean)}, {_ONE_COLUMN}, compression='none')"
+    objects = f"(SELECT record FROM {read} WHERE {_IS_OBJECT})"
+    return Source(
+        columns=wanted,
+        relation=_extracted(wanted, "record", objects),
+        records=lines.count,
+        rejected=lines.rejected if lines.rejected_count else None,
+        is_by_line=True,
+        malformed=f"SELECT record AS fields FROM {read} WHERE NOT ({_IS_OBJECT})",
+        keys=f"SELECT DISTINCT unnest(json_keys(record)) FROM {objects}",
+    )
+
+
+def _extracted(wanted: tuple[str, ...], column: str, records: str) -> str:
+    """SQL of the wanted columns of each JSON record; NULL where it has none."""
+    escaped = (key.replace("\\", "\\\\").replace('"', '\\"') for key in wanted)
+    paths = ", ".join(text(f'$."{key}"') for key in escaped)
+    named = ", ".join(f"found[{n}] AS {name(key)}" for n, key in enumerate(wanted, start=1))
+    found = f"SELECT json_extract_string({column}, [{paths}]) AS found FROM {records}"
+    return f"SELECT {named} FROM ({found})"
+
+
+def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
+    """A Parquet file; its footer says how many records there are."""
+    read = f"read_parquet({text(file.path)})"
+    found = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
+    footer = f"SELECT num_rows FROM parquet_file_metadata({text(file.path)})"
+    rows = connection.execute(footer).fetchone()
+    columns = tuple(str(row[0]) for row in found)
+    return Source(columns, f"SELECT * FROM {read}", None if rows is None else int(rows[0]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from functools import cache
 from zoneinfo import ZoneInfo
 
 from turnstile.service_calendar import ServicePeriod
@@ -39,6 +40,7 @@ def _offset_minutes(zone: ZoneInfo, instant: datetime) -> int:
     return int(offset.total_seconds()) // 60
 
 
+@cache
 def changes_around(zone: ZoneInfo, week: ServicePeriod) -> tuple[OffsetChange, ...]:
     """Return the changes of a zone's offset from three days before a week to three days after.
 

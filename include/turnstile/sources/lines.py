@@ -1,0 +1,266 @@
+"""A record is a physical line: each line of a text file is judged by its own bytes, before parsing.
+
+A line that a parser could read together with others, or not at all, is taken out and kept as it
+came: quotes that do not open at a field's start and close at its end, a carriage return or NUL
+within, bytes that are not UTF-8, no byte at all, more than `LONGEST_LINE` bytes. On lines that are
+left every quote closes before the line's end, so that whoever reads them reads line by line.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from turnstile.sources.landing import RawFile
+
+LONGEST_LINE = 1 << 20  # bytes; half of what the engine's reader takes
+_BLOCK = 1 << 18  # bytes that are looked at together: they fit into a core's cache
+_LONGEST_KEPT = 1 << 24  # bytes of a line without an end that are kept in the quarantine
+_NEWLINE, _QUOTE, _FIRST_NOT_ASCII = 0x0A, 0x22, 0x80
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_QUARANTINE = pa.schema([("fields", pa.string())])
+Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+
+
+def _one_of(characters: bytes) -> Flags:
+    """Lookup table of bytes, shape (256,)."""
+    return np.isin(np.arange(256), np.frombuffer(characters, np.uint8))
+
+
+_BEFORE_OPENING, _AFTER_CLOSING = _one_of(b',\n"'), _one_of(b',\n"')
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalLines:
+    """The lines of one file, sorted into clean and rejected ones.
+
+    Args:
+        clean: file with the clean lines only; the delivered one, if it has no others.
+        rejected: Parquet file with the rejected lines, a column `fields`.
+        first: the first line, clean or not, without its end.
+        last_unfinished: the last line, if it has no end; else None.
+        count: all lines, the first one and the rejected ones included.
+        rejected_count: rejected lines.
+        is_first_clean: True if `first` is the first line of `clean`.
+    """
+
+    clean: Path
+    rejected: Path
+    first: bytes
+    last_unfinished: bytes | None
+    count: int
+    rejected_count: int
+    is_first_clean: bool
+
+
+def sort_lines(file: RawFile, folder: Path, *, has_quotes: bool) -> PhysicalLines:
+    """Look at every line of a file once.
+
+    Args:
+        file: text file, compressed (`.gz`) or not.
+        folder: empty scratch folder, for a copy (only if there is anything to leave out or unpack)
+            and the rejected lines.
+        has_quotes: True if a field may be quoted, as in CSV.
+
+    Raises:
+        OSError: the file cannot be read to its end.
+        EOFError: a compressed file ends too soon.
+    """
+    folder.mkdir(parents=True)
+    with _opened(file.path) as stream, _Sorter(file.path, folder, has_quotes=has_quotes) as sorter:
+        for block in _blocks(stream):
+            sorter.add(block)
+    return sorter.found()
+
+
+def first_character(file: RawFile) -> str:
+    """Return the first character of a text file that is no space; empty if there is none."""
+    with _opened(file.path) as stream:
+        begin = stream.read(_BLOCK).removeprefix(_BYTE_ORDER_MARK)
+    return begin.lstrip()[:1].decode(errors="replace")
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a file, compressed or not."""
+    if path.name.endswith(".gz"):
+        return gzip.open(path, "rb")  # type: ignore[return-value] # a GzipFile reads bytes too
+    return path.open("rb")
+
+
+def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """Blocks that end where a line ends; the last one as the file does.
+
+    A line beyond `_LONGEST_KEPT` bytes loses its rest; it is far too long to be a record.
+    """
+    begun: list[bytes] = []
+    begun_bytes = 0
+    while chunk := stream.read(_BLOCK):
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            yield b"".join((*begun, chunk[:end]))
+            begun, begun_bytes = [], 0
+        if begun_bytes < _LONGEST_KEPT:
+            begun.append(chunk[end:])
+            begun_bytes += len(begun[-1])
+    if rest := b"".join(begun):
+        yield rest
+
+
+class _Sorter:
+    """Adds up what the blocks of a file hold."""
+
+    def __init__(self, path: Path, folder: Path, *, has_quotes: bool) -> None:
+        self._path, self._folder, self._has_quotes = path, folder, has_quotes
+        self._copy: BinaryIO | None = None
+        self._rejected: pq.ParquetWriter | None = None
+        self._taken = self._count = self._rejected_count = 0
+        self._first: tuple[bytes, bool] | None = None
+        self._last: bytes | None = None
+
+    def add(self, delivered: bytes) -> None:
+        """Sort the lines of one block."""
+        block = delivered
+        if self._first is None:
+            block = block.removeprefix(_BYTE_ORDER_MARK)
+        block = block.replace(b"\r\n", b"\n")
+        ends, bad = _sorted_lines(block, has_quotes=self._has_quotes)
+        if self._first is None:
+            self._first = (block[: ends[0]], not bad[0])
+        self._last = None if block.endswith(b"\n") else block[_begin_of_last(ends) :]
+        self._count += len(ends)
+        if len(block) < len(delivered) or bad.any():
+            self._begin_copy()
+        if self._copy is not None:
+            self._copy.write(self._without(block, ends, bad) if bad.any() else block)
+        self._taken += len(delivered)
+
+    def __enter__(self) -> Self:
+        """Begin with the copy of a compressed file."""
+        if self._path.name.endswith(".gz"):
+            self._begin_copy()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what was written."""
+        for written in (self._rejected, self._copy):
+            if written is not None:
+                written.close()
+
+    def found(self) -> PhysicalLines:
+        """Return what was found; call it when all is written."""
+        first, is_first_clean = self._first or (b"", False)
+        return PhysicalLines(
+            clean=self._path if self._copy is None else self._copy_path,
+            rejected=self._rejected_path,
+            first=first,
+            last_unfinished=self._last,
+            count=self._count,
+            rejected_count=self._rejected_count,
+            is_first_clean=is_first_clean,
+        )
+
+    @property
+    def _copy_path(self) -> Path:
+        return self._folder / "clean"
+
+    @property
+    def _rejected_path(self) -> Path:
+        return self._folder / "rejected.parquet"
+
+    def _begin_copy(self) -> None:
+        """Copy what was clean so far, once something must be left out."""
+        if self._copy is not None:
+            return
+        self._copy = self._copy_path.open("wb")
+        with self._path.open("rb") as stream:
+            left = self._taken
+            while left and (chunk := stream.read(min(left, _BLOCK))):
+                self._copy.write(chunk)
+                left -= len(chunk)
+
+    def _without(self, block: bytes, ends: NDArray[np.int64], bad: Flags) -> bytes:
+        """Return a block without its bad lines, which are kept beside it."""
+        begins = np.concatenate(([0], ends[:-1] + 1))
+        lines = [block[a:b] for a, b in zip(begins[bad], ends[bad], strict=True)]
+        self._rejected_count += len(lines)
+        if self._rejected is None:
+            self._rejected = pq.ParquetWriter(self._rejected_path, _QUARANTINE)
+        texts = [line.decode(errors="backslashreplace").replace("\0", "\\x00") for line in lines]
+        self._rejected.write_table(pa.table({"fields": texts}, schema=_QUARANTINE))
+        keeps = np.repeat(~bad, ends - begins + 1)[: len(block)]
+        return np.frombuffer(block, np.uint8)[keeps].tobytes()
+
+
+def _begin_of_last(ends: NDArray[np.int64]) -> int:
+    """Where the last line begins."""
+    return int(ends[-2]) + 1 if len(ends) > 1 else 0
+
+
+def _sorted_lines(block: bytes, *, has_quotes: bool) -> tuple[NDArray[np.int64], Flags]:
+    """Return the end of each line of a block, and whether it must be left out."""
+    content = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(content == _NEWLINE)
+    if not block.endswith(b"\n"):
+        ends = np.append(ends, len(block))
+    lengths = np.diff(ends, prepend=-1) - 1
+    bad: Flags = (lengths == 0) | (lengths > LONGEST_LINE)
+    for character in (b"\0", b"\r"):
+        if character in block:
+            found = np.flatnonzero(content == character[0])
+            bad[np.searchsorted(ends, found)] = True
+    if not block.isascii():
+        _mark_not_utf8(block, content, ends, bad)
+    if has_quotes and b'"' in block:
+        _mark_unbalanced(content, ends, bad)
+    return ends, bad
+
+
+def _mark_not_utf8(block: bytes, content: Bytes, ends: NDArray[np.int64], bad: Flags) -> None:
+    """Mark the lines that are not UTF-8."""
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        found = np.flatnonzero(content >= _FIRST_NOT_ASCII)
+        begins = np.concatenate(([0], ends[:-1] + 1))
+        for line in np.unique(np.searchsorted(ends, found)):
+            try:
+                block[begins[line] : ends[line]].decode()
+            except UnicodeDecodeError:
+                bad[line] = True
+
+
+def _mark_unbalanced(content: Bytes, ends: NDArray[np.int64], bad: Flags) -> None:
+    """Mark the lines whose quotes do not enclose their fields (RFC 4180, 2.5 to 2.7).
+
+    Within a line quotes open and close in turns; a doubled one closes and opens at once. So the
+    first, third, ... stands at the begin of a field or right behind the one before it, the second,
+    fourth, ... at the end of a field or right before the next one, and their number is even.
+    """
+    quotes = np.flatnonzero(content == _QUOTE)
+    before_end = np.searchsorted(quotes, ends)
+    of_line = np.diff(before_end, prepend=0)
+    is_odd = of_line % 2 == 1
+    opens = np.zeros(len(quotes), dtype=np.bool_)
+    if is_odd.any():
+        bad |= is_odd
+        rank = np.arange(len(quotes)) - np.repeat(before_end - of_line, of_line)
+        opens = rank % 2 == 0
+    else:
+        opens[::2] = True
+    opening, closing = quotes[opens], quotes[~opens]
+    is_wrong = ~_BEFORE_OPENING[content[opening - 1]]
+    if len(opening) and opening[0] == 0:
+        is_wrong[0] = False
+    follows = content[np.minimum(closing + 1, len(content) - 1)]
+    is_left_open = ~_AFTER_CLOSING[follows] & (closing + 1 < len(content))
+    wrong = np.concatenate((opening[is_wrong], closing[is_left_open]))
+    bad[np.searchsorted(ends, wrong)] = True

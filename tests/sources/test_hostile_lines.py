@@ -1,0 +1,262 @@
+"""A hostile line costs its own physical line, never another: hundreds of files, and a fuzzer."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hostile_lines import CSV, JSON_LINES, ODD, READABLE, Spoil
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from turnstile.duckdb_engine import connect
+from turnstile.errors import InputError
+from turnstile.programme.spec import Programme
+from turnstile.sources import lines as physical
+from turnstile.sources.landing import FileForm, RawFile
+from turnstile.sources.reading import open_source
+from turnstile.sources.snapshot import Snapshot, counts_of
+
+WEEK = "2016-W30"
+FIELDS = (
+    "card_id,mode,tap_on_date,tap_on_time,tap_on_location,"
+    "tap_off_date,tap_off_time,tap_off_location"
+)
+HEADER = FIELDS.encode()
+GOOD = [
+    f"{3085000000000000 + n},train,2016-07-{25 + n % 7},08:{n % 60:02d},A Station,"
+    f"2016-07-{25 + n % 7},08:59,B Station".encode()
+    for n in range(9)
+]
+RECORDS = [json.dumps(dict(zip(FIELDS.split(","), one.decode().split(","), strict=True)))
+           for one in GOOD]  # fmt: skip
+PLACES = {"first": 0, "amid": 5, "last": 9}
+Ingest = Callable[[str, bytes], Snapshot]
+Reader = Callable[[bytes], tuple[Counter[tuple[str | None, ...]], int]]
+
+
+@pytest.fixture
+def ingested(zones: Any, programme_of: Callable[..., Programme]) -> Ingest:
+    """Ingest one file of the Opal feed."""
+
+    def ingest(name: str, content: bytes) -> Snapshot:
+        zones.deliver(WEEK, {name: content})
+        found: Snapshot = zones.ingest(programme_of("opal"), WEEK)
+        return found
+
+    return ingest
+
+
+def with_line(good: list[bytes], line: bytes, place: str) -> list[bytes]:
+    """Put a line among good ones."""
+    return [*good[: PLACES[place]], line, *good[PLACES[place] :]]
+
+
+def seen(snapshot: Snapshot) -> dict[str, int]:
+    """What was counted, and was not zero."""
+    return {name: count for name, count in counts_of(snapshot).items() if count}
+
+
+@pytest.mark.parametrize("spoil", CSV.values(), ids=CSV.keys())
+def test_a_hostile_line_costs_its_own_line(ingested: Ingest, spoil: Spoil) -> None:
+    line = spoil(b"c,train,2016-07-25,08:00,A Station,2016-07-25,08:30,B Station")
+    content = b"\n".join([HEADER, *with_line(GOOD, line, "amid")]) + b"\n"
+    own = line.count(b"\n") + 1
+    snapshot = ingested("trips.csv", content)
+    assert seen(snapshot) == {"rows_in": 9 + own, "rows_out": 9, "malformed_line": own}
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+@pytest.mark.parametrize("spoil", CSV.values(), ids=CSV.keys())
+def test_a_hostile_line_costs_its_own_line_at_either_end(
+    reader: Reader, spoil: Spoil, place: str
+) -> None:
+    content = b"\n".join([HEADER, *with_line(GOOD, spoil(GOOD[0]), place)]) + b"\n"
+    records, rejected = reader(content)
+    assert sorted(str(record[0]).encode() for record in records) == [g[:16] for g in GOOD]
+    assert rejected == content.count(b"\n") - 1 - len(GOOD)
+
+
+def test_many_hostile_lines_cost_no_other_in_a_compressed_file(ingested: Ingest) -> None:
+    bad = [spoil(GOOD[0]) for spoil in (*CSV.values(), *ODD.values())]
+    content = b"\r\n".join([HEADER, *GOOD[:4], *bad, *GOOD[4:]]) + b"\r\n"
+    snapshot = ingested("trips.csv.gz", gzip.compress(content))
+    counts = seen(snapshot)
+    assert counts["rows_in"] == content.count(b"\n") - 1
+    assert counts["malformed_line"] == sum(
+        spoil(GOOD[0]).count(b"\n") + 1 for spoil in CSV.values()
+    )
+    assert counts["rows_out"] - counts["malformed_line"] < len(GOOD) + len(ODD)
+    assert len(snapshot.days) == 7
+
+
+@pytest.mark.parametrize("spoil", [*READABLE.values()], ids=READABLE.keys())
+def test_standard_quoting_within_a_line_is_read(ingested: Ingest, spoil: Spoil) -> None:
+    line = spoil(b"c,train,2016-07-25,08:00,A Station,2016-07-25,08:30,B Station")
+    content = b"\n".join([HEADER, *with_line(GOOD, line, "amid")])
+    assert seen(ingested("trips.csv", content)) == {"rows_in": 10, "rows_out": 10}
+
+
+@pytest.mark.parametrize("spoil", CSV.values(), ids=CSV.keys())
+def test_under_a_hostile_header_nothing_is_read(reader: Reader, spoil: Spoil) -> None:
+    """It stops the week, or no line has as many fields as it."""
+    try:
+        records, rejected = reader(b"\n".join([spoil(HEADER), *GOOD]) + b"\n")
+    except InputError as refused:
+        assert "\n" not in str(refused)  # noqa: PT017 - either way is right
+    else:
+        assert not records
+        assert rejected >= len(GOOD)
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+@pytest.mark.parametrize("spoil", JSON_LINES.values(), ids=JSON_LINES.keys())
+def test_a_hostile_line_of_json_costs_its_own_line(
+    ingested: Ingest, spoil: Spoil, place: str
+) -> None:
+    good = [one.encode() for one in RECORDS]
+    line = spoil(good[0].replace(b"000,", b"999,"))
+    snapshot = ingested("trips.ndjson", b"\n".join(with_line(good, line, place)) + b"\n")
+    own = line.count(b"\n") + 1
+    assert seen(snapshot) == {"rows_in": 9 + own, "rows_out": 9, "malformed_line": own}
+
+
+def test_a_quarantined_line_is_kept_as_it_came(ingested: Ingest) -> None:
+    line = b'c,"train,2016-07-25,\xff'
+    snapshot = ingested("trips.csv", b"\n".join([HEADER, *GOOD, line, b""]))
+    kept = snapshot.folder / "quarantine/malformed_line.parquet"
+    rows = duckdb.execute(f"SELECT file, fields FROM '{kept}'").fetchall()
+    assert rows == [(f"{WEEK}/trips.csv", 'c,"train,2016-07-25,\\xff')]
+
+
+def test_lines_are_looked_at_block_by_block(
+    ingested: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks shorter than a line, so that every kind of line is cut by one."""
+    monkeypatch.setattr(physical, "_BLOCK", 16)
+    monkeypatch.setattr(physical, "LONGEST_LINE", 500)
+    monkeypatch.setattr(physical, "_LONGEST_KEPT", 1000)
+    bad = [spoil(GOOD[0]) for name, spoil in CSV.items() if "M" not in name]
+    own = sum(line.count(b"\n") + 1 for line in bad)
+    lines = [HEADER, *GOOD[:4], *bad, b"x" * 5000, *GOOD[4:]]
+    found = seen(ingested("trips.csv", b"\r\n".join(lines) + b"\r\n"))
+    assert found == {"rows_in": 9 + own + 1, "rows_out": 9, "malformed_line": own + 1}
+
+
+def test_lines_and_records_that_disagree_stop_the_week(
+    ingested: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fault put back: with no line taken out, a quote swallows what follows, and it is seen."""
+    monkeypatch.setattr(physical, "_mark_unbalanced", lambda *_: None)
+    line = b'c,"train,2016-07-25,08:00,A Station,2016-07-25,08:30,B Station'
+    closing = b'c,train",2016-07-25,08:00,A Station,2016-07-25,08:30,B Station'
+    content = b"\n".join([HEADER, *GOOD[:3], line, *GOOD[3:6], closing, *GOOD[6:], b""])
+    with pytest.raises(InputError, match="trips.csv") as refused:
+        ingested("trips.csv", content)
+    assert refused.value.field in ("lines", "file")
+
+
+# ---------------------------------------------------------------------------- by property
+
+_FIELD = rb'(?:[^",\r\n\0]*|"(?:[^"\r\n\0]|"")*")'
+_CLEAN = re.compile(_FIELD + rb"(?:," + _FIELD + rb")*")
+COLUMNS = ("a", "b", "c")
+
+
+def read_by_line(lines: list[bytes]) -> tuple[Counter[tuple[str | None, ...]], int]:
+    """The same by the standard library, a line at a time: records, and how many are none."""
+    records: Counter[tuple[str | None, ...]] = Counter()
+    rejected = 0
+    for one in lines:
+        line = one.removesuffix(b"\r")
+        try:
+            fields = next(csv.reader([line.decode()], strict=True))
+            whole = line != b"" and _CLEAN.fullmatch(line) is not None
+        except (UnicodeDecodeError, csv.Error):
+            whole = False
+        while whole and len(fields) > len(COLUMNS) and fields[-1] == "":
+            fields.pop()  # empty fields beyond the header's are none
+        if whole and len(fields) == len(COLUMNS):
+            records[tuple(field or None for field in fields)] += 1
+        else:
+            rejected += 1
+    return records, rejected
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Reader]:
+    """Read a CSV file by the product's own code: records, and how many lines are none."""
+    with tempfile.TemporaryDirectory() as folder:
+        connection = connect(Path(folder) / "engine")
+
+        def read(content: bytes) -> tuple[Counter[tuple[str | None, ...]], int]:
+            path, scratch = Path(folder) / "in.csv", Path(folder) / "lines"
+            shutil.rmtree(scratch, ignore_errors=True)
+            path.write_bytes(content)
+            file = RawFile("in.csv", path, FileForm.CSV)
+            source = open_source(connection, file, (), scratch)
+            rows = Counter(connection.execute(source.relation).fetchall())
+            counted = connection.execute("SELECT count(DISTINCT line) FROM reject_errors")
+            rejected = int((counted.fetchone() or (0,))[0])
+            connection.execute("DELETE FROM reject_errors")
+            if source.rejected is not None:
+                from_file = f"SELECT count(*) FROM '{source.rejected}'"
+                rejected += int((connection.execute(from_file).fetchone() or (0,))[0])
+            return rows, rejected
+
+        yield read
+        connection.close()
+
+
+LINE = st.binary(max_size=12) | st.lists(
+    st.sampled_from(
+        [b'"', b'""', b",", b"x", b"\r", b"\0", b" ", b"\xc3\xa9", b"\xff", b"\\", b"'"]
+    ),
+    max_size=14,
+).map(b"".join)
+
+
+def check_a_file(reader: Reader, lines: list[bytes], ending: bytes) -> None:
+    """Compare both ways of reading."""
+    content = b"a,b,c\n" + ending.join([*lines, b"1,2,3"]) + b"\n"
+    physical_lines = content.split(b"\n")[1:-1]
+    records, rejected = reader(content)
+    assert (records, rejected) == read_by_line(physical_lines)
+    assert records.total() + rejected == len(physical_lines)
+
+
+@settings(max_examples=150)
+@given(lines=st.lists(LINE, max_size=8), ending=st.sampled_from([b"\n", b"\r\n"]))
+@example(lines=[b'"', b'x,"', b'",,'], ending=b"\n")
+@example(lines=[b'""",', b',"x""', b'"x"","'], ending=b"\r\n")
+def test_the_engine_reads_each_line_as_if_it_were_alone(
+    reader: Reader, lines: list[bytes], ending: bytes
+) -> None:
+    check_a_file(reader, lines, ending)
+
+
+@pytest.mark.long
+@settings(max_examples=20_000)
+@given(lines=st.lists(LINE, max_size=12), ending=st.sampled_from([b"\n", b"\r\n"]))
+def test_the_engine_reads_each_line_as_if_it_were_alone_for_long(
+    reader: Reader, lines: list[bytes], ending: bytes
+) -> None:
+    check_a_file(reader, lines, ending)
+
+
+def test_the_comparison_finds_a_reader_that_does_not(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(physical, "_mark_unbalanced", lambda *_: None)
+    with pytest.raises((AssertionError, InputError, duckdb.Error)):
+        check_a_file(reader, [b'1,"2', b'3",4', b"5,6,7"], b"\n")
