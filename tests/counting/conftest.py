@@ -148,10 +148,16 @@ class Lab:
     domain: PublicDomain
 
     def bounded(
-        self, unit: ProtectionUnit, at_most: int, *, once: bool = False, finest: bool = False
+        self,
+        unit: ProtectionUnit,
+        at_most: int,
+        *,
+        once: bool = False,
+        finest: bool = False,
+        coarse: int | None = None,
     ) -> Lab:
         """Return the same with one more bound."""
-        bounds = (*self.programme.units, UnitBound(unit, at_most, once, finest))
+        bounds = (*self.programme.units, UnitBound(unit, at_most, once, finest, coarse))
         return replace(self, programme=replace(self.programme, units=bounds))
 
     def count(

@@ -4,18 +4,18 @@ import hashlib
 import hmac
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import date
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnstile.counting.bounding import Bounding, install_key, keep_at_most, message
+from turnstile.counting.bounding import Bounding, Limit, install_key, keep_at_most, message
 from turnstile.counting.engine import Connection, engine
 
-DAY = date(2016, 7, 25)
+DAY = "2016-07-25"
 SECRET = b"release secret"
+ONCE_IN_EACH = (Limit(("x",), 1), Limit(("y",), 1))
 Record = tuple[str, int, int]
 RECORDS = st.lists(
     st.tuples(st.sampled_from(["a", "b", "c|1", "é"]), st.integers(-1, 3), st.integers(0, 2)),
@@ -35,8 +35,8 @@ def kept(
     at_most: int,
     *,
     secret: bytes = SECRET,
-    day: date = DAY,
-    apart: tuple[tuple[str, ...], ...] = (),
+    scope: str = DAY,
+    limits: tuple[Limit, ...] = (),
 ) -> list[Record]:
     install_key(connection, secret)
     connection.execute("CREATE OR REPLACE TEMP TABLE rec (card VARCHAR, x INTEGER, y INTEGER)")
@@ -44,8 +44,8 @@ def kept(
         "INSERT INTO rec SELECT unnest(?::VARCHAR[]), unnest(?::INTEGER[]), unnest(?::INTEGER[])",
         [[record[place] for record in records] for place in range(3)],
     )
-    bounding = Bounding("card", ("x", "y"), at_most, apart)
-    keep_at_most(connection, "rec", "kept_rec", bounding=bounding, day=day)
+    bounding = Bounding("card", ("x", "y"), at_most, limits)
+    keep_at_most(connection, "rec", "kept_rec", bounding=bounding, scope=scope)
     return sorted(connection.execute("SELECT card, x, y FROM kept_rec").fetchall())
 
 
@@ -61,7 +61,7 @@ def by_hand(records: list[Record], at_most: int) -> list[Record]:
     return sorted(record for unit in units.values() for record in sorted(unit, key=key)[:at_most])
 
 
-def apart_by_hand(records: list[Record], at_most: int) -> list[Record]:
+def once_by_hand(records: list[Record], at_most: int) -> list[Record]:
     """Keep what no other record of the unit with the same x or the same y comes before."""
     alone = [
         one
@@ -117,7 +117,7 @@ def test_the_choice_changes_with_the_key_and_with_the_day(connection: Connection
     records = [("a", x, y) for x in range(20) for y in range(5)]
     first = kept(connection, records, 10)
     assert kept(connection, records, 10, secret=b"another") != first
-    assert kept(connection, records, 10, day=date(2016, 7, 26)) != first
+    assert kept(connection, records, 10, scope="2016-07-26") != first
     assert kept(connection, records, 10) == first
 
 
@@ -160,18 +160,41 @@ def test_an_engine_error_shows_no_value(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(records=RECORDS, at_most=st.integers(1, 3))
-def test_records_kept_apart_are_the_lowest_of_all_that_share_a_cell_with_them(
+def test_records_that_count_once_a_cell_are_the_lowest_of_all_that_share_one_with_them(
     connection: Connection, records: list[Record], at_most: int
 ) -> None:
-    found = kept(connection, records, at_most, apart=(("x",), ("y",)))
-    assert found == apart_by_hand(records, at_most)
+    found = kept(connection, records, at_most, limits=ONCE_IN_EACH)
+    assert found == once_by_hand(records, at_most)
     for column in (1, 2):
         cells = [(record[0], record[column]) for record in found]
         assert len(set(cells)) == len(cells)
 
 
-def test_records_that_are_not_kept_apart_share_cells(connection: Connection) -> None:
+def test_records_without_a_limit_share_cells(connection: Connection) -> None:
     records = [("a", 0, 0), ("a", 0, 1)]
     assert kept(connection, records, 5) == records
-    assert len(kept(connection, records, 5, apart=(("x",), ("y",)))) == 1
-    assert kept(connection, records, 5, apart=(("x", "y"),)) == records
+    assert len(kept(connection, records, 5, limits=ONCE_IN_EACH)) == 1
+    assert kept(connection, records, 5, limits=(Limit(("x", "y"), 1),)) == records
+
+
+def limited_by_hand(records: list[Record], at_most: int, share: int) -> list[Record]:
+    """Keep what is among the lowest so many of its unit with the same x, and of those the first."""
+    lowest: list[Record] = []
+    for unit, x in {record[:2] for record in records}:
+        lowest += sorted((r for r in records if r[:2] == (unit, x)), key=key)[:share]
+    return by_hand(lowest, at_most)
+
+
+@settings(max_examples=40, deadline=None)
+@given(records=RECORDS, at_most=st.integers(1, 6), share=st.integers(2, 3))
+def test_so_many_may_share_a_cell_equal_records_included(
+    connection: Connection, records: list[Record], at_most: int, share: int
+) -> None:
+    found = kept(connection, records, at_most, limits=(Limit(("x",), share),))
+    assert found == limited_by_hand(records, at_most, share)
+
+
+def test_without_the_limit_more_would_share_a_cell(connection: Connection) -> None:
+    records = [("a", 0, y) for y in range(3)]
+    assert len(kept(connection, records, 9, limits=(Limit(("x",), 2),))) == 2
+    assert kept(connection, records, 9) == records

@@ -113,7 +113,9 @@ def expected(
         .reset_index()
     )
     groups["key"] = [
-        hmac.new(SECRET, message(row.day, (row.slot, row.cell), row.vehicle), "sha256").digest()
+        hmac.new(
+            SECRET, message(str(row.day), (row.slot, row.cell), row.vehicle), "sha256"
+        ).digest()
         for row in groups.itertuples()
     ]
     groups = groups.sort_values("key").groupby(["vehicle", "day"]).head(at_most)

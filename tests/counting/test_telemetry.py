@@ -180,6 +180,8 @@ def test_a_count_of_rows_is_refused_for_telemetry(bus_lab: Lab) -> None:
         replace(bus_lab, programme=programme).count()
 
 
-def test_a_bound_on_a_bus_week_is_refused(bus_lab: Lab) -> None:
-    with pytest.raises(ProgrammeError, match="is not enforced for telemetry; bound bus_day"):
-        bus_lab.bounded(ProtectionUnit.BUS_WEEK, 3).count()
+def test_a_bound_on_a_bus_for_ever_is_refused(bus_lab: Lab) -> None:
+    with pytest.raises(
+        ProgrammeError, match="is not enforced for telemetry; bound bus_day or bus_w"
+    ):
+        bus_lab.bounded(ProtectionUnit.BUS, 3).count()

@@ -148,7 +148,7 @@ def test_one_more_trip_changes_a_table_by_at_most_what_the_plan_charges_for(
     before = lab.count(rows)
     after = lab.count([*rows, new])
     for table in lab.programme.tables:
-        charged = dict(sensitivities(lab.programme, table, "count", days=1))
+        charged = dict(sensitivities(lab.programme, [table], "count", [MONDAY]))
         trip = charged[ProtectionUnit.TRIP]
         label = (table.name, "count", MONDAY)
         change = np.abs(after[label] - before[label])
@@ -361,11 +361,11 @@ def test_a_row_without_a_card_is_not_counted_where_cards_are_bounded(trip_lab: L
     assert all(c.sum() == 1 for c in trip_lab.count([row]).values())
 
 
-@pytest.mark.parametrize("unit", [ProtectionUnit.CARD_WEEK, ProtectionUnit.CARD])
+@pytest.mark.parametrize("unit", [ProtectionUnit.BUS_DAY, ProtectionUnit.CARD])
 def test_a_bound_that_counting_does_not_enforce_is_refused(
     unit: ProtectionUnit, trip_lab: Lab
 ) -> None:
-    with pytest.raises(ProgrammeError, match="is not enforced for trips; bound trip or card_day"):
+    with pytest.raises(ProgrammeError, match="for trips; bound trip or card_day or card_week"):
         trip_lab.bounded(unit, 3).count()
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -123,10 +122,10 @@ def without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counting that calls the bounding, which keeps everything."""
 
     def keep_all(
-        connection: Connection, records: str, kept: str, *, bounding: Bounding, day: Any
+        connection: Connection, records: str, kept: str, *, bounding: Bounding, scope: str
     ) -> None:
-        loose = replace(bounding, at_most=10**6, apart=())
-        keep_at_most(connection, records, kept, bounding=loose, day=day)
+        loose = replace(bounding, at_most=10**6, limits=())
+        keep_at_most(connection, records, kept, bounding=loose, scope=scope)
 
     monkeypatch.setattr(trips, "keep_at_most", keep_all)
     monkeypatch.setattr(telemetry, "keep_at_most", keep_all)

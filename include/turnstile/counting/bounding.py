@@ -1,16 +1,15 @@
 """Contribution bounding: a unit above its bound keeps records that only it and the key decide.
 
-PRIVACY 4.2: the records of one unit (a card-day, a bus-day) are ordered by HMAC-SHA256 under the
-release secret (RFC 2104) of unit and cell, and the first `at_most` are kept. The choice is a
-function of the unit's own records and the key, which is all that the sensitivity argument needs;
-the key makes it unforeseeable for somebody who plants records, and the same on every retry. Only
-units above the bound are ranked: they are few, and a window over all rows costs ten times the
+PRIVACY 4.2: the records of one unit (a card-day, a card-week, a bus-day) are ordered by HMAC-SHA256
+under the release secret (RFC 2104) of unit and cell, and the first `at_most` are kept. The choice
+is a function of the unit's own records and the key, which is all that the sensitivity argument
+needs; the key makes it unforeseeable for somebody who plants records, and the same on every retry.
+Only units above the bound are ranked: they are few, and a window over all rows costs ten times the
 memory.
 
-Where a unit counts once in each cell (PRIVACY 4.5), a record counts only if it is the lowest, in
-the same order, among all records of its unit that share a cell of any table with it; of those that
-are left, the first `at_most` are kept. So no two kept records share a cell of any table, and all
-tables count the same records.
+Where only so many records of a unit may share a cell (PRIVACY 4.5), a record counts only if it is
+among the lowest so many, in the same order, of all records of its unit in that cell, for every such
+limit; of those that are left, the first `at_most` are kept.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 
 from turnstile.counting.engine import Connection
 
@@ -26,20 +24,28 @@ _BLOCK_BYTES = 64  # of SHA-256
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """How many records of a unit may agree on some columns; equal records never both count at 1."""
+
+    columns: tuple[str, ...]
+    at_most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Bounding:
-    """What is bounded, in the names of a relation of one service day.
+    """What is bounded, in the names of a relation.
 
     Args:
         unit: column with the id of the card or vehicle; never NULL.
         cell: integer columns that say in which cell a record lies; never NULL.
-        at_most: records of one unit and day that are kept, >= 1.
-        apart: groups of columns; no two kept records of a unit agree on all columns of a group.
+        at_most: records of one unit that are kept, >= 1.
+        limits: on the kept records of a unit that agree on some columns.
     """
 
     unit: str
     cell: tuple[str, ...]
     at_most: int
-    apart: tuple[tuple[str, ...], ...] = ()
+    limits: tuple[Limit, ...] = ()
 
 
 def install_key(connection: Connection, secret: bytes) -> None:
@@ -61,31 +67,35 @@ def install_key(connection: Connection, secret: bytes) -> None:
 
 
 def keep_at_most(
-    connection: Connection, records: str, kept: str, *, bounding: Bounding, day: date
+    connection: Connection, records: str, kept: str, *, bounding: Bounding, scope: str
 ) -> None:
     """Make a relation of the records that count; call `install_key` first.
 
     Records of a unit that share a cell are alike for every table, so ties need no further order.
-    Where records are kept apart, equal ones are taken for one: no other column may differ in them.
+    Where only one may share a cell, equal ones are taken for one: no other column may differ.
 
     Args:
         connection: engine.
-        records: temporary table of one service day; all its columns are kept.
+        records: temporary table of one scope; all its columns are kept.
         kept: name of the view to make.
         bounding: what is bounded.
-        day: service day, part of the unit.
+        scope: service day or week, part of the unit.
     """
     unit, cells = bounding.unit, ", ".join(bounding.cell)
+    is_once = any(limit.at_most == 1 for limit in bounding.limits)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {kept}_over AS {_over(records, bounding)}")
     # The rank is a table, not a view: it would be computed anew for every reader.
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE {kept}_ranked AS WITH hashed AS MATERIALIZED ("  # noqa: S608 - names of ours
-        f"SELECT {'DISTINCT' if bounding.apart else ''} {records}.*, "
-        f"{_hmac(bounding.cell, unit, day)} AS hmac "
+        f"CREATE OR REPLACE TEMP TABLE {kept}_ranked AS WITH hashed AS ("  # noqa: S608 - names of ours
+        f"SELECT {'DISTINCT' if is_once else ''} {records}.*, "
+        f"{_hmac(bounding.cell, unit, scope)} AS hmac "
         f"FROM {records} SEMI JOIN {kept}_over USING ({unit}), bounding_key"
-        f"), alone AS (SELECT * FROM hashed {_lowest_of_each(bounding)}) "
-        f"SELECT * EXCLUDE (hmac) FROM alone QUALIFY row_number() OVER "
-        f"(PARTITION BY {unit} ORDER BY hmac, {cells}) <= {bounding.at_most}"
+        # one order for all limits, equal records included
+        f"), ordered AS MATERIALIZED (SELECT *, row_number() OVER (PARTITION BY {unit} "
+        f"ORDER BY hmac, {cells}) AS hash_order FROM hashed"
+        f"), lowest AS (SELECT * FROM ordered {_lowest_of_each(bounding)}) "
+        f"SELECT * EXCLUDE (hmac, hash_order) FROM lowest QUALIFY row_number() OVER "
+        f"(PARTITION BY {unit} ORDER BY hash_order) <= {bounding.at_most}"
     )
     connection.execute(
         f"CREATE OR REPLACE TEMP VIEW {kept} AS "  # noqa: S608 - names of ours
@@ -95,38 +105,39 @@ def keep_at_most(
 
 
 def _over(records: str, bounding: Bounding) -> str:
-    """Return the SQL of the units that lose records: too many, or two in one cell."""
+    """Return the SQL of the units that lose records: too many, or too many in one cell."""
     unit = bounding.unit
     found = [f"SELECT {unit} FROM {records} GROUP BY {unit} HAVING count(*) > {bounding.at_most}"]  # noqa: S608 - names of ours
-    for group in bounding.apart:
-        columns = ", ".join((unit, *group))
-        found.append(f"SELECT {unit} FROM {records} GROUP BY {columns} HAVING count(*) > 1")  # noqa: S608 - names of ours
+    for limit in bounding.limits:
+        columns = ", ".join((unit, *limit.columns))
+        found.append(
+            f"SELECT {unit} FROM {records} GROUP BY {columns} HAVING count(*) > {limit.at_most}"  # noqa: S608 - names of ours
+        )
     return " UNION ".join(found)
 
 
 def _lowest_of_each(bounding: Bounding) -> str:
-    """Return the SQL that keeps what is first among all records that share a group with it."""
-    cells = ", ".join(bounding.cell)
+    """Return the SQL that keeps what is among the first of all records in each limited cell."""
     rules = [
-        f"row_number() OVER (PARTITION BY {', '.join((bounding.unit, *group))} "
-        f"ORDER BY hmac, {cells}) = 1"
-        for group in bounding.apart
+        f"row_number() OVER (PARTITION BY {', '.join((bounding.unit, *limit.columns))} "
+        f"ORDER BY hash_order) <= {limit.at_most}"
+        for limit in bounding.limits
     ]
     return f"QUALIFY {' AND '.join(rules)}" if rules else ""
 
 
-def message(day: date, cell: Sequence[int], unit: str) -> bytes:
+def message(scope: str, cell: Sequence[int], unit: str) -> bytes:
     """Return what is hashed for a record; the id comes last, so no two records share a message.
 
     Examples:
-        >>> message(date(2016, 7, 25), (1, 36), "card")
+        >>> message("2016-07-25", (1, 36), "card")
         b'2016-07-25|1|36|card'
     """
-    return "|".join((day.isoformat(), *(str(number) for number in cell), unit)).encode()
+    return "|".join((scope, *(str(number) for number in cell), unit)).encode()
 
 
-def _hmac(cell: tuple[str, ...], unit: str, day: date) -> str:
+def _hmac(cell: tuple[str, ...], unit: str, scope: str) -> str:
     """Return the SQL of HMAC-SHA256 of `message`."""
-    parts = ", ".join((f"'{day.isoformat()}'", *cell, unit))
+    parts = ", ".join((f"'{scope}'", *cell, unit))
     inner = f"sha256(inner_pad || encode(concat_ws('|', {parts})))"
     return f"sha256(outer_pad || unhex({inner}))"

@@ -14,17 +14,14 @@ from turnstile.counting.exact import ExactTable
 from turnstile.counting.telemetry import Vectors, count_telemetry
 from turnstile.counting.trips import count_trips, install_domain
 from turnstile.errors import ProgrammeError
-from turnstile.privacy.units import ProtectionUnit
+from turnstile.privacy.units import Block, ProtectionUnit, Subject, units_of
+from turnstile.programme.bounding_rule import bound_in_force
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, Programme
 
 Progress = Callable[[str], None]
 Counted = TypeVar("Counted")
-_ENFORCED = {
-    RowShape.TRIPS: (ProtectionUnit.TRIP, ProtectionUnit.CARD_DAY),
-    RowShape.TELEMETRY: (ProtectionUnit.BUS_DAY,),
-}
 
 
 def count(  # noqa: PLR0913 - the keyword-only rest is where it runs, not what it counts
@@ -60,12 +57,19 @@ def count(  # noqa: PLR0913 - the keyword-only rest is where it runs, not what i
     with engine(work) as connection:
         install_key(connection, secret)
         if programme.source.feed.shape is RowShape.TELEMETRY:
-            bus_day = partial(count_telemetry, connection, programme, domain, rows_folder)
-            return _added_up(_each_day(days, bus_day, progress))
+            of_buses = partial(count_telemetry, connection, programme, domain, rows_folder)
+            return _added_up(_each_scope(programme, days, of_buses, progress))
         install_domain(connection, domain, programme.time.slot_minutes)
-        trip_day = partial(count_trips, connection, programme, domain, rows_folder)
-        by_day = _each_day(days, trip_day, progress)
+        of_trips = partial(count_trips, connection, programme, domain, rows_folder)
+        by_scope = _each_scope(programme, days, of_trips, progress)
+        by_day = [tables for of_scope in by_scope for tables in of_scope]
         return tuple(table for same_table in zip(*by_day, strict=True) for table in same_table)
+
+
+def enforced(shape: RowShape) -> tuple[ProtectionUnit, ...]:
+    """Return the units whose records counting bounds: those that a programme can bound."""
+    subject = Subject.CARD if shape is RowShape.TRIPS else Subject.BUS
+    return tuple(unit for unit in units_of(subject) if unit.bound_key is not None)
 
 
 def check_countable(programme: Programme) -> None:
@@ -77,9 +81,9 @@ def check_countable(programme: Programme) -> None:
     """
     shape, where = programme.source.feed.shape, f"{programme.name}.yaml"
     for bound in programme.units:
-        if bound.unit not in _ENFORCED[shape]:
-            names = " or ".join(_ENFORCED[shape])
-            rule = f"is not enforced for {shape}; bound {names}"
+        allowed = enforced(shape)
+        if bound.unit not in allowed:
+            rule = f"is not enforced for {shape}; bound {' or '.join(allowed)}"
             raise ProgrammeError(where=where, field=f"units.{bound.unit}", rule=rule)
     for table in programme.tables:
         if (table.measure is not Measure.COUNT) != (shape is RowShape.TELEMETRY):
@@ -87,14 +91,23 @@ def check_countable(programme: Programme) -> None:
             raise ProgrammeError(where=where, field=f"tables.{table.name}.measure", rule=rule)
 
 
-def _each_day(
-    days: Sequence[date], count_day: Callable[[date], Counted], progress: Progress
+def _each_scope(
+    programme: Programme,
+    days: Sequence[date],
+    count_days: Callable[[Sequence[date]], Counted],
+    progress: Progress,
 ) -> list[Counted]:
-    """Count one day after the other."""
-    counted = []
+    """Count one scope of the bounded unit after the other: a service day, or the days of a week."""
+    bound = bound_in_force(programme)
+    by_scope: dict[str, list[date]] = {}
     for day in days:
-        counted.append(count_day(day))
-        progress(f"counted {day}")
+        is_longer = bound is not None and (bound.unit.days_max or 0) > 1
+        scope = bound.unit.scope(Block(day, "")) if bound and is_longer else str(day)
+        by_scope.setdefault(scope, []).append(day)
+    counted = []
+    for scope, of_scope in by_scope.items():
+        counted.append(count_days(of_scope))
+        progress(f"counted {scope}")
     return counted
 
 

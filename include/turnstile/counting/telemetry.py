@@ -7,7 +7,7 @@ PRIVACY 5.5: a bus-day contributes to at most K pairs of slot and cell, and to e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts
 from turnstile.privacy.mechanisms.bounded_mean import centered_steps
 from turnstile.privacy.mechanisms.distinct_over_limit import over_limit
-from turnstile.privacy.units import ProtectionUnit
+from turnstile.privacy.units import Block
+from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.spec import Measure, Programme, TableSpec
 
@@ -35,33 +36,53 @@ def count_telemetry(
     programme: Programme,
     domain: PublicDomain,
     rows_folder: Path,
-    day: date,
+    days: Sequence[date],
 ) -> Vectors:
-    """Return what one service day adds to every vector, by table and statistic.
+    """Return what the days of one scope add to every vector, by table and statistic.
 
     Args:
         connection: engine, with the key of the bounds installed.
         programme: bounds and tables.
         domain: public cells, of one mode.
         rows_folder: canonical rows; a day without files adds zeros.
-        day: service day.
+        days: service days: one, or those of a week that bounds hold over.
     """
+    slots, cells = domain.cells_by_mode[0].dimensions
+    to_cells = _converter(cells, programme.domain.h3_resolution)
+    outside_slot = OUTSIDE if slots.unknown is None else slots.unknown
+    connection.execute("DROP TABLE IF EXISTS bus_day_cell")
+    for number, day in enumerate(days):
+        if files := day_files(rows_folder, day):
+            read_bus_cells(
+                connection, programme, files, outside_slot=outside_slot, to_cells=to_cells
+            )
+            _add_day(connection, number)
     groups = None
-    if files := day_files(rows_folder, day):
-        slots, cells = domain.cells_by_mode[0].dimensions
-        to_cells = _converter(cells, programme.domain.h3_resolution)
-        outside_slot = OUTSIDE if slots.unknown is None else slots.unknown
-        read_bus_cells(connection, programme, files, outside_slot=outside_slot, to_cells=to_cells)
+    if any(day_files(rows_folder, day) for day in days):
         groups = columns_of(
             connection,
             "SELECT slot, cell, readings, speed_sum_milli, speed_max_milli "  # noqa: S608 - names of ours
-            f"FROM {_bounded(connection, programme, day)}",
+            f"FROM {_bounded(connection, programme, days)}",
         )
     return {
         (table.name, statistic): _vector(domain, table, statistic, groups)
         for table in programme.tables
         for statistic in table.statistics
     }
+
+
+def _add_day(connection: Connection, number: int) -> None:
+    """Add the rows of `bus_cell` to those of the scope, with the number of their day."""
+    rows = f"SELECT {number}::INTEGER AS day_index, * FROM bus_cell"  # noqa: S608 - names of ours
+    known = connection.execute(
+        "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'bus_day_cell'"
+    ).fetchone()
+    is_first = known is None or not known[0]
+    connection.execute(
+        f"CREATE TEMP TABLE bus_day_cell AS {rows}"
+        if is_first
+        else f"INSERT INTO bus_day_cell {rows}"
+    )
 
 
 Converter = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]]
@@ -155,13 +176,15 @@ def _add_batch(connection: Connection, batch: pa.RecordBatch, to_cells: Converte
     connection.unregister("readings")
 
 
-def _bounded(connection: Connection, programme: Programme, day: date) -> str:
+def _bounded(connection: Connection, programme: Programme, days: Sequence[date]) -> str:
     """Return the relation of the buses' slots and cells that count."""
-    bound = programme.bound_of(ProtectionUnit.BUS_DAY)
-    if bound is None:
-        return "bus_cell"
-    bounding = Bounding("vehicle_id", ("slot", "cell"), bound.contributions_max)
-    keep_at_most(connection, "bus_cell", "kept_bus_cell", bounding=bounding, day=day)
+    rule = rule_of(programme, programme.tables[0])
+    if rule is None:
+        return "bus_day_cell"
+    day = ("day_index",) if (rule.unit.days_max or 0) > 1 else ()
+    bounding = Bounding("vehicle_id", (*day, "slot", "cell"), rule.records_max)
+    scope = rule.unit.scope(Block(days[0], ""))
+    keep_at_most(connection, "bus_day_cell", "kept_bus_cell", bounding=bounding, scope=scope)
     return "kept_bus_cell"
 
 

@@ -1,4 +1,4 @@
-"""Exact trip counts of one service day: all modes, all tables, zeros included.
+"""Exact trip counts of service days: all modes, all tables, zeros included.
 
 A row lies in one cell by its own content: the slot of its tap-on and tap-off on the clock (a
 tap-off after midnight too), among the slots of its mode, and the area of its locations. What has
@@ -9,6 +9,7 @@ add up to the same trips.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.counting.bounding import Bounding, keep_at_most
+from turnstile.counting.bounding import Bounding, Limit, keep_at_most
 from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts, ExactTable
 from turnstile.duckdb_engine import text
-from turnstile.privacy.units import ProtectionUnit
+from turnstile.privacy.units import Block
+from turnstile.programme.bounding_rule import BoundingRule, bound_in_force, rule_of, tables_of
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain, layout
 from turnstile.programme.fields import TAPS, categories
 from turnstile.programme.mode_slots import minute_of
@@ -79,50 +81,62 @@ def count_trips(
     programme: Programme,
     domain: PublicDomain,
     rows_folder: Path,
-    day: date,
-) -> tuple[ExactTable, ...]:
-    """Return the exact table of every table of the programme; call `install_domain` first.
+    days: Sequence[date],
+) -> list[tuple[ExactTable, ...]]:
+    """Return the exact tables of every day of one scope; call `install_domain` first.
 
     Args:
         connection: engine, with the key of the bounds installed.
         programme: bounds and tables.
         domain: public cells.
         rows_folder: canonical rows; a day without files counts as zeros.
-        day: service day of the tap-ons.
+        days: service days of the tap-ons: one, or those of a week that bounds hold over.
     """
-    files = day_files(rows_folder, day)
-    groups: dict[str, NDArray[Any]] | None = None
-    if files:
-        _read_day(connection, programme, files)
-        kept = _bounded(connection, programme, day)
-        groups = _groups(connection, programme, kept)
-    return tuple(
-        ExactTable(table.name, "count", day, _vector(domain, table, groups, axes_of(programme)))
-        for table in programme.tables
-    )
+    files = [day_files(rows_folder, day) for day in days]
+    _read_days(connection, programme, files)
+    kept = _kept_by_rule(connection, programme, days) if any(files) else {}
+    axes, counted = axes_of(programme), []
+    for number, day in enumerate(days):
+        groups = {
+            rule: _groups(connection, programme, rule, relation, number)
+            for rule, relation in kept.items()
+        }
+        vectors = (
+            (table, _vector(domain, table, groups.get(rule_of(programme, table)), axes))
+            for table in programme.tables
+        )
+        counted.append(tuple(ExactTable(table.name, "count", day, v) for table, v in vectors))
+    return counted
 
 
-def _read_day(connection: Connection, programme: Programme, files: list[str]) -> None:
-    """Make the table `trip` of a day: card, index of the mode, index on each axis."""
-    bound = programme.bound_of(ProtectionUnit.CARD_DAY)
+def _read_days(connection: Connection, programme: Programme, files: Sequence[list[str]]) -> None:
+    """Make the table `trip` of some days: number of the day, card, indices of mode and axes."""
     used = sorted({axis for table in programme.tables for axis in table.by})
     conditions = [f"{axis} <> {_OUTSIDE}" for axis in used]
-    if bound is not None:
+    if bound_in_force(programme) is not None:
         conditions.append("card_id IS NOT NULL")  # what has no unit could not be bounded
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    axes = ", ".join(f"{axis} INTEGER" for axis in axes_of(programme))
+    off = ", ".join((_slot(programme, "tap_off"), _area("tap_off"), *_categories(programme)))
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE trip AS SELECT * FROM ("  # noqa: S608 - names of ours
-        "SELECT trips.card_id, modes.mode_index, "
-        f"{_slot(programme, 'tap_on')}, {_area('tap_on')}, "
-        f"{', '.join((_slot(programme, 'tap_off'), _area('tap_off'), *_categories(programme)))} "
-        "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) AS trips "
-        "JOIN modes ON trips.mode = modes.mode "
-        "LEFT JOIN places AS tap_on ON trips.mode = tap_on.mode "
-        "AND trips.tap_on_location = tap_on.location "
-        "LEFT JOIN places AS tap_off ON trips.mode = tap_off.mode "
-        f"AND trips.tap_off_location = tap_off.location) {where}",
-        [files],
+        "CREATE OR REPLACE TEMP TABLE trip "
+        f"(day_index INTEGER, card_id VARCHAR, mode_index INTEGER, {axes})"
     )
+    for number, of_day in enumerate(files):
+        if not of_day:
+            continue
+        connection.execute(
+            "INSERT INTO trip SELECT * FROM ("  # noqa: S608 - names of ours
+            f"SELECT {number} AS day_index, trips.card_id, modes.mode_index, "
+            f"{_slot(programme, 'tap_on')}, {_area('tap_on')}, {off} "
+            "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) AS trips "
+            "JOIN modes ON trips.mode = modes.mode "
+            "LEFT JOIN places AS tap_on ON trips.mode = tap_on.mode "
+            "AND trips.tap_on_location = tap_on.location "
+            "LEFT JOIN places AS tap_off ON trips.mode = tap_off.mode "
+            f"AND trips.tap_off_location = tap_off.location) {where}",
+            [of_day],
+        )
 
 
 def _slot(programme: Programme, tap: str) -> str:
@@ -162,37 +176,54 @@ def axes_of(programme: Programme) -> tuple[str, ...]:
     return (*AXES, *own)
 
 
-def _bounded(connection: Connection, programme: Programme, day: date) -> str:
-    """Return the relation of the trips that count, the same ones for every table."""
-    bound = programme.bound_of(ProtectionUnit.CARD_DAY)
-    if bound is None:
-        return "trip"
-    bounding = Bounding(
-        unit="card_id",
-        cell=("mode_index", *axes_of(programme)),
-        at_most=bound.contributions_max,
-        apart=tuple(("mode_index", *by) for by in programme.kept_apart),
-    )
-    keep_at_most(connection, "trip", "kept_trip", bounding=bounding, day=day)
-    return "kept_trip"
+def _kept_by_rule(
+    connection: Connection, programme: Programme, days: Sequence[date]
+) -> dict[BoundingRule | None, str]:
+    """Return the relation of the trips that count, for each rule of the programme's tables."""
+    found: dict[BoundingRule | None, str] = {}
+    for rule in dict.fromkeys(rule_of(programme, table) for table in programme.tables):
+        if rule is None:
+            found[rule] = "trip"
+            continue
+        # a service day is a part of the unit of a day, and of the cell of a week's
+        day = ("day_index",) if (rule.unit.days_max or 0) > 1 else ()
+        bounding = Bounding(
+            unit="card_id",
+            cell=(*day, "mode_index", *axes_of(programme)),
+            at_most=rule.records_max,
+            limits=tuple(
+                Limit((*day, "mode_index", *limit.by), limit.at_most) for limit in rule.limits
+            ),
+        )
+        found[rule] = f"kept_trip_{len(found)}"
+        scope = rule.unit.scope(Block(days[0], ""))
+        keep_at_most(connection, "trip", found[rule], bounding=bounding, scope=scope)
+    return found
 
 
-def _groups(connection: Connection, programme: Programme, kept: str) -> dict[str, NDArray[Any]]:
-    """Count all tables in one pass over the trips."""
+def _groups(
+    connection: Connection,
+    programme: Programme,
+    rule: BoundingRule | None,
+    kept: str,
+    day_index: int,
+) -> dict[str, NDArray[Any]]:
+    """Count all tables of one rule on one day, in one pass over the trips."""
+    tables = tables_of(programme, rule)
     sets = ", ".join(
-        f"({', '.join(('mode_index', *by))})"
-        for by in sorted({table.by for table in programme.tables})
+        f"({', '.join(('mode_index', *by))})" for by in sorted({table.by for table in tables})
     )
     every = axes_of(programme)
-    used = [axis for axis in every if any(axis in table.by for table in programme.tables)]
-    axes = ", ".join(f"coalesce({axis}, 0) AS {axis}" for axis in used)
+    used = [axis for axis in every if any(axis in table.by for table in tables)]
+    axes = "".join(f"coalesce({axis}, 0) AS {axis}, " for axis in used)
     # an axis that no table has counts as not grouped by in all of them
-    bits = " + ".join(f"{1 << every.index(axis)} * grouping({axis})" for axis in used)
+    bits = "".join(f"{1 << every.index(axis)} * grouping({axis}) + " for axis in used)
     unused = sum(1 << index for index, axis in enumerate(every) if axis not in used)
     return columns_of(
         connection,
-        f"SELECT {bits} + {unused} AS grouping_set, mode_index, {axes}, "  # noqa: S608 - names of ours
-        f"count(*) AS records FROM {kept} GROUP BY GROUPING SETS ({sets})",
+        f"SELECT {bits}{unused} AS grouping_set, mode_index, {axes}"  # noqa: S608 - names of ours
+        f"count(*) AS records FROM {kept} WHERE day_index = {day_index} "
+        f"GROUP BY GROUPING SETS ({sets})",
     )
 
 

@@ -90,7 +90,7 @@ class Cap:
 
 def is_lifetime_unit(unit: ProtectionUnit) -> bool:
     """Say whether a unit has one account for ever, with a row a week for rolling windows."""
-    return unit in (ProtectionUnit.CARD, ProtectionUnit.BUS)
+    return unit.is_lifetime
 
 
 def amount_text(coordinate: str, amount: int | None) -> str:

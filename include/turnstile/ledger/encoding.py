@@ -47,6 +47,7 @@ def digest_of(text: str) -> str:
 
 def encode_event(event: DrawEvent) -> dict[str, Any]:
     """Write a draw event so that its loss can be computed again in ten years."""
+    joint = {} if event.joint is None else {"joint": event.joint}
     return {
         "table": event.table,
         "statistic": event.statistic,
@@ -59,6 +60,7 @@ def encode_event(event: DrawEvent) -> dict[str, Any]:
             [unit.value, None if s is None else [s.l0, s.l1, s.l2_squared, s.linf]]
             for unit, s in event.sensitivities
         ],
+        **joint,
     }
 
 
@@ -76,6 +78,7 @@ def decode_event(written: Mapping[str, Any]) -> DrawEvent:
         ),
         delta=Fraction(written["delta"]),
         threshold=written["threshold"],
+        joint=written.get("joint"),
     )
 
 

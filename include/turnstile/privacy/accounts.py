@@ -90,14 +90,33 @@ def loss_of(event: DrawEvent, sensitivity: Sensitivity | None) -> Loss:
 def losses(events: Sequence[DrawEvent]) -> dict[tuple[ProtectionUnit, str], Loss]:
     """Return the exact sum of costs for every unit and scope that the draws touch."""
     totals: defaultdict[tuple[ProtectionUnit, str], Loss] = defaultdict(lambda: NO_LOSS)
-    for event in events:
-        for unit, sensitivity in event.sensitivities:
-            loss = loss_of(event, sensitivity)
-            # A bound holds over the whole draw, so a scope pays once however many of its blocks
+    for vector in vectors(events):
+        blocks = [block for event in vector for block in event.blocks]
+        for unit, sensitivity in vector[0].sensitivities:
+            loss = loss_of(vector[0], sensitivity)
+            # A bound holds over the whole vector, so a scope pays once however many of its blocks
             # (modes, days, batches) the draw reads.
-            for scope in {scope_of(unit, block) for block in event.blocks}:
+            for scope in {scope_of(unit, block) for block in blocks}:
                 totals[unit, scope] += loss
     return dict(totals)
+
+
+def vectors(events: Sequence[DrawEvent]) -> tuple[tuple[DrawEvent, ...], ...]:
+    """Return the vectors that the draws make up: one draw alone, or the pieces of a joint one.
+
+    Independent noise of one scale on every piece is one draw of the pieces side by side
+    (dense.proof.md, D5), so a bound over all of them is charged once.
+
+    Raises:
+        ValueError: pieces of one vector differ in noise, scale or sensitivities.
+    """
+    pieces: dict[tuple[str | None, int], list[DrawEvent]] = {}
+    for number, event in enumerate(events):
+        pieces.setdefault((event.joint, -1 if event.joint else number), []).append(event)
+    for (joint, _), found in pieces.items():
+        if len({(one.noise, one.scale, one.sensitivities) for one in found}) > 1:
+            raise ValueError(f"the pieces of {joint} differ in noise, scale or sensitivities")
+    return tuple(tuple(found) for found in pieces.values())
 
 
 def postings(events: Sequence[DrawEvent]) -> tuple[Posting, ...]:

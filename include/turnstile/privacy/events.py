@@ -59,6 +59,9 @@ class DrawEvent:
         threshold: T of a thresholded draw: a cell is released when it is occupied and its noisy
             value is at least T; None if dense. A unit's own delta follows from T, the scale and
             its sensitivity (`accounts.loss_of`).
+        joint: name of the vector that this draw is a piece of, with the others of that name; the
+            sensitivities are then those of the whole vector, charged once; None if it is drawn
+            alone.
     """
 
     table: str
@@ -69,6 +72,7 @@ class DrawEvent:
     sensitivities: tuple[tuple[ProtectionUnit, Sensitivity | None], ...]
     delta: Fraction = Fraction(0)
     threshold: int | None = None
+    joint: str | None = None
 
     def __post_init__(self) -> None:
         """Check the scale and the threshold.
@@ -85,6 +89,8 @@ class DrawEvent:
                 raise ValueError("a dense draw has delta 0; state the threshold as well")
         elif self.threshold < SMALLEST_THRESHOLD or self.noise is not NoiseFamily.DISCRETE_LAPLACE:
             raise ValueError("a thresholded draw has Laplace noise and a threshold of 2 or more")
+        if self.joint is not None and self.threshold is not None:
+            raise ValueError("a thresholded draw is no piece of a joint vector")
 
     @property
     def label(self) -> str:

@@ -56,6 +56,61 @@ def packed(records_max: int, per_cell_max: int) -> Sensitivity:
     )
 
 
+def marginals_of_distinct_cells(records_max: int, rows_max: int, columns_max: int) -> Sensitivity:
+    """Return the sensitivity of both marginals together, where no two records share a cell.
+
+    Records are edges between their row and their column, each edge once. The squares of both
+    marginals add up to the sum over the records of (records in its row + records in its column),
+    and those two meet in one record only, so they are at most records_max + 1 together. Six records
+    make 42 and not 72; a star of records in one row reaches it.
+
+    Args:
+        records_max: records of the unit.
+        rows_max: records of the unit in one row.
+        columns_max: records of the unit in one column.
+
+    Examples:
+        >>> marginals_of_distinct_cells(6, 6, 6)
+        Sensitivity(l0=12, l1=12, l2_squared=42, linf=6)
+        >>> marginals_of_distinct_cells(6, 2, 2).l2_squared
+        24
+    """
+    rows, columns = packed(records_max, rows_max), packed(records_max, columns_max)
+    together = min(rows.linf + columns.linf, records_max + 1)
+    apart = side_by_side(rows, columns)
+    return Sensitivity(
+        l0=apart.l0,
+        l1=apart.l1,
+        l2_squared=min(apart.l2_squared, records_max * together),
+        linf=apart.linf,
+    )
+
+
+def side_by_side(*parts: Sensitivity) -> Sensitivity:
+    """Return the sensitivity of vectors that are drawn as one, each moved as far as it can be.
+
+    Examples:
+        >>> side_by_side(packed(2, 1), packed(3, 3))
+        Sensitivity(l0=5, l1=5, l2_squared=11, linf=3)
+    """
+    return Sensitivity(
+        l0=sum(part.l0 for part in parts),
+        l1=sum(part.l1 for part in parts),
+        l2_squared=sum(part.l2_squared for part in parts),
+        linf=max(part.linf for part in parts),
+    )
+
+
+def repeated(one: Sensitivity, times: int) -> Sensitivity:
+    """Return the sensitivity of so many such changes, each in cells of its own.
+
+    Examples:
+        >>> repeated(packed(3, 3), 7)
+        Sensitivity(l0=21, l1=21, l2_squared=63, linf=3)
+    """
+    return side_by_side(*(one for _ in range(times)))
+
+
 def scaled(one: Sensitivity, step: int) -> Sensitivity:
     """Return the sensitivity where each record moves its cell by up to so many steps, either way.
 

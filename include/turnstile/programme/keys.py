@@ -48,6 +48,27 @@ class Key:
     least: int | None = None
 
 
+_BOUNDED = {
+    "contributes": "must be 1",
+    "trips_at_most": "trips of a unit that are counted, over all modes",
+    "cells_at_most": "pairs of slot and cell of a unit that are counted, each day its own",
+}
+_UNIT_KEYS = tuple(
+    key
+    for unit in ProtectionUnit
+    if unit.bound_key is not None
+    for key in (
+        Key(f"units.{unit}", "section", OPTIONAL, f"bound of a {unit.replace('_', '-')}", ""),
+        Key(
+            f"units.{unit}.{unit.bound_key}",
+            "integer",
+            REQUIRED,
+            _BOUNDED[unit.bound_key],
+            "1" if unit.is_record else "20",
+            least=1,
+        ),
+    )
+)
 KEYS: tuple[Key, ...] = (
     Key("name", "text", REQUIRED, "the file's own name, without .yaml", "opal"),
     Key("title", "text", REQUIRED, "title of the published package", "Opal taps by place and time"),
@@ -173,26 +194,7 @@ KEYS: tuple[Key, ...] = (
         "domains/gtfs.zip",
     ),
     Key("units", "section", REQUIRED, "contribution bounds, by unit", ""),
-    Key("units.trip", "section", OPTIONAL, "the unit is one row", ""),
-    Key("units.trip.contributes", "integer", REQUIRED, "must be 1", "1", least=1),
-    Key("units.card_day", "section", OPTIONAL, "bound of a card in a service day", ""),
-    Key(
-        "units.card_day.trips_at_most",
-        "integer",
-        REQUIRED,
-        "trips of a card and day that are counted, over all modes",
-        "6",
-        least=1,
-    ),
-    Key("units.bus_day", "section", OPTIONAL, "bound of a bus in a service day", ""),
-    Key(
-        "units.bus_day.cells_at_most",
-        "integer",
-        REQUIRED,
-        "pairs of slot and cell of a bus and day that are counted",
-        "40",
-        least=1,
-    ),
+    *_UNIT_KEYS,
     Key(
         "units.NAME.once_per_cell",
         "flag",
@@ -207,9 +209,39 @@ KEYS: tuple[Key, ...] = (
         "no two counted records of a unit share a slot and place",
         "true",
     ),
+    Key(
+        "units.NAME.coarse_cell_at_most",
+        "integer",
+        OPTIONAL,
+        "beside once_per_finest_cell: counted records of a unit, mode and day in a coarser cell",
+        "2",
+        least=1,
+    ),
     Key("tables", "section", REQUIRED, "published tables, by name", ""),
     Key("tables.NAME", "section", REQUIRED, "one table", ""),
-    Key("tables.NAME.by", "texts", REQUIRED, "its dimensions", "[tap_on_slot]"),
+    Key(
+        "tables.NAME.by",
+        "texts",
+        REQUIRED,
+        "its dimensions; [] for totals by mode and day, beside trips_at_most",
+        "[tap_on_slot]",
+    ),
+    Key(
+        "tables.NAME.trips_at_most",
+        "integer",
+        OPTIONAL,
+        "trips of a bounded unit that this table counts: a bound of its own",
+        "40",
+        least=1,
+    ),
+    Key(
+        "tables.NAME.per_cell_at_most",
+        "integer",
+        OPTIONAL,
+        "beside trips_at_most: those of one mode and day in one cell",
+        "8",
+        least=1,
+    ),
     Key(
         "tables.NAME.measure",
         "choice",
@@ -245,6 +277,20 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("mechanism.rho", "amount", REQUIRED, "dense_gaussian: zCDP of one unit", '"1/8"'),
     Key("mechanism.epsilon", "amount", REQUIRED, "Laplace kinds: epsilon of one unit", '"4"'),
+    Key(
+        "mechanism.share_of_cap",
+        "amount",
+        REQUIRED,
+        "in place of rho or epsilon: the share of the cap over window_weeks that a week spends",
+        '"1/52"',
+    ),
+    Key(
+        "mechanism.joint_marginals",
+        "flag",
+        "false",
+        "dense_gaussian with once_per_finest_cell: slots and places of a tap share one bound",
+        "true",
+    ),
     Key("mechanism.delta", "amount", REQUIRED, "stability_histogram: delta", '"1e-7"'),
     Key(
         "mechanism.calibration",

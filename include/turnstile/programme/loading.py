@@ -72,6 +72,7 @@ def parse_programme(text: str, file: str) -> Programme:
     shape = source.feed.shape
     tables = read_tables(top.section("tables"), shape)
     units = read_units(top.section("units"), shape)
+    caps = tuple(read_cap(entry, units) for entry in top.sections("caps"))
     programme = Programme(
         name=name,
         title=top.text("title"),
@@ -82,8 +83,8 @@ def parse_programme(text: str, file: str) -> Programme:
         domain=read_domain(top.section("domain"), shape),
         units=units,
         tables=tables,
-        mechanism=read_mechanism(top.section("mechanism"), tables, units),
-        caps=tuple(read_cap(entry, units) for entry in top.sections("caps")),
+        mechanism=read_mechanism(top.section("mechanism"), tables, units, caps),
+        caps=caps,
         schedule=_schedule(top.section("schedule", optional=True)),
         approval=_approval(top.section("approval", optional=True)),
         publish=_publish(top.section("publish")),

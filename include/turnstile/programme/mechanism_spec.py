@@ -44,6 +44,8 @@ class MechanismSpec:
         split: share of the amount for each table or `table/statistic`; the shares sum to 1.
         delta: a table's delta; for STABILITY_HISTOGRAM. Of the source's calibration: its own.
         calibration: for STABILITY_HISTOGRAM.
+        joint_marginals: True if the tables of the slot and of the place of one tap are drawn as one
+            vector, whose bound is below the sum of theirs (PRIVACY 4.6); for DENSE_GAUSSIAN.
     """
 
     kind: MechanismKind
@@ -52,6 +54,7 @@ class MechanismSpec:
     split: tuple[tuple[str, Fraction], ...]
     delta: Fraction = Fraction(0)
     calibration: Calibration = Calibration.TIGHT
+    joint_marginals: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
-from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, NeighboringRelation, ProtectionUnit
+from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.privacy.units import NeighboringRelation, ProtectionUnit, Subject, units_of
 from turnstile.programme.fields import TAPS, dimensions
 from turnstile.programme.mechanism_spec import Calibration, CapSpec, MechanismKind, MechanismSpec
 from turnstile.programme.source_spec import RowShape
@@ -15,40 +17,46 @@ _TRIP_TABLES = (  # on and off are never linked
     *((dimension,) for dimension in dimensions(RowShape.TRIPS)),
     *TAPS,
 )
-_BOUND_KEY = {
-    ProtectionUnit.TRIP: "contributes",
-    ProtectionUnit.CARD_DAY: "trips_at_most",
-    ProtectionUnit.BUS_DAY: "cells_at_most",
-}
 
 
 def read_units(section: Section, shape: RowShape) -> tuple[UnitBound, ...]:
     """Read the contribution bounds."""
-    allowed = CARD_UNITS if shape is RowShape.TRIPS else VEHICLE_UNITS
+    subject = Subject.CARD if shape is RowShape.TRIPS else Subject.BUS
+    allowed = {str(unit): unit for unit in units_of(subject) if unit.bound_key is not None}
     bounds = []
     for key in section.free_keys():
-        if key not in set(allowed) & set(_BOUND_KEY):
-            names = ", ".join(unit for unit in allowed if unit in _BOUND_KEY)
-            section.fail(key, f"cannot be bounded here; bound one of {names}")
-        unit = ProtectionUnit(key)
-        entry = section.section(key)
-        bound = UnitBound(
-            unit=unit,
-            contributions_max=entry.integer(_BOUND_KEY[unit], least=1),
-            once_per_cell=entry.flag("once_per_cell", default=False),
-            once_per_finest_cell=entry.flag("once_per_finest_cell", default=False),
-        )
-        if bound.once_per_finest_cell and (
-            bound.once_per_cell or unit is not ProtectionUnit.CARD_DAY
-        ):
-            entry.fail("once_per_finest_cell", "is for card_day, and instead of once_per_cell")
-        if unit is ProtectionUnit.TRIP and bound.contributions_max != 1:
-            entry.fail("contributes", "must be 1: a trip is one row")
-        entry.finish()
-        bounds.append(bound)
+        if key not in allowed:
+            section.fail(key, f"cannot be bounded here; bound one of {', '.join(allowed)}")
+        bounds.append(_bound(section.section(key), allowed[key]))
     if not bounds:
         section.fail("", "is empty; bound at least one unit")
+    if sum(not bound.unit.is_record for bound in bounds) > 1:
+        section.fail(
+            "", "bounds two units of a day or more; the coarser one alone decides: keep it"
+        )
     return tuple(bounds)
+
+
+def _bound(entry: Section, unit: ProtectionUnit) -> UnitBound:
+    """Read the bound of one unit."""
+    bound = UnitBound(
+        unit=unit,
+        contributions_max=entry.integer(str(unit.bound_key), least=1),
+        once_per_cell=entry.flag("once_per_cell", default=False),
+        once_per_finest_cell=entry.flag("once_per_finest_cell", default=False),
+        coarse_cell_max=entry.integer("coarse_cell_at_most", least=1)
+        if entry.has("coarse_cell_at_most")
+        else None,
+    )
+    is_of_trips = unit.subject is Subject.CARD and not unit.is_record
+    if bound.once_per_finest_cell and (bound.once_per_cell or not is_of_trips):
+        entry.fail("once_per_finest_cell", "is for cards, and instead of once_per_cell")
+    if bound.coarse_cell_max is not None and not bound.once_per_finest_cell:
+        entry.fail("coarse_cell_at_most", "goes with once_per_finest_cell: true; add it")
+    if unit.is_record and bound.contributions_max != 1:
+        entry.fail("contributes", "must be 1: a trip is one row")
+    entry.finish()
+    return bound
 
 
 def read_tables(section: Section, shape: RowShape) -> tuple[TableSpec, ...]:
@@ -62,7 +70,12 @@ def read_tables(section: Section, shape: RowShape) -> tuple[TableSpec, ...]:
 
 def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape) -> TableSpec:
     """Read one table."""
-    by = section.texts("by")
+    trips_max = section.integer("trips_at_most", least=1) if section.has("trips_at_most") else None
+    per_cell_max = (
+        section.integer("per_cell_at_most", least=1) if section.has("per_cell_at_most") else None
+    )
+    is_total = trips_max is not None and section.is_empty_list("by")
+    by = () if is_total else section.texts("by")
     for dimension in by:
         if dimension not in known:
             section.fail("by", f"{dimension!r} is unknown; use some of {', '.join(known)}")
@@ -72,11 +85,15 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
         section.fail(
             "measure", "count is for trips; mean_speed, buses and buses_over are for telemetry"
         )
-    if measure is Measure.COUNT and by not in _TRIP_TABLES:
+    if (trips_max or per_cell_max) and measure is not Measure.COUNT:
+        section.fail("trips_at_most", "is for tables of trips; remove it")
+    if per_cell_max is not None and trips_max is None:
+        section.fail("per_cell_at_most", "goes with trips_at_most of the same table; add it")
+    if measure is Measure.COUNT and by not in _TRIP_TABLES and not is_total:
         section.fail(
             "by",
-            "must be a slot, a location, or slot and location, of one side: on and "
-            "off are never linked",
+            "must be a slot, a location, or slot and location, of one tap: on and off are never "
+            "linked; or [] for totals, beside trips_at_most",
         )
     if measure is not Measure.COUNT and by != known:
         section.fail("by", f"must be [{', '.join(known)}] for telemetry")
@@ -85,7 +102,7 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
     if measure is Measure.BUSES_OVER:
         limits = _limits(section)
     section.finish()
-    return TableSpec(name=name, by=by, measure=measure, clamp_kmh=clamp, limits_kmh=limits)
+    return TableSpec(name, by, measure, clamp, limits, trips_max, per_cell_max)
 
 
 def _limits(section: Section) -> tuple[int, ...]:
@@ -97,7 +114,10 @@ def _limits(section: Section) -> tuple[int, ...]:
 
 
 def read_mechanism(
-    section: Section, tables: tuple[TableSpec, ...], units: tuple[UnitBound, ...]
+    section: Section,
+    tables: tuple[TableSpec, ...],
+    units: tuple[UnitBound, ...],
+    caps: tuple[CapSpec, ...],
 ) -> MechanismSpec:
     """Read the mechanism and how its amount is split."""
     kind = section.choice("kind", MechanismKind)
@@ -106,10 +126,38 @@ def read_mechanism(
         section.fail("unit", f"{unit} has no bound under units; add one, or choose a bounded unit")
     if kind is MechanismKind.STABILITY_HISTOGRAM:
         return _thresholded(section, tables, unit)
-    amount = section.amount("rho" if kind is MechanismKind.DENSE_GAUSSIAN else "epsilon")
+    amount = _amount(section, "rho" if kind is MechanismKind.DENSE_GAUSSIAN else "epsilon", caps)
     split = _split(section.section("split"), tables)
+    joint = section.flag("joint_marginals", default=False)
+    if joint and (
+        kind is not MechanismKind.DENSE_GAUSSIAN
+        or not any(one.once_per_finest_cell for one in units)
+    ):
+        section.fail("joint_marginals", "is for dense_gaussian and once_per_finest_cell")
     section.finish()
-    return MechanismSpec(kind=kind, unit=unit, amount=amount, split=split)
+    return MechanismSpec(kind, unit, amount, split, joint_marginals=joint)
+
+
+def _amount(section: Section, key: str, caps: tuple[CapSpec, ...]) -> Fraction:
+    """Read the amount of a release: as it is, or as a share of the cap over a window of weeks.
+
+    A share is rounded down to what the ledger counts in, so that the window's weeks fit under the
+    cap whatever each is rounded up to.
+    """
+    if not section.has("share_of_cap"):
+        return section.amount(key)
+    share = section.amount("share_of_cap")
+    windows = [cap for cap in caps if cap.window_weeks is not None]
+    amounts = [cap.rho if key == "rho" else cap.epsilon for cap in windows]
+    if len(windows) != 1 or amounts[0] is None:
+        section.fail("share_of_cap", f"needs one cap over window_weeks, stated in {key}; add it")
+    if share * (windows[0].window_weeks or 1) > 1:
+        weeks = windows[0].window_weeks
+        section.fail(
+            "share_of_cap", f'{share} of {weeks} weeks is above 1; write at most "1/{weeks}"'
+        )
+    parts = NANO if key == "rho" else MICRO
+    return Fraction(math.floor(share * amounts[0] * parts), parts)
 
 
 def _thresholded(
@@ -165,7 +213,7 @@ def read_cap(section: Section, units: tuple[UnitBound, ...]) -> CapSpec:
     in_epsilon, in_rho = section.has("epsilon"), section.has("rho")
     if in_epsilon == in_rho:
         section.fail("epsilon", "state the cap in epsilon or in rho; write exactly one of the two")
-    windowed = unit in (ProtectionUnit.CARD, ProtectionUnit.BUS)
+    windowed = unit.is_lifetime
     cap = CapSpec(
         unit=unit,
         relation=section.choice("relation", NeighboringRelation, NeighboringRelation.ADD_REMOVE),
@@ -181,8 +229,7 @@ def read_cap(section: Section, units: tuple[UnitBound, ...]) -> CapSpec:
 
 def _is_bounded(unit: ProtectionUnit, units: tuple[UnitBound, ...]) -> bool:
     """Tell whether the loss of a unit is finite: a bound a day bounds every coarser unit too."""
-    by_day = any(bound.unit is not ProtectionUnit.TRIP for bound in units)
-    return by_day or unit is ProtectionUnit.TRIP
+    return unit.is_record or any(not bound.unit.is_record for bound in units)
 
 
 def read_queries(section: Section, shape: RowShape) -> tuple[Query, ...]:

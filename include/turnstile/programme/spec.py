@@ -71,12 +71,15 @@ class UnitBound:
         once_per_cell: True if no two trips of a unit that are counted share a cell of any table.
         once_per_finest_cell: True if they share no cell of a table that no other table refines;
             they may share cells of coarser ones.
+        coarse_cell_max: trips of a unit, mode and service day that may share a cell of a coarser
+            table, beside `once_per_finest_cell`; None: all of them.
     """
 
     unit: ProtectionUnit
     contributions_max: int
     once_per_cell: bool = False
     once_per_finest_cell: bool = False
+    coarse_cell_max: int | None = None
 
 
 class Measure(StrEnum):
@@ -98,6 +101,9 @@ class TableSpec:
         measure: what is told of a cell.
         clamp_kmh: public upper bound V of a speed; for MEAN_SPEED.
         limits_kmh: speed limits, each a statistic of its own; for BUSES_OVER.
+        trips_max: trips of the bounded unit that this table counts, a bound of its own; None: the
+            one under `units`, with which tables count the same trips.
+        per_cell_max: those of one mode and service day in one cell; beside `trips_max`.
     """
 
     name: str
@@ -105,6 +111,8 @@ class TableSpec:
     measure: Measure = Measure.COUNT
     clamp_kmh: int | None = None
     limits_kmh: tuple[int, ...] = ()
+    trips_max: int | None = None
+    per_cell_max: int | None = None
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -213,23 +221,3 @@ class Programme:
     def bound_of(self, unit: ProtectionUnit) -> UnitBound | None:
         """Return the bound that the programme sets on a unit, if it sets one."""
         return next((bound for bound in self.units if bound.unit is unit), None)
-
-    @property
-    def kept_apart(self) -> tuple[tuple[str, ...], ...]:
-        """Dimensions in which two counted trips of a card-day may not agree, table by table.
-
-        Once in each cell: those of every table whose dimensions include no other table's, because
-        who differs in the slot differs in slot and place too. Once in each finest cell: those of
-        every table that no other refines. Without such a bound none.
-        """
-        used = sorted({tuple(sorted(table.by)) for table in self.tables})
-        bound = self.bound_of(ProtectionUnit.CARD_DAY)
-        if bound is not None and bound.once_per_cell:
-            return tuple(by for by in used if not any(set(other) < set(by) for other in used))
-        if bound is not None and bound.once_per_finest_cell:
-            return tuple(by for by in used if not any(set(by) < set(other) for other in used))
-        return ()
-
-    def is_kept_apart(self, table: TableSpec) -> bool:
-        """Tell whether no two counted trips of a card-day share a cell of a table."""
-        return any(set(by) <= set(table.by) for by in self.kept_apart)

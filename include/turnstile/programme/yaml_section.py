@@ -123,6 +123,14 @@ class Section:
             self.fail(key, "has an entry twice; remove one")
         return entries
 
+    def is_empty_list(self, key: str) -> bool:
+        """Tell whether a key holds the list of nothing, `[]`."""
+        node = self._pairs().get(key)
+        if isinstance(node, yaml.SequenceNode) and not node.value:
+            self._taken.add(key)
+            return True
+        return False
+
     def section(self, key: str, *, optional: bool = False) -> Section:
         """Return a mapping; an empty one where an optional key is absent."""
         node = self._take(key, optional=optional)

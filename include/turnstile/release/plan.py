@@ -20,6 +20,7 @@ from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_scale
 from turnstile.privacy.mechanisms.thresholds import source_parameters, tight_parameters
 from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
+from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.mechanism_spec import Calibration, CapSpec, MechanismKind, MechanismSpec
 from turnstile.programme.source_spec import RowShape
@@ -127,22 +128,71 @@ def _largest(one: Fraction | None, other: Fraction | None) -> Fraction | None:
 
 
 def _events(
-    programme: Programme, table: TableSpec, statistic: str, week: ServicePeriod
+    programme: Programme, table: TableSpec, statistic: str, period: ServicePeriod
 ) -> tuple[DrawEvent, ...]:
     """Return the draws of one vector of a table."""
     by_day = programme.source.feed.shape is RowShape.TRIPS
     groups: tuple[tuple[date, ...], ...] = (
-        tuple((day,) for day in week.days) if by_day else (week.days,)
+        tuple((day,) for day in period.days) if by_day else (period.days,)
     )
-    return tuple(_event(programme, table, statistic, days) for days in groups)
+    return tuple(
+        _event(programme, statistic, days, _vector_of(programme, table, days, period))
+        for days in groups
+    )
+
+
+def _vector_of(
+    programme: Programme, table: TableSpec, days: tuple[date, ...], period: ServicePeriod
+) -> _Vector:
+    """Return the vector that the draw of a table on some days is a piece of.
+
+    A bound over a week holds for all its days together, and where no two records share a finest
+    cell, both marginals of a tap have a bound together: such draws are pieces of one vector.
+    """
+    rule = rule_of(programme, table)
+    tables: tuple[TableSpec, ...] = (table,)
+    name = table.name
+    if programme.mechanism.joint_marginals and len(table.by) == 1 and table.trips_max is None:
+        tap = table.by[0].rsplit("_", 1)[0]
+        tables = tuple(one for one in programme.tables if one.by in marginals_of(tap))
+        name = f"{tap}_marginals" if len(tables) > 1 else name
+    scope = str(days[0])
+    of_days = days
+    if rule is not None and len(days) == 1 and (rule.unit.days_max or 0) > 1:
+        scope = rule.unit.scope(Block(days[0], ""))
+        of_days = tuple(day for day in period.days if rule.unit.scope(Block(day, "")) == scope)
+    is_joint = len(tables) > 1 or len(of_days) > len(days)
+    return _Vector(table, tables, of_days, f"{name}/{scope}" if is_joint else None)
+
+
+def marginals_of(tap: str) -> tuple[tuple[str, ...], ...]:
+    """Return the dimensions of both marginals of the tap-on or tap-off table."""
+    return ((f"{tap}_slot",), (f"{tap}_location",))
+
+
+@dataclass(frozen=True, slots=True)
+class _Vector:
+    """What is drawn as one: a table on some days, or several tables, or several days.
+
+    Args:
+        own: the table whose draw is meant.
+        tables: of the vector.
+        days: of the vector.
+        joint: its name; None if the draw is all of it.
+    """
+
+    own: TableSpec
+    tables: tuple[TableSpec, ...]
+    days: tuple[date, ...]
+    joint: str | None
 
 
 def _event(
-    programme: Programme, table: TableSpec, statistic: str, days: tuple[date, ...]
+    programme: Programme, statistic: str, days: tuple[date, ...], vector: _Vector
 ) -> DrawEvent:
-    """Return one draw, with the scale that its share of the amount buys."""
+    """Return one draw, with the scale that the share of its vector in the amount buys."""
     mechanism = programme.mechanism
-    bounds = sensitivities(programme, table, statistic, days=len(days))
+    bounds = sensitivities(programme, vector.tables, statistic, vector.days)
     own = dict(bounds)[mechanism.unit]
     if own is None:
         raise ProgrammeError(
@@ -150,12 +200,13 @@ def _event(
             field="mechanism.unit",
             rule=f"{mechanism.unit} is not bounded; add a bound under units",
         )
-    label = table.name if table.measure is Measure.COUNT else f"{table.name}/{statistic}"
-    # A bounded unit lies within one service day, so it touches one draw of each vector.
-    noise = _noise(mechanism, mechanism.amount * dict(mechanism.split)[label], own)
+    # A bounded unit touches one vector of each kind: its bound holds over all pieces together.
+    shares = dict(mechanism.split)
+    share = sum(shares[_share_label(table, statistic)] for table in vector.tables)
+    noise = _noise(mechanism, mechanism.amount * share, own)
     blocks = tuple(Block(day, mode) for day in days for mode in programme.source.modes)
     return DrawEvent(
-        table=table.name,
+        table=vector.own.name,
         statistic=statistic,
         noise=mechanism.kind.noise,
         scale=noise.scale,
@@ -163,7 +214,13 @@ def _event(
         sensitivities=bounds,
         delta=noise.delta,
         threshold=noise.threshold,
+        joint=vector.joint,
     )
+
+
+def _share_label(table: TableSpec, statistic: str) -> str:
+    """Name the share of a vector in the programme's split."""
+    return table.name if table.measure is Measure.COUNT else f"{table.name}/{statistic}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,57 +1,79 @@
 """How far one unit can move each drawn vector: from the programme's bounds alone.
 
-PRIVACY 1 and 5. A bound says how many records (or H3-cell-and-slot pairs) of a unit and day are
-counted; everything coarser follows by adding days, and a trip by displacement: where a card-day
-keeps its first k trips, one more trip can push another out, so two cells change; where no two trips
-share a cell, it can take the places of several (PRIVACY 4.3, 4.5).
+PRIVACY 1, 4 and 5. A rule says how many records (or H3-cell-and-slot pairs) of one unit are
+counted, and how many of them in one cell. A coarser unit is several instances of it; a finer one
+can displace records, so it moves a table by a difference (PRIVACY 4.3, 4.5).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
 
 from turnstile.privacy.events import Sensitivity
 from turnstile.privacy.mechanisms.bounded_mean import sum_sensitivity
 from turnstile.privacy.mechanisms.distinct_over_limit import over_sensitivity
 from turnstile.privacy.sensitivities import (
-    cells_at_most,
     difference_of_counts,
+    difference_of_sums,
+    marginals_of_distinct_cells,
     packed,
     records_at_most,
+    repeated,
+    side_by_side,
 )
-from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, ProtectionUnit
+from turnstile.privacy.units import Block, ProtectionUnit, Subject, scope_of, units_of
+from turnstile.programme.bounding_rule import BoundingRule, rule_of
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Measure, Programme, TableSpec, UnitBound
-from turnstile.service_calendar import DAYS_PER_WEEK
+from turnstile.programme.spec import Measure, Programme, TableSpec
 
-_DAYS_OF = {
-    ProtectionUnit.CARD_DAY: 1,
-    ProtectionUnit.BUS_DAY: 1,
-    ProtectionUnit.CARD_WEEK: DAYS_PER_WEEK,
-    ProtectionUnit.BUS_WEEK: DAYS_PER_WEEK,
-}
+_TWO = 2  # a slot and a place
+Bounds = tuple[tuple[ProtectionUnit, Sensitivity | None], ...]
 
 
 def sensitivities(
-    programme: Programme, table: TableSpec, statistic: str, *, days: int
-) -> tuple[tuple[ProtectionUnit, Sensitivity | None], ...]:
-    """Return the add/remove sensitivity of one draw for every unit; None where it is unbounded.
+    programme: Programme, tables: Sequence[TableSpec], statistic: str, days: Sequence[date]
+) -> Bounds:
+    """Return the add/remove sensitivity of one vector for every unit; None where it is unbounded.
 
     Args:
         programme: whose bounds hold.
-        table: that is drawn.
-        statistic: which of its vectors.
-        days: service days whose rows are added up in this one draw, >= 1.
+        tables: whose draws make up the vector; of one rule. Several are marginals of one tap.
+        statistic: which of their vectors.
+        days: service days of the vector: added up in each cell for telemetry, side by side for
+            trips.
     """
+    rule = rule_of(programme, tables[0])
     if programme.source.feed.shape is RowShape.TELEMETRY:
-        bound = programme.bound_of(ProtectionUnit.BUS_DAY)
-        counts = {unit: _of_unit(unit, bound, days, is_once=True) for unit in VEHICLE_UNITS}
-    else:
-        bound, is_once = programme.bound_of(ProtectionUnit.CARD_DAY), programme.is_kept_apart(table)
-        counts = {unit: _of_unit(unit, bound, days, is_once=is_once) for unit in CARD_UNITS[1:]}
-        counts = {ProtectionUnit.TRIP: _of_trip(bound, programme, table), **counts}
-    return tuple(
-        (unit, None if moved is None else _of_statistic(table, statistic, moved))
-        for unit, moved in counts.items()
-    )
+        return tuple(
+            (unit, _added_up(unit, rule, tables[0], statistic, days))
+            for unit in units_of(Subject.BUS)
+        )
+    return tuple((unit, _of_trips(unit, rule, tables, days)) for unit in units_of(Subject.CARD))
+
+
+def _added_up(
+    unit: ProtectionUnit,
+    rule: BoundingRule | None,
+    table: TableSpec,
+    statistic: str,
+    days: Sequence[date],
+) -> Sensitivity | None:
+    """Return how far a unit of telemetry moves a vector that is added up over the days.
+
+    A record is a bus on one day in one slot and cell, so an instance of the bounded unit adds at
+    most one a day to a cell.
+    """
+    if rule is None:
+        return None
+    instances = _instances(unit, rule.unit, days)
+    days_max = min(len(days), rule.unit.days_max or len(days))
+    records, in_a_cell = (most * (instances or 1) for most in (rule.records_max, days_max))
+    moved = _of_statistic(table, statistic, packed(records, in_a_cell))
+    if instances is not None:
+        return moved
+    # A part of an instance: its records come, others go, and centered sums have either sign.
+    return (difference_of_sums if statistic == "sum" else difference_of_counts)(moved)
 
 
 def _of_statistic(table: TableSpec, statistic: str, counts: Sensitivity) -> Sensitivity:
@@ -63,25 +85,44 @@ def _of_statistic(table: TableSpec, statistic: str, counts: Sensitivity) -> Sens
     return counts
 
 
-def _of_unit(
-    unit: ProtectionUnit, bound: UnitBound | None, days: int, *, is_once: bool
+def _of_trips(
+    unit: ProtectionUnit,
+    rule: BoundingRule | None,
+    tables: Sequence[TableSpec],
+    days: Sequence[date],
 ) -> Sensitivity | None:
-    """Return the sensitivity of a unit of one day or more; once a day in a cell, or any often."""
-    if bound is None:
+    """Return how far a unit moves counts of trips, each service day in cells of its own."""
+    if rule is None:
+        return records_at_most(1) if unit.is_record else None
+    if unit.is_record:
+        # A trip takes the place of one at most in each limit, of none in one that it falls into or
+        # stands behind in; without limits it pushes one out at most (PRIVACY 4.3, 4.5).
+        limited = {limit.by for limit in rule.limits}
+        others = max(len(limited) - (tuple(sorted(table.by)) in limited) for table in tables)
+        displaced = max(1, min(rule.records_max, others))
+        return difference_of_counts(_of_records(rule, tables, displaced))
+    one = _of_records(rule, tables, rule.records_max)
+    instances = _instances(unit, rule.unit, days)
+    return difference_of_counts(one) if instances is None else repeated(one, instances)
+
+
+def _of_records(rule: BoundingRule, tables: Sequence[TableSpec], records: int) -> Sensitivity:
+    """Return how far so many counted records of one unit move a vector of one table or several."""
+    held = [min(records, rule.per_cell_max(table.by)) for table in tables]
+    pair = {axis for table in tables for axis in table.by}
+    are_marginals = len(tables) == _TWO == len(pair)
+    if are_marginals and rule.per_cell_max(tuple(pair)) == 1:
+        return marginals_of_distinct_cells(records, *held)
+    return side_by_side(*(packed(records, most) for most in held))
+
+
+def _instances(unit: ProtectionUnit, bounded: ProtectionUnit, days: Sequence[date]) -> int | None:
+    """Return how many instances of the bounded unit one unit can hold in these days.
+
+    None if the unit is finer than the bounded one: it is a part of an instance.
+    """
+    if unit.days_max is not None and unit.days_max < (bounded.days_max or 0):
         return None
-    days_touched = min(days, _DAYS_OF.get(unit, days))
-    records = bound.contributions_max * days_touched
-    return packed(records, days_touched if is_once else records)
-
-
-def _of_trip(bound: UnitBound | None, programme: Programme, table: TableSpec) -> Sensitivity:
-    """Return the sensitivity of one trip, displacement included."""
-    if bound is None:
-        return records_at_most(1)
-    groups = programme.kept_apart
-    # A trip takes the place of one at most in each group, of none in one that it falls into or
-    # stands behind in; without groups it pushes one out at most (PRIVACY 4.3, 4.5).
-    others = len(groups) - (tuple(sorted(table.by)) in groups)
-    displaced = max(1, min(bound.contributions_max, others))
-    once = programme.is_kept_apart(table)
-    return difference_of_counts(cells_at_most(displaced) if once else records_at_most(displaced))
+    if bounded.days_max == 1:
+        return min(len(days), unit.days_max or len(days))
+    return 1 if unit is bounded else len({scope_of(bounded, Block(day, "")) for day in days})

@@ -1,0 +1,91 @@
+"""Which records of a unit count for a table: the bound that a programme sets, as one record.
+
+PRIVACY 4. Tables of one rule count the same records, so that they are marginals of one table. A
+table with a bound of its own counts others, and is no marginal of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.spec import Programme, TableSpec, UnitBound
+
+By = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CellLimit:
+    """How many counted records of a unit may lie in one cell of a mode and service day.
+
+    Args:
+        by: dimensions of the cell, sorted.
+        at_most: records, >= 1.
+    """
+
+    by: By
+    at_most: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoundingRule:
+    """Which records of a unit count.
+
+    Args:
+        unit: that is bounded.
+        records_max: records of one unit that count, over all modes.
+        limits: on the records of one unit, mode and service day in one cell; none: `records_max`.
+    """
+
+    unit: ProtectionUnit
+    records_max: int
+    limits: tuple[CellLimit, ...] = ()
+
+    def per_cell_max(self, by: By) -> int:
+        """Return how many counted records of a unit can lie in one cell of a table."""
+        held = [limit.at_most for limit in self.limits if set(limit.by) <= set(by)]
+        return min([*held, self.records_max])
+
+
+def bound_in_force(programme: Programme) -> UnitBound | None:
+    """Return the bound on the unit of a day or more; None if only trips are counted one by one."""
+    return next((bound for bound in programme.units if not bound.unit.is_record), None)
+
+
+def rule_of(programme: Programme, table: TableSpec) -> BoundingRule | None:
+    """Return the rule of a table; None if every record counts."""
+    bound = bound_in_force(programme)
+    if bound is None:
+        return None
+    if table.trips_max is None:
+        return BoundingRule(bound.unit, bound.contributions_max, _shared_limits(programme, bound))
+    own = () if table.per_cell_max is None else (table.per_cell_max,)
+    limits = tuple(CellLimit(tuple(sorted(table.by)), most) for most in own)
+    return BoundingRule(bound.unit, table.trips_max, limits)
+
+
+def tables_of(programme: Programme, rule: BoundingRule | None) -> tuple[TableSpec, ...]:
+    """Return the tables that count the records of a rule."""
+    return tuple(table for table in programme.tables if rule_of(programme, table) == rule)
+
+
+def _shared_limits(programme: Programme, bound: UnitBound) -> tuple[CellLimit, ...]:
+    """Return the limits of the tables that count the same records.
+
+    Once in each cell: once in those of every table whose dimensions include no other table's,
+    because who differs in the slot differs in slot and place too. Once in each finest cell: once in
+    those of every table that no other refines, and so many as the programme says in those of all
+    others, if it says so.
+    """
+    shared = [table for table in programme.tables if table.trips_max is None]
+    used = sorted({tuple(sorted(table.by)) for table in shared})
+    if bound.once_per_cell:
+        coarsest = [by for by in used if not any(set(other) < set(by) for other in used)]
+        return tuple(CellLimit(by, 1) for by in coarsest)
+    if not bound.once_per_finest_cell:
+        return ()
+    finest = [by for by in used if not any(set(by) < set(other) for other in used)]
+    limits = [CellLimit(by, 1) for by in finest]
+    if bound.coarse_cell_max is not None:
+        limits += [CellLimit(by, bound.coarse_cell_max) for by in used if by not in finest]
+    return tuple(limits)
