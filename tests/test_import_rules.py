@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,19 @@ def test_a_lazy_import_of_airflow_and_a_way_into_the_private_zone_are_seen(copy:
     said = " ".join(_lint(copy).split())  # a long name is wrapped
     assert "Nothing under include/turnstile imports Airflow BROKEN" in said
     assert "Assessment, publishing and operations cannot reach the private zone BROKEN" in said
+
+
+def test_the_architecture_page_lists_the_rooms_as_the_contract_has_them() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = [one["layers"] for one in contracts["contracts"] if one["type"] == "layers"]
+    page = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    drawn = page.partition("## Rooms, from the top down")[2].split("```")[1].strip().splitlines()
+    rooms = [" | ".join(part for part in line.split("  ")[0].split(" | ")) for line in drawn]
+    assert rooms == layers
+
+
+def test_an_import_upwards_is_seen(copy: Path) -> None:
+    units = copy / "include/turnstile/privacy/units.py"
+    units.write_text(units.read_text() + "\n\nimport turnstile.release.plan\n")
+    said = " ".join(_lint(copy).split())
+    assert "Data flows one way: a room imports only rooms below it BROKEN" in said

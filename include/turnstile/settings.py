@@ -18,6 +18,7 @@ class Settings:
         home: folder of the zones (`TURNSTILE_HOME`, default `var` of the checkout).
         ledger_url: database of the ledger (`TURNSTILE_LEDGER_URL`).
         witness: second places for signed checkpoints (`TURNSTILE_WITNESS`, separated by colons).
+        counting_engine: which engine counts (`TURNSTILE_COUNTING_ENGINE`, default `duckdb`).
         include: folder of `programmes/` and `domains/` (`TURNSTILE_INCLUDE`).
     """
 
@@ -25,6 +26,7 @@ class Settings:
     ledger_url: str
     witness: tuple[Path, ...]
     include: Path
+    counting_engine: str = "duckdb"
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -37,6 +39,7 @@ class Settings:
             ledger_url=env.get("TURNSTILE_LEDGER_URL") or f"sqlite:///{home / 'ledger.sqlite'}",
             witness=tuple(places),
             include=Path(env.get("TURNSTILE_INCLUDE") or _INCLUDE).resolve(),
+            counting_engine=env.get("TURNSTILE_COUNTING_ENGINE") or "duckdb",
         )
 
     @property

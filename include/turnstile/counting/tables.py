@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from turnstile.counting.bounding import install_key
 from turnstile.counting.engine import engine
@@ -21,6 +21,24 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, Programme
 
 Progress = Callable[[str], None]
+
+
+class CountWeek(Protocol):
+    """How a counting engine is called; `count` below says what each argument is."""
+
+    def __call__(  # noqa: D102, PLR0913 - as `count`
+        self,
+        programme: Programme,
+        domain: PublicDomain,
+        days: Sequence[date],
+        rows_folder: Path,
+        *,
+        secret: bytes,
+        work: Path,
+        progress: Progress,
+    ) -> tuple[ExactTable, ...]: ...
+
+
 Counted = TypeVar("Counted")
 
 

@@ -85,12 +85,12 @@ def count(release: Release) -> str:
     """Count the snapshot into exact tables and return their digest."""
     if release.sealed is not None:
         return "sealed"
+    from turnstile.counting.engines import engine_named
     from turnstile.counting.exact_store import save_exact
-    from turnstile.counting.tables import count as count_rows
 
     snapshot = current_snapshot(release)
     with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="count-") as work:
-        tables = count_rows(
+        tables = engine_named(release.settings.counting_engine)(
             release.programme,
             release.domain,
             release.week.days,
