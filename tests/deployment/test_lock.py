@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,3 +49,44 @@ def test_the_environment_has_the_one_known_conflict_and_no_other() -> None:
         r"dp-accounting 0\.6\.0 has requirement attrs<24,>=22, but you have attrs 2[5-9][\d.]*\.",
         line,
     )
+
+
+# Not imported by our code, and needed all the same.
+NEEDED = {
+    "apache-airflow": "dags/ and plugins/",
+    "psycopg": "SQLAlchemy's driver for PostgreSQL",
+    "vl-convert-python": "Altair's pictures without a browser",
+    "setuptools": "builds the package",
+    "wheel": "builds the package",
+    "pytest": "the tests",
+    "pytest-xdist": "make test on both cores",
+    "ruff": "make check",
+    "mypy": "make check",
+    "import-linter": "make check",
+    "check-jsonschema": "tests of the Compose file, as a command",
+    "uv": "make env, make lock",
+}
+PLACES = ("include", "dags", "plugins", "docker", "tests", "benchmarks", ".ci")
+
+
+def _unused(asked: set[str]) -> set[str]:
+    """Return the requirements that no code of ours imports and no reason keeps."""
+    pattern = re.compile(r"^\s*(?:import|from) (\w+)", re.MULTILINE)
+    files = [file for place in PLACES for file in (ROOT / place).rglob("*.py")]
+    imported = {name for file in files for name in pattern.findall(file.read_text())}
+    modules = metadata.packages_distributions()
+    used = {_normal(dist) for name in imported for dist in modules.get(name, ())}
+    kept = {name for name in asked if name.startswith(("types-", "apache-airflow-providers-"))}
+    return asked - used - set(NEEDED) - kept - {"pandas-stubs"}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_everything_that_is_asked_for_is_used() -> None:
+    assert _unused(_asked((ROOT / "requirements.in").read_text(encoding="utf-8"))) == set()
+
+
+def test_a_requirement_that_nothing_imports_is_seen() -> None:
+    assert _unused({"numpy", "no-such-package"}) == {"no-such-package"}
