@@ -20,12 +20,13 @@ from people_task import (
     remembering,
 )
 from period_of_run import release_of_run
-from step_task import plainly
+from step_task import of_run
 
 from turnstile.errors import NotApproved
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+    from telling import RunOfWeek
 
     from turnstile.operations.approval import Answer
     from turnstile.programme.spec import Programme
@@ -40,7 +41,6 @@ class AskApproval(ApprovalOperator):
             body="",
             defaults=self.REJECT,
             retries=0,
-            **asking(),
             **operator,
         )
         self.programme = programme.name
@@ -48,7 +48,9 @@ class AskApproval(ApprovalOperator):
 
     def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's own
         """Ask, unless enough people have said yes about these very bytes."""
-        asked = plainly(lambda: self._open_question(context), f"{self.programme}-ask")
+        asked = of_run(
+            self.programme, self.task_id, context, lambda _: self._open_question(context)
+        )
         if not asked:
             return "answered before"
         with remembering({"asked": asked}):
@@ -68,7 +70,12 @@ class AskApproval(ApprovalOperator):
         if "error" in event:
             self.process_trigger_event_error(event)
         answer = answer_in(event, self.APPROVE)
-        return plainly(lambda: self._record(context, answer, asked), f"{self.programme}-ask")
+
+        def record(run: RunOfWeek) -> str:
+            run.goes_on(self.task_id)
+            return self._record(context, answer, asked)
+
+        return of_run(self.programme, self.task_id, context, record)
 
     def _open_question(self, context: Context) -> str:
         """Prepare the question and return the key that it is about; empty if nothing is open."""
@@ -100,6 +107,6 @@ def questions(programme: Programme) -> tuple[AskApproval, ...]:
     doc = (AskApproval.__doc__ or "").strip()
     names = numbered("ask", programme.approval.persons)
     return tuple(
-        AskApproval(programme=programme, number=number, task_id=name, doc_md=doc)
+        AskApproval(programme=programme, number=number, task_id=name, doc_md=doc, **asking())
         for number, name in enumerate(names, 1)
     )

@@ -7,10 +7,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow.configuration import conf
 from airflow.sdk import Param
-from airflow.sdk.exceptions import TaskAwaitingInput
-from airflow.sdk.execution_time.hitl import HITLUser
+from airflow_interfaces import HITLUser, TaskAwaitingInput, names_people_by_user_id
 from audit_log import who_set_going_again
 
 from turnstile.programme.people import holders
@@ -36,7 +34,7 @@ def assigned(programme: Programme) -> list[HITLUser] | None:
     Airflow compares these with user ids, which are user names in its simple auth manager only.
     Elsewhere the role decides afterwards what an answer counts.
     """
-    if "Simple" not in conf.get("core", "auth_manager", fallback=""):
+    if not names_people_by_user_id():
         return None
     people = sorted(holders(programme.approval.role, Settings.from_environment().include))
     return [HITLUser(id=name, name=name) for name in people] or None

@@ -1,7 +1,8 @@
 """Which programme, period and revision a run stands for.
 
-The period follows from the run's data interval, never from its conf; the revision from the ledger,
-never from what was marked, skipped or cleared.
+The period of a scheduled or backfilled run follows from its data interval; a run by hand names
+its own, in the form's field `week` or by a logical date that is the period's start. The revision
+follows from the ledger, never from what was marked, skipped or cleared.
 """
 
 from __future__ import annotations
@@ -9,14 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from turnstile.errors import InputError
 from turnstile.programme.loading import load_programme
-from turnstile.programme.release_schedule import period_of_interval
+from turnstile.programme.release_schedule import period_of_interval, starts_at
 from turnstile.programme.spec import Programme
-from turnstile.service_calendar import ServicePeriod
+from turnstile.service_calendar import ServicePeriod, parse_period
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
     from turnstile.pipeline.context import Release
+
+BY_HAND = (
+    "a run by hand names its week: fill the form's field `week`, or ask for weeks on the page "
+    "Budget, Release weeks"
+)
 
 
 def programme_and_period(name: str, context: Mapping[str, Any]) -> tuple[Programme, ServicePeriod]:
@@ -24,15 +31,25 @@ def programme_and_period(name: str, context: Mapping[str, Any]) -> tuple[Program
 
     Args:
         name: of the programme.
-        context: the task's, of which `data_interval_start` and `data_interval_end` are read.
+        context: the task's, of which `data_interval_start`, `data_interval_end`, `dag_run` and
+            `params` are read.
 
     Raises:
-        InputError: the run has no data interval, or one that is no period of the programme.
+        InputError: the run has no data interval, or one that is no period of the programme, or was
+            started by hand and names no period.
         NotFinal: the period is not over.
     """
     programme = load_programme(name, Settings.from_environment().include)
     interval = (context.get("data_interval_start"), context.get("data_interval_end"))
     zone, now = programme.time.zone, system_clock()
+    dag_run = context.get("dag_run")
+    if getattr(dag_run, "run_type", "") == "manual":
+        named = str((context.get("params") or {}).get("week") or "")
+        if named:
+            period = parse_period(named, where="run")
+            interval = (starts_at(period, zone), period.ends_at(zone))
+        elif interval[0] is None or interval[0] != getattr(dag_run, "logical_date", None):
+            raise InputError(where="run", field="week", rule=BY_HAND)
     return programme, period_of_interval(*interval, programme.schedule, zone=zone, now=now)
 
 

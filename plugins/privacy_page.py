@@ -15,6 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 from airflow.plugins_manager import AirflowPlugin
+from airflow_interfaces import current_user, may_change_runs, may_read_dag, paused_by_dag
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, params
@@ -36,10 +37,6 @@ HEADERS = {
 
 def make_app() -> "FastAPI":
     """Return the web application."""
-    from airflow.api_fastapi.app import get_auth_manager
-    from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
-    from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
-    from airflow.api_fastapi.core_api.security import get_user
     from fastapi import Depends, FastAPI, HTTPException
 
     from turnstile.operations.page import BudgetPage
@@ -47,15 +44,10 @@ def make_app() -> "FastAPI":
 
     budget = BudgetPage(Settings.from_environment(), system_clock)
 
-    def visible_to(user: Annotated[BaseUser, Depends(get_user)]) -> frozenset[str]:
+    def visible_to(user: Annotated[Any, Depends(current_user())]) -> frozenset[str]:  # noqa: ANN401 - Airflow's own
         """Return the programmes whose release DAG the user may read; refuse if there is none."""
-        manager = get_auth_manager()
         seen = frozenset(
-            one.name
-            for one in budget.programmes()
-            if manager.is_authorized_dag(
-                method="GET", details=DagDetails(id=f"release_{one.name}"), user=user
-            )
+            one.name for one in budget.programmes() if may_read_dag(f"release_{one.name}", user)
         )
         if not seen:
             raise HTTPException(403, "You may read no release DAG; ask your Airflow administrator")
@@ -96,13 +88,6 @@ def _harden(app: "FastAPI") -> None:
 
 def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") -> None:
     """Add the sections, the weeks and the same figures as JSON."""
-    from airflow.api_fastapi.app import get_auth_manager
-    from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
-    from airflow.api_fastapi.auth.managers.models.resource_details import (
-        DagAccessEntity,
-        DagDetails,
-    )
-    from airflow.api_fastapi.core_api.security import get_user
     from fastapi import Depends, HTTPException, Request
     from fastapi.responses import HTMLResponse, JSONResponse, Response
 
@@ -136,17 +121,11 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
     @app.get("/embargoed/{programme}/{week}")
     def embargoed(
         seen: Annotated[frozenset[str], visible],
-        user: Annotated[BaseUser, Depends(get_user)],
+        user: Annotated[Any, Depends(current_user())],  # noqa: ANN401 - Airflow's own
         programme: str,
         week: str,
     ) -> Response:
-        may_edit = programme in seen and get_auth_manager().is_authorized_dag(
-            method="PUT",
-            access_entity=DagAccessEntity.RUN,
-            details=DagDetails(id=f"release_{programme}"),
-            user=user,
-        )
-        if not may_edit:
+        if programme not in seen or not may_change_runs(f"release_{programme}", user):
             raise HTTPException(403, "This week is under embargo")
         return HTMLResponse(budget.embargoed(programme, week))
 
@@ -157,15 +136,8 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
 
 def _paused(programmes: frozenset[str]) -> dict[str, bool]:
     """Return the programmes that Airflow has a DAG of, and whether it is paused."""
-    from airflow.models.dag import DagModel
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
-
-    names = {f"release_{name}": name for name in programmes}
-    known = select(DagModel.dag_id, DagModel.is_paused)
-    known = known.where(DagModel.dag_id.in_(names), DagModel.is_stale.is_(False))
-    with create_session() as session:
-        return {names[dag_id]: is_paused for dag_id, is_paused in session.execute(known)}
+    found = paused_by_dag(f"release_{name}" for name in programmes)
+    return {dag_id.removeprefix("release_"): is_paused for dag_id, is_paused in found.items()}
 
 
 def _section(

@@ -10,11 +10,12 @@ publishes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, chain, get_parsing_context
+from airflow.sdk import DAG, Param, chain, get_parsing_context
+from airflow_interfaces import RUN_TYPES
 from approval_task import questions
 from revision_task import revision_questions
 from service_periods import ServicePeriods
@@ -23,8 +24,10 @@ from wait_task import WaitUntilFinal
 
 from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps
+from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.people import holders
+from turnstile.programme.release_schedule import period_containing, starts_at
 from turnstile.settings import Settings
 
 if TYPE_CHECKING:
@@ -32,9 +35,7 @@ if TYPE_CHECKING:
 
 FIRST_YEAR = 2016
 _APPROVE = steps.STEPS.index("approve")  # people are asked just before
-# Airflow's own backfill dialog opens only where a run by hand is allowed too; `wait` refuses those,
-# because they have no week of their own. By name: the SDK keeps its enum private.
-RUN_TYPES: Any = ["scheduled", "backfill", "manual"]
+EXECUTION_TIMEOUT = timedelta(hours=12)  # of a step; a week of a large city takes a few
 
 
 def release_dag(name: str, *, file: str) -> DAG:
@@ -52,16 +53,24 @@ def release_dag(name: str, *, file: str) -> DAG:
     zone = programme.time.zone
     with DAG(
         dag_id=_dag_id(name),
-        description=programme.title,
+        description=f"{programme.title}; {_when(programme)}",
         doc_md=_programme_doc(programme),
         schedule=_timetable(programme),
         start_date=datetime(FIRST_YEAR, 1, 1, tzinfo=zone),
         catchup=False,
         max_active_runs=1,
         allowed_run_types=RUN_TYPES,
+        # What is cleared or repeated goes on with the code of today: an old bug is no promise.
+        rerun_with_latest_version=True,
+        params={"week": _week_field(programme)},
         auto_register=False,  # the DAG files do it: one that is half made must not be taken up
         tags=["release", programme.family],
-        default_args={"retries": RETRIES, "retry_delay": timedelta(minutes=2)},
+        default_args={
+            "owner": programme.publish.curator,
+            "retries": RETRIES,
+            "retry_delay": timedelta(minutes=2),
+            "execution_timeout": EXECUTION_TIMEOUT,
+        },
     ) as dag:
         wait = WaitUntilFinal(task_id="wait", programme=name, doc_md=WaitUntilFinal.__doc__)
         before, after = steps.STEPS[:_APPROVE], steps.STEPS[_APPROVE:]
@@ -108,7 +117,11 @@ def broken_programmes(file: str) -> str:
 def _made(file: str) -> Iterator[tuple[str, DAG | str]]:
     """Yield the DAG of each programme without a file of its own, or what is wrong with it."""
     wanted = get_parsing_context().dag_id  # in a task: its own DAG is enough
-    for programme in programme_files(Settings.from_environment().include):
+    include = Settings.from_environment().include
+    examples = example_programmes(include)
+    for programme in programme_files(include):
+        if programme.name in examples:
+            continue
         dag_id = _dag_id(programme.name)
         has_file = Path(file).with_name(f"{dag_id}.py").exists()
         if has_file or wanted not in {None, dag_id}:
@@ -126,12 +139,38 @@ def _dag_id(programme: str) -> str:
     return f"release_{programme}"
 
 
-def _timetable(programme: Programme) -> CronDataIntervalTimetable | ServicePeriods:
+def _timetable(programme: Programme) -> ServicePeriods:
     """Return when runs are due and which periods they stand for."""
-    schedule, zone = programme.schedule, programme.time.zone
-    if schedule.first_day is None:
-        return CronDataIntervalTimetable("0 0 * * MON", timezone=zone.key)
-    return ServicePeriods(schedule.first_day, schedule.period_days, zone)
+    told = programme.schedule
+    zone = programme.time.zone
+    return ServicePeriods(programme.name, told.first_day, told.period_days, zone)
+
+
+def _first_instant(programme: Programme) -> str:
+    """Say when a period begins in UTC, by the example of the programme's first in Airflow."""
+    day = period_containing(date(FIRST_YEAR, 7, 25), programme.schedule)
+    return f"{starts_at(day, programme.time.zone):%A %H:%M} UTC (such as {day} in northern summer)"
+
+
+def _when(programme: Programme) -> str:
+    """Say in the agency's time when a period is released."""
+    told, zone = programme.schedule, programme.time.zone.key
+    days = f"{told.final_after_days + 1} day(s) after the last service day"
+    return f"final at {told.weekly_at:%H:%M} {zone}, {days}"
+
+
+def _week_field(programme: Programme) -> Param:
+    """Return the form's field in which a run by hand names its period."""
+    is_week = programme.schedule.first_day is None
+    example = "2016-W33" if is_week else "2021-11-15..2021-12-15"
+    pattern = r"(\d{4}-W\d{2})?" if is_week else r"(\d{4}-\d{2}-\d{2}\.\.\d{4}-\d{2}-\d{2})?"
+    return Param(
+        "",
+        type="string",
+        pattern=f"^{pattern}$",
+        title="Service week" if is_week else "Period",
+        description=f"Which to release, such as {example}; only a run by hand needs one",
+    )
 
 
 def _programme_doc(programme: Programme) -> str:
@@ -146,6 +185,11 @@ One run is one {_period(programme)} in {programme.time.zone.key}. The promise is
 `include/programmes/{programme.name}.yaml`; its digest is `{programme.digest[:12]}`.
 
 {tables}
+
+To release weeks, use *Release weeks* on the page *Budget* in the bar on the left: it names them as
+the timetable does and shows what they will charge. *Trigger* takes the week in its field `week`.
+Airflow's own backfill dialog speaks UTC, and so does its preview: a week of this programme begins
+there at {_first_instant(programme)}, and a backfill takes each week that begins in its dates.
 
 A run that failed may be cleared: a week that is sealed re-issues its bytes, uncharged.
 `turnstile ledger balance` shows what is spent and what is left.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.hitl import HITLOperator
 from people_task import answer_in, asking, assigned, excluded_from, numbered, remembering
 from period_of_run import release_of_run
-from step_task import plainly
+from step_task import of_run
 from telling import RunOfWeek, told_restated
 
 from turnstile.errors import RefusedError
@@ -37,7 +37,6 @@ class AskRevision(HITLOperator):
             body="",
             options=[KEEP, REVISE],
             defaults=KEEP,
-            **asking(),
             **operator,
         )
         self.programme = programme.name
@@ -45,7 +44,9 @@ class AskRevision(HITLOperator):
 
     def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's own
         """Ask, if the files of a sealed week changed and nobody has answered about these files."""
-        about = plainly(lambda: self._open_question(context), f"{self.programme}-ask_revision")
+        about = of_run(
+            self.programme, self.task_id, context, lambda _: self._open_question(context)
+        )
         if not about:
             return "nothing to ask"
         with remembering(about):
@@ -68,8 +69,12 @@ class AskRevision(HITLOperator):
         if "error" in event:
             self.process_trigger_event_error(event)
         answer = answer_in(event, REVISE)
-        name = f"{self.programme}-ask_revision"
-        return plainly(lambda: self._record(context, answer, asked, files), name)
+
+        def record(run: RunOfWeek) -> str:
+            run.goes_on(self.task_id)
+            return self._record(context, answer, asked, files)
+
+        return of_run(self.programme, self.task_id, context, record)
 
     def _open_question(self, context: Context) -> dict[str, str]:
         """Prepare the question; return key and files that it is about, nothing if none is open."""
@@ -120,6 +125,6 @@ def revision_questions(programme: Programme) -> tuple[AskRevision, ...]:
     """Return one task for each person whose yes a correction needs."""
     doc = (AskRevision.__doc__ or "").strip()
     return tuple(
-        AskRevision(programme=programme, number=number, task_id=name, doc_md=doc)
+        AskRevision(programme=programme, number=number, task_id=name, doc_md=doc, **asking())
         for number, name in enumerate(numbered("ask_revision", programme.approval.persons), 1)
     )

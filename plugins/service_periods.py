@@ -1,9 +1,11 @@
-"""The timetable of programmes whose period is not a week: so many service days, and again.
+"""The timetable of every programme: service weeks, or so many service days, and again.
 
 Airflow's own timetables either follow a cron expression, which knows no 31 days, or count hours in
-UTC from wherever the clock stands. This one counts service days from the programme's `first_day` in
-the agency's zone, so that a period has the same name and days whoever asks for it, and begins and
-ends at local midnight on both sides of a change to summer time.
+UTC from wherever the clock stands, and call a run by an instant in UTC. This one counts service
+days in the agency's zone, so that a period has the same name and days whoever asks for it, begins
+and ends at local midnight on both sides of a change to summer time, and calls its run by programme
+and period: `opal_2016-W33`. Only a backfill from Airflow's own dialog is called by an instant:
+Airflow 3.3 asks no timetable there.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ from airflow.plugins_manager import AirflowPlugin
 from airflow.timetables.base import DagRunInfo, DataInterval, Timetable
 from pendulum import instance
 
-from turnstile.programme.release_schedule import period_containing, starts_at
+from turnstile.programme.release_schedule import period_containing, run_name, starts_at
 from turnstile.programme.spec import ScheduleSpec
 from turnstile.settings import system_clock
 
 if TYPE_CHECKING:
     from airflow.timetables.base import TimeRestriction
+    from airflow.utils.types import DagRunType
     from pendulum import DateTime
 
     from turnstile.service_calendar import ServicePeriod
@@ -31,38 +34,62 @@ class ServicePeriods(Timetable):
     """Data intervals that are the periods of a programme.
 
     Args:
-        first_day: service day on which some period begins.
+        programme: name; runs are called by it.
+        first_day: service day on which some period begins; None for weeks from Monday on.
         days: service days of a period.
         zone: the agency's time zone.
     """
 
-    def __init__(self, first_day: date, days: int, zone: ZoneInfo) -> None:
+    def __init__(self, programme: str, first_day: date | None, days: int, zone: ZoneInfo) -> None:
+        self._programme = programme
         self._schedule = ScheduleSpec(0, time(), days, first_day)
         self._zone = zone
-        self.description = f"Every {days} service days from {first_day} on, in {zone.key}"
+        self.description = (
+            f"Service weeks, Monday to Monday in {zone.key}"
+            if first_day is None
+            else f"Every {days} service days from {first_day} on, in {zone.key}"
+        )
 
     @property
     def summary(self) -> str:
         """What the list of DAGs shows."""
-        return f"every {self._schedule.period_days} days"
+        days = "week" if self._schedule.first_day is None else f"{self._schedule.period_days} days"
+        return f"every {days}, {self._zone.key}"
 
     def serialize(self) -> dict[str, Any]:
         """Write the timetable down for Airflow's database."""
-        told = self._schedule
+        first = self._schedule.first_day
         return {
-            "first_day": str(told.first_day),
-            "days": told.period_days,
+            "programme": self._programme,
+            "first_day": None if first is None else str(first),
+            "days": self._schedule.period_days,
             "zone": self._zone.key,
         }
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> Timetable:
-        """Read it back."""
-        return cls(date.fromisoformat(data["first_day"]), data["days"], ZoneInfo(data["zone"]))
+        """Read it back, also as version 0.1.0 wrote it."""
+        first = None if data["first_day"] is None else date.fromisoformat(data["first_day"])
+        return cls(data.get("programme", ""), first, data["days"], ZoneInfo(data["zone"]))
+
+    def generate_run_id(
+        self,
+        *,
+        run_type: DagRunType,
+        run_after: DateTime,
+        data_interval: DataInterval | None,
+        **_: Any,  # noqa: ANN401 - Airflow's own
+    ) -> str:
+        """Call a run by programme and period; one by hand by its time: a form names its period."""
+        if run_type == "manual" or data_interval is None:
+            return f"{self._programme}_by_hand_{run_after:%Y%m%dT%H%M%S.%f}"
+        return run_name(self._programme, self._at(data_interval.start))
 
     def infer_manual_data_interval(self, *, run_after: DateTime) -> DataInterval:
-        """Return the last period that is over."""
-        return self._interval(self._over(run_after))
+        """Return the period that begins at a moment, else the last one that is over."""
+        period = self._at(run_after)
+        is_its_start = starts_at(period, self._zone) == run_after
+        return self._interval(period if is_its_start else self._over(run_after))
 
     def next_dagrun_info(
         self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction

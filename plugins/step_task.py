@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from inspect import cleandoc
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from period_of_run import programme_and_period, revision_of
-from telling import RunOfWeek, told, told_failure
+from telling import RunOfWeek, told, told_failure, told_resumed
 
 from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps
@@ -36,51 +35,47 @@ def step_task(programme: str, step: str) -> PythonOperator:
     )
 
 
-def run_step(
-    step: str,
-    programme: str,
-    data_interval_start: datetime | None = None,
-    data_interval_end: datetime | None = None,
-    run_id: str = "",
-) -> str:
-    """Run one step of the week that the run's data interval stands for; return its identifier.
+def run_step(step: str, programme: str, **context: Any) -> str:  # noqa: ANN401 - Airflow's own
+    """Run one step of the week that the run stands for; return its identifier.
 
     Raises:
         AirflowFailException: the step refused, or failed in a way that a retry cannot mend.
         AirflowException: the infrastructure failed; Airflow tries again.
     """
-    settings = Settings.from_environment()
-    interval = {"data_interval_start": data_interval_start, "data_interval_end": data_interval_end}
-    run: RunOfWeek | None = None
-    try:
-        promised, period = programme_and_period(programme, interval)
-        revision = revision_of(promised, period)
-        run = RunOfWeek(settings, programme, str(period), run_id, revision)
-        answer = steps.step_named(step)(programme, str(period), revision)
-    except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold a raw value
-        kind = type(error).__name__
-        failure = failure_without_values(error, settings, f"{programme}-{step}")
-    else:
+
+    def act(run: RunOfWeek) -> str:
+        told_resumed(run, step)
+        answer = steps.step_named(step)(programme, run.week, run.revision)
         told(run, step)
         return answer
-    if run is not None and isinstance(failure, AirflowFailException):
-        told_failure(run, step, kind, str(failure))
-    # Raised here, not in a handler: otherwise the first exception would travel in __context__.
-    raise failure
+
+    return of_run(programme, step, context, act)
 
 
-def plainly(act: Callable[[], T], name: str) -> T:
-    """Do something for a task; whatever goes wrong is told without a value.
+def of_run(
+    programme: str, task: str, context: Mapping[str, Any], act: Callable[[RunOfWeek], T]
+) -> T:
+    """Do something for a run's week; whatever goes wrong is told, without a value.
 
     Raises:
         AirflowFailException: it refused, or failed in a way that a retry cannot mend.
-        AirflowException: the infrastructure failed.
+        AirflowException: the infrastructure failed; Airflow tries again.
     """
+    settings = Settings.from_environment()
+    run: RunOfWeek | None = None
     try:
-        return act()
+        promised, period = programme_and_period(programme, context)
+        revision = revision_of(promised, period)
+        run_id = str(context.get("run_id") or "")
+        run = RunOfWeek(settings, programme, str(period), run_id, revision)
+        return act(run)
     except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold a raw value
-        failure = failure_without_values(error, Settings.from_environment(), name)
-    raise failure  # not in a handler, as in `run_step`
+        kind = type(error).__name__
+        failure = failure_without_values(error, settings, f"{programme}-{task}")
+    if run is not None and isinstance(failure, AirflowFailException):
+        told_failure(run, task, kind, str(failure))
+    # Raised here, not in a handler: otherwise the first exception would travel in __context__.
+    raise failure
 
 
 def failure_without_values(error: Exception, settings: Settings, name: str) -> AirflowException:

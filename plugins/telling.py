@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from alert_addresses import addresses_of
 
 from turnstile.operations.alerts import Severity, of_budget, of_run
-from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.operations.journal import Happening, Journal, Line, instant, open_runs
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
+    from turnstile.errors import TurnstileError
     from turnstile.operations.alerts import Alert
 
 LAST_STEP = "audit"
@@ -49,6 +50,24 @@ class RunOfWeek:
         self._write(Happening.BEGUN, **told)
         return note
 
+    def resume(self, step: str) -> None:
+        """Write that a run which said how it ended goes on after all: somebody cleared it."""
+        if self.run_id and self.run_id not in {one.run_id for one in open_runs(self._lines())}:
+            self._write(Happening.RESUMED, step=step)
+
+    def goes_on(self, step: str) -> None:
+        """Write that a wait or a question is over."""
+        self._write(Happening.RESUMED, step=step)
+
+    def waits(self, sentence: str) -> None:
+        """Write what the run waits for, once."""
+        said = [line for line in self._lines() if line.run_id == self.run_id]
+        if not said or (said[-1].happening, said[-1].told.get("sentence")) != (
+            Happening.WAITS,
+            sentence,
+        ):
+            self._write(Happening.WAITS, sentence=sentence)
+
     def did(self, step: str) -> None:
         """Write what a step that succeeded gives cause to tell; after the last, tell people."""
         if step == "ingest" and self._is_restated():
@@ -70,6 +89,22 @@ class RunOfWeek:
         """Write that files of a sealed week came again, and tell people at once."""
         self._write(Happening.RESTATED)
         self.tell()
+
+    def refusal(self) -> TurnstileError | None:
+        """Return how the ledger would refuse the week now, before anything is read."""
+        from turnstile.pipeline.context import open_release
+        from turnstile.pipeline.first_look import refusal_before_reading
+
+        release = open_release(self.programme, self.week, self.revision)
+        return refusal_before_reading(
+            release.ledger, release.programme, release.plan, self.settings
+        )
+
+    def is_sealed(self) -> bool:
+        """Tell whether the week has its bytes, whatever its files are now."""
+        from turnstile.pipeline.context import open_release
+
+        return open_release(self.programme, self.week, self.revision).sealed is not None
 
     def tell(self) -> None:
         """Send one digest of this run to those who are named for it."""
@@ -120,6 +155,11 @@ class RunOfWeek:
 def told(run: RunOfWeek, step: str) -> None:
     """Tell that a step succeeded; trouble in telling does not undo the step."""
     _try(lambda: run.did(step))
+
+
+def told_resumed(run: RunOfWeek, step: str) -> None:
+    """Tell that a run goes on; trouble in telling does not stop it."""
+    _try(lambda: run.resume(step))
 
 
 def told_restated(run: RunOfWeek) -> None:

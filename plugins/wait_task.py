@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException
-from period_of_run import programme_and_period, revision_of
-from telling import RunOfWeek
+from step_task import of_run
 
+from turnstile.errors import NotArrived
+from turnstile.programme.loading import load_programme
 from turnstile.programme.release_schedule import final_at
-from turnstile.settings import Settings, system_clock
+from turnstile.service_calendar import parse_period
+from turnstile.settings import system_clock
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from airflow.sdk import Context
+    from telling import RunOfWeek
 
-    from turnstile.programme.spec import Programme
-    from turnstile.service_calendar import ServicePeriod
-
-WAIT_FOR_FILES = timedelta(days=2)  # after the period is final; then `ingest` says what is missing
+WAIT_FOR_FILES = timedelta(days=2)  # after the period is final; then somebody must look
 LOOK_FOR_FILES = timedelta(minutes=10)
-BY_HAND = "a run by hand has no week; choose Backfill in the same dialog, from Monday to Monday"
 
 
 class WaitUntilFinal(BaseOperator):
-    """Say what the run will do to the budget, then wait until the week is final and has files.
+    """Say what the run will do to the budget, then wait until the week is final and whole.
 
-    The wait holds no worker. A week without files is let through two days after it became final:
-    `ingest` then refuses it by name.
+    The wait holds no worker. A week that the budget would refuse is refused here, before anything
+    is read. A week that is not whole two days after it became final did not arrive.
     """
 
     def __init__(self, *, programme: str, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
@@ -40,42 +40,55 @@ class WaitUntilFinal(BaseOperator):
         """Tell what will happen; return it at once for a week that is ready.
 
         Raises:
-            AirflowFailException: the run was started by hand.
+            AirflowFailException: the run names no week, or the budget refuses it.
         """
-        dag_run = context.get("dag_run")
-        if getattr(dag_run, "run_type", "") == "manual":
-            raise AirflowFailException(BY_HAND)
-        programme, period = programme_and_period(self.programme, context)
-        run = RunOfWeek(
-            Settings.from_environment(),
-            self.programme,
-            str(period),
-            context.get("run_id", ""),
-            revision_of(programme, period),
-        )
-        note = run.begin(str(getattr(dag_run, "triggering_user_name", None) or ""))
-        self.log.info(note)
-        return self._wait_or(note, context)
+        return of_run(self.programme, self.task_id, context, lambda run: self._begin(run, context))
 
     def execute_complete(self, context: Context, event: object = None) -> str:  # noqa: ARG002 - Airflow passes it
         """Look again."""
-        return self._wait_or("waited", context)
 
-    def _wait_or(self, answer: str, context: Context) -> str:
-        """Defer until the next moment to look, or return the answer."""
-        programme, period = programme_and_period(self.programme, context)
-        final = final_at(period, programme.schedule, zone=programme.time.zone)
-        now = system_clock()
+        def look(run: RunOfWeek) -> str:
+            self._wait_until_whole(run)
+            run.goes_on(self.task_id)
+            return "waited"
+
+        return of_run(self.programme, self.task_id, context, look)
+
+    def _begin(self, run: RunOfWeek, context: Context) -> str:
+        """Tell what the run will do; refuse what would be refused anyway."""
+        started_by = getattr(context.get("dag_run"), "triggering_user_name", None)
+        note = run.begin(str(started_by or ""))
+        self.log.info(note)
+        if refusal := run.refusal():
+            raise refusal
+        self._wait_until_whole(run)
+        return note
+
+    def _wait_until_whole(self, run: RunOfWeek) -> None:
+        """Defer until the next moment to look, unless the week may be read.
+
+        Raises:
+            NotArrived: the wait is over.
+        """
+        from turnstile.pipeline.arrival import arrival_of
+
+        if run.is_sealed():
+            return  # the sealed bytes stand, whatever the landing zone holds now
+        programme = load_programme(self.programme, run.settings.include)
+        period = parse_period(run.week)
+        final, now = final_at(period, programme.schedule, zone=programme.time.zone), system_clock()
         if now < final:
-            self.defer(trigger=DateTimeTrigger(moment=final), method_name="execute_complete")
-        if now < final + WAIT_FOR_FILES and not _has_files(programme, period):
-            moment = now + LOOK_FOR_FILES
-            self.defer(trigger=DateTimeTrigger(moment=moment), method_name="execute_complete")
-        return answer
+            self._look_at(final, run, f"{period} is final on {final:%Y-%m-%d %H:%M} UTC")
+        arrived = arrival_of(programme.source, period, run.settings.landing)
+        if arrived.is_whole(now):
+            return
+        if arrived.missing and now >= final + WAIT_FOR_FILES:
+            name = "Week" if programme.schedule.first_day is None else "Period"
+            raise NotArrived(f"{name} {period} did not arrive: {arrived}")
+        self._look_at(arrived.whole_at or now + LOOK_FOR_FILES, run, str(arrived))
 
-
-def _has_files(programme: Programme, period: ServicePeriod) -> bool:
-    """Tell whether anything has landed for each week that a period touches."""
-    landing = Settings.from_environment().landing
-    patterns = [programme.source.landing.replace("{week}", str(week)) for week in period.weeks]
-    return all(any(landing.glob(pattern)) for pattern in patterns)
+    def _look_at(self, moment: datetime, run: RunOfWeek, why: str) -> None:
+        """Say what is waited for, and defer."""
+        self.log.info("waiting: %s", why)
+        run.waits(why)
+        self.defer(trigger=DateTimeTrigger(moment=moment), method_name="execute_complete")

@@ -9,7 +9,7 @@ from typing import Any
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, CronTriggerTimetable
 from airflow.sdk.exceptions import AirflowFailException
-from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+from airflow_interfaces import run_in_airflow
 from telling import send_alerts
 
 from turnstile.settings import Settings, system_clock
@@ -75,16 +75,8 @@ def watch() -> str:
         page.picture(),
         page.programmes(),
         Journal.of(settings),
-        state_of_run=state_of_run,
+        run_now=run_in_airflow,
         now=system_clock(),
     )
     new = send_alerts(alerts, settings)
     return f"{len(alerts)} findings, {len(new)} told now"
-
-
-def state_of_run(dag_id: str, run_id: str) -> str | None:
-    """Return the state that Airflow gives a run; None if it does not know it."""
-    if RuntimeTaskInstance.get_dr_count(dag_id, run_ids=[run_id]) == 0:
-        return None
-    state = RuntimeTaskInstance.get_dagrun_state(dag_id, run_id)
-    return str(getattr(state, "value", state))  # an enum whose text is not its value

@@ -6,6 +6,7 @@
     |-- RefusedError          3  budget, approval or finality; nothing was released
     |   |-- BudgetExceeded    3  a cap would be passed
     |   |-- NotFinal          3  the week is not over, or not complete
+    |   |   `-- NotArrived    3  its files are not all there
     |   |-- NotApproved       3  a person has to say yes first
     |   `-- RevisionNeeded    3  the key is bound to other inputs or to another programme
     `-- IntegrityError        4  stop, and call a human
@@ -55,6 +56,10 @@ class BudgetExceeded(RefusedError):  # noqa: N818 - the literature's word
 
 class NotFinal(RefusedError):  # noqa: N818
     """The week is not over, or not complete."""
+
+
+class NotArrived(NotFinal):
+    """The files of a week are not all there; the sentence says which."""
 
 
 class NotApproved(RefusedError):  # noqa: N818

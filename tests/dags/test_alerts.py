@@ -22,6 +22,7 @@ from turnstile.pipeline import steps
 
 START = datetime(2016, 7, 25, tzinfo=ZoneInfo("Australia/Sydney")).astimezone(UTC)
 END = START + timedelta(weeks=1)
+INTERVAL = {"data_interval_start": START, "data_interval_end": END}
 CANARY = "3085220012345678"
 MAIL = {"from_email": "turnstile@transport.example", "to": "officer@transport.example"}
 
@@ -58,7 +59,7 @@ def _fail(step_task: ModuleType, monkeypatch: pytest.MonkeyPatch, error: Excepti
     monkeypatch.setattr(steps, "step_named", lambda _: step)
     exceptions = importlib.import_module("airflow.sdk.exceptions")
     with pytest.raises(exceptions.AirflowFailException):
-        step_task.run_step("ingest", "opal", START, END, "backfill__1")
+        step_task.run_step("ingest", "opal", run_id="backfill__1", **INTERVAL)
 
 
 def test_a_failed_step_mails_its_kind_once_and_no_value(

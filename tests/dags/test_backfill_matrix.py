@@ -110,7 +110,7 @@ def sealed(matrix: Matrix) -> Matrix:
     with matrix.row("backfill of a week past the cap: refused", {}):
         airflow.backfill(REFUSED, REFUSED)
         airflow.backfilled(REFUSED)
-    assert airflow.tasks(REFUSED)["reserve"] == "failed"
+    assert airflow.tasks(REFUSED)["wait"] == "failed"
     assert "BudgetExceeded" in journal(airflow, REFUSED)
     return matrix
 
@@ -147,7 +147,7 @@ def test_every_reprocess_behavior_over_sealed_refused_and_failed_weeks_draws_not
         assert [states[week] for week in (REFUSED, NO_FILES)] == ["failed"] * 2
     if behavior == "completed":
         assert "re-issued, 0 charged" in note(airflow, FIRST)
-    assert airflow.tasks(REFUSED)["reserve"] == "failed"
+    assert airflow.tasks(REFUSED)["wait"] == "failed"
 
 
 def test_a_backfill_takes_the_sealed_scheduled_run_over_and_re_issues(sealed: Matrix) -> None:

@@ -33,6 +33,9 @@ def _in_order(dag: Any) -> list[str]:
 def test_every_programme_has_a_dag(bag: Any) -> None:
     assert bag.import_errors == {}
     programmes = {path.stem for path in (ROOT / "include/programmes").glob("*.yaml")}
+    examples = {"opal_2017", "opal_trip"}
+    assert examples < programmes
+    programmes -= examples  # until somebody adopts them
     expected = {f"release_{name}" for name in programmes} | {"audit_ledger", "watchdog"}
     assert set(bag.dags) == expected
 
@@ -52,6 +55,7 @@ def programmes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A deployment's own programmes: the shipped ones, and `ferries`, which is new."""
     folder = tmp_path / "include/programmes"
     shutil.copytree(ROOT / "include/programmes", folder)
+    shutil.copy(ROOT / "include/examples.yaml", folder.parent)
     opal = (folder / "opal.yaml").read_text(encoding="utf-8")
     ferries = opal.replace("name: opal", "name: ferries")
     (folder / "ferries.yaml").write_text(ferries, encoding="utf-8")
@@ -215,7 +219,7 @@ def test_periods_over_daylight_saving_begin_at_local_midnight(bag: Any) -> None:
     periods = importlib.import_module("service_periods").ServicePeriods
     pendulum = importlib.import_module("pendulum")
     sydney = ZoneInfo("Australia/Sydney")
-    timetable = periods(date(2022, 9, 1), 10, sydney)
+    timetable = periods("ferries", date(2022, 9, 1), 10, sydney)
     on_grid = pendulum.datetime(2022, 9, 20, 14)  # midnight of the 21st in Sydney
     interval = timetable.infer_manual_data_interval(run_after=on_grid.add(days=20))
     assert [interval.start.astimezone(sydney), interval.end.astimezone(sydney)] == [
@@ -223,6 +227,31 @@ def test_periods_over_daylight_saving_begin_at_local_midnight(bag: Any) -> None:
         datetime(2022, 10, 11, tzinfo=sydney),
     ]
     assert interval.end - interval.start == timedelta(days=10, hours=-1)
+
+
+def test_runs_are_called_by_programme_and_period(bag: Any) -> None:
+    types = importlib.import_module("airflow.utils.types").DagRunType
+    pendulum = importlib.import_module("pendulum")
+    base = importlib.import_module("airflow.timetables.base")
+
+    def name(dag: str, run_type: str, start: Any) -> str:
+        timetable = bag.dags[f"release_{dag}"].timetable
+        interval = timetable.infer_manual_data_interval(run_after=start)
+        assert interval.start == start
+        found = timetable.generate_run_id(
+            run_type=types(run_type), run_after=interval.end, data_interval=interval
+        )
+        return str(found)
+
+    monday = pendulum.datetime(2016, 8, 14, 14)
+    assert name("opal", "scheduled", monday) == "opal_2016-W33"
+    assert name("opal", "manual", monday) == "opal_by_hand_20160821T140000.000000"
+    month = pendulum.datetime(2021, 11, 14, 18, 30)
+    assert name("itms_month", "scheduled", month) == "itms_month_2021-11-15_to_2021-12-15"
+    later = bag.dags["release_opal"].timetable.infer_manual_data_interval(
+        run_after=monday.add(days=7, seconds=1)
+    )
+    assert later == base.DataInterval(monday, monday.add(days=7))  # the last week that is over
 
 
 def test_a_dag_that_is_unpaused_late_runs_the_last_period_that_is_over_and_no_earlier(

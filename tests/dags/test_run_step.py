@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -17,6 +18,7 @@ from turnstile.pipeline import steps
 SYDNEY = ZoneInfo("Australia/Sydney")
 START = datetime(2016, 7, 25, tzinfo=SYDNEY).astimezone(UTC)
 END = START + timedelta(weeks=1)
+INTERVAL = {"data_interval_start": START, "data_interval_end": END}
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def _step_that_raises(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None
 
 def test_only_an_identifier_travels(step_task: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "step_named", lambda name: lambda *key: f"{name}:{key}")
-    answer = step_task.run_step("count", "opal", START, END)
+    answer = step_task.run_step("count", "opal", **INTERVAL)
     assert answer == "count:('opal', '2016-W30', 0)"
 
 
@@ -56,7 +58,7 @@ def test_a_refusal_is_final_and_carries_its_sentence(
 ) -> None:
     _step_that_raises(monkeypatch, BudgetExceeded("asks for 2, 1 is left"))
     with pytest.raises(exceptions.AirflowFailException, match="asks for 2, 1 is left"):
-        step_task.run_step("reserve", "opal", START, END)
+        step_task.run_step("reserve", "opal", **INTERVAL)
 
 
 def test_no_raw_value_travels_in_an_unforeseen_failure(
@@ -64,7 +66,7 @@ def test_no_raw_value_travels_in_an_unforeseen_failure(
 ) -> None:
     _step_that_raises(monkeypatch, ValueError("could not convert card 3085220012345678"))
     with pytest.raises(exceptions.AirflowFailException) as caught:
-        step_task.run_step("ingest", "opal", START, END)
+        step_task.run_step("ingest", "opal", **INTERVAL)
     assert "3085220012345678" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
@@ -78,7 +80,7 @@ def test_a_fault_of_the_infrastructure_is_tried_again(
 ) -> None:
     _step_that_raises(monkeypatch, ConnectionResetError("10.0.0.1"))
     with pytest.raises(exceptions.AirflowException) as caught:
-        step_task.run_step("ingest", "opal", START, END)
+        step_task.run_step("ingest", "opal", **INTERVAL)
     assert not isinstance(caught.value, exceptions.AirflowFailException)
     assert "10.0.0.1" not in str(caught.value)
 
@@ -86,7 +88,7 @@ def test_a_fault_of_the_infrastructure_is_tried_again(
 def test_a_run_that_stands_for_no_week_is_refused(
     step_task: ModuleType, exceptions: ModuleType
 ) -> None:
-    with pytest.raises(exceptions.AirflowFailException, match="backfill"):
+    with pytest.raises(exceptions.AirflowFailException, match="data interval: the run has none"):
         step_task.run_step("ingest", "opal")
 
 
@@ -107,12 +109,20 @@ def test_a_week_that_is_over_but_not_final_waits_without_a_worker(
 
 
 def test_a_final_week_without_files_waits_for_them_and_not_for_ever(
-    wait_task: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch
+    wait_task: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
     with pytest.raises(exceptions.TaskDeferred) as deferred:
         _wait(wait_task, END + timedelta(days=1), monkeypatch)
     assert deferred.value.trigger.moment == END + timedelta(days=1, minutes=10)
-    assert "never drawn" in _wait(wait_task, END + timedelta(days=3), monkeypatch)
+    waits = _journal(home)[-1]
+    assert (waits["happening"], waits["told"]["sentence"]) == (
+        "waits",
+        "no file in landing/opal/2016-W30",
+    )
+    missing = "Week 2016-W30 did not arrive: no file in landing/opal/2016-W30"
+    with pytest.raises(exceptions.AirflowFailException, match=missing):
+        _wait(wait_task, END + timedelta(days=3), monkeypatch)
+    assert _journal(home)[-1]["told"]["kind"] == "NotArrived"
 
 
 def test_a_final_week_with_files_goes_on_at_once_and_says_what_it_costs(
@@ -121,19 +131,55 @@ def test_a_final_week_with_files_goes_on_at_once_and_says_what_it_costs(
     landed = home / "landing/opal/2016-W30/opal.csv"
     landed.parent.mkdir(parents=True)
     landed.touch()
-    note = _wait(wait_task, END + timedelta(days=1), monkeypatch)
+    later = datetime.fromtimestamp(landed.stat().st_ctime, UTC) + timedelta(minutes=2)
+    note = _wait(wait_task, later, monkeypatch)
     assert note.startswith("opal/2016-W30/r0: never drawn: once its rows pass validation, ")
-    (line,) = (home / "operations/journal/opal/2016-W30.jsonl").read_text().splitlines()
-    assert '"run_id": "backfill__1"' in line
-    assert note in line
+    (line,) = _journal(home)
+    assert line["run_id"] == "backfill__1"
+    assert line["told"]["note"] == note
 
 
-def test_a_run_by_hand_is_refused_before_anything(
+def test_a_week_whose_files_are_written_to_waits_until_they_are_quiet(
+    wait_task: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    landed = home / "landing/opal/2016-W30/opal.csv"
+    landed.parent.mkdir(parents=True)
+    landed.touch()
+    changed = datetime.fromtimestamp(landed.stat().st_ctime, UTC)
+    with pytest.raises(exceptions.TaskDeferred) as deferred:
+        _wait(wait_task, changed + timedelta(seconds=59), monkeypatch)
+    assert deferred.value.trigger.moment == changed + timedelta(minutes=1)
+
+
+def _journal(home: Path) -> list[dict[str, Any]]:
+    text = (home / "operations/journal/opal/2016-W30.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _by_hand(week: str, logical: datetime | None) -> dict[str, Any]:
+    dag_run = SimpleNamespace(run_type="manual", triggering_user_name="admin", logical_date=logical)
+    return {"dag_run": dag_run, "params": {"week": week}, "run_id": "by_hand", **INTERVAL}
+
+
+def test_a_run_by_hand_without_a_week_is_refused_before_anything(
     wait_task: ModuleType, exceptions: ModuleType, home: Path
 ) -> None:
     task = wait_task.WaitUntilFinal(task_id="wait", programme="opal")
-    by_hand = SimpleNamespace(run_type="manual", triggering_user_name="admin")
-    interval = {"data_interval_start": START, "data_interval_end": END, "run_id": "manual__1"}
-    with pytest.raises(exceptions.AirflowFailException, match="choose Backfill"):
-        task.execute({"dag_run": by_hand, **interval})
+    with pytest.raises(exceptions.AirflowFailException, match="fill the form's field `week`"):
+        task.execute(_by_hand("", END + timedelta(days=2)))
+    with pytest.raises(exceptions.AirflowFailException, match="2099-W01 is not over"):
+        task.execute(_by_hand("2099-W01", None))
     assert not (home / "operations").exists()
+
+
+@pytest.mark.parametrize(
+    ("week", "logical", "expected"),
+    [("2016-W31", None, "2016-W31"), ("2016-W31", START, "2016-W31"), ("", START, "2016-W30")],
+)
+def test_a_run_by_hand_names_its_week_in_the_form_or_by_the_weeks_first_instant(
+    step_task: ModuleType, week: str, logical: datetime | None, expected: str
+) -> None:
+    assert step_task
+    module = importlib.import_module("period_of_run")
+    _, period = module.programme_and_period("opal", _by_hand(week, logical))
+    assert str(period) == expected

@@ -51,7 +51,8 @@ def test_a_draw_is_stuck_after_an_hour_and_a_sealed_one_never(place: Place) -> N
 def test_a_run_that_ended_without_a_word_died(place: Place, state: str | None) -> None:
     place.say(Happening.BEGUN, "2016-W30")
     assert _rules(place.watched("running")) == set()
-    assert place.watched(state) == [Alert("run_died", "opal", "2016-W30", "run")]
+    subject = "run, taken up 2016-08-01T12:00:00+00:00"
+    assert place.watched(state) == [Alert("run_died", "opal", "2016-W30", subject)]
 
 
 def test_a_run_that_said_how_it_ended_did_not_die(place: Place) -> None:
@@ -60,10 +61,43 @@ def test_a_run_that_said_how_it_ended_did_not_die(place: Place) -> None:
     assert place.watched("success") == []
 
 
-def test_a_run_that_lasts_is_told(place: Place) -> None:
+@pytest.mark.parametrize("working", ["running", "queued", "up_for_retry"])
+def test_a_run_that_works_for_long_is_told(place: Place, working: str) -> None:
     place.say(Happening.BEGUN, "2016-W30")
     place.clock.now += timedelta(hours=7)
-    assert _rules(place.watched("running")) == {"run_lasts"}
+    assert _rules(place.watched("running", {"wait": "success", "draw": working})) == {"run_lasts"}
+    place.say(Happening.RESUMED, "2016-W30", step="ask")  # somebody answered just now
+    assert place.watched("running", {"publish": working}) == []
+
+
+@pytest.mark.parametrize("waiting", ["deferred", "awaiting_input", "scheduled", None])
+def test_a_run_that_waits_for_its_week_for_people_or_for_a_paused_dag_may_wait(
+    place: Place, waiting: str | None
+) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    place.clock.now += timedelta(days=3)
+    assert place.watched("running", {"ask": waiting, "publish": None}) == []
+    assert place.watched("queued", {"wait": None}) == []
+
+
+def test_a_run_that_was_cleared_and_killed_died_once_more(place: Place) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    (first,) = place.watched("failed")
+    place.say(Happening.FAILED, "2016-W30", step="draw", kind="TurnstileError")
+    place.clock.now += timedelta(minutes=5)
+    place.say(Happening.RESUMED, "2016-W30", step="draw")  # cleared from there on
+    second = next(one for one in place.watched("failed") if one.rule == "run_died")
+    assert second.identity != first.identity
+
+
+def test_a_week_that_is_known_to_have_stopped_is_not_told_about_again_for_being_late(
+    place: Place,
+) -> None:
+    place.publish("2016-W30")
+    place.say(Happening.BEGUN, "2016-W31")
+    place.say(Happening.FAILED, "2016-W31", step="validate", kind="InputError", sentence="bad")
+    place.clock.now = datetime(2016, 8, 20, tzinfo=UTC)
+    assert _rules(place.watched("failed")) == {"week_stopped"}
 
 
 def test_a_failure_that_could_not_be_told_is_told_by_the_watchdog(place: Place) -> None:

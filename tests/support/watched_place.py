@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,12 +71,18 @@ class Place:
     def say(self, happening: Happening, week: str, run_id: str = "run", **told: object) -> None:
         self.journal.write(Line(instant(self.clock.now), happening, "opal", week, run_id, told))
 
-    def watched(self, state: str | None = "running") -> list[Alert]:
+    def watched(
+        self, state: str | None = "running", tasks: Mapping[str, str | None] | None = None
+    ) -> list[Alert]:
         found = watched(
             Books(self.ledger).now(),
             (OPAL,),
             self.journal,
-            state_of_run=lambda dag_id, _: state if dag_id == "release_opal" else None,
+            run_now=lambda dag_id, _: (
+                (state, tasks or {"draw": "running"})
+                if state is not None and dag_id == "release_opal"
+                else None
+            ),
             now=self.clock.now,
         )
         return list(found)

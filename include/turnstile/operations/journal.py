@@ -29,6 +29,8 @@ class Happening(StrEnum):
     JUDGED = "judged"  # told: verdicts, rule to pass, warn, fail or broken
     FAILED = "failed"  # a step stopped the run; told: step, kind, sentence
     ENDED = "ended"  # the last step succeeded
+    WAITS = "waits"  # a run waits; told: sentence, what for
+    RESUMED = "resumed"  # a run goes on: after a wait, an answer or a clear; told: step
     TOLD = "told"  # an alert was delivered; told: rule, subject, severity
     RESTATED = "restated"  # the landing files are no longer those that were sealed
 
@@ -106,7 +108,7 @@ def instant(at: datetime) -> str:
 
 
 def open_runs(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-    """Return the `begun` lines of runs that neither failed nor ended since.
+    """Return the lines that took up the runs which neither failed nor ended since.
 
     Examples:
         >>> begun = Line("2026-11-20T10:00:00+00:00", Happening.BEGUN, "opal", "2016-W30", "a")
@@ -118,6 +120,8 @@ def open_runs(lines: tuple[Line, ...]) -> tuple[Line, ...]:
     for line in lines:
         if line.happening is Happening.BEGUN:
             found[line.run_id] = line
+        elif line.happening is Happening.RESUMED:
+            found.setdefault(line.run_id, line)
         elif line.happening in {Happening.FAILED, Happening.ENDED}:
             found.pop(line.run_id, None)
     return tuple(found.values())

@@ -6,7 +6,7 @@ through a function that is passed in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from turnstile.errors import IntegrityError, TurnstileError
@@ -26,10 +26,13 @@ HOLD_LASTS_AT_MOST = timedelta(hours=24)
 DRAW_LASTS_AT_MOST = timedelta(hours=1)
 RUN_LASTS_AT_MOST = timedelta(hours=6)
 OVERDUE_AFTER = timedelta(hours=24)
-_WORKING = frozenset({"queued", "running"})
-
-StateOfRun = Callable[[str, str], str | None]
-"""State of a run, by DAG and run id; None if the orchestrator does not know it."""
+_LATENESS = frozenset({"hold_stuck", "draw_stuck", "release_overdue"})
+_UNDER_WAY = frozenset({"queued", "running"})
+_WORKS = frozenset({"queued", "running", "restarting", "up_for_retry"})
+RunNow = tuple[str, Mapping[str, str | None]]
+"""State of a run and of each of its tasks, in the orchestrator's words."""
+AskRun = Callable[[str, str], RunNow | None]
+"""Asks for a run by DAG and run id; None if the orchestrator does not know it."""
 
 
 def watched(
@@ -37,17 +40,23 @@ def watched(
     programmes: tuple[Programme, ...],
     journal: Journal,
     *,
-    state_of_run: StateOfRun,
+    run_now: AskRun,
     now: datetime,
 ) -> tuple[Alert, ...]:
     """Return everything that somebody should know, whether he was told or not."""
-    found = [*of_budget(picture.forecasts), *_stuck(picture, now)]
+    found = [*of_budget(picture.forecasts)]
     for programme in programmes:
         lines = journal.of_programme(programme.name)
-        found += _overdue(programme, picture, lines, now)
-        found += _runs(lines, state_of_run, now)
+        found += _runs(lines, run_now, now)
         for run_id in sorted({line.run_id for line in lines if _speaks(line)}):
             found += of_run(lines, run_id)
+        found += _overdue(programme, picture, lines, now)
+    # A week of which somebody was told why it stopped is not told about once more for being late.
+    known = {(one.programme, one.week) for one in found if one.rule not in _LATENESS}
+    late = [one for one in found if one.rule in _LATENESS]
+    late += _stuck(picture, now)
+    found = [one for one in found if one.rule not in _LATENESS]
+    found += [one for one in late if (one.programme, one.week) not in known]
     return tuple(dict.fromkeys(found))
 
 
@@ -91,15 +100,19 @@ def _overdue(
         yield Alert("release_overdue", programme.name, str(due))
 
 
-def _runs(lines: tuple[Line, ...], state_of_run: StateOfRun, now: datetime) -> Iterator[Alert]:
-    """Yield runs that began and never said how they ended."""
+def _runs(lines: tuple[Line, ...], run_now: AskRun, now: datetime) -> Iterator[Alert]:
+    """Yield runs that began and never said how they ended, or that work for too long.
+
+    A run that waits, for its week, for people or for a DAG that is paused, may wait.
+    """
+    heard = {line.run_id: datetime.fromisoformat(line.at) for line in lines}
     for begun in _open(lines):
-        state = state_of_run(f"release_{begun.programme}", begun.run_id)
-        lasts = now - datetime.fromisoformat(begun.at)
-        if state not in _WORKING:
-            yield Alert("run_died", begun.programme, begun.week, begun.run_id)
-        elif lasts > RUN_LASTS_AT_MOST:
-            yield Alert("run_lasts", begun.programme, begun.week, begun.run_id)
+        found = run_now(f"release_{begun.programme}", begun.run_id)
+        subject = f"{begun.run_id}, taken up {begun.at}"
+        if found is None or found[0] not in _UNDER_WAY:
+            yield Alert("run_died", begun.programme, begun.week, subject)
+        elif _WORKS & set(found[1].values()) and now - heard[begun.run_id] > RUN_LASTS_AT_MOST:
+            yield Alert("run_lasts", begun.programme, begun.week, subject)
 
 
 def _open(lines: tuple[Line, ...]) -> Iterator[Line]:

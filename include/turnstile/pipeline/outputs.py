@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from turnstile.durable_files import sync_folder
-from turnstile.errors import IntegrityError
+from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.estimates.labelled import parquet_bytes
 from turnstile.estimates.release_tables import measurements, presented
 from turnstile.ledger.records import Attempt
@@ -98,7 +98,15 @@ def audit(release: Release) -> str:
 
     Raises:
         IntegrityError: anything disagrees.
+        TurnstileError: the key is not published; whatever ran before, nothing of it is public.
     """
+    if release.ledger.publication(release.key) is None:
+        found = release.ledger.find(release.key)
+        state = "never reserved" if found is None else found.state.value
+        raise TurnstileError(
+            f"{release.key} is not published ({state}): a task before was marked or skipped by "
+            "hand; clear the run from the first task that did not do its work"
+        )
     findings = release.ledger.verify()
     outcome = "failed" if findings else "passed"
     report = "\n".join(str(finding) for finding in findings)

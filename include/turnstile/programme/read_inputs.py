@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import time
+from fnmatch import fnmatch
 from fractions import Fraction
 
 from turnstile.errors import InputError
@@ -43,11 +44,18 @@ def read_source(section: Section) -> SourceSpec:
         grid_decimals=section.integer("grid_decimals", 1),
         extent=_extent(section.section("extent")) if section.has("extent") else None,
         without_card=section.choice("without_card", WithoutCard, WithoutCard.DROP),
+        files_at_least=section.integer("files_at_least", 1, least=1),
+        marker=section.text("marker", ""),
     )
     if spec.grid_decimals > _GRID_FINEST:
         section.fail("grid_decimals", f"is too fine; write 0 to {_GRID_FINEST}")
     if spec.landing.startswith("/") or ".." in spec.landing:
         section.fail("landing", "must stay below the landing zone; write it without / or ..")
+    marker = spec.marker
+    if marker and fnmatch(marker, spec.landing) and not marker.rpartition("/")[2].startswith("."):
+        section.fail(
+            "marker", "would be read as data; narrow landing, or begin its name with a dot"
+        )
     if section.has("without_card") and feed.shape is not RowShape.TRIPS:
         section.fail("without_card", "is for trips; remove it")
     for _, mode in spec.mode_names:

@@ -32,6 +32,18 @@ def period_containing(day: date, schedule: ScheduleSpec) -> ServicePeriod:
     return ServiceDays(first, first + timedelta(days=length - 1))
 
 
+def run_name(programme: str, period: ServicePeriod) -> str:
+    """Return what the run of a period is called, in letters that an orchestrator allows.
+
+    Examples:
+        >>> run_name("opal", ServiceWeek(2016, 33))
+        'opal_2016-W33'
+        >>> run_name("itms_month", ServiceDays(date(2021, 11, 15), date(2021, 12, 15)))
+        'itms_month_2021-11-15_to_2021-12-15'
+    """
+    return f"{programme}_{period}".replace("..", "_to_")
+
+
 def starts_at(period: ServicePeriod, zone: ZoneInfo) -> datetime:
     """Return the instant at which a period's first service day begins, in UTC."""
     return datetime.combine(period.first_day, time(), zone).astimezone(UTC)

@@ -114,6 +114,9 @@ class SourceSpec:
             without a place of their own.
         extent: box that a position lies in, so that swapped coordinates can be told.
         without_card: what happens to rows without a card id; for trips.
+        files_at_least: how many files an ISO week has at least.
+        marker: path below the landing zone of a file that the authority writes when the week is
+            whole; `{week}` as in `landing`; empty for none.
     """
 
     feed: Feed
@@ -130,3 +133,5 @@ class SourceSpec:
     grid_decimals: int = 1
     extent: Extent | None = None
     without_card: WithoutCard = WithoutCard.DROP
+    files_at_least: int = 1
+    marker: str = ""

@@ -1,0 +1,100 @@
+"""Whether a week has arrived whole: what is missing, in the operator's words. Reads no rows.
+
+The programme's `source` says what is asked for: files by its pattern for each week, at least
+`files_at_least` of them, a `marker` that the authority writes last. Where the names of the files
+hold service days and a missing day is refused, each day must have its file. Without a marker, files
+are whole once nothing was written to any of them for a while: a file's time of change (`ctime`)
+moves with every write and rename, and no copying tool can set it back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from turnstile.programme.source_spec import MissingDay, SourceSpec
+from turnstile.service_calendar import ServicePeriod
+
+QUIET_FOR = timedelta(minutes=1)
+_NAMED_AT_MOST = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What has arrived of a period.
+
+    Args:
+        missing: what is not there, one sentence each; empty if everything is.
+        whole_at: when the files may be read, if nothing is written to them until then; aware. None
+            while something is missing.
+    """
+
+    missing: tuple[str, ...]
+    whole_at: datetime | None
+
+    def is_whole(self, now: datetime) -> bool:
+        """Tell whether the files may be read."""
+        return self.whole_at is not None and self.whole_at <= now
+
+    def __str__(self) -> str:
+        """Say what the wait is for."""
+        if self.missing:
+            return "; ".join(self.missing)
+        return f"files are still written to; read from {self.whole_at:%Y-%m-%d %H:%M:%S} UTC on"
+
+
+def arrival_of(source: SourceSpec, period: ServicePeriod, landing: Path) -> Arrival:
+    """Look at a landing zone.
+
+    Args:
+        source: of the programme.
+        period: asked for.
+        landing: landing zone.
+    """
+    missing: list[str] = []
+    found: list[Path] = []
+    for week in period.weeks:
+        pattern = source.landing.replace("{week}", str(week))
+        files = sorted(path for path in landing.glob(pattern) if _is_data(path))
+        found += files
+        if not files:
+            missing.append(f"no file in landing/{pattern.rpartition('/')[0]}")
+        elif len(files) < source.files_at_least:
+            missing.append(
+                f"{len(files)} of {source.files_at_least} files in landing/"
+                f"{pattern.rpartition('/')[0]}"
+            )
+        marker = source.marker.replace("{week}", str(week))
+        if marker and files and not (landing / marker).exists():
+            missing.append(f"no landing/{marker} yet, which says that the week is whole")
+    if found and source.missing_day is MissingDay.REFUSE:
+        missing += _missing_days(found, period)
+    if missing:
+        return Arrival(tuple(missing), None)
+    changed = max(path.stat().st_ctime for path in found)
+    quiet = timedelta() if source.marker else QUIET_FOR
+    return Arrival((), datetime.fromtimestamp(changed, UTC) + quiet)
+
+
+def _is_data(path: Path) -> bool:
+    """Tell whether a file is one that is read: hidden ones are on their way."""
+    return path.is_file() and not path.name.startswith(".")
+
+
+def _missing_days(files: list[Path], period: ServicePeriod) -> list[str]:
+    """Return the service days without a file, where every file is named by a day of the period."""
+    days = [_day_in(path.name, period) for path in files]
+    if None in days:
+        return []  # `validate` looks for the days in the rows
+    absent = [str(day) for day in period.days if day not in days]
+    if not absent:
+        return []
+    more = f" and {len(absent) - _NAMED_AT_MOST} more" if len(absent) > _NAMED_AT_MOST else ""
+    return [f"no file of service day {', '.join(absent[:_NAMED_AT_MOST])}{more}"]
+
+
+def _day_in(name: str, period: ServicePeriod) -> date | None:
+    """Return the one service day of the period that a name holds."""
+    found = {day for day in period.days if str(day) in name or str(day).replace("-", "") in name}
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,74 @@
+"""What a week will meet in the ledger, looked at before anything is read: is there room for it?
+
+Nothing here is a gate: `reserve` asks again, in the transaction that charges.
+"""
+
+from __future__ import annotations
+
+from turnstile.errors import BudgetExceeded
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import Bindings, ReleaseKey, Request
+from turnstile.pipeline.drawing import ledger_cap
+from turnstile.programme.loading import load_programme, programme_files
+from turnstile.programme.spec import Programme
+from turnstile.release.plan import ReleasePlan
+from turnstile.settings import Settings
+
+_NOTHING = Bindings("", "", "")
+
+
+def refusal_before_reading(
+    ledger: Ledger, programme: Programme, planned: ReleasePlan, settings: Settings
+) -> BudgetExceeded | None:
+    """Return how the ledger would refuse a first release now, or None if it has room.
+
+    The sentence names the programmes of the same budget group whose caps or charges stand in the
+    way: a cap holds for everybody who touches the same people.
+
+    Args:
+        ledger: to ask.
+        programme: to be released.
+        planned: its plan of the week.
+        settings: where the other programmes are.
+    """
+    key = ReleaseKey(programme.name, str(planned.week), planned.revision)
+    found = ledger.find(key)
+    if found is not None and (found.is_sealed or found.is_open):
+        return None  # charged or held already
+    refusal = ledger.refusal_of(
+        Request(
+            key=key,
+            family=planned.family,
+            bindings=_NOTHING,
+            plan_digest=planned.digest,
+            events=(),
+            postings=planned.postings,
+            week=str(planned.charged_in),
+            caps=tuple(ledger_cap(cap) for cap in programme.caps),
+            reason="not reserved, only asked about",
+            approver="nobody",
+        )
+    )
+    if refusal is None:
+        return None
+    others = _others_with_charges(ledger, programme, settings)
+    if not others:
+        return refusal
+    return BudgetExceeded(
+        f"{refusal}; in the way, of the same budget group {programme.family}: {', '.join(others)}"
+    )
+
+
+def _others_with_charges(
+    ledger: Ledger, programme: Programme, settings: Settings
+) -> tuple[str, ...]:
+    """Return the other programmes of the budget group that were charged for something."""
+    charged = {
+        (entry.key or "").partition("/")[0] for entry in ledger.entries() if entry.attempt_id
+    }
+    known = {file.name for file in programme_files(settings.include)} & charged
+    return tuple(
+        name
+        for name in sorted(known - {programme.name})
+        if load_programme(name, settings.include).family == programme.family
+    )

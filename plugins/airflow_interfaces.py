@@ -1,0 +1,118 @@
+"""Everything that is used of Airflow beyond its public interface, in one place.
+
+`tests/dags/test_airflow_interfaces.py` says what breaks when Airflow changes one of these. The rest
+of the plugins imports `airflow.sdk`, `airflow.plugins_manager`, `airflow.timetables` and providers
+only. What only the API server has is imported inside the functions that it calls.
+"""
+# No `from __future__ import annotations`: FastAPI reads annotations of `current_user`'s users.
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow.configuration import conf
+from airflow.sdk.exceptions import TaskAwaitingInput
+from airflow.sdk.execution_time.hitl import HITLUser
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI, Request
+
+__all__ = ["HITLUser", "TaskAwaitingInput"]
+
+RUN_TYPES: Any = ["scheduled", "backfill", "manual"]
+"""By name: the SDK keeps its enum private."""
+
+
+def run_in_airflow(dag_id: str, run_id: str) -> tuple[str, Mapping[str, str | None]] | None:
+    """Return the state of a run and of its tasks, asked from inside a task; None if unknown."""
+    if RuntimeTaskInstance.get_dr_count(dag_id, run_ids=[run_id]) == 0:
+        return None
+    state = RuntimeTaskInstance.get_dagrun_state(dag_id, run_id)
+    tasks = RuntimeTaskInstance.get_task_states(dag_id, run_ids=[run_id]).get(run_id, {})
+    return _word(state), {name: one and _word(one) for name, one in tasks.items()}
+
+
+def _word(state: Any) -> str:  # noqa: ANN401 - a text, or an enum whose text is not its value
+    """Return a state as Airflow's database has it."""
+    return str(getattr(state, "value", state))
+
+
+def names_people_by_user_id() -> bool:
+    """Tell whether user ids are user names: so it is in the simple auth manager only."""
+    return "Simple" in conf.get("core", "auth_manager", fallback="")
+
+
+def address_of_ui() -> str:
+    """Return where people find this Airflow, without a slash at the end."""
+    return str(conf.get("api", "base_url", fallback="") or "http://localhost:8080").rstrip("/")
+
+
+def current_user() -> Any:  # noqa: ANN401 - a FastAPI dependency
+    """Return the dependency that yields the user of a request, or refuses it."""
+    from airflow.api_fastapi.core_api.security import get_user
+
+    return get_user
+
+
+def may_read_dag(dag_id: str, user: Any) -> bool:  # noqa: ANN401 - Airflow's own
+    """Tell whether a user may read a DAG."""
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+
+    details = DagDetails(id=dag_id)
+    return bool(get_auth_manager().is_authorized_dag(method="GET", details=details, user=user))
+
+
+def may_change_runs(dag_id: str, user: Any) -> bool:  # noqa: ANN401 - Airflow's own
+    """Tell whether a user may start, clear and mark the runs of a DAG."""
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.models.resource_details import (
+        DagAccessEntity,
+        DagDetails,
+    )
+
+    manager, details = get_auth_manager(), DagDetails(id=dag_id)
+    entity = DagAccessEntity.RUN
+    return all(
+        manager.is_authorized_dag(method=method, access_entity=entity, details=details, user=user)
+        for method in ("POST", "PUT")
+    )
+
+
+def paused_by_dag(dag_ids: Iterable[str]) -> dict[str, bool]:
+    """Return the DAGs that Airflow has parsed, and whether each is paused; in the API server."""
+    from airflow.models.dag import DagModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    known = select(DagModel.dag_id, DagModel.is_paused)
+    known = known.where(DagModel.dag_id.in_(tuple(dag_ids)), DagModel.is_stale.is_(False))
+    with create_session() as session:
+        return {row.dag_id: row.is_paused for row in session.execute(known)}
+
+
+def states_of_runs(run_ids: Iterable[str]) -> dict[str, str]:
+    """Return the state of each run that Airflow knows; in the API server."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    known = select(DagRun.run_id, DagRun.state).where(DagRun.run_id.in_(tuple(run_ids)))
+    with create_session() as session:
+        return {row.run_id: _word(row.state) for row in session.execute(known)}
+
+
+def whole_application() -> "FastAPI":
+    """Return the API server's own application, of which the page is a part."""
+    from airflow.api_fastapi.main import app
+
+    return app
+
+
+def credentials_of(request: "Request") -> dict[str, str]:
+    """Return the headers that ask Airflow's own API in the name of a request's user."""
+    from airflow.api_fastapi.auth.managers.base_auth_manager import COOKIE_NAME_JWT_TOKEN
+
+    if "authorization" in request.headers:
+        return {"Authorization": request.headers["authorization"]}
+    return {"Authorization": f"Bearer {request.cookies.get(COOKIE_NAME_JWT_TOKEN, '')}"}

@@ -1,0 +1,102 @@
+"""What is used of Airflow beyond its public interface: this says what the next version breaks."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLIC = {
+    "airflow.sdk",
+    "airflow.sdk.exceptions",
+    "airflow.plugins_manager",
+    "airflow.timetables.base",
+}
+
+
+@pytest.fixture
+def interfaces(bag: Any) -> ModuleType:
+    assert bag.dags
+    return importlib.import_module("airflow_interfaces")
+
+
+def _imports(path: Path) -> set[str]:
+    """Return the modules of Airflow that a file imports, at its top or inside a function."""
+    found = re.findall(r"^\s*(?:from|import) (airflow(?:\.\w+)*)\s", path.read_text(), re.MULTILINE)
+    return {name for name in found if not name.startswith("airflow.providers.standard")}
+
+
+def test_only_one_module_uses_what_is_not_public() -> None:
+    beyond = {
+        path.name: _imports(path) - PUBLIC
+        for folder in ("plugins", "dags")
+        for path in (ROOT / folder).glob("*.py")
+    }
+    assert beyond.pop("airflow_interfaces.py")  # the one, and the search finds it
+    assert {name: found for name, found in beyond.items() if found} == {
+        "service_periods.py": {"airflow.utils.types"}  # a type, for the checker alone
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("get_dr_count", {"dag_id", "run_ids"}),
+        ("get_dagrun_state", {"dag_id", "run_id"}),
+        ("get_task_states", {"dag_id", "run_ids"}),
+    ],
+)
+def test_a_task_may_ask_for_runs_and_their_tasks(
+    interfaces: ModuleType, name: str, arguments: set[str]
+) -> None:
+    asked = getattr(interfaces.RuntimeTaskInstance, name)
+    assert arguments <= set(inspect.signature(asked).parameters)
+
+
+def test_states_are_told_as_the_database_has_them(
+    interfaces: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generated = importlib.import_module("airflow.sdk.api.datamodels._generated")
+    state = importlib.import_module("airflow.utils.state")
+    assert interfaces._word(state.DagRunState.RUNNING) == "running"
+    assert interfaces._word(generated.TaskInstanceState.AWAITING_INPUT) == "awaiting_input"
+    asked = interfaces.RuntimeTaskInstance
+    monkeypatch.setattr(asked, "get_dr_count", lambda *_, **__: 1)
+    monkeypatch.setattr(asked, "get_dagrun_state", lambda *_: state.DagRunState.RUNNING)
+    tasks = {"a": {"wait": "success", "draw": None}}
+    monkeypatch.setattr(asked, "get_task_states", lambda *_, **__: tasks)
+    assert interfaces.run_in_airflow("x", "a") == ("running", {"wait": "success", "draw": None})
+    monkeypatch.setattr(asked, "get_dr_count", lambda *_, **__: 0)
+    assert interfaces.run_in_airflow("x", "a") is None
+
+
+def test_a_waiting_question_carries_what_it_is_about(interfaces: ModuleType) -> None:
+    assert "kwargs" in inspect.signature(interfaces.TaskAwaitingInput.__init__).parameters or (
+        hasattr(interfaces.TaskAwaitingInput, "kwargs")
+        or "kwargs" in inspect.getsource(interfaces.TaskAwaitingInput)
+    )
+    assert set(interfaces.HITLUser.__annotations__) >= {"id", "name"}
+
+
+def test_rights_users_and_runs_are_where_the_page_looks_for_them(
+    interfaces: ModuleType, auth: Any
+) -> None:
+    assert callable(interfaces.current_user())
+    user_of = importlib.import_module("airflow.api_fastapi.auth.managers.simple.user")
+    viewer, operator = (
+        user_of.SimpleAuthManagerUser(username=role, role=role) for role in ("viewer", "op")
+    )
+    assert auth is not None
+    assert interfaces.may_read_dag("release_opal", viewer)
+    assert not interfaces.may_change_runs("release_opal", viewer)
+    assert interfaces.may_change_runs("release_opal", operator)
+    assert interfaces.paused_by_dag(["release_opal"]) == {}
+    assert interfaces.names_people_by_user_id()
+    models = importlib.import_module("airflow.models.dagrun")
+    assert {"run_id", "state"} <= set(models.DagRun.__table__.columns.keys())

@@ -1,0 +1,80 @@
+"""What is missing of a week, in the operator's words; half-uploaded files are not whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from turnstile.errors import ProgrammeError
+from turnstile.pipeline.arrival import QUIET_FOR, arrival_of
+from turnstile.programme.loading import load_programme, parse_programme
+from turnstile.programme.source_spec import MissingDay
+from turnstile.service_calendar import parse_period
+
+INCLUDE = Path(__file__).resolve().parents[2] / "include"
+SOURCE = load_programme("opal", INCLUDE).source
+WEEK = parse_period("2016-W30")
+MONTH = parse_period("2016-07-25..2016-08-07")
+
+
+def _land(landing: Path, *names: str, week: str = "2016-W30") -> Path:
+    folder = landing / "opal" / week
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).touch()
+    return folder
+
+
+def test_each_week_of_a_period_that_has_no_file_is_named(tmp_path: Path) -> None:
+    _land(tmp_path, "a.csv")
+    found = arrival_of(SOURCE, MONTH, tmp_path)
+    assert found.missing == ("no file in landing/opal/2016-W31",)
+    assert not found.is_whole(datetime.max.replace(tzinfo=UTC))
+
+
+def test_files_are_whole_once_nothing_is_written_to_them_for_a_while(tmp_path: Path) -> None:
+    file = _land(tmp_path, "a.csv", ".b.csv.part") / "a.csv"
+    changed = datetime.fromtimestamp(file.stat().st_ctime, UTC)
+    found = arrival_of(SOURCE, WEEK, tmp_path)
+    assert not found.is_whole(changed + QUIET_FOR - timedelta(seconds=1))
+    assert found.is_whole(changed + QUIET_FOR)
+    assert "still written to" in str(found)
+    with file.open("a") as stream:
+        stream.write("one row more\n")
+    assert arrival_of(SOURCE, WEEK, tmp_path).whole_at != found.whole_at
+
+
+def test_where_files_are_named_by_day_each_service_day_must_have_one(tmp_path: Path) -> None:
+    days = [f"opal_201607{day}.csv" for day in (25, 26, 27, 28, 29, 31)]
+    folder = _land(tmp_path, *days)
+    assert arrival_of(SOURCE, WEEK, tmp_path).missing == ("no file of service day 2016-07-30",)
+    with_gap = replace(SOURCE, missing_day=MissingDay.PUBLISH_WITH_GAP)
+    assert arrival_of(with_gap, WEEK, tmp_path).missing == ()
+    (folder / "opal_20160730.csv").touch()
+    assert arrival_of(SOURCE, WEEK, tmp_path).missing == ()
+    (folder / "opal_20160730.csv").unlink()
+    (folder / "late_rows.csv").touch()  # a file that is not named by day: the rows will tell
+    assert arrival_of(SOURCE, WEEK, tmp_path).missing == ()
+
+
+def test_a_programme_may_ask_for_a_number_of_files_and_for_a_marker(tmp_path: Path) -> None:
+    source = replace(SOURCE, files_at_least=2, marker="opal/{week}/.whole")
+    folder = _land(tmp_path, "a.csv")
+    assert arrival_of(source, WEEK, tmp_path).missing == (
+        "1 of 2 files in landing/opal/2016-W30",
+        "no landing/opal/2016-W30/.whole yet, which says that the week is whole",
+    )
+    _land(tmp_path, "b.csv", ".whole")
+    changed = max(path.stat().st_ctime for path in folder.glob("[ab].csv"))
+    assert arrival_of(source, WEEK, tmp_path).is_whole(datetime.fromtimestamp(changed, UTC))
+
+
+def test_a_marker_that_would_be_read_as_data_is_refused() -> None:
+    text = (INCLUDE / "programmes/opal.yaml").read_text(encoding="utf-8")
+    asked = text.replace("  missing_day: refuse", '  marker: "opal/{week}/%s"')
+    parse_programme(asked % ".whole", "opal.yaml")
+    with pytest.raises(ProgrammeError, match="marker: would be read as data"):
+        parse_programme(asked % "_SUCCESS", "opal.yaml")
