@@ -17,9 +17,12 @@ from compose_natively import NativeCompose, missing
 from real_airflow import DAG, monday, small_checkout
 
 from turnstile.operations.airflow_api import AirflowApi
+from turnstile.programme.loading import load_programme
+from turnstile.service_calendar import ServiceWeek
 
 WEEK = "2016-W30"
-ENV_FILE = Path(__file__).resolve().parents[2] / ".env.example"
+ROOT = Path(__file__).resolve().parents[2]
+ENV_FILE = ROOT / ".env.example"
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -53,7 +56,8 @@ def deployment(
         )
         assert api.import_errors() == ()
         api.unpause(DAG)
-        api.start_backfill(DAG, monday(WEEK), monday(WEEK))
+        opal = load_programme("opal", ROOT / "include")
+        api.release(opal, [ServiceWeek.parse(WEEK)])
         compose.wait_until(lambda: _state(api) in {"success", "failed"}, what="the week",
                            timeout_s=900)  # fmt: skip
         assert _state(api) == "success", compose.failure("worker")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -11,6 +12,10 @@ from werkzeug import Request, Response
 from turnstile.errors import TurnstileError
 from turnstile.operations import airflow_api
 from turnstile.operations.airflow_api import AirflowApi
+from turnstile.programme.loading import load_programme
+from turnstile.service_calendar import ServiceWeek
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -103,6 +108,37 @@ def test_what_was_left_behind_is_cancelled_and_failed(
         f"PATCH {runs}/running",
         f"PATCH {runs}/queued",
     ]
+
+
+def test_a_week_is_started_under_its_name_cleared_if_it_ended_and_left_alone_under_way(
+    api: AirflowApi, httpserver: HTTPServer
+) -> None:
+    opal = load_programme("opal", ROOT / "include")
+    weeks = [ServiceWeek.parse(f"2016-W{n}") for n in (30, 31, 32)]
+    rows = [
+        {
+            "dag_run_id": "scheduled__x",
+            "state": "failed",
+            "data_interval_start": "2016-07-24T14:00:00Z",
+        },
+        {
+            "dag_run_id": "opal_2016-W31",
+            "state": "running",
+            "data_interval_start": "2016-07-31T14:00:00Z",
+        },
+    ]
+    runs = "/api/v2/dags/release_opal/dagRuns"
+    httpserver.expect_ordered_request(runs, "GET").respond_with_json({"dag_runs": rows})
+    again = {"dry_run": False, "only_failed": False, "run_on_latest_version": True}
+    cleared = f"{runs}/scheduled__x/clear"
+    httpserver.expect_ordered_request(cleared, "POST", json=again).respond_with_json({})
+    start, end = "2016-08-07T14:00:00+00:00", "2016-08-14T14:00:00+00:00"
+    made = {"dag_run_id": "opal_2016-W32", "logical_date": start, "conf": {}}
+    made |= {"data_interval_start": start, "data_interval_end": end}
+    httpserver.expect_ordered_request(runs, "POST", json=made).respond_with_json({})
+    api.release(opal, weeks)
+    httpserver.check_assertions()
+    assert len(httpserver.log) == 4
 
 
 def test_nothing_listens_is_no_answer() -> None:

@@ -60,8 +60,7 @@ class WeekBackfill:
         for programme in self.programmes:
             dag_id = _dag_id(programme)
             self.api.unpause(dag_id)
-            first, last = (_monday(programme, week) for week in (self.weeks[0], self.weeks[-1]))
-            self.api.start_backfill(dag_id, first, last)
+            self.api.release(programme, self.weeks)
 
     def has_ended(self) -> bool:
         """Tell whether all weeks have succeeded or failed; say what moved since the last look."""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote, urlencode
+
+import httpx
 
 from turnstile.errors import TurnstileError
+from turnstile.operations.week_requests import UNDER_WAY, KnownRun, week_requests
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServicePeriod
 
-# A machine's proxy has no business with the loopback interface.
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 _TIMEOUT_S = 90  # longer than one process waits for another's SQLite transaction
-_ANSWER_BYTES = 500
+_ANSWER_CHARACTERS = 500
 _NOT_FOUND = 404
 _SERVER_ERROR = 500  # from here on: SQLite was busy, most likely
 _ATTEMPTS = 5
@@ -56,14 +56,20 @@ class AirflowApi:
     user: str
     password: str
     _token: str | None = field(default=None, init=False)
+    _client: httpx.Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the client; a machine's proxy has no business with the loopback interface."""
+        self._client = httpx.Client(
+            base_url=self.address, timeout=_TIMEOUT_S, trust_env=False, follow_redirects=True
+        )
 
     def answers(self) -> bool:
         """Tell whether the API server listens."""
         try:
-            self._send("GET", "/api/v2/version", None, {})
-        except OSError:
+            return self._client.get("/api/v2/version").is_success
+        except httpx.HTTPError:
             return False
-        return True
 
     def has_dag(self, dag_id: str) -> bool:
         """Tell whether the DAG has been parsed."""
@@ -91,36 +97,26 @@ class AirflowApi:
 
     def abandon_unfinished(self, dag_id: str) -> None:
         """Give up the backfills and runs that an interrupted Airflow left behind."""
-        query = urllib.parse.urlencode({"dag_id": dag_id})
+        query = urlencode({"dag_id": dag_id})
         for backfill in self._request("GET", f"/api/v2/backfills?{query}")["backfills"]:
             if backfill["completed_at"] is None:
                 self._request("PUT", f"/api/v2/backfills/{backfill['id']}/cancel")
         for run in self.runs(dag_id):
-            if run.state in {"queued", "running"}:
-                path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.parse.quote(run.run_id)}"
+            if run.state in UNDER_WAY:
+                path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run.run_id)}"
                 self._request("PATCH", path, {"state": "failed"})
 
-    def start_backfill(self, dag_id: str, first: datetime, last: datetime) -> None:
-        """Run every week whose Monday lies in the range, also those that have run before.
-
-        Args:
-            dag_id: DAG.
-            first: aware; local midnight of the first Monday.
-            last: aware; local midnight of the last Monday, included.
-        """
-        body = {
-            "dag_id": dag_id,
-            "from_date": first.isoformat(),
-            "to_date": last.isoformat(),
-            "max_active_runs": 1,
-            "reprocess_behavior": "completed",
-            "run_on_latest_version": True,
-        }
-        self._request("POST", "/api/v2/backfills", body)
+    def release(self, programme: Programme, periods: Sequence[ServicePeriod]) -> None:
+        """Start the runs of some periods, or clear those that there are."""
+        dag_id = f"release_{programme.name}"
+        known = {run.starts: KnownRun(run.run_id, run.state) for run in self.runs(dag_id)}
+        for asked in week_requests(programme, periods, known):
+            if asked.path:
+                self._request("POST", asked.path, asked.body)
 
     def runs(self, dag_id: str) -> tuple[DagRun, ...]:
         """Return the runs of a DAG that stand for a week, oldest week first."""
-        query = urllib.parse.urlencode({"limit": 100, "order_by": "-logical_date"})
+        query = urlencode({"limit": 100, "order_by": "-logical_date"})
         found = self._request("GET", f"/api/v2/dags/{dag_id}/dagRuns?{query}")["dag_runs"]
         runs = [
             DagRun(run["dag_run_id"], run["state"], _instant(run["data_interval_start"]))
@@ -131,7 +127,7 @@ class AirflowApi:
 
     def tasks(self, dag_id: str, run_id: str) -> tuple[TaskState, ...]:
         """Return the tasks of a run."""
-        path = f"/api/v2/dags/{dag_id}/dagRuns/{urllib.parse.quote(run_id)}/taskInstances"
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances"
         found = self._request("GET", path)["task_instances"]
         return tuple(TaskState(row["task_id"], row["state"], row["try_number"]) for row in found)
 
@@ -141,7 +137,7 @@ class AirflowApi:
         while True:
             asked = [("included_events", name) for name in names]
             asked += [("order_by", "event_log_id"), ("limit", "100"), ("offset", str(len(found)))]
-            page = self._request("GET", f"/api/v2/eventLogs?{urllib.parse.urlencode(asked)}")
+            page = self._request("GET", f"/api/v2/eventLogs?{urlencode(asked)}")
             found += page["event_logs"]
             if not page["event_logs"] or len(found) >= page["total_entries"]:
                 return tuple(found)
@@ -155,15 +151,13 @@ class AirflowApi:
         """
         for _ in range(_ATTEMPTS):
             try:
-                return self._send(method, path, body, self._authorization())
-            except urllib.error.HTTPError as error:
-                if error.code == _NOT_FOUND:
-                    raise LookupError(path) from None
-                answer = error.read(_ANSWER_BYTES).decode(errors="replace")
-                message = f"Airflow answers {error.code} to {method} {path}: {answer}"
-                if error.code < _SERVER_ERROR:
-                    break
-            except OSError as error:
+                answer = self._client.request(
+                    method, path, json=body, headers=self._authorization()
+                )
+                if answer.is_success:
+                    return answer.json() if answer.content else {}
+                message = _refusal(answer, method, path)
+            except httpx.HTTPError as error:
                 message = f"Airflow does not answer {method} {path}: {error}"
             time.sleep(_PAUSE_S)
         raise TurnstileError(message)
@@ -172,26 +166,26 @@ class AirflowApi:
         """Return the header that carries the user's token; asked for once."""
         if self._token is None:
             login = {"username": self.user, "password": self.password}
-            self._token = str(self._send("POST", "/auth/token", login, {})["access_token"])
+            answer = self._client.post("/auth/token", json=login)
+            answer.raise_for_status()
+            self._token = str(answer.json()["access_token"])
         return {"Authorization": f"Bearer {self._token}"}
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, object] | None,
-        headers: Mapping[str, str],
-    ) -> Any:  # noqa: ANN401 - JSON
-        """Send one request; {} where the answer is empty."""
-        request = urllib.request.Request(  # noqa: S310 - the scheme is ours
-            self.address + path,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json", **headers},
-            method=method,
-        )
-        with _OPENER.open(request, timeout=_TIMEOUT_S) as answer:
-            content = answer.read()
-        return json.loads(content) if content else {}
+
+def _refusal(answer: httpx.Response, method: str, path: str) -> str:
+    """Return what Airflow says where it may be asked again.
+
+    Raises:
+        LookupError: Airflow knows no such thing.
+        TurnstileError: Airflow refuses.
+    """
+    if answer.status_code == _NOT_FOUND:
+        raise LookupError(path)
+    text = answer.text[:_ANSWER_CHARACTERS]
+    message = f"Airflow answers {answer.status_code} to {method} {path}: {text}"
+    if answer.status_code < _SERVER_ERROR:
+        raise TurnstileError(message)
+    return message
 
 
 def _instant(text: str) -> datetime:
