@@ -26,9 +26,9 @@ from turnstile.assessment.attacks.timetable_view import NOT_GIVEN, TimetableView
 from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
 from turnstile.assessment.audits.release_audit import DrawAudit
 from turnstile.assessment.evidence import Evidence
-from turnstile.assessment.gates.judged import audits_of, gate_results
-from turnstile.assessment.gates.noise_scale import nested_tables
-from turnstile.assessment.gates.result import GateResult
+from turnstile.assessment.gates.numbers import nested_tables
+from turnstile.assessment.gates.registry import audits_of, gate_results
+from turnstile.assessment.gates.result import GateResult, headline
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.privacy.events import one_of_each_label
@@ -154,7 +154,7 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
         evidence: what it is judged by beside the sealed bytes; none by default.
     """
     known = evidence or Evidence()
-    audits = audits_of(drawn, known.copy)
+    audits = audits_of(drawn, known)
     return Assessment(
         drawn=drawn,
         gates=gate_results(drawn, known, audits),
@@ -181,7 +181,8 @@ def content_of(found: Assessment) -> dict[str, Any]:
         "sealed_sha256": drawn.attempt.artefact_digest,
         "plan_sha256": drawn.plan.digest,
         "passed": found.passed,
-        "gates": [asdict(gate) for gate in found.gates],
+        "headline": headline(found.gates),
+        "gates": [{**asdict(gate), "outcome": gate.outcome} for gate in found.gates],
         "audits": [_audit(audit) for audit in found.audits],
         "what_an_audit_means": WHAT_IT_MEANS,
         "loss_by_unit": {

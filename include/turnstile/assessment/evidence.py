@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from turnstile.assessment.attacks.timetable_view import TimetableView
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.ledger.records import AccountBalance
+from turnstile.release.sealed import Artefact
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +19,13 @@ class Evidence:
         copy: of the pipeline, for the audit on synthetic units.
         sealed_digests: SHA-256 of every sealed file that lies under embargo for the key; None
             where no folder is looked at.
+        earlier: artefacts of other releases of the programme, newest first; noise that served
+            them must not serve again.
         timetable: what the programme's public timetable shows; None where it names none.
     """
 
     balances: tuple[AccountBalance, ...] = ()
     copy: PipelineCopy = field(default_factory=PipelineCopy)
     sealed_digests: tuple[str, ...] | None = None
+    earlier: tuple[Artefact, ...] = ()
     timetable: TimetableView | None = None

@@ -6,6 +6,8 @@ assessment itself cannot reach the private zone.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from turnstile.assessment.attacks.timetable_feed import read_timetable
 from turnstile.assessment.attacks.timetable_view import TimetableView, view
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
@@ -14,7 +16,10 @@ from turnstile.assessment.evidence import Evidence
 from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.pipeline.context import Release
 from turnstile.programme.public_file import open_public_file
+from turnstile.release.sealed import Artefact, decode
 from turnstile.release.zones import digest_of
+
+_EARLIER_MOST = 26  # releases whose noise is compared: what a few CPU seconds read and compare
 
 
 def evidence_of(release: Release) -> Evidence:
@@ -26,7 +31,19 @@ def evidence_of(release: Release) -> Evidence:
         sealed_digests=tuple(
             sorted(digest_of(path.read_bytes()) for path in embargoed.glob("sealed-*"))
         ),
+        earlier=_earlier(release),
         timetable=_timetable(release),
+    )
+
+
+def _earlier(release: Release) -> tuple[Artefact, ...]:
+    """Return what was sealed for other keys of the programme and stands unaltered, newest first."""
+    own = release.folders.embargoed
+    files = sorted(own.parent.parent.glob("*/r*/sealed-*.parquet"), reverse=True)
+    others = (path for path in files if path.parent != own)
+    read = ((path, path.read_bytes()) for path in islice(others, _EARLIER_MOST))
+    return tuple(
+        decode(content) for path, content in read if path.stem.endswith(digest_of(content)[:16])
     )
 
 

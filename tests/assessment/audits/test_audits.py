@@ -19,7 +19,7 @@ from turnstile.assessment.audits.pipeline_copy import (
     run_canaries,
 )
 from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
-from turnstile.assessment.audits.sampler import sampler_fits
+from turnstile.assessment.audits.sampler import misfit
 from turnstile.assessment.lab.baselines import discrete_laplace
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 from turnstile.privacy.mechanisms.dispatch import draw
@@ -186,7 +186,11 @@ BROKEN: dict[str, Callable[[DrawEvent, np.ndarray], np.ndarray]] = {
 
 def test_the_production_sampler_fits_and_broken_ones_do_not() -> None:
     one = event("4")
-    assert sampler_fits(one, draw)
-    assert sampler_fits(one, made_up)
+
+    def found(by: Callable[[DrawEvent, np.ndarray], np.ndarray]) -> str | None:
+        return misfit(one, lambda e, x: (by(e, x),), alpha=1e-9, draws=100_000)
+
+    assert found(draw) is None
+    assert found(made_up) is None
     for name, broken in BROKEN.items():
-        assert not sampler_fits(one, broken), name
+        assert found(broken) is not None, name

@@ -12,7 +12,7 @@ import pytest
 from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity, PipelineCopy
 from turnstile.assessment.audits.release_audit import audit_release
 from turnstile.assessment.evidence import Evidence
-from turnstile.assessment.gates.judged import gate_results
+from turnstile.assessment.gates.registry import gate_results
 from turnstile.assessment.lab.baselines import discrete_laplace
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.units import ProtectionUnit
@@ -39,8 +39,10 @@ def test_an_honest_release_passes_every_gate(release: Drawn) -> None:
         "declared_scale",
         "scale_below_zero",
         "scale_of_any_counts",
+        "noise_kind",
         "declared_sensitivity",
         "one_run_audit",
+        "sampler",
     }
 
 

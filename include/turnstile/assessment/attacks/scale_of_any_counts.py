@@ -82,6 +82,30 @@ def log_evidence(
     return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
 
 
+def log_evidence_of_kind(
+    values: NDArray[np.int64], family: NoiseFamily, scale: float, *, is_signed: bool = False
+) -> float:
+    """Return the logarithm of the evidence that the noise is of another kind, or not everywhere.
+
+    The same bet as `log_evidence`, on what one half of the cells looks like itself.
+
+    Args:
+        values: published numbers, any shape.
+        family: of the noise.
+        scale: of it, in counts.
+        is_signed: whether raw numbers may be below zero.
+    """
+    outcomes = _Outcomes(family, scale, is_signed)
+    seen = outcomes.of(values.ravel())
+    halves = seen[::2], seen[1::2]
+    if min(half.size for half in halves) == 0:
+        return 0.0
+    logs = [
+        _log_product(outcomes, learned, tested, None) for learned, tested in (halves, halves[::-1])
+    ]
+    return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
+
+
 def interval(
     values: NDArray[np.int64],
     family: NoiseFamily,
@@ -125,7 +149,9 @@ class _Outcomes:
         self.family, self.scale, self.is_signed = family, scale, is_signed
         width = max(1, round(scale / _PIECES_PER_SCALE))
         first = -math.ceil((_ABOVE if is_signed else _REACH) * scale)
-        self.edges = np.arange(first, math.ceil(_ABOVE * scale) + width, width)
+        # Zero has a piece of its own: cells without noise stand there.
+        grid = np.arange(first, math.ceil(_ABOVE * scale) + width, width)
+        self.edges = np.union1d(grid, [0, 1])
 
     @property
     def number(self) -> int:
@@ -155,15 +181,29 @@ class _Outcomes:
 
 
 def _log_product(
-    outcomes: _Outcomes, learned: NDArray[np.int64], tested: NDArray[np.int64], times: float
+    outcomes: _Outcomes,
+    learned: NDArray[np.int64],
+    tested: NDArray[np.int64],
+    times: float | None,
 ) -> float:
-    """Return the logarithm of the product of q(x)/p(x) over the tested half."""
+    """Return the logarithm of the product of q(x)/p(x) over the tested half.
+
+    Args:
+        outcomes: that are told apart.
+        learned: half that q is learned from.
+        tested: half that is bet on.
+        times: q is a mixture of noise so many times as large; None for the half as it is.
+    """
     counts = np.bincount(learned, minlength=outcomes.number).astype(np.float64)
     means = outcomes.means(_MEANS_PER_SCALE)
-    fitting = outcomes.distributions(means, times)
+    fitting = outcomes.distributions(means, 1.0 if times is None else times)
     seen = (counts > 0) & (fitting.max(axis=1) > 0)
     shares = likeliest_mixture(fitting[seen] + 1e-300, counts[seen]).shares
-    q = (1 - _UNIFORM) * fitting @ shares + _UNIFORM / outcomes.number
+    q = fitting @ shares
+    if times is None:  # drawn to the mixture by as much as half of the pieces would weigh
+        weight = counts.sum() / (counts.sum() + outcomes.number / 2)
+        q = weight * counts / counts.sum() + (1 - weight) * q
+    q = (1 - _UNIFORM) * q + _UNIFORM / outcomes.number
     declared = outcomes.distributions(means) + 1e-300
     p = declared @ likeliest_mixture(declared, q, gap=_GAP).shares
     ratios = q / p

@@ -35,6 +35,8 @@ SHOWN_CONFIDENCE = 0.95
 ALPHA = 1e-9  # chance that a correct release is stopped by this gate
 GAUSSIAN_DELTA = Fraction(1, 10**5)
 _REACH_SDS = 40
+_POWER = 0.99
+_EPSILON_MOST = 20.0  # beyond, no number of canaries would say more
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class DrawAudit:
         delta: of the claim; 0 for Laplace noise.
         bound: lower bound at 95 %.
         is_refuted: whether the claim cannot be true, at 1 - 1e-9 for the whole release.
+        canaries: synthetic units, or groups of them, that were in or out.
     """
 
     label: str
@@ -56,6 +59,7 @@ class DrawAudit:
     delta: float
     bound: LowerBound
     is_refuted: bool
+    canaries: int
 
     @property
     def statement(self) -> str:
@@ -116,12 +120,22 @@ def _audited(
     claimed = claimed_epsilon(event, sensitivity)
     if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
         bound, is_refuted = _gaussian(event, sensitivity, run, error)
-        return DrawAudit(event.label, unit, claimed, float(GAUSSIAN_DELTA), bound, is_refuted)
+        return DrawAudit(
+            event.label, unit, claimed, float(GAUSSIAN_DELTA), bound, is_refuted, run.is_in.size
+        )
     group = group_of(event, sensitivity)
     found = audit(run.scores, run.is_in, confidence=SHOWN_CONFIDENCE)
     bound = replace(found, epsilon=found.epsilon / group)
     certain = audit(run.scores, run.is_in, confidence=1 - error)
-    return DrawAudit(event.label, unit, claimed, 0.0, bound, certain.epsilon > group * claimed)
+    return DrawAudit(
+        event.label,
+        unit,
+        claimed,
+        0.0,
+        bound,
+        certain.epsilon > group * claimed,
+        run.is_in.size,
+    )
 
 
 def _gaussian(
@@ -160,3 +174,20 @@ def claimed_epsilon(event: DrawEvent, sensitivity: Sensitivity) -> float:
     if loss.rho is None:
         raise ValueError("a unit without a bound has no claim to audit")
     return float(epsilon_tight(Zcdp(loss.rho), GAUSSIAN_DELTA) or 0)
+
+
+def loss_found(audit: DrawAudit, audits: int) -> float:
+    """Return by what share a loss must pass its claim to be refuted with 99 %, about.
+
+    The right guesses are binomial; a larger loss of the whole group moves their share by p(1 - p)
+    for each unit of epsilon (randomised response, the worst of its epsilon).
+
+    Args:
+        audit: whose claim and canaries are meant.
+        audits: that share the chance of a false alarm.
+    """
+    epsilon = max(audit.claimed, audit.claimed * math.ceil(1 / audit.claimed))
+    right = 1 / (1 + math.exp(-min(epsilon, _EPSILON_MOST)))
+    deviates = NormalDist().inv_cdf(1 - ALPHA / audits / 3) + NormalDist().inv_cdf(_POWER)
+    slope = right * (1 - right)
+    return float(deviates * math.sqrt(slope / audit.canaries) / slope / epsilon)

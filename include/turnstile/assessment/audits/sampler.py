@@ -2,31 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
+from turnstile.assessment.audits.pipeline_copy import Draw
 from turnstile.privacy.events import DrawEvent
-from turnstile.privacy.goodness import DRAWS, fits, repeats
+from turnstile.privacy.goodness import p_value
 from turnstile.privacy.noise import noise_pmf
 
-_REPEATS_MARGIN = 0.02  # many standard deviations at 100,000 draws; reuse in pairs adds near 0.5
+DRAWS = 20_000
+_POWER = 0.99
+_SHARE_OF_ALPHA = 0.1  # the chi-squared limit is short in the tail (`privacy.goodness`)
+_BINS = 40  # about: what a misfit is spread over
 
 
-def sampler_fits(
-    event: DrawEvent, draw: Callable[[DrawEvent, NDArray[np.int64]], NDArray[np.int64]]
-) -> bool:
-    """Tell whether noise drawn on zeros is as declared, and no draw is used twice running.
+def misfit(event: DrawEvent, draw: Draw, *, alpha: float, draws: int = DRAWS) -> str | None:
+    """Return what is wrong with noise drawn on zeros; None if it has the declared distribution.
 
-    A chi-squared test at 1e-9 and the share of equal neighbors; neither can prove that noise is
+    A chi-squared test and the number of equal neighbors; neither can prove that noise is
     unpredictable, which is up to the randomness that the sampler is fed.
 
     Args:
-        event: declared noise, dense.
-        draw: of the mechanism under test.
+        event: declared noise; a threshold is left away.
+        draw: of the pipeline under test: event, cells -> every vector that it publishes.
+        alpha: chance that the right noise is found wrong.
+        draws: on zeros.
     """
-    noise = draw(event, np.zeros(DRAWS, dtype=np.int64))
+    from scipy.stats import binom
+
+    dense = replace(event, threshold=None, delta=Fraction(0))
+    noise = np.concatenate(draw(dense, np.zeros(draws, dtype=np.int64)))
+    fit = p_value(noise, event.noise, event.scale)
+    if fit < alpha / 2 * _SHARE_OF_ALPHA:
+        return f"does not fit (p = {fit:.1g})"
     _, probabilities = noise_pmf(event.noise, event.scale, reach=int(40 * event.scale) + 1)
-    is_fresh = repeats(noise) <= float(np.sum(probabilities**2)) + _REPEATS_MARGIN
-    return is_fresh and fits(noise, event.noise, event.scale)
+    same = float(np.sum(probabilities**2))
+    for start in (0, 1):  # disjoint pairs of neighbors are independent of each other
+        pairs = noise[start : noise.size - (noise.size - start) % 2].reshape(-1, 2)
+        equal = int((pairs[:, 0] == pairs[:, 1]).sum())
+        if float(binom.sf(equal - 1, len(pairs), same)) < alpha / 4:
+            return f"{equal} of {len(pairs)} pairs of draws are equal"
+    return None
+
+
+def scale_found(alpha: float, *, draws: int = DRAWS) -> float:
+    """Return how far off a scale must be to be found with 99 %, by the chi-squared test, about.
+
+    The statistic grows by 2 n d^2 for a relative error d of the scale (Fisher information of a
+    normal scale), and scatters by the root of twice its bins.
+    """
+    deviates = NormalDist().inv_cdf(1 - alpha) + NormalDist().inv_cdf(_POWER)
+    return float((deviates * (2 * _BINS) ** 0.5 / (2 * draws)) ** 0.5)

@@ -1,0 +1,78 @@
+"""The noise is of the declared kind, whatever the raw counts are.
+
+Two tests share the gate's chance of a false alarm. Of dense Laplace counts the numbers at and below
+zero are geometric, zero included: c + Z = -k has probability proportional to r^k for every k >= 0
+and every c >= 0. Rounded floating-point Laplace noise has too few zeros there, normal noise too
+thin a tail. And of every dense table: half of the cells learns what the numbers look like, with no
+noise assumed; the other half bets on it against the nearest mixture of the declared noise
+(`scale_of_any_counts`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.assessment.attacks.scale_of_any_counts import log_evidence_of_kind
+from turnstile.assessment.gates.numbers import Numbers
+from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
+from turnstile.privacy.events import DrawEvent, NoiseFamily
+
+_NAME = "noise_kind"
+_EXPECTED_PER_BIN = 25.0
+# The chi-squared limit is short in the tail: at a nominal alpha/10 the right noise is rejected with
+# less than alpha (`privacy.goodness`).
+_SHARE_OF_ALPHA = 0.1
+
+
+def noise_kind(numbers: Numbers) -> GateResult:
+    """No dense table holds noise of another kind, or cells without any."""
+    pooled = numbers.pooled(numbers.dense)
+    if not pooled:
+        return not_applicable(_NAME, "no dense table: a threshold hides the shape of its noise")
+    alpha = ALPHA / 2 / len(pooled)
+    wrong = [
+        f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g} alone"
+        for label, (event, values) in pooled.items()
+        if geometric_p_value(values, event) < alpha * _SHARE_OF_ALPHA
+        or log_evidence_of_kind(
+            values, event.noise, float(event.scale), is_signed=event.statistic == "sum"
+        )
+        > math.log(1 / alpha)
+    ]
+    passed = f"{len(pooled)} dense tables: none shows noise of another kind"
+    largest = max(values.size for _, values in pooled.values())
+    return GateResult(
+        _NAME,
+        not wrong,
+        "; ".join(wrong) or passed,
+        ALPHA,
+        f"another family of the same variance, or 2 % of the cells without noise, where most of "
+        f"{10_000:,} cells are empty ({largest:,} are here); docs/LAB.md has the table",
+    )
+
+
+def geometric_p_value(values: NDArray[np.int64], event: DrawEvent) -> float:
+    """Return the p-value of the numbers at and below zero against the geometric distribution.
+
+    1 where they say nothing: other noise, sums, or too few numbers.
+    """
+    from scipy.stats import chi2
+
+    if event.noise is not NoiseFamily.DISCRETE_LAPLACE or event.statistic == "sum":
+        return 1.0
+    sizes = -values[values <= 0]
+    ratio = math.exp(-1 / float(event.scale))
+    bins = math.floor(
+        math.log(max(_EXPECTED_PER_BIN / max(1, sizes.size) / (1 - ratio), 1e-300))
+        / math.log(ratio)
+    )
+    if sizes.size == 0 or bins < 1:
+        return 1.0
+    expected = sizes.size * (1 - ratio) * ratio ** np.arange(bins)
+    expected = np.append(expected, sizes.size * ratio**bins)
+    observed = np.bincount(np.minimum(sizes, bins), minlength=bins + 1)
+    statistic = float(np.sum((observed - expected) ** 2 / expected))
+    return float(chi2.sf(statistic, df=bins))

@@ -1,0 +1,167 @@
+"""The noisy numbers as the gates read them: of a sealed release, or of a published package.
+
+The same checks run before a publication and afterwards, by anybody, on what was published.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
+from turnstile.programme.domain import layout
+from turnstile.programme.spec import Measure, TableSpec
+from turnstile.release.drawn import Drawn
+from turnstile.release.sealed import Artefact
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vector:
+    """The numbers of one draw.
+
+    Args:
+        event: that declares their noise.
+        service_date: day; None where the draw covers the period.
+        values: shape (cells,), int64.
+    """
+
+    event: DrawEvent
+    service_date: date | None
+    values: NDArray[np.int64]
+
+    @property
+    def where(self) -> str:
+        """Name and day, in words."""
+        return self.event.label + (f" on {self.service_date}" if self.service_date else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """Totals of one draw minus the sums of their parts in another: noise alone.
+
+    Args:
+        name: of both tables and the day, in words.
+        residuals: shape (totals,), over the declared standard deviation.
+        variance_of_square: of each, as declared; 2 for a normal deviate.
+    """
+
+    name: str
+    residuals: Floats
+    variance_of_square: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """Everything that the gates on numbers read.
+
+    Args:
+        vectors: of all draws.
+        totals: of every pair of a dense table of counts and a finer one.
+        earlier: artefacts of other releases of the programme, newest first.
+    """
+
+    vectors: tuple[Vector, ...]
+    totals: tuple[Totals, ...]
+    earlier: tuple[Artefact, ...] = ()
+
+    @property
+    def dense(self) -> tuple[Vector, ...]:
+        """Vectors without a threshold."""
+        return tuple(one for one in self.vectors if one.event.threshold is None)
+
+    def pooled(self, chosen: Sequence[Vector]) -> dict[str, tuple[DrawEvent, NDArray[np.int64]]]:
+        """Return the numbers of each kind of draw, over its days."""
+        by_label: dict[str, list[Vector]] = {}
+        for one in chosen:
+            by_label.setdefault(one.event.label, []).append(one)
+        return {
+            label: (own[0].event, np.concatenate([one.values for one in own]))
+            for label, own in by_label.items()
+        }
+
+
+def numbers_of_release(drawn: Drawn, earlier: Sequence[Artefact] = ()) -> Numbers:
+    """Return the numbers of a sealed release, whose draws are those that were planned."""
+    vectors = tuple(
+        Vector(event, noisy.service_date, noisy.values)
+        for event, noisy in zip(drawn.events, drawn.artefact.tables, strict=False)
+    )
+    totals = tuple(
+        one for coarse, fine in nested_tables(drawn) for one in _totals(drawn, coarse, fine)
+    )
+    return Numbers(vectors, totals, tuple(earlier))
+
+
+def nested_tables(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:
+    """Return pairs of a table and one whose dimensions include its own; thresholded ones never."""
+    thresholded = {event.table for event in drawn.events if event.threshold is not None}
+    counts = [
+        table
+        for table in drawn.programme.tables
+        if table.measure is Measure.COUNT and table.name not in thresholded
+    ]
+    return [(coarse, fine) for coarse in counts for fine in counts if set(coarse.by) < set(fine.by)]
+
+
+def standardized(
+    difference: Floats, terms: NDArray[np.int64], coarse: DrawEvent, fine: DrawEvent
+) -> tuple[Floats, float]:
+    """Return differences over their declared deviation, and the variance of their squares.
+
+    Args:
+        difference: shape (totals,), totals minus the sums of parts.
+        terms: shape (totals,), parts of each.
+        coarse: draw of the totals.
+        fine: draw of the parts.
+    """
+    variance = terms * noise_variance(fine.noise, fine.scale)
+    variance = variance + noise_variance(coarse.noise, coarse.scale)
+    fourth = terms * noise_fourth_cumulant(fine.noise, fine.scale)
+    fourth = fourth + noise_fourth_cumulant(coarse.noise, coarse.scale)
+    return np.asarray(difference / np.sqrt(variance)), 2 + float(np.mean(fourth / variance**2))
+
+
+def _totals(drawn: Drawn, coarse: TableSpec, fine: TableSpec) -> Iterator[Totals]:
+    """Yield totals minus the sums of their parts, a day at a time, over all modes."""
+    events = {event.table: event for event in drawn.events}
+    of_day = drawn.vectors(coarse, "count")
+    axes = tuple(index for index, name in enumerate(fine.by) if name not in coarse.by)
+    for day, vector in drawn.vectors(fine, "count").items():
+        differences, terms = [], []
+        segments = zip(layout(drawn.domain, fine), layout(drawn.domain, coarse), strict=True)
+        for large, small in segments:
+            cells = vector[large.offset : large.offset + large.cells].reshape(large.shape)
+            direct = of_day[day][small.offset : small.offset + small.cells]
+            differences.append(cells.sum(axis=axes).ravel() - direct)
+            terms.append(np.full(small.cells, large.cells // small.cells))
+        residuals, scatter = standardized(
+            np.concatenate(differences),
+            np.concatenate(terms),
+            events[coarse.name],
+            events[fine.name],
+        )
+        on = f" on {day}" if day else ""
+        yield Totals(f"{coarse.name} and {fine.name}{on}", residuals, scatter)
+
+
+def relative_reach(size: int, *, alpha: float, power: float, scatter: float = 2.0) -> float:
+    """Return how far off a scale must be for a mean of squares to show it.
+
+    Args:
+        size: squared deviates, >= 1.
+        alpha: chance of a false alarm, two-sided.
+        power: with which it is to be found.
+        scatter: variance of a square; 2 for normal deviates.
+    """
+    from statistics import NormalDist
+
+    deviates = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(power)
+    return math.sqrt(1 + deviates * math.sqrt(scatter / size)) - 1

@@ -1,0 +1,84 @@
+"""Gates on a synthetic copy of the pipeline: its bounding and counting, its claims, its sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from turnstile.assessment.audits.pipeline_copy import PipelineCopy
+from turnstile.assessment.audits.release_audit import DrawAudit, loss_found
+from turnstile.assessment.audits.sampler import DRAWS, misfit, scale_found
+from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
+from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.release.drawn import Drawn
+
+
+def units_of(drawn: Drawn) -> list[ProtectionUnit]:
+    """Return the programme's own unit, then the others that it bounds."""
+    own = drawn.programme.mechanism.unit
+    return [own, *(bound.unit for bound in drawn.programme.units if bound.unit is not own)]
+
+
+def declared_sensitivity(drawn: Drawn, copy: PipelineCopy) -> GateResult:
+    """No synthetic unit, bounded and counted by the product's code, changes a vector too much.
+
+    Exact and without chance: a unit that changes a vector more than its declared sensitivity was
+    not bounded as the loss assumes.
+    """
+    name = "declared_sensitivity"
+    units = units_of(drawn)
+    too_far = sorted(
+        {
+            f"one {unit} moves {event.label} by {observed.l1} in all, {declared.l1} are declared"
+            for event in drawn.events
+            for unit, declared in event.sensitivities
+            if unit in units and declared is not None
+            for observed in [copy.sensitivity(event, unit, declared)]
+            if not observed.is_within(declared)
+        }
+    )
+    tried = sum(unit in units for _, unit in copy.observed)
+    if not tried and not too_far:
+        return not_applicable(name, "no trials of synthetic units were made")
+    passed = f"{tried} trials of synthetic units: none moves a table farther than is declared"
+    detects = "any unit that the trials count beyond its bound; ways that no trial takes are unseen"
+    return GateResult(name, not too_far, "; ".join(too_far) or passed, detects=detects)
+
+
+def one_run_audit(audits: Sequence[DrawAudit]) -> GateResult:
+    """No claim is refuted by the audit of a synthetic copy of the pipeline."""
+    name = "one_run_audit"
+    refuted = [audit for audit in audits if audit.is_refuted]
+    if not audits:
+        return GateResult(name, passed=False, statement="nothing to audit: no unit is bounded")
+    shown = refuted or sorted(audits, key=lambda audit: audit.claimed)[-1:]
+    finds = min(loss_found(audit, len(audits)) for audit in audits)
+    return GateResult(
+        name,
+        not refuted,
+        "; ".join(audit.statement for audit in shown),
+        ALPHA,
+        f"a loss {finds:.0%} above its claim, in the draw that is audited best",
+    )
+
+
+def sampler(events: Sequence[DrawEvent], copy: PipelineCopy) -> GateResult:
+    """The sampler that draws here and now fits what it is declared to draw, on zeros.
+
+    It finds a noise library that is biased, which the numbers of a release may be too few to show.
+    """
+    name = "sampler"
+    kinds = {(event.noise, event.scale): event for event in events}
+    wrong = [
+        f"{event.noise} of scale {float(event.scale):.4g}: {problem}"
+        for event in kinds.values()
+        if (problem := misfit(event, copy.draw, alpha=ALPHA / len(kinds))) is not None
+    ]
+    return GateResult(
+        name,
+        not wrong,
+        "; ".join(wrong)
+        or f"{len(kinds)} kinds of noise, {DRAWS:,} draws on zeros each: as declared",
+        ALPHA,
+        f"a scale {scale_found(ALPHA / len(kinds)):.1%} off, a shift by one, draws used twice",
+    )

@@ -1,0 +1,78 @@
+"""All hard gates before a publication: any that fails stops it and leaves the bytes under embargo.
+
+A gate reads the sealed artefact, its declared parameters and synthetic data, never raw data: a gate
+that looked at raw data would be a selection on it (PRIVACY 8). Each statistical gate stops a
+correct release with a chance of at most 1e-9, and says what it finds. A new gate is a module with
+one function, and an entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
+from turnstile.assessment.evidence import Evidence
+from turnstile.assessment.gates.noise_kind import noise_kind
+from turnstile.assessment.gates.noise_reuse import drawn_once
+from turnstile.assessment.gates.noise_scale import any_counts, below_zero, nested_scale
+from turnstile.assessment.gates.numbers import Numbers, numbers_of_release
+from turnstile.assessment.gates.pipeline_copy import (
+    declared_sensitivity,
+    one_run_audit,
+    sampler,
+    units_of,
+)
+from turnstile.assessment.gates.result import GateResult
+from turnstile.assessment.gates.sealed_numbers import integers, one_byte_string, support
+from turnstile.assessment.gates.zeros import noised_zeros
+from turnstile.release.drawn import Drawn
+
+NUMBER_GATES: tuple[Callable[[Numbers], GateResult], ...] = (
+    noised_zeros,
+    drawn_once,
+    nested_scale,
+    below_zero,
+    any_counts,
+    noise_kind,
+)
+"""Gates that read noisy numbers and what is declared of them: before and after a publication."""
+
+
+def gate_results(
+    drawn: Drawn,
+    evidence: Evidence | None = None,
+    audits: Sequence[DrawAudit] | None = None,
+) -> tuple[GateResult, ...]:
+    """Return what every gate found; only the first three if one of them fails.
+
+    Args:
+        drawn: the sealed release.
+        evidence: beside the sealed bytes; none by default.
+        audits: of its plan; made here if they are not given.
+    """
+    known = evidence or Evidence()
+    first: tuple[GateResult, ...] = (
+        support(drawn),
+        one_byte_string(drawn, known.sealed_digests),
+    )
+    if not all(gate.passed for gate in first):
+        return first  # the others compare draws and cells one by one
+    numbers = numbers_of_release(drawn, known.earlier)
+    first = (*first, integers(numbers))
+    if any(one.values.dtype != np.int64 for one in numbers.vectors):
+        return first  # the others reckon with integers
+    return (
+        *first,
+        *(gate(numbers) for gate in NUMBER_GATES),
+        declared_sensitivity(drawn, known.copy),
+        one_run_audit(audits_of(drawn, known) if audits is None else audits),
+        sampler(drawn.events, known.copy),
+    )
+
+
+def audits_of(drawn: Drawn, evidence: Evidence) -> tuple[DrawAudit, ...]:
+    """Audit the draws of a plan for the programme's own unit and for those that it bounds."""
+    own, *others = units_of(drawn)
+    return audit_release(drawn.events, own, others=others, copy=evidence.copy)

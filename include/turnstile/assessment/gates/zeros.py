@@ -1,0 +1,93 @@
+"""No cell was left without noise: zeros are as frequent, and as dense, as noise can leave them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.assessment.gates.numbers import Numbers, Vector
+from turnstile.assessment.gates.result import ALPHA, GateResult
+from turnstile.privacy.noise import noise_pmf
+
+_WINDOW_LEAST = 16
+
+
+def noised_zeros(numbers: Numbers) -> GateResult:
+    """Empty cells were noised, as a whole and in every stretch of a draw.
+
+    Whatever the raw count, P(noisy = 0) is at most the noise's largest probability p, so the
+    zeros of w cells are stochastically below Bin(w, p). They are counted in every window of 16,
+    32, 64, ... cells, up to all of them. A thresholded table holds 0 or its threshold and more,
+    which is its rule and shows.
+    """
+    bad = {
+        one.event.label
+        for one in numbers.vectors
+        if one.event.threshold is not None and _below(one.event.threshold, one.values)
+    }
+    dense = numbers.dense
+    chances = {one.where: _chance(one) for one in dense}
+    bad |= {where for where, chance in chances.items() if chance * len(dense) < ALPHA}
+    statement = (
+        f"zeros without noise in {', '.join(sorted(bad))}: presence would show"
+        if bad
+        else "no stretch of any table has more zeros than its noise allows"
+    )
+    return GateResult("noised_zeros", not bad, statement, ALPHA, _detects(dense))
+
+
+def _chance(one: Vector) -> float:
+    """Return a bound on the chance that noise leaves so many zeros in any window."""
+    from scipy.stats import binom
+
+    most = largest_probability(one)
+    chance = 1.0
+    windows = list(_windows(one.values == 0))
+    for width, sums in windows:
+        least = float(binom.sf(int(sums.max()) - 1, width, most))
+        chance = min(chance, least * sums.size * len(windows))
+    return chance
+
+
+def _windows(zeros: NDArray[np.bool_]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield the width of windows and the zeros in each."""
+    width = _WINDOW_LEAST
+    while width < zeros.size:
+        parts = zeros.size // width
+        yield width, zeros[: parts * width].reshape(parts, width).sum(axis=1)
+        width *= 2
+    yield zeros.size, np.array([int(zeros.sum())])
+
+
+def largest_probability(one: Vector) -> float:
+    """Return the largest probability of any number in a cell, whatever its raw count."""
+    _, probabilities = noise_pmf(one.event.noise, one.event.scale, reach=1)
+    return float(probabilities[1])
+
+
+def _detects(dense: tuple[Vector, ...]) -> str:
+    """State the share of an empty table that is found without noise, and the shortest stretch."""
+    if not dense:
+        return "a thresholded table with numbers below its threshold"
+    from scipy.stats import binom
+
+    one = max(dense, key=lambda vector: vector.values.size)
+    cells, most = one.values.size, largest_probability(one)
+    alpha = ALPHA / len(dense) / (math.log2(max(2, cells)) + 1)
+    least = int(binom.isf(alpha, cells, most)) + 1
+    share = min(1.0, max(0.0, (least - cells * most) / (cells * (1 - most))))
+    # What noise itself leaves scatters too: with this power the zeros reach their limit.
+    share += float(2.33 * math.sqrt(most * (1 - most) / cells))
+    run = math.ceil(math.log(alpha * _WINDOW_LEAST / cells) / math.log(most))
+    return (
+        f"{min(1.0, share):.1%} of an empty {one.event.table} without noise, or "
+        f"{max(2 * _WINDOW_LEAST, 2 * run)} empty cells of it in a row"
+    )
+
+
+def _below(threshold: int, values: NDArray[np.int64]) -> bool:
+    """Tell whether a thresholded table holds numbers below its threshold but 0."""
+    return bool(np.any((values != 0) & (values < threshold)))
