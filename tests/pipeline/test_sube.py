@@ -60,6 +60,18 @@ def enters(shared_data: Path) -> pd.DataFrame:
     return taps[on & taps.lat.notna() & taps.lon.notna() & taps.id_tarjeta.notna()]
 
 
+def joined_by_pandas(taps: pd.DataFrame) -> int:
+    """How many tap-offs end a trip: the next tap of the card and mode, at most six hours on."""
+    taps = taps[taps.lat.notna() & taps.lon.notna() & taps.id_tarjeta.notna()]
+    kind = taps.tipo_trx_tren.map({"CHECK IN": 0, "USO": 0, "CHECK OUT": 1})
+    kind = kind.where(taps.tipo_trx_tren.notna(), 0)
+    taps = taps.assign(kind=kind, at=taps.hora.astype(int), number=taps.id.astype(int))
+    taps = taps[taps.kind.notna()].sort_values(["id_tarjeta", "modo", "at", "kind", "number"])
+    same = (taps.id_tarjeta == taps.id_tarjeta.shift()) & (taps.modo == taps.modo.shift())
+    soon = taps["at"] - taps["at"].shift() <= 6
+    return int((same & soon & (taps.kind == 1) & (taps.kind.shift() == 0)).sum())
+
+
 def exact_counts(deployment: Deployment) -> dict[str, np.ndarray]:
     private = deployment.home / "private/sube" / WEEK
     digest = (next(private.rglob("exact"))).read_text()
@@ -89,7 +101,9 @@ def test_every_record_is_a_trip_a_part_of_one_or_set_aside_by_a_named_rule(
     assert counts["rows_out"] == len(enters(shared_data))
     alone = taps[taps.lat.notna() & taps.lon.notna()].tipo_trx_tren == "CHECK OUT SIN CHECKIN"
     assert counts["other_action"] >= int(alone.sum()) > 0
-    assert 0 < counts["joined"] <= int((taps.tipo_trx_tren == "CHECK OUT").sum())
+    assert counts["joined"] == joined_by_pandas(taps)
+    ends = int((taps[taps.lat.notna()].tipo_trx_tren == "CHECK OUT").sum())
+    assert counts["tap_off_without_tap_on"] == ends - counts["joined"] < 0.03 * ends
     assert set(counts) == {
         "rows_out",
         "joined",

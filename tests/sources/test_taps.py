@@ -76,40 +76,64 @@ def test_a_tap_off_ends_a_trip_up_to_six_hours_later(
     assert counts.get("joined", 0) == int(is_ended)
 
 
-def test_a_trip_past_midnight_is_of_the_day_of_its_tap_on_the_last_of_the_week_too(
-    trips: Ingested,
-) -> None:
-    rows, counts = trips(
-        "1,c,bus,enter,2016-07-25 23:50,A",
-        "2,c,bus,exit,2016-07-26 00:10,B",
-        "3,d,bus,enter,2016-07-31 23:50,A",
-        "4,d,bus,exit,2016-08-01 00:10,B",
-        "5,e,bus,exit,2016-08-01 00:10,B",  # of a trip of next week
-    )
+NIGHT = (
+    "1,c,bus,enter,2016-07-25 23:50,A",
+    "2,c,bus,exit,2016-07-26 00:10,B",
+    "3,d,bus,enter,2016-07-31 23:50,A",
+    "4,d,bus,exit,2016-08-01 00:10,B",
+    "5,e,bus,enter,2016-07-25 03:59,A",  # of the service day before, and so of the week before
+    "6,f,bus,enter,2016-07-27 03:59,A",
+    "7,f,bus,exit,2016-07-27 04:00,B",
+)
+
+
+def test_a_trip_does_not_leave_its_service_day(trips: Ingested) -> None:
+    rows, counts = trips(*NIGHT[:4])
     assert rows == [
-        ("c", MONDAY, 1430, TUESDAY, 10, "B"),
-        ("d", SUNDAY, 1430, date(2016, 8, 1), 10, "B"),
+        ("c", MONDAY, 1430, None, None, "UNKNOWN"),
+        ("d", SUNDAY, 1430, None, None, "UNKNOWN"),
     ]
-    assert counts == {"rows_in": 5, "rows_out": 2, "joined": 2, "outside_week": 1}
+    assert counts == {"rows_in": 4, "rows_out": 2, "tap_off_without_tap_on": 1, "outside_week": 1}
+
+
+def test_a_service_day_may_begin_in_the_night(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
+) -> None:
+    zones.deliver(WEEK, {"taps.csv": "\n".join([HEADER, *NIGHT]) + "\n"})
+    snapshot = zones.ingest(programme_of("opal", feed=Feed.TAPS, day_starts=240), WEEK)
+    assert rows_of(snapshot, ENDS) == [
+        ("c", MONDAY, 1430, MONDAY, 1450, "B"),
+        ("d", SUNDAY, 1430, SUNDAY, 1450, "B"),
+        ("f", TUESDAY, 1679, None, None, "UNKNOWN"),
+    ]
+    counts = {name: count for name, count in counts_of(snapshot).items() if count}
+    counted = {"rows_in": 7, "rows_out": 3, "joined": 2}
+    assert counts == counted | {"outside_week": 1, "tap_off_without_tap_on": 1}
 
 
 def test_two_files_may_hold_the_two_ends_of_a_trip(
     zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
 ) -> None:
-    first = f"{HEADER}\n1,c,bus,enter,2016-07-25 23:50,A\n"
-    second = f"{HEADER}\n2,c,bus,exit,2016-07-26 00:10,B\n"
+    first = f"{HEADER}\n1,c,bus,enter,2016-07-25 22:50,A\n"
+    second = f"{HEADER}\n2,c,bus,exit,2016-07-25 23:10,B\n"
     zones.deliver(WEEK, {"2.csv": first, "1.csv": second})
     rows = rows_of(zones.ingest(programme_of("opal", feed=Feed.TAPS), WEEK), ENDS)
-    assert rows == [("c", MONDAY, 1430, TUESDAY, 10, "B")]
+    assert rows == [("c", MONDAY, 1370, MONDAY, 1390, "B")]
+
+
+def test_at_the_same_time_a_tap_on_comes_before_a_tap_off(trips: Ingested) -> None:
+    rows, counts = trips("1,c,bus,exit,2016-07-25 08:00,B", "2,c,bus,enter,2016-07-25 08:00,A")
+    assert rows == [("c", MONDAY, 480, MONDAY, 480, "B")]
+    assert counts == {"rows_in": 2, "rows_out": 1, "joined": 1}
 
 
 def test_taps_of_one_minute_count_in_the_order_of_their_ids_and_none_is_lost(
     trips: Ingested,
 ) -> None:
     rows, counts = trips(
-        "10,c,bus,exit,2016-07-25 08:00,B",
-        "9,c,bus,enter,2016-07-25 08:00,A",
-        "11,c,bus,enter,2016-07-25 08:00,A",
+        "9,c,bus,exit,2016-07-25 08:00,B",
+        "10,c,bus,enter,2016-07-25 08:00,A",
+        "11,c,bus,enter,2016-07-25 08:00,C",
     )
     assert rows == [
         ("c", MONDAY, 480, MONDAY, 480, "B"),

@@ -60,11 +60,14 @@ def zones(tmp_path: Path) -> Zones:
 
 @pytest.fixture(scope="session")
 def programme_of() -> Callable[..., Programme]:
-    """Make a programme from a shipped one, with another source, name or zone."""
+    """Make a programme from a shipped one, with another source, name, zone or begin of a day."""
 
-    def make(name: str, *, zone: str | None = None, **source: Any) -> Programme:
+    def make(
+        name: str, *, zone: str | None = None, day_starts: int = 0, **source: Any
+    ) -> Programme:
         shipped = load_programme(name, _INCLUDE)
-        time = dataclasses.replace(shipped.time, zone=ZoneInfo(zone)) if zone else shipped.time
+        time = dataclasses.replace(shipped.time, day_starts=day_starts)
+        time = dataclasses.replace(time, zone=ZoneInfo(zone)) if zone else time
         changed = dataclasses.replace(shipped.source, landing="{week}/*", **source)
         return dataclasses.replace(shipped, source=changed, time=time)
 

@@ -77,7 +77,7 @@ def count(  # noqa: PLR0913 - the keyword-only rest is where it runs, not what i
         if programme.source.feed.shape is RowShape.TELEMETRY:
             of_buses = partial(count_telemetry, connection, programme, domain, rows_folder)
             return _added_up(_each_scope(programme, days, of_buses, progress))
-        install_domain(connection, domain, programme.time.slot_minutes)
+        install_domain(connection, domain, programme.time)
         of_trips = partial(count_trips, connection, programme, domain, rows_folder)
         by_scope = _each_scope(programme, days, of_trips, progress)
         by_day = [tables for of_scope in by_scope for tables in of_scope]

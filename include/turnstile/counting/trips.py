@@ -27,20 +27,19 @@ from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain, layout
 from turnstile.programme.fields import TAPS, categories
 from turnstile.programme.mode_slots import minute_of
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Programme, TableSpec
-from turnstile.service_calendar import MINUTES_PER_DAY
+from turnstile.programme.spec import Programme, TableSpec, TimeSpec
 
 AXES = tuple(axis for tap in TAPS for axis in tap)
 _OUTSIDE = -1
 
 
-def install_domain(connection: Connection, domain: PublicDomain, slot_minutes: int) -> None:
+def install_domain(connection: Connection, domain: PublicDomain, time: TimeSpec) -> None:
     """Put the public lookups into the engine: modes with slots and UNKNOWN indices, and locations.
 
     Args:
         connection: engine.
         domain: public cells.
-        slot_minutes: length of a slot; divides a day.
+        time: slots and the begin of a service day.
     """
     axes = [axis.name for axis in domain.cells_by_mode[0].dimensions]
     connection.execute(
@@ -50,7 +49,7 @@ def install_domain(connection: Connection, domain: PublicDomain, slot_minutes: i
     )
     for index, mode in enumerate(domain.modes):
         unknown = [domain.dimension(mode, axis).unknown for axis in axes]
-        slots = _slots_of_clock(domain.dimension(mode, AXES[0]), slot_minutes)
+        slots = _slots_of_day(domain.dimension(mode, AXES[0]), time)
         values = [mode, index, *unknown, slots]
         marks = ", ".join("?" for _ in values)
         connection.execute(f"INSERT INTO modes VALUES ({marks})", values)  # noqa: S608 - marks only
@@ -70,10 +69,10 @@ def install_domain(connection: Connection, domain: PublicDomain, slot_minutes: i
     )
 
 
-def _slots_of_clock(axis: Dimension, slot_minutes: int) -> list[int | None]:
-    """Return the index of each slot of a day among a mode's own; None where it has none."""
+def _slots_of_day(axis: Dimension, time: TimeSpec) -> list[int | None]:
+    """Return the index of each slot of a service day among a mode's own; None where it has none."""
     own = {minute_of(label): n for n, label in enumerate(axis.labels) if label != UNKNOWN}
-    return [own.get(minute) for minute in range(0, MINUTES_PER_DAY, slot_minutes)]
+    return [own.get(minute) for minute in range(time.day_starts, time.day_ends, time.slot_minutes)]
 
 
 def count_trips(
@@ -142,7 +141,9 @@ def _read_days(connection: Connection, programme: Programme, files: Sequence[lis
 def _slot(programme: Programme, tap: str) -> str:
     """Return the SQL of the slot of a tap."""
     # a list counts from 1; a tap without a time has no slot
-    inside = f"modes.slots[trips.{tap}_minute // {programme.time.slot_minutes} + 1]"
+    time = programme.time
+    minute = f"(trips.{tap}_minute - {time.day_starts})"
+    inside = f"modes.slots[{minute} // {time.slot_minutes} + 1]"
     name = f"{tap}_slot"
     return f"coalesce({inside}, modes.unknown_{name}, {_OUTSIDE})::INTEGER AS {name}"
 

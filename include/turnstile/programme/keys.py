@@ -157,6 +157,13 @@ KEYS: tuple[Key, ...] = (
     Key("time", "section", REQUIRED, "the agency's clock", ""),
     Key("time.zone", "text", REQUIRED, "IANA time zone", "Australia/Sydney"),
     Key("time.slot_minutes", "integer", REQUIRED, "length of a slot; divides a day", "15", least=1),
+    Key(
+        "time.day_starts",
+        "text",
+        "00:00",
+        "hour at which a service day begins; slots then run on to it, as 28:00",
+        '"04:00"',
+    ),
     Key("time.week_starts", "text", "monday", "monday: a service week is an ISO week", "monday"),
     Key("domain", "section", REQUIRED, "the public cells", ""),
     Key(

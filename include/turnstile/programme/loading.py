@@ -73,14 +73,15 @@ def parse_programme(text: str, file: str) -> Programme:
     tables = read_tables(top.section("tables"), shape)
     units = read_units(top.section("units"), shape)
     caps = tuple(read_cap(entry, units) for entry in top.sections("caps"))
+    clock = read_time(top.section("time"))
     programme = Programme(
         name=name,
         title=top.text("title"),
         description=top.text("description"),
         family=top.text("family"),
         source=source,
-        time=read_time(top.section("time")),
-        domain=read_domain(top.section("domain"), shape),
+        time=clock,
+        domain=read_domain(top.section("domain"), shape, clock),
         units=units,
         tables=tables,
         mechanism=read_mechanism(top.section("mechanism"), tables, units, caps),

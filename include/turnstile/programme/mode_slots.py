@@ -1,9 +1,10 @@
 """The slots of each mode: one stretch of the day for all modes, or the hours of a public file.
 
-A slot is a time on the clock, and a row belongs to the service day on whose date it was tapped on.
-So service that runs past midnight, until 26:00 as GTFS writes it, opens the slots from 00:00 to
-02:00 of every day: for the tap-ons of that date's first hours, and for the tap-offs of its last
-trips. Hours are widened to whole slots. The labels stand in the order of the clock.
+A slot is a time on the clock of a service day. Where that begins at midnight, service that runs
+past it, until 26:00 as GTFS writes it, opens the slots from 00:00 to 02:00 of every day: for the
+tap-ons of that date's first hours, and for the tap-offs of its last trips. Where it begins at 04:00
+(`time.day_starts`), the slots from 24:00 to 26:00 are the end of the same service day. Hours are
+widened to whole slots. The labels stand in the order of the service day.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from turnstile.programme.public_file import PublicFile, open_public_file, refuse
-from turnstile.programme.spec import Programme
+from turnstile.programme.spec import Programme, TimeSpec
 from turnstile.service_calendar import MINUTES_PER_DAY
 
 HOURS_HEADER = ("mode", "first", "last")
@@ -32,16 +33,16 @@ def slots_by_mode(programme: Programme, include: Path) -> tuple[dict[str, Labels
     Raises:
         ProgrammeError: the stretch or the file breaks a rule; the message names file and field.
     """
-    domain, length = programme.domain, programme.time.slot_minutes
+    domain, time = programme.domain, programme.time
     if domain.service_hours is None:
-        every = _labels_between(*_stretch(programme), length)
+        every = _labels_between(*_stretch(programme), time)
         return dict.fromkeys(programme.source.modes, every), None
     file = open_public_file(programme, "domain.slots", domain.service_hours, include)
     hours = _read_hours(file)
     for mode in programme.source.modes:
         if mode not in hours:
             refuse(file.name, "mode", f"no hours of mode {mode!r}; add its line")
-    found = {mode: _labels_between(*hours[mode], length) for mode in programme.source.modes}
+    found = {mode: _labels_between(*hours[mode], time) for mode in programme.source.modes}
     return found, file.version
 
 
@@ -91,8 +92,10 @@ def _stretch(programme: Programme) -> tuple[int, int]:
     """Return the minutes of the one stretch, which must be whole slots of one day."""
     length, where = programme.time.slot_minutes, f"{programme.name}.yaml"
     first, last = programme.domain.first_minute, programme.domain.last_minute
-    if not 0 <= first < last <= MINUTES_PER_DAY:
-        refuse(where, "domain.slots", "must run forwards within one day, 00:00 to 24:00")
+    starts, ends = programme.time.day_starts, programme.time.day_ends
+    if not starts <= first < last <= ends:
+        rule = f"must run forwards within one service day, {clock(starts)} to {clock(ends)}"
+        refuse(where, "domain.slots", rule)
     if length < 1 or MINUTES_PER_DAY % length or first % length or last % length:
         rule = f"{length} minutes must divide the day and both ends of the slots; write 15 or 60"
         refuse(where, "time.slot_minutes", rule)
@@ -123,7 +126,8 @@ def _minutes(where: str, field: str, text: str) -> int:
     return minutes
 
 
-def _labels_between(first: int, last: int, length: int) -> Labels:
+def _labels_between(first: int, last: int, time: TimeSpec) -> Labels:
     """Return the slots that hold any minute from the first until before the last one."""
-    starts = range(first - first % length, last, length)
-    return tuple(clock(minute) for minute in sorted({start % MINUTES_PER_DAY for start in starts}))
+    starts = range(first - first % time.slot_minutes, last, time.slot_minutes)
+    of_day = {time.day_starts + (s - time.day_starts) % MINUTES_PER_DAY for s in starts}
+    return tuple(clock(minute) for minute in sorted(of_day))

@@ -23,6 +23,8 @@ from turnstile.programme.yaml_section import Section
 from turnstile.service_calendar import MINUTES_PER_DAY, zone_named
 
 _H3_FINEST = 15
+_DAY_STARTS_AT_MOST = 720  # minutes; a later begin would be another day's
+_HOURS_PER_DAY = 24
 _GRID_FINEST = 3  # decimals of a degree, about 100 m
 
 
@@ -109,16 +111,31 @@ def read_time(section: Section) -> TimeSpec:
         section.fail("slot_minutes", f"{slot_minutes} does not divide a day; write 15, 30 or 60")
     if section.text("week_starts", "monday") != "monday":
         section.fail("week_starts", "must be monday: a service week is an ISO week")
+    day_starts = _day_starts(section, slot_minutes)
     section.finish()
-    return TimeSpec(zone=zone, slot_minutes=slot_minutes)
+    return TimeSpec(zone=zone, slot_minutes=slot_minutes, day_starts=day_starts)
 
 
-def read_domain(section: Section, shape: RowShape) -> DomainSpec:
+def _day_starts(section: Section, slot_minutes: int) -> int:
+    """Read the hour at which a service day begins, in minutes after midnight."""
+    text = section.text("day_starts", "00:00")
+    try:
+        minute = _minute(text)
+    except ValueError:
+        minute = -1
+    if not 0 <= minute <= _DAY_STARTS_AT_MOST or minute % slot_minutes:
+        rule = f'{text!r} is no begin of a slot from 00:00 to 12:00; write "04:00"'
+        section.fail("day_starts", rule)
+    return minute
+
+
+def read_domain(section: Section, shape: RowShape, time: TimeSpec) -> DomainSpec:
     """Read where the public cells come from."""
     trips = shape is RowShape.TRIPS
     slots = section.text("slots")
     hours = slots if slots.endswith(".csv") else None
-    first, last = (0, MINUTES_PER_DAY) if hours else _slots(section, slots)
+    whole_day = time.day_starts, time.day_ends
+    first, last = whole_day if hours else _slots(section, slots, whole_day)
     spec = DomainSpec(
         locations=section.text("locations") if trips else None,
         service_area=None if trips else section.text("service_area"),
@@ -143,13 +160,13 @@ def read_domain(section: Section, shape: RowShape) -> DomainSpec:
     return spec
 
 
-def _slots(section: Section, text: str) -> tuple[int, int]:
-    """Read `all_day` or `"09:00-21:00"` as minutes after midnight."""
+def _slots(section: Section, text: str, whole_day: tuple[int, int]) -> tuple[int, int]:
+    """Read `all_day` or `"09:00-21:00"` as minutes after the service day's midnight."""
     if text == "all_day":
-        return 0, MINUTES_PER_DAY
+        return whole_day
     first, _, last = text.partition("-")
     try:
-        minutes = (_minute(first), MINUTES_PER_DAY if last == "24:00" else _minute(last))
+        minutes = (_minute(first), _minute(last))
     except ValueError:
         minutes = (0, 0)
     if minutes[0] >= minutes[1]:
@@ -161,6 +178,14 @@ def _slots(section: Section, text: str) -> tuple[int, int]:
 
 
 def _minute(text: str) -> int:
-    """Return minutes after midnight of `HH:MM`."""
+    """Return minutes after midnight of `HH:MM`; hours of the next day go on from 24.
+
+    Raises:
+        ValueError: no such time.
+    """
+    hours = text[:2]
+    if hours.isdecimal() and _HOURS_PER_DAY <= int(hours) < 2 * _HOURS_PER_DAY:
+        clock = time.fromisoformat(f"{int(hours) - _HOURS_PER_DAY:02d}{text[2:]}")
+        return MINUTES_PER_DAY + clock.hour * 60 + clock.minute
     clock = time.fromisoformat(text)
     return clock.hour * 60 + clock.minute

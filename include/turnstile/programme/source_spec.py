@@ -31,6 +31,11 @@ class Feed(StrEnum):
         return RowShape.TRIPS if self in trips else RowShape.TELEMETRY
 
     @property
+    def joins_taps(self) -> bool:
+        """True if a trip is joined from two records, a tap-on and a tap-off."""
+        return self in (Feed.TIDES_FARE_TRANSACTIONS, Feed.TAPS)
+
+    @property
     def speed_unit(self) -> SpeedUnit:
         """Unit of speeds by the feed's own specification, unless a programme says otherwise."""
         metric = (Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS)

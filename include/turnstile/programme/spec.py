@@ -14,15 +14,28 @@ from zoneinfo import ZoneInfo
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.service_calendar import DAYS_PER_WEEK
+from turnstile.service_calendar import DAYS_PER_WEEK, MINUTES_PER_DAY
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSpec:
-    """The agency's clock. `slot_minutes` divides a day."""
+    """The agency's clock.
+
+    Args:
+        zone: its time zone.
+        slot_minutes: length of a slot; divides a day.
+        day_starts: minutes after midnight at which a service day begins, 0 to 720. What is before
+            that on the clock is of the service day before, at 24:00 and later, as in GTFS.
+    """
 
     zone: ZoneInfo
     slot_minutes: int
+    day_starts: int = 0
+
+    @property
+    def day_ends(self) -> int:
+        """Minutes after the service day's midnight at which it ends, exclusive: 1440 to 2160."""
+        return self.day_starts + MINUTES_PER_DAY
 
 
 class Outside(StrEnum):
@@ -41,8 +54,8 @@ class DomainSpec:
         service_area: GeoJSON polygon, or CSV of H3 cells or of stops; for telemetry.
         h3_resolution: 0-15; for telemetry. The finest, where the area is a list of cells.
         ring_cells: cells around each stop that belong to the area, where the area is a stop list.
-        first_minute: start of the first slot, minutes after midnight.
-        last_minute: end of the last slot, minutes after midnight, exclusive.
+        first_minute: start of the first slot, minutes after the service day's midnight.
+        last_minute: end of the last slot, exclusive; beyond 1440 where a day starts later.
         outside: where a row goes that lies in no cell.
         h3_coarsest: coarsest resolution of a list that mixes several; None if it has one.
         service_hours: CSV of the hours of each mode, for trips; None if all modes have the same.

@@ -20,6 +20,7 @@ from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.programme.mode_slots import clock
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
 from turnstile.release.drawn import Drawn
@@ -40,6 +41,7 @@ _OUTSIDE = {
     Outside.DROP: "left out of every table; how many is private",
 }
 _FIGURES = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho", "delta")
+_SAID = ("service_day", "trips", "without_card")
 _DRAW_COLUMNS = ("table", "statistic", "noise", "scale", "standard_deviation", "half_width_95")
 _LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
 
@@ -110,14 +112,25 @@ def _guarantee(programme: Programme, plan: ReleasePlan) -> dict[str, Any]:
         "mechanism": str(programme.mechanism.kind),
         "bounds": bounds,
         "units": units,
-        **_without_card(programme),
+        **_of_trips(programme),
     }
 
 
-def _without_card(programme: Programme) -> dict[str, str]:
-    """Return what happens to trips that no card bounds; telemetry has no cards."""
-    is_trips = programme.source.feed.shape is RowShape.TRIPS
-    return {"without_card": programme.source.without_card.sentence} if is_trips else {}
+def _of_trips(programme: Programme) -> dict[str, str]:
+    """Return what a trip is and what happens to one that no card bounds; telemetry has neither."""
+    if programme.source.feed.shape is not RowShape.TRIPS:
+        return {}
+    starts = clock(programme.time.day_starts)
+    said = {
+        "service_day": f"A service day begins at {starts} on the agency's clock.",
+        "without_card": programme.source.without_card.sentence,
+    }
+    if programme.source.feed.joins_taps:
+        said["trips"] = (
+            "A trip is joined from a tap-on and the next tap-off of the same card, mode and "
+            "service day; the unit that is protected is made of the taps themselves."
+        )
+    return said
 
 
 def loss_figures(loss: Loss) -> dict[str, Any]:
@@ -226,8 +239,9 @@ def card_markdown(card: dict[str, Any]) -> str:
     for unit, figures in card["guarantee"]["units"].items():
         values = [figures[name] or "infinite" for name in _FIGURES]
         lines.append(f"| {unit} | " + " | ".join(values) + " |")
-    if "without_card" in card["guarantee"]:
-        lines += ["", card["guarantee"]["without_card"]]
+    said = [card["guarantee"][name] for name in _SAID if name in card["guarantee"]]
+    if said:
+        lines += ["", " ".join(said)]
     lines += [
         "",
         "| table | statistic | noise | scale | sd | 95 % within |",

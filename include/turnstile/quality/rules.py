@@ -13,7 +13,6 @@ from enum import StrEnum
 from turnstile.programme.source_spec import MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
-from turnstile.service_calendar import MINUTES_PER_DAY
 from turnstile.sources.canonical import COLUMNS, RULES
 
 # Moving buses of Surat have daily medians of 22-25 km/h and those of Austin of 33-46; the same
@@ -161,7 +160,7 @@ def _day_rules(programme: Programme) -> tuple[Rule, ...]:
         _ranged("days_complete", gap, days, ("rows_of_a_day_with_rows", floor, None), few),
         _ranged("nulls", error, days, ("nulls", 0, 0), "a needed value is missing; ingest again"),
         _ranged("minutes", error, days, ("minute_least", 0, None), clock),
-        _ranged("minutes", error, days, ("minute_most", None, MINUTES_PER_DAY - 1), clock),
+        _ranged("minutes", error, days, ("minute_most", None, programme.time.day_ends - 1), clock),
     )
 
 

@@ -29,6 +29,8 @@ from turnstile.programme.spec import Measure, Programme, TableSpec
 
 _TWO = 2  # a slot and a place
 Bounds = tuple[tuple[ProtectionUnit, Sensitivity | None], ...]
+# Of two taps (PRIVACY 4.9): two rows more, which may share a cell, and one less: 2^2 + 1.
+_PARTED = Sensitivity(l0=3, l1=3, l2_squared=5, linf=2)
 
 
 def sensitivities(
@@ -49,7 +51,11 @@ def sensitivities(
             (unit, _added_up(unit, rule, tables[0], statistic, days))
             for unit in units_of(Subject.BUS)
         )
-    return tuple((unit, _of_trips(unit, rule, tables, days)) for unit in units_of(Subject.CARD))
+    joins_taps = programme.source.feed.joins_taps
+    return tuple(
+        (unit, _of_trips(unit, rule, tables, days, joins_taps=joins_taps))
+        for unit in units_of(Subject.CARD)
+    )
 
 
 def _added_up(
@@ -90,8 +96,12 @@ def _of_trips(
     rule: BoundingRule | None,
     tables: Sequence[TableSpec],
     days: Sequence[date],
+    *,
+    joins_taps: bool,
 ) -> Sensitivity | None:
     """Return how far a unit moves counts of trips, each service day in cells of its own."""
+    if unit.is_record and joins_taps:
+        return _of_two_taps(rule, tables)
     if rule is None:
         return records_at_most(1) if unit.is_record else None
     if unit.is_record:
@@ -104,6 +114,18 @@ def _of_trips(
     one = _of_records(rule, tables, rule.records_max)
     instances = _instances(unit, rule.unit, days)
     return difference_of_counts(one) if instances is None else repeated(one, instances)
+
+
+def _of_two_taps(rule: BoundingRule | None, tables: Sequence[TableSpec]) -> Sensitivity:
+    """Return how far a pair of taps moves a vector; it may come between those of another trip.
+
+    It adds a row, and the trip that it parts has another end: a tap-off less, one more at UNKNOWN
+    (PRIVACY 4.9). Under a coarser bound all three rows may displace others, within that bound.
+    """
+    if rule is not None:
+        return difference_of_counts(_of_records(rule, tables, rule.records_max))
+    is_of_end = any(axis.startswith("tap_off") for table in tables for axis in table.by)
+    return _PARTED if is_of_end else records_at_most(1)
 
 
 def _of_records(rule: BoundingRule, tables: Sequence[TableSpec], records: int) -> Sensitivity:

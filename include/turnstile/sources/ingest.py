@@ -111,6 +111,8 @@ def snapshot_digest(
         "extent": [str(side) for side in astuple(source.extent)] if source.extent else [],
         "files": sorted(files),
     }
+    if programme.time.day_starts:
+        made_from["day_starts"] = programme.time.day_starts
     if source.without_card is not WithoutCard.DROP:  # as it always was: snapshots keep their names
         made_from["without_card"] = source.without_card
     if carried := category_names(source.feed.shape):

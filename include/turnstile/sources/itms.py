@@ -17,7 +17,7 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, SPEED_SCALE
 from turnstile.sources.coordinates import on_earth_sql, swapped_sql
 from turnstile.sources.layout import ColumnMissing, FeedLayout, as_it_came, week_rules
-from turnstile.sources.zoned import stamp_sql
+from turnstile.sources.zoned import ServiceClock, stamp_sql
 
 _ALWAYS = ("vehicle_id", "observed_at", "speed")
 _FIELDS = (*_ALWAYS, "latitude", "longitude")
@@ -81,11 +81,12 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to canonical telemetry."""
     source = programme.source
     stamp = stamp_sql("observed_at", programme.time.zone, week)
+    clock = ServiceClock(programme.time.day_starts)
     factor = _MILLI_KMH[source.speed_unit]
     fastest = source.speed_at_most_kmh * SPEED_SCALE
     return f"""
         SELECT vehicle_id, utc AS observed_at_utc, day AS service_date,
-            60 * hour(local) + minute(local) AS minute_of_day,
+            {clock.minute("(60 * hour(local) + minute(local))")} AS minute_of_day,
             lat AS latitude, lon AS longitude,
             CASE WHEN milli_kmh BETWEEN 0 AND {fastest} THEN CAST(round(milli_kmh) AS BIGINT) END
                 AS speed_milli_kmh,
@@ -103,7 +104,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             END AS broken_rule,
             {as_it_came(_FIELDS)} AS fields
         FROM (
-            SELECT *, CAST(local AS DATE) AS day
+            SELECT *, {clock.day("local")} AS day
             FROM (
                 SELECT *, {stamp.local} AS local, {stamp.utc} AS utc,
                     TRY_CAST(latitude AS DOUBLE) AS lat, TRY_CAST(longitude AS DOUBLE) AS lon,

@@ -22,7 +22,7 @@ from turnstile.sources.layout import (
     unit_sql,
     week_rules,
 )
-from turnstile.sources.zoned import changes_around
+from turnstile.sources.zoned import ServiceClock, changes_around
 
 _FIELDS = (
     "card_id",
@@ -67,19 +67,21 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     legal = ", ".join(text(mode) for mode in source.modes)
     known = f"upper(coalesce(tap_off_location, {text(UNKNOWN)})) <> {text(UNKNOWN)}"
     complete = f"({known} AND tap_off_date IS NOT NULL AND tap_off_time IS NOT NULL)"
+    clock = ServiceClock(programme.time.day_starts)
+    on_service_day = clock.day_of("on_day", "on_minute")
     elapsed = "1440 * (off_day - on_day) + off_minute - on_minute"
     return f"""
-        SELECT unit AS card_id, own_mode AS mode, on_day AS service_date,
-            on_minute AS tap_on_minute, tap_on_location,
-            CASE WHEN has_off THEN off_day END AS tap_off_date,
-            CASE WHEN has_off THEN off_minute END AS tap_off_minute,
+        SELECT unit AS card_id, own_mode AS mode, {on_service_day} AS service_date,
+            {clock.minute("on_minute")} AS tap_on_minute, tap_on_location,
+            CASE WHEN has_off THEN {clock.day_of("off_day", "off_minute")} END AS tap_off_date,
+            CASE WHEN has_off THEN {clock.minute("off_minute")} END AS tap_off_minute,
             CASE WHEN has_off THEN tap_off_location ELSE {text(UNKNOWN)} END AS tap_off_location,
             {carried_sql(RowShape.TRIPS)},
             CASE
                 WHEN on_day IS NULL OR on_minute IS NULL
                     OR (has_off AND (off_day IS NULL OR off_minute IS NULL))
                     THEN 'unparsable_timestamp'
-                {week_rules("on_day", week)}
+                {week_rules(on_service_day, week)}
                 WHEN unit IS NULL THEN 'card_id_missing'
                 WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
                 WHEN tap_on_location IS NULL THEN 'null_location'

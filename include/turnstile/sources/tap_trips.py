@@ -1,12 +1,14 @@
 """From taps to trips, for every feed of one record a tap: TIDES fare transactions, tap files.
 
-The rules. A tap-on begins a trip, and the trip is of the tap-on's service day. The next tap of the
-same card and mode, if it is a tap-off of at most six hours later, ends it, past midnight too;
-otherwise where and when it ended is UNKNOWN. A tap-off that ends no trip goes to quarantine. Taps
-at the same time count in the order of their own ids. Two taps in one minute are two taps; a record
-that came twice (all its fields are equal, its id among them) counts once. A record without a card
-id goes to quarantine, or its tap-on is a trip of unknown end and a unit of its own, as the
-programme says (`source.without_card`). What is no tap goes to quarantine.
+The rules. A tap-on begins a trip. The next tap of the same card, mode and service day, if it is a
+tap-off of at most six hours later, ends it; otherwise where and when it ended is UNKNOWN. So the
+records of one card and service day decide its rows alone; a programme whose service runs past
+midnight lets its days begin later (`time.day_starts`). A tap-off that ends no trip goes to
+quarantine. At the same time a tap-on comes before a tap-off, others in the order of their own ids.
+Two taps in one minute are two taps; a record that came twice (all its fields are equal, its id
+among them) counts once. A record without a card id goes to quarantine, or its tap-on is a trip of
+unknown end and a unit of its own, as the programme says (`source.without_card`). What is no tap
+goes to quarantine.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from turnstile.sources.layout import (
     unit_sql,
     week_rules,
 )
-from turnstile.sources.zoned import StampSql
+from turnstile.sources.zoned import ServiceClock, StampSql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -38,16 +40,10 @@ _OWN = (
     ("tap_id", "VARCHAR"),
     ("action", "VARCHAR"),
     ("tapped_at_utc", "TIMESTAMP"),
-    ("pairing_day", "DATE"),
 )
 _ENDS = ("tap_off_date", "tap_off_minute", "tap_off_location")
-# What may be one end of a trip. A tap-off stands as broken until its tap-on is found; one from the
-# night after the week may end a trip of the week.
-_HALF_OF_TRIP = (
-    "(broken_rule IS NULL OR (action = 'exit' AND card_id IS NOT NULL "
-    "AND tap_off_location IS NOT NULL "
-    "AND broken_rule IN ('tap_off_without_tap_on', 'outside_week')))"
-)
+# What may be one end of a trip. A tap-off stands as broken until its tap-on is found.
+_HALF_OF_TRIP = "(broken_rule IS NULL OR broken_rule = 'tap_off_without_tap_on')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +54,7 @@ class Taps:
         relation: with the columns `card_id`, `mode`, `action`, `place`, `tap_id`, `riders` and
             those of the next two.
         stamp: time of a tap.
-        service_day: service day, within which a trip ends; None for the day of the tap, where a
-            trip may end on the next.
+        service_day: service day, if a record states it; None for that of the tap's time.
         fields: columns that are the row as it came.
     """
 
@@ -74,18 +69,18 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     source = programme.source
     legal = ", ".join(text(mode) for mode in source.modes)
     only_mode = text(source.modes[0]) if len(source.modes) == 1 else "NULL"
-    clock = "60 * hour(local) + minute(local)"
+    service = ServiceClock(programme.time.day_starts)
+    clock = service.minute("(60 * hour(local) + minute(local))")
     enters, leaves = (f"own_action = {text(action)}" for action in TapAction)
     return f"""
         SELECT unit AS card_id, own_mode AS mode, day AS service_date,
             CASE WHEN {enters} THEN {clock} END AS tap_on_minute,
             CASE WHEN {enters} THEN place END AS tap_on_location,
-            CASE WHEN {leaves} THEN CAST(local AS DATE) END AS tap_off_date,
+            CASE WHEN {leaves} THEN {service.day("local")} END AS tap_off_date,
             CASE WHEN {leaves} THEN {clock} END AS tap_off_minute,
             CASE WHEN {leaves} THEN place ELSE {text(UNKNOWN)} END AS tap_off_location,
             {carried_sql(RowShape.TRIPS)},
             tap_id, own_action AS action, utc AS tapped_at_utc,
-            {"day" if taps.service_day else "CAST(NULL AS DATE)"} AS pairing_day,
             CASE
                 WHEN day IS NULL OR local IS NULL THEN 'unparsable_timestamp'
                 {week_rules("day", week)}
@@ -98,7 +93,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
             END AS broken_rule,
             {as_it_came(taps.fields)} AS fields
         FROM (
-            SELECT *, {taps.service_day or "CAST(local AS DATE)"} AS day
+            SELECT *, {taps.service_day or service.day("local")} AS day
             FROM (
                 SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode,
                     {_action_sql(source.action_names)} AS own_action,
@@ -147,7 +142,7 @@ def _find_ends(connection: DuckDBPyConnection) -> None:
     """Make the table `in_order`: each tap with the next one, and whether the two are one trip."""
     most = f"INTERVAL {TRIP_HOURS_AT_MOST} HOUR"
     ends = ", ".join(f"lead({end}) OVER taps AS next_{end}" for end in _ENDS)
-    # ids that are numbers are in order as numbers, others as texts
+    # 'enter' is before 'exit'; ids that are numbers are in order as numbers, others as texts
     connection.execute(f"""
         CREATE TABLE in_order AS SELECT *,
             action = 'enter' AND coalesce(lead(action) OVER taps = 'exit'
@@ -156,8 +151,8 @@ def _find_ends(connection: DuckDBPyConnection) -> None:
                 AND tapped_at_utc <= lag(tapped_at_utc) OVER taps + {most}, false) AS is_joined,
             {ends}
         FROM tap
-        WINDOW taps AS (PARTITION BY card_id, mode, pairing_day
-            ORDER BY tapped_at_utc, TRY_CAST(tap_id AS BIGINT), tap_id, action, tap_on_location,
+        WINDOW taps AS (PARTITION BY card_id, mode, service_date
+            ORDER BY tapped_at_utc, action, TRY_CAST(tap_id AS BIGINT), tap_id, tap_on_location,
                 tap_off_location)
     """)
 

@@ -87,6 +87,37 @@ def _offset_sql(zone: ZoneInfo, week: ServicePeriod, *, of_utc: str | None, of_l
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceClock:
+    """SQL of the service day and the minute after its midnight, of a wall clock time.
+
+    Args:
+        starts: minutes after midnight at which a service day begins.
+    """
+
+    starts: int
+
+    def day(self, local: str) -> str:
+        """SQL of the service day, DATE, of a TIMESTAMP."""
+        return (
+            f"CAST({local} - to_minutes({self.starts}) AS DATE)"
+            if self.starts
+            else (f"CAST({local} AS DATE)")
+        )
+
+    def minute(self, of_clock: str) -> str:
+        """SQL of the minute after the service day's midnight, of the minute on the clock."""
+        if not self.starts:
+            return of_clock
+        return f"({of_clock} + CASE WHEN {of_clock} < {self.starts} THEN 1440 ELSE 0 END)"
+
+    def day_of(self, date: str, of_clock: str) -> str:
+        """SQL of the service day of a date and a minute on its clock."""
+        if not self.starts:
+            return date
+        return f"({date} - CASE WHEN {of_clock} < {self.starts} THEN 1 ELSE 0 END)"
+
+
+@dataclass(frozen=True, slots=True)
 class StampSql:
     """SQL expressions made from one timestamp column; each is NULL for a text that is no timestamp.
 

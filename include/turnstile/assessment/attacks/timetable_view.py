@@ -232,7 +232,8 @@ def _slots(labels: Iterable[str]) -> dict[int, str]:
     ordered = sorted(starts)
     gaps = [late - early for early, late in pairwise(ordered)]
     length = min(gaps, default=60)
-    return {minute: starts[start] for start in ordered for minute in range(start, start + length)}
+    minutes = ((minute, start) for start in ordered for minute in range(start, start + length))
+    return {minute % _MINUTES_PER_DAY: starts[start] for minute, start in minutes}
 
 
 def _exposed(calls: pd.DataFrame) -> tuple[tuple[Exposure, ...], int, int]:

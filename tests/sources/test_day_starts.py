@@ -1,0 +1,133 @@
+"""A service day may begin in the night, in every feed: rows, slots and counts up to 28:00."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from turnstile.counting.tables import count
+from turnstile.errors import ProgrammeError
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import parse_programme
+from turnstile.programme.source_spec import Feed
+from turnstile.programme.spec import Programme
+
+INCLUDE = Path(__file__).resolve().parents[2] / "include"
+WEEK, FOUR = "2016-W30", 240
+TUESDAY = date(2016, 7, 26)
+
+
+def programme_from(name: str, **changes: str) -> Programme:
+    """A shipped programme whose service day begins at four, with other lines."""
+    text = (INCLUDE / f"programmes/{name}.yaml").read_text()
+    begin = {"week_starts: monday": 'week_starts: monday, day_starts: "04:00"'}
+    for old, new in (begin | changes).items():
+        assert old in text
+        text = text.replace(old, new)
+    return parse_programme(text, f"{name}.yaml")
+
+
+def test_a_trip_of_the_night_is_of_the_service_day_before(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
+) -> None:
+    header = "card_id,mode,tap_on_date,tap_on_time,tap_on_location,"
+    header += "tap_off_date,tap_off_time,tap_off_location"
+    lines = [
+        "c,bus,2016-07-27,02:30,A,2016-07-27,04:10,B",
+        "d,bus,2016-07-26,23:50,A,2016-07-27,03:59,B",
+        "e,bus,2016-07-25,03:59,A,,,",  # of Sunday
+        "f,bus,2016-08-01,03:59,A,,,",  # of Sunday, the last one of the week
+        "g,bus,2016-07-27,02:30,A,2016-07-27,02:29,B",
+    ]
+    zones.deliver(WEEK, {"a.csv": "\n".join([header, *lines]) + "\n"})
+    snapshot = zones.ingest(programme_of("opal", day_starts=FOUR), WEEK)
+    columns = "card_id, service_date, tap_on_minute, tap_off_date, tap_off_minute"
+    assert rows_of(snapshot, columns) == [
+        ("c", TUESDAY, 26 * 60 + 30, date(2016, 7, 27), 250),
+        ("d", TUESDAY, 1430, TUESDAY, 27 * 60 + 59),
+        ("f", date(2016, 7, 31), 27 * 60 + 59, None, None),
+    ]
+
+
+def test_an_observation_of_the_night_too(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
+) -> None:
+    header = "license_plate,observationDateTime,speed,latitude,longitude"
+    times = ["2016-07-27T03:59:59+05:30", "2016-07-26T22:30:00Z", "2016-07-26T03:59:00+05:30"]
+    lines = [f"p{n},{time},30,21.17,72.83" for n, time in enumerate(times)]
+    zones.deliver(WEEK, {"a.csv": "\n".join([header, *lines]) + "\n"})
+    snapshot = zones.ingest(programme_of("itms", day_starts=FOUR), WEEK)
+    assert rows_of(snapshot, "vehicle_id, service_date, minute_of_day") == [
+        ("p0", TUESDAY, 27 * 60 + 59),
+        ("p1", date(2016, 7, 27), 240),
+        ("p2", date(2016, 7, 25), 27 * 60 + 59),
+    ]
+
+
+def test_slots_run_to_28_00_and_hold_the_night(tmp_path: Path) -> None:
+    import duckdb
+
+    programme = programme_from("opal")
+    domain = load_domain(programme, INCLUDE)
+    labels = domain.dimension("bus", "tap_on_slot").labels
+    assert (labels[0], labels[-1], len(labels)) == ("04:00", "27:45", 96)
+    place = next(one for one in domain.places if one.mode == "bus").location.replace("'", "''")
+    day = tmp_path / f"rows/service_date={TUESDAY}"
+    day.mkdir(parents=True)
+    duckdb.execute(
+        f"COPY (SELECT 'c' AS card_id, 'bus' AS mode, DATE '{TUESDAY}' AS service_date, "
+        f"1679 AS tap_on_minute, '{place}' AS tap_on_location, DATE '2016-07-27' AS tap_off_date, "
+        f"240 AS tap_off_minute, '{place}' AS tap_off_location, 'b0' AS batch) "
+        f"TO '{day}/part-000.parquet'"
+    )
+    found = {
+        table.table: table.reveal_to_mechanism()
+        for table in count(
+            replace(programme, source=replace(programme.source, feed=Feed.OPAL_TRIPS)),
+            domain,
+            (TUESDAY,),
+            tmp_path / "rows",
+            secret=b"x",
+            work=tmp_path / "work",
+            progress=lambda _: None,
+        )
+    }
+    assert np.flatnonzero(found["on_time"]).tolist() == [95]  # 27:45 of buses, the first mode
+    assert np.flatnonzero(found["off_time"]).tolist() == [0]  # 04:00 of its own service day
+
+
+def test_a_stretch_may_run_past_midnight() -> None:
+    programme = programme_from("itms", **{'"09:00-21:00"': '"09:00-26:00"'})
+    labels = load_domain(programme, INCLUDE).cells_by_mode[0].dimensions[0].labels
+    assert (labels[0], labels[-1]) == ("09:00", "25:00")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({'day_starts: "04:00"': 'day_starts: "04:10"'}, "day_starts"),
+        ({'day_starts: "04:00"': 'day_starts: "13:00"'}, "day_starts"),
+        ({'day_starts: "04:00"': "day_starts: four"}, "day_starts"),
+        ({'"09:00-21:00"': '"03:00-21:00"'}, "domain.slots"),
+        ({'"09:00-21:00"': '"09:00-29:00"'}, "domain.slots"),
+    ],
+)
+def test_a_begin_or_a_stretch_that_cannot_be_is_refused(
+    changes: dict[str, str], field: str
+) -> None:
+    with pytest.raises(ProgrammeError, match=field):
+        load_domain(programme_from("itms", **changes), INCLUDE)
+
+
+def test_a_programme_that_says_nothing_is_what_it_always_was() -> None:
+    text = (INCLUDE / "programmes/opal.yaml").read_text()
+    plain = parse_programme(text, "opal.yaml")
+    assert plain.time.day_starts == 0
+    assert plain.domain.first_minute == 0
+    assert plain.domain.last_minute == 1440
