@@ -8,13 +8,14 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from turnstile.assessment.audits.pipeline_copy import Draw, ObservedSensitivity, PipelineCopy
 from turnstile.assessment.audits.release_audit import CANARIES, DrawAudit, audit_release
-from turnstile.counting import telemetry, trips
+from turnstile.counting import tables, telemetry, trips
 from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.counting.engine import Connection
 from turnstile.pipeline.canaries import observed_sensitivities
@@ -68,7 +69,7 @@ def audits_of_now(name: str) -> tuple[DrawAudit, ...]:
     return audit_release(plan.events, programme.mechanism.unit, copy=copy)
 
 
-@pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_2017", "itms_survey"])
+@pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_2017", "itms_survey", "opal_year"])
 def test_units_reach_what_is_declared_and_never_pass_it(name: str) -> None:
     programme, _, plan = case(name)
     moves = true_moves(name)
@@ -142,7 +143,24 @@ def counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(telemetry, "_vector", doubled(telemetry._vector))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.fixture
+def week_bounded_by_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting that keeps the bound of a week on each of its days."""
+    of_scope = tables.count_trips
+
+    def by_day(*known: Any) -> Any:
+        *others, days = known
+        return [of_day for day in days for of_day in of_scope(*others, [day])]
+
+    monkeypatch.setattr(tables, "count_trips", by_day)
+
+
+@pytest.mark.usefixtures("week_bounded_by_day")
+def test_a_weekly_bound_that_is_applied_by_day_is_refuted() -> None:
+    assert all(audit.is_refuted for audit in audits_of_now("opal_year"))
+
+
+@pytest.mark.parametrize("name", [*CASES, "opal_year"])
 @pytest.mark.usefixtures("without_bound")
 def test_a_skipped_bound_is_refuted(name: str) -> None:
     assert all(audit.is_refuted for audit in audits_of_now(name))
@@ -166,7 +184,7 @@ def test_a_table_drawn_twice_is_refuted(name: str) -> None:
     assert all(audit.is_refuted for audit in found)
 
 
-@pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_2017"])
+@pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_2017", "opal_year"])
 def test_the_code_as_it_is_is_not_refuted_and_measured_near_its_claim(name: str) -> None:
     for audit in audits(name):
         assert not audit.is_refuted

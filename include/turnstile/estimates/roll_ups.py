@@ -37,7 +37,7 @@ def roll_ups(programme: Programme, domain: PublicDomain) -> tuple[RollUp, ...]:
     """Return the roll-ups of a programme: hourly where a slot is shorter, and daily."""
     hourly = domain_by_hour(domain)
     found = []
-    for table in programme.tables:
+    for table in programme.shared_tables:
         slots = [axis for axis in table.by if axis.endswith("_slot")]
         if not slots:
             continue

@@ -45,8 +45,12 @@ def _estimates(
     """Yield the error of one number of each table and roll-up, by mode."""
     laws = side_errors(programme, domain, plan.events)
     rolled = roll_ups(programme, domain)
+    own = {event.table: event for event in plan.events if event.own_records}
     for mode in domain.modes:
-        for table in programme.tables:
+        for event in own.values():
+            error = integer_sum_error(Noise(event.noise, event.scale), 1)
+            yield {"table": event.table, "mode": mode, **_figures(error)}
+        for table in programme.shared_tables:
             error = laws[mode, side_of(table.by)].of_table(table.by)
             yield {"table": table.name, "mode": mode, **_figures(error)}
         for one in rolled:

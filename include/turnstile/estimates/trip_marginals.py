@@ -128,7 +128,7 @@ def side_errors(
 ) -> dict[tuple[str, Side], SideErrors]:
     """Return the errors of every mode and side of a plan of dense draws."""
     kinds = {event.table: event for event in events}
-    noises = {table.by: _noise(kinds[table.name]) for table in programme.tables}
+    noises = {table.by: _noise(kinds[table.name]) for table in programme.shared_tables}
     found = {}
     for mode in domain.modes:
         measured = {

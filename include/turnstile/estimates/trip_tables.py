@@ -6,6 +6,7 @@ thresholded programme has nothing to reconcile (`presenting_thresholded`).
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date
@@ -51,29 +52,42 @@ def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
     programme, domain = drawn.programme, drawn.domain
     rolled = roll_ups(programme, domain)
     errors = side_errors(programme, domain, drawn.events)
-    days = list(drawn.vectors(programme.tables[0], "count"))
+    days = list(drawn.vectors(programme.shared_tables[0], "count"))
     columns: dict[str, Columns] = defaultdict(lambda: defaultdict(list))
     for day, mode in product(days, domain.modes):
         measured = _measured(drawn, day, mode)
         for side, estimate in reconciled_sides(programme, domain, mode, measured).items():
             shown, law = presentation_of(estimate), errors[mode, side]
-            for table in (one for one in programme.tables if set(one.by) <= set(side)):
+            for table in (one for one in programme.shared_tables if set(one.by) <= set(side)):
                 numbers = _numbers(table, side, estimate, shown)
                 _add(columns[table.name], numbers, law.of_table(table.by))
             for roll_up in (one for one in rolled if set(one.source.by) <= set(side)):
                 numbers = _numbers(roll_up.source, side, estimate, shown)
                 _add_rolled(columns[roll_up.table.name], numbers, roll_up.groups[mode], law)
-    fine = {t.name: labelled(domain, t, days, columns[t.name]) for t in programme.tables}
+    fine = {t.name: labelled(domain, t, days, columns[t.name]) for t in programme.shared_tables}
     coarse = {
         r.table.name: labelled(r.domain, r.table, days, columns[r.table.name]) for r in rolled
     }
-    return {**fine, **coarse}
+    own = {t.name: _as_drawn(drawn, t) for t in programme.tables if t.trips_max is not None}
+    return {**fine, **own, **coarse}
+
+
+def _as_drawn(drawn: Drawn, table: TableSpec) -> pa.Table:
+    """Return a table with a bound of its own: there is nothing to reconcile it with."""
+    vectors = drawn.vectors(table, "count")
+    deviation = round(math.sqrt(drawn.variance(table, "count")), _DECIMALS)
+    columns: Columns = {
+        "count": [np.maximum(vector, 0) for vector in vectors.values()],
+        RECONCILED: [vector.astype(np.float64) for vector in vectors.values()],
+        "standard_deviation": [np.full(vector.size, deviation) for vector in vectors.values()],
+    }
+    return labelled(drawn.domain, table, list(vectors), columns)
 
 
 def _measured(drawn: Drawn, day: date | None, mode: str) -> dict[tuple[str, ...], Measured]:
     """Return one mode's tables of one day, by their dimensions."""
     found = {}
-    for table in drawn.programme.tables:
+    for table in drawn.programme.shared_tables:
         segment = next(s for s in layout(drawn.domain, table) if s.mode == mode)
         vector = drawn.vectors(table, "count")[day]
         values = vector[segment.offset : segment.offset + segment.cells]

@@ -47,7 +47,10 @@ def digest_of(text: str) -> str:
 
 def encode_event(event: DrawEvent) -> dict[str, Any]:
     """Write a draw event so that its loss can be computed again in ten years."""
-    joint = {} if event.joint is None else {"joint": event.joint}
+    # Keys of later versions are written where they say something: older facts stay as they are.
+    later: dict[str, Any] = {} if event.joint is None else {"joint": event.joint}
+    if event.own_records:
+        later["own_records"] = True
     return {
         "table": event.table,
         "statistic": event.statistic,
@@ -60,7 +63,7 @@ def encode_event(event: DrawEvent) -> dict[str, Any]:
             [unit.value, None if s is None else [s.l0, s.l1, s.l2_squared, s.linf]]
             for unit, s in event.sensitivities
         ],
-        **joint,
+        **later,
     }
 
 
@@ -79,6 +82,7 @@ def decode_event(written: Mapping[str, Any]) -> DrawEvent:
         delta=Fraction(written["delta"]),
         threshold=written["threshold"],
         joint=written.get("joint"),
+        own_records=written.get("own_records", False),
     )
 
 

@@ -62,6 +62,8 @@ class DrawEvent:
         joint: name of the vector that this draw is a piece of, with the others of that name; the
             sensitivities are then those of the whole vector, charged once; None if it is drawn
             alone.
+        own_records: True if the table counts records of a bound of its own, so that it is no
+            marginal of other tables.
     """
 
     table: str
@@ -73,6 +75,7 @@ class DrawEvent:
     delta: Fraction = Fraction(0)
     threshold: int | None = None
     joint: str | None = None
+    own_records: bool = False
 
     def __post_init__(self) -> None:
         """Check the scale and the threshold.

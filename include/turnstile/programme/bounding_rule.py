@@ -77,8 +77,7 @@ def _shared_limits(programme: Programme, bound: UnitBound) -> tuple[CellLimit, .
     those of every table that no other refines, and so many as the programme says in those of all
     others, if it says so.
     """
-    shared = [table for table in programme.tables if table.trips_max is None]
-    used = sorted({tuple(sorted(table.by)) for table in shared})
+    used = sorted({tuple(sorted(table.by)) for table in programme.shared_tables})
     if bound.once_per_cell:
         coarsest = [by for by in used if not any(set(other) < set(by) for other in used)]
         return tuple(CellLimit(by, 1) for by in coarsest)

@@ -231,6 +231,11 @@ class Programme:
     digest: str
     meant_for: tuple[Query, ...] = ()
 
+    @property
+    def shared_tables(self) -> tuple[TableSpec, ...]:
+        """Tables that count the same records, so that they are marginals of one table."""
+        return tuple(table for table in self.tables if table.trips_max is None)
+
     def bound_of(self, unit: ProtectionUnit) -> UnitBound | None:
         """Return the bound that the programme sets on a unit, if it sets one."""
         return next((bound for bound in self.units if bound.unit is unit), None)

@@ -82,7 +82,10 @@ def nested_pairs(package: Package) -> list[tuple[DrawEvent, DrawEvent]]:
     counts = [
         event
         for event in package.kinds.values()
-        if event.statistic == "count" and event.threshold is None and event.table in package.tables
+        if event.statistic == "count"
+        and event.threshold is None
+        and not event.own_records
+        and event.table in package.tables
     ]
     axes = {event.table: set(axes_of(package.tables[event.table])) for event in counts}
     return [

@@ -215,6 +215,7 @@ def _event(
         delta=noise.delta,
         threshold=noise.threshold,
         joint=vector.joint,
+        own_records=vector.own.trips_max is not None,
     )
 
 

@@ -105,7 +105,7 @@ def nested_tables(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:
     thresholded = {event.table for event in drawn.events if event.threshold is not None}
     counts = [
         table
-        for table in drawn.programme.tables
+        for table in drawn.programme.shared_tables  # one with a bound of its own nests in none
         if table.measure is Measure.COUNT and table.name not in thresholded
     ]
     return [(coarse, fine) for coarse in counts for fine in counts if set(coarse.by) < set(fine.by)]

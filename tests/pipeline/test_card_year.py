@@ -1,0 +1,147 @@
+"""A year of a card: the cap is the promise for every 52 weeks in a row, and the plan divides it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from turnstile.errors import BudgetExceeded, ProgrammeError
+from turnstile.ledger.amounts import Cap
+from turnstile.ledger.encoding import decode_event, encode_event
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import Bindings, ReleaseKey, Request
+from turnstile.pipeline.drawing import ledger_cap
+from turnstile.privacy.accounts import NANO, postings
+from turnstile.privacy.guarantees import Zcdp, epsilon_tight
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme, parse_programme
+from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
+from turnstile.service_calendar import ServiceWeek
+
+INCLUDE = Path(__file__).parents[2] / "include"
+FILE = INCLUDE / "programmes/opal_year.yaml"
+FIRST = ServiceWeek.parse("2016-W01")
+BINDINGS = Bindings("programme", "domain", "snapshot")
+PROGRAMME = load_programme("opal_year", INCLUDE)
+WEEKS = 52
+
+
+@cache
+def planned(week: ServiceWeek) -> ReleasePlan:
+    return make_plan(PROGRAMME, load_domain(PROGRAMME, INCLUDE), week)
+
+
+def asked(number: int, *, revision: int = 0, caps: tuple[Cap, ...] | None = None) -> Request:
+    """What the product asks of the ledger for a week; its events are of no interest here."""
+    week = FIRST.plus(number)
+    return Request(
+        key=ReleaseKey("opal_year", str(week), revision),
+        family=PROGRAMME.family,
+        bindings=BINDINGS,
+        plan_digest=f"plan of {week}",
+        events=(),
+        postings=planned(week).postings,
+        week=str(week),
+        caps=caps or tuple(ledger_cap(cap) for cap in PROGRAMME.caps),
+        reason="late file" if revision else None,
+        approver="release officer" if revision else None,
+    )
+
+
+def released(ledger: Ledger, request: Request) -> None:
+    attempt = ledger.begin_draw(ledger.reserve(request).attempt_id, BINDINGS)
+    ledger.seal(attempt.attempt_id, f"artefact of {request.key}")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    url = f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+    return Ledger.open(url, clock=lambda: datetime(2017, 1, 9, 12, tzinfo=UTC))
+
+
+def spent_nano(ledger: Ledger) -> int:
+    return next(b.spent.rho_nano or 0 for b in ledger.balance() if b.scope == "ever")
+
+
+def test_a_year_passes_no_cap_and_the_window_rolls(ledger: Ledger) -> None:
+    for number in range(WEEKS):
+        released(ledger, asked(number))
+        (found,) = ledger.forecast(PROGRAMME.family)
+        assert found.reached_in is None  # every week since has been told that all others fit
+        assert found.path[number][1] == spent_nano(ledger) <= found.limit == NANO
+    refused = ledger.refusal_of(asked(WEEKS - 1, revision=1))
+    assert isinstance(refused, BudgetExceeded)  # a correction waits until a week was left out
+    released(ledger, asked(WEEKS))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(asked(WEEKS, revision=1))
+
+
+def test_the_share_of_a_week_that_was_left_out_pays_for_one_correction(ledger: Ledger) -> None:
+    for number in range(WEEKS):
+        if number != 3:
+            released(ledger, asked(number))
+    released(ledger, asked(WEEKS - 1, revision=1))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(asked(WEEKS - 1, revision=2))
+
+
+def test_a_smaller_cap_refuses_the_last_week_as_the_forecast_said(ledger: Ledger) -> None:
+    # Negative control: a cap that holds 51 weeks.
+    (cap,) = (ledger_cap(cap) for cap in PROGRAMME.caps)
+    tight = (Cap(cap.unit, rho_nano=NANO * 51 // 52 + 1, window_weeks=cap.window_weeks),)
+    for number in range(WEEKS - 1):
+        released(ledger, asked(number, caps=tight))
+        (found,) = ledger.forecast(PROGRAMME.family)
+        assert found.reached_in == str(FIRST.plus(WEEKS - 1))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(asked(WEEKS - 1, caps=tight))
+
+
+def test_the_promise_is_an_epsilon_of_a_census_for_a_year() -> None:
+    (loss,) = {
+        loss_by_unit(planned(FIRST).events)[unit].rho
+        for unit in (ProtectionUnit.CARD_WEEK, ProtectionUnit.CARD)
+    }
+    assert loss is not None
+    assert Fraction(1, 52) - Fraction(2, NANO) < loss <= Fraction(1, 52)
+    year = epsilon_tight(Zcdp(WEEKS * loss), Fraction(1, 10**6))
+    assert year is not None
+    assert 7.7 < year <= 7.77  # 8.43 by the simple conversion
+
+
+def test_a_week_is_one_vector_and_survives_the_ledger() -> None:
+    events = planned(FIRST).events
+    assert {event.joint for event in events} == {
+        f"{table.name}/2016-W01" for table in PROGRAMME.tables
+    }
+    written = tuple(decode_event(encode_event(event)) for event in events)
+    assert written == events
+    assert postings(written) == planned(FIRST).postings
+    alone = postings([decode_event(encode_event(e) | {"joint": None}) for e in events])
+    (seven,) = (p.rho_nano for p in alone if p.unit is ProtectionUnit.CARD)
+    (one,) = (p.rho_nano for p in planned(FIRST).postings if p.unit is ProtectionUnit.CARD)
+    assert seven is not None
+    assert one is not None
+    assert seven > 6.99 * one  # what seven draws would cost if the bound did not hold over the week
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"1/52"', '"1/51"', "1/51 of 52 weeks is above 1"),
+        ('window_weeks: 52, rho: "1"', 'window_weeks: 52, epsilon: "8"', "stated in rho"),
+        ("  card_week: {", "  card_day: {trips_at_most: 6}\n  card_week: {", "two units of a day"),
+        ("by: [], trips_at_most: 40, per", "by: [tap_on_slot], per", "goes with trips_at_most"),
+        ("by: [], trips_at_most: 40, per_cell_at_most: 8", "by: []", "at least one entry"),
+    ],
+)
+def test_a_year_that_cannot_hold_is_refused(old: str, new: str, said: str) -> None:
+    text = FILE.read_text()
+    assert old in text
+    with pytest.raises(ProgrammeError, match=said):
+        parse_programme(text.replace(old, new, 1), "opal_year.yaml")
