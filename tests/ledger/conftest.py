@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from postgresql_server import postgresql_server as server_of_this_machine
 from postgresql_server import run_as_server
+from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.pool import NullPool
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -23,7 +25,7 @@ from turnstile.ledger.store import LATEST
 
 NUMBERS = count()
 KINDS = ("sqlite", "postgresql")
-GUARDED = ("entry", "attempt", "account")
+GUARDED = ("entry", "attempt", "account", "head", "caps")
 RESET = (
     *(f"ALTER TABLE {name} DISABLE TRIGGER ALL" for name in GUARDED),
     "TRUNCATE entry, head, family, caps, attempt, account",
@@ -96,21 +98,21 @@ class Stores:
             run_as_server(self.server, *(f"DROP DATABASE {n} WITH (FORCE)" for n in self.made))
 
     def tamper(self, url: str, *statements: str) -> None:
-        """Change a database as its administrator could: guards off first."""
-        off = [f"ALTER TABLE {name} DISABLE TRIGGER ALL" for name in GUARDED]
+        """Change a database as its administrator could: guards off, and on again."""
         if self.server is None:
-            off = [
-                f"DROP TRIGGER IF EXISTS {name}"
-                for name in (
-                    "entry_no_update",
-                    "entry_no_delete",
-                    "attempt_moves",
-                    "attempt_no_delete",
-                    "account_no_refund",
-                    "account_no_delete",
-                )
-            ]
-        run_as_server(url, *off, *statements)
+            guards = _guards_of(url)
+            off, on = [f"DROP TRIGGER {name}" for name in guards], list(guards.values())
+        else:
+            off = [f"ALTER TABLE {name} DISABLE TRIGGER ALL" for name in GUARDED]
+            on = [f"ALTER TABLE {name} ENABLE TRIGGER ALL" for name in GUARDED]
+        run_as_server(url, *off, *statements, *on)
+
+
+def _guards_of(url: str) -> dict[str, str]:
+    """The triggers of an SQLite file, and how each is made."""
+    with create_engine(url, poolclass=NullPool).connect() as connection:
+        query = text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+        return {row.name: row.sql for row in connection.execute(query)}
 
 
 @pytest.fixture(scope="session", params=KINDS)

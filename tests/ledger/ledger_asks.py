@@ -7,14 +7,19 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
+from typing import Any, cast
 
 from turnstile.ledger.amounts import Cap
+from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey, Request
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import Posting
-from turnstile.privacy.units import ProtectionUnit
+from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 
 TRIP, CARD = ProtectionUnit.TRIP, ProtectionUnit.CARD
@@ -36,8 +41,27 @@ def week_number(n: int) -> str:
 
 
 def posting(unit: ProtectionUnit, scope: str, epsilon_micro: int | None = LOSS_MICRO) -> Posting:
-    rho = None if epsilon_micro is None else epsilon_micro**2 // 2_000
+    rho = None if epsilon_micro is None else -(-(epsilon_micro**2) // 2_000)
     return Posting(unit, scope, epsilon_micro, rho, 0)
+
+
+def trip_scope(week: str) -> str:
+    """Account of the trips of a week's first day."""
+    return f"{ServiceWeek.parse(week).monday}/bus/b0"
+
+
+def draw_event(week: str, epsilon_micro: int | None) -> DrawEvent:
+    """One draw that costs every trip of a day, and every card, the same epsilon."""
+    n = epsilon_micro or 0  # a scale has to be a float64, and any n / 10**6 is not
+    bound = None if epsilon_micro is None else Sensitivity(1, n, n**2, n)
+    return DrawEvent(
+        table="on_time",
+        statistic="count",
+        noise=NoiseFamily.DISCRETE_LAPLACE,
+        scale=Fraction(10**6),
+        blocks=(Block(ServiceWeek.parse(week).monday, "bus"),),
+        sensitivities=((TRIP, bound), (CARD, bound)),
+    )
 
 
 def ask(
@@ -52,13 +76,17 @@ def ask(
 ) -> Request:
     """A release that costs every trip of the week, and every card, the same epsilon."""
     amount = epsilon_micro
+    events: tuple[dict[str, Any], ...] = ()
     if postings is None:
-        postings = (posting(TRIP, f"{week}/bus/b0", amount), posting(CARD, "ever", amount))
+        postings = (posting(TRIP, trip_scope(week), amount), posting(CARD, "ever", amount))
+        events = (encode_event(draw_event(week, amount)),)
+    bindings = cast("Bindings", other.get("bindings", BINDINGS))
+    bound = (bindings.programme_digest, bindings.domain_digest)
     fields = {
         "family": FAMILY,
         "bindings": BINDINGS,
-        "plan_digest": "plan-1",
-        "events": ({"table": "on_time", "scale": "2"},),
+        "plan_digest": plan_digest(*bound, week, revision, events),
+        "events": events,
         "reason": "late file" if revision else None,
         "approver": "release officer" if revision else None,
     } | other

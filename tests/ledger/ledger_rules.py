@@ -90,7 +90,7 @@ def no_cap_of_an_account_is_passed(ledger: Ledger) -> None:
     ledger.reserve(ask(caps=caps))
     with pytest.raises(BudgetExceeded):
         ledger.reserve(ask(caps=caps, programme="other"))
-    assert held_micro(ledger, "2016-W30/bus/b0") == LOSS_MICRO
+    assert held_micro(ledger, "2016-07-25/bus/b0") == LOSS_MICRO
 
 
 def no_cap_of_a_window_is_passed(ledger: Ledger) -> None:

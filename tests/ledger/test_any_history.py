@@ -26,7 +26,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from ledger_asks import BINDINGS, CARD, LOSS_MICRO, TRIP, Task, ask, noon, week_number
+from ledger_asks import BINDINGS, CARD, LOSS_MICRO, TRIP, Task, ask, noon, trip_scope, week_number
 
 from conftest import Stores
 from turnstile.errors import RefusedError
@@ -148,7 +148,7 @@ class History(RuleBasedStateMachine):
         taken: dict[str, int] = {}
         for n in range(6):
             week = week_number(n)
-            trip = balances.get((TRIP, f"{week}/bus/b0"))
+            trip = balances.get((TRIP, trip_scope(week)))
             spent = trip.spent.epsilon_micro or 0 if trip else 0
             held = trip.held.epsilon_micro or 0 if trip else 0
             assert spent >= self.drawn[week][0] * LOSS_MICRO

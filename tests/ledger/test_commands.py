@@ -133,7 +133,7 @@ def test_a_ledger_that_does_not_exist_is_said_to(
     monkeypatch.setenv("TURNSTILE_LEDGER_URL", f"sqlite:///{tmp_path / 'none.sqlite'}")
     code, _, err = run(capsys, "balance")
     assert code == 2
-    assert "no ledger yet" in err
+    assert "there is no ledger" in err
 
 
 def test_the_commands_load_without_a_database_package() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from conftest import Stores
 from turnstile.errors import IntegrityError
-from turnstile.ledger import verification
+from turnstile.ledger import release_files, verification
 from turnstile.ledger.encoding import canonical
 from turnstile.ledger.entries import EntryKind, make_entry
 from turnstile.ledger.ledger import Ledger
@@ -199,7 +200,7 @@ class TestAPublication:
         folder = publish_package(ledger, tmp_path / "public", 0)
         assert ledger.verify() == ()
         (folder / "manifest.json").write_text("{}")
-        assert [finding.check for finding in ledger.verify()] == ["manifest"]
+        assert [finding.check for finding in ledger.verify()] == ["manifest", "package"]
 
     def test_that_appears_a_moment_after_its_entry_is_waited_for(
         self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -207,11 +208,11 @@ class TestAPublication:
         ledger = Ledger.open(url, clock=noon, public=tmp_path / "public")
         folder = publish_package(ledger, tmp_path / "public", 0)
         folder.rename(tmp_path / "staged")
-        monkeypatch.setattr(verification.time, "sleep", lambda _: late.append(1))
+        monkeypatch.setattr(release_files.time, "sleep", lambda _: late.append(1))
         late: list[int] = []
         assert [finding.check for finding in ledger.verify()] == ["manifest"]
         monkeypatch.setattr(
-            verification.time, "sleep", lambda _: (tmp_path / "staged").rename(folder)
+            release_files.time, "sleep", lambda _: (tmp_path / "staged").rename(folder)
         )
         assert ledger.verify() == ()
         assert late == [1]
@@ -219,7 +220,7 @@ class TestAPublication:
     def test_that_is_gone_is_named_unless_it_was_withdrawn(self, url: str, tmp_path: Path) -> None:
         ledger = Ledger.open(url, clock=noon, public=tmp_path / "public")
         folder = publish_package(ledger, tmp_path / "public", 0)
-        (folder / "manifest.json").unlink()
+        shutil.rmtree(folder)
         assert [finding.check for finding in ledger.verify()] == ["manifest"]
         ledger.withdraw(ask().key, "officer", "wrong stops")
         assert ledger.verify() == ()

@@ -1,22 +1,21 @@
-"""`turnstile ledger`: what people and scripts read of the ledger, and the two words they add."""
+"""`turnstile ledger`: what people and scripts read of the ledger; what they add is beside."""
 
 from __future__ import annotations
 
 import argparse
-import getpass
 import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from turnstile.commands.ledger_facts import add_facts
+from turnstile.commands.ledger_opened import open_to_read
 from turnstile.errors import InputError, IntegrityError
-from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from turnstile.ledger.ledger import Ledger
-    from turnstile.ledger.records import Attempt, ReleaseKey
+    from turnstile.ledger.verification import Scope
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -38,48 +37,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _finish(forecast, _forecast)
     verify = actions.add_parser("verify", help="recompute everything; exit 4 if anything differs")
     verify.add_argument("--export", type=Path, help="verify an exported folder, not the database")
-    verify.add_argument("--key", type=Path, help="public key for the export, obtained another way")
+    verify.add_argument("--key", type=Path, help="public key (ledger.pub), obtained another way")
     _finish(verify, _verify)
     export = actions.add_parser("export", help="a complete copy that verifies without the database")
     export.add_argument("folder", type=Path, help="a new folder")
     _finish(export, _export)
-    void = actions.add_parser("void", help="let a hold go that no run will take up; costs nothing")
-    _name_release(void)
-    _finish(void, _void)
-    withdraw = actions.add_parser("withdraw", help="flag a public release as withdrawn; no refund")
-    _name_release(withdraw)
-    withdraw.add_argument("--person", help="who says so; you, by default")
-    _finish(withdraw, _withdraw)
-
-
-def _name_release(parser: argparse.ArgumentParser) -> None:
-    """Add the release that an action is about, and why it is taken."""
-    parser.add_argument("key", help="opal/2016-W30/r0")
-    parser.add_argument("--reason", required=True, help="why; it stays in the ledger")
+    add_facts(actions)
 
 
 def _finish(parser: argparse.ArgumentParser, command: object) -> None:
     """Add what every action has."""
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=command)
-
-
-def _ledger() -> Ledger:
-    """Open the deployment's ledger, which has to exist already."""
-    from turnstile.ledger.ledger import Ledger
-
-    settings = Settings.from_environment()
-    file = settings.ledger_url.partition("sqlite:///")[2]
-    if file and not Path(file).exists():
-        rule = "there is no ledger yet; release something first, or set TURNSTILE_LEDGER_URL"
-        raise InputError(where=file, field="ledger", rule=rule)
-    return Ledger.open(
-        settings.ledger_url,
-        clock=system_clock,
-        witnesses=settings.witness,
-        public=settings.public,
-        embargoed=settings.embargoed,
-    )
 
 
 def _print(lines: Iterable[str]) -> None:
@@ -97,7 +66,7 @@ def _balance(args: argparse.Namespace) -> int:
     """Show balances."""
     from turnstile.ledger.presentation import balance_json, balance_lines, most_spent
 
-    found = _ledger().balance(args.family)
+    found = open_to_read().balance(args.family)
     shown = found if args.all else most_spent(found)
     if args.json:
         _print_json([balance_json(one) for one in shown])
@@ -110,7 +79,7 @@ def _entries(args: argparse.Namespace) -> int:
     """Show facts."""
     from turnstile.ledger.presentation import entry_json, entry_line
 
-    entries = (e for e in _ledger().entries() if args.key in (None, e.key))
+    entries = (e for e in open_to_read().entries() if args.key in (None, e.key))
     _print(json.dumps(entry_json(e)) if args.json else entry_line(e) for e in entries)
     return 0
 
@@ -120,7 +89,7 @@ def _forecast(args: argparse.Namespace) -> int:
     from turnstile.ledger.forecast import plot_svg
     from turnstile.ledger.presentation import forecast_json, forecast_lines
 
-    found = _ledger().forecast(args.family)
+    found = open_to_read().forecast(args.family)
     if args.plot:
         args.plot.write_text(plot_svg(found), encoding="utf-8")
     if args.json:
@@ -130,6 +99,23 @@ def _forecast(args: argparse.Namespace) -> int:
     return 0
 
 
+def _scope(args: argparse.Namespace) -> Scope:
+    """Return how far a verification goes, and whose signature it trusts.
+
+    Raises:
+        InputError: the key cannot be read.
+    """
+    from turnstile.ledger.verification import Scope
+
+    if args.key is None:
+        return Scope()
+    try:
+        lines = tuple(args.key.read_text("utf-8").splitlines(keepends=True))
+    except (OSError, ValueError) as error:
+        raise InputError(where=str(args.key), field="--key", rule="cannot be read") from error
+    return Scope(trusted=lines, trusted_in=str(args.key))
+
+
 def _verify(args: argparse.Namespace) -> int:
     """Recompute everything."""
     if args.export:
@@ -137,7 +123,7 @@ def _verify(args: argparse.Namespace) -> int:
 
         where, findings = args.export, tuple(verify_export(args.export, trusted=args.key))
     else:
-        where, findings = "the ledger", _ledger().verify()
+        where, findings = "the ledger", open_to_read().verify(_scope(args))
     if args.json:
         _print_json(
             [{"check": f.check, "entry": f.sequence, "problem": f.problem} for f in findings]
@@ -150,46 +136,15 @@ def _verify(args: argparse.Namespace) -> int:
             "every copy, and compare with the witnesses"
         )
     if not args.json:
-        _print([f"{where}: chain, meaning, balances, checkpoints and manifests agree"])
+        _print([f"{where}: chain, promises, balances, guards, witnesses and files agree"])
     return 0
 
 
 def _export(args: argparse.Namespace) -> int:
     """Write a complete copy."""
-    length = _ledger().export(args.folder)
+    length = open_to_read().export(args.folder)
     if args.json:
         _print_json({"folder": str(args.folder), "entries": length})
     else:
         _print([f"{length} entries in {args.folder}; check: turnstile ledger verify --export it"])
-    return 0
-
-
-def _void(args: argparse.Namespace) -> int:
-    """Release a hold."""
-    from turnstile.ledger.records import ReleaseKey
-
-    ledger, key = _ledger(), ReleaseKey.parse(args.key)
-    found = ledger.find(key)
-    if found is None:
-        rule = f"nothing was ever reserved under {key}; `turnstile ledger entries` lists what was"
-        raise InputError(where="ledger", field="key", rule=rule)
-    return _reported(args, key, ledger.void(found.attempt_id, args.reason))
-
-
-def _withdraw(args: argparse.Namespace) -> int:
-    """Flag a publication."""
-    from turnstile.ledger.records import ReleaseKey
-
-    key = ReleaseKey.parse(args.key)
-    person = args.person or getpass.getuser()
-    return _reported(args, key, _ledger().withdraw(key, person, args.reason))
-
-
-def _reported(args: argparse.Namespace, key: ReleaseKey, found: Attempt) -> int:
-    """Say how a release stands now."""
-    state = "withdrawn" if found.is_withdrawn else found.state.value
-    if args.json:
-        _print_json({"key": str(key), "state": state})
-    else:
-        _print([f"{key}: {state}"])
     return 0

@@ -7,16 +7,24 @@ windows can be summed safely, and transactions wait for each other but never in 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Select, and_, bindparam, insert, select, text, union_all, update
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError
-from turnstile.ledger.admission import Excess, binding_caps, first_excess
+from turnstile.ledger.admission import Excess, binding_caps, cap_figures, first_excess
 from turnstile.ledger.amounts import Cap, is_lifetime_unit
-from turnstile.ledger.changes import ALL_WEEKS, NOTHING, AccountRow, Amount, Change, amounts_by_row
+from turnstile.ledger.changes import (
+    ALL_WEEKS,
+    NOTHING,
+    AccountRow,
+    Amount,
+    Change,
+    amounts_by_row,
+    week_names,
+)
 from turnstile.ledger.encoding import canonical, decode_cap, encode_cap
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.facts import append
@@ -52,39 +60,71 @@ def families(connection: Connection) -> tuple[str, ...]:
     return tuple(row.family for row in rows)
 
 
-def family_caps(connection: Connection, family: str) -> tuple[Cap, ...]:
-    """Return the caps in force in a family: the smallest of all its programmes."""
-    rows = connection.execute(select(CAPS.c.caps).where(CAPS.c.family == family))
-    return binding_caps(decode_cap(cap) for (written,) in rows for cap in json.loads(written))
+def family_caps(
+    connection: Connection, family: str, request: Request | None = None
+) -> tuple[Cap, ...]:
+    """Return the caps in force in a family: the smallest of all its programmes.
+
+    Args:
+        connection: of the caller's transaction.
+        family: whose caps.
+        request: whose programme's caps to take in place of those that the ledger holds.
+    """
+    stated = caps_by_programme(connection, family)
+    if request is not None:
+        stated = {**stated, request.key.programme: request.caps}
+    return binding_caps(cap for caps in stated.values() for cap in caps)
 
 
-def record_caps(connection: Connection, at: str, request: Request) -> None:
-    """Write a programme's caps as a fact, if they are not what the ledger holds.
+def caps_by_programme(connection: Connection, family: str) -> dict[str, tuple[Cap, ...]]:
+    """Return the caps that each programme of a family states."""
+    rows = connection.execute(select(CAPS).where(CAPS.c.family == family))
+    return {row.programme: tuple(map(decode_cap, json.loads(row.caps))) for row in rows}
+
+
+def require_family(connection: Connection, request: Request) -> None:
+    """Refuse a programme without caps, or one that would start anew in another family.
 
     Raises:
         InputError: the programme kept its accounts in another family until now, or states no cap.
     """
+    programme = request.key.programme
     if not request.caps:
         rule = "a programme without a cap may not spend; state caps in its file"
-        raise InputError(where=request.key.programme, field="caps", rule=rule)
-    programme, written = request.key.programme, [encode_cap(cap) for cap in request.caps]
-    lock_family(connection, request.family)
-    known = connection.execute(select(CAPS).where(CAPS.c.programme == programme)).one_or_none()
-    if known is not None and known.family != request.family:
+        raise InputError(where=programme, field="caps", rule=rule)
+    known = family_of(connection, programme)
+    if known not in (None, request.family):
         rule = (
-            f"its losses are kept in family {known.family!r}, not {request.family!r}; new accounts "
+            f"its losses are kept in family {known!r}, not {request.family!r}; new accounts "
             "would forget them: keep the family, or give the programme another name"
         )
         raise InputError(where=programme, field="family", rule=rule)
+
+
+def family_of(connection: Connection, programme: str) -> str | None:
+    """Return the budget group that a programme's losses are kept in, None if it has none yet."""
+    query = select(CAPS.c.family).where(CAPS.c.programme == programme)
+    return connection.execute(query).scalar_one_or_none()
+
+
+def record_caps(connection: Connection, at: str, request: Request) -> None:
+    """Write the caps of a programme that is let in, if they are not what the ledger holds."""
+    programme, written = request.key.programme, [encode_cap(cap) for cap in request.caps]
+    known = connection.execute(select(CAPS).where(CAPS.c.programme == programme)).one_or_none()
     if known is not None and known.caps == canonical(written):
         return
     body = {"family": request.family, "programme": programme, "caps": written}
     append(connection, at, EntryKind.CAP_SET, body)
-    values = {"family": request.family, "caps": canonical(written)}
-    if known is None:
-        connection.execute(insert(CAPS), {"programme": programme, **values})
-    else:
-        connection.execute(update(CAPS).where(CAPS.c.programme == programme).values(values))
+    store_caps(connection, body)
+
+
+def store_caps(connection: Connection, body: Mapping[str, Any]) -> None:
+    """Let the table of caps say what a `cap_set` entry says."""
+    lock_family(connection, body["family"])
+    this = CAPS.c.programme == body["programme"]
+    values = {"family": body["family"], "caps": canonical(body["caps"])}
+    if connection.execute(update(CAPS).where(this).values(values)).rowcount == 0:
+        connection.execute(insert(CAPS), {"programme": body["programme"], **values})
 
 
 def change_accounts(
@@ -108,7 +148,7 @@ def change_accounts(
         {
             **{f"b_{name}": value for name, value in zip(_ROW, change.row, strict=True)},
             **dict(zip([f"b_{s}" for s in _SIDES], (*change.spent, *change.held), strict=True)),
-            **(_cap_figures(change.row, caps) if caps is not None else {}),
+            **(_named_caps(change.row, caps) if caps is not None else {}),
         }
         for change in ordered
     ]
@@ -130,19 +170,10 @@ def in_lock_order(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: change.row)
 
 
-def _cap_figures(row: AccountRow, caps: Sequence[Cap]) -> dict[str, int | None]:
-    """Return the caps that hold for one row by itself; a window cap holds for each of its weeks."""
-    is_week = row.week != ALL_WEEKS
-    caps_here = [
-        cap
-        for cap in caps
-        if cap.unit.value == row.unit and (cap.window_weeks is not None) == is_week
-    ]
-    merged: dict[str, int | None] = {}
-    for name in _CAP_FIGURES:
-        figures = [f for cap in caps_here if (f := getattr(cap, name)) is not None]
-        merged[f"b_cap_{name}"] = min(figures, default=None)
-    return merged
+def _named_caps(row: AccountRow, caps: Sequence[Cap]) -> dict[str, int | None]:
+    """Return the caps on a row as parameters of an update."""
+    names = (f"b_cap_{name}" for name in _CAP_FIGURES)
+    return dict(zip(names, cap_figures(row, caps), strict=True))
 
 
 def amount_columns() -> list[Any]:
@@ -155,11 +186,12 @@ def taken_by_row(
 ) -> dict[AccountRow, Amount]:
     """Return what the rows that a request touches, and the weeks around it, have taken."""
     reach = max((cap.window_weeks or 1 for cap in caps), default=1) - 1
-    week = ServiceWeek.parse(request.week)
+    names = week_names(request.weeks)
+    first, last = ServiceWeek.parse(names[0]), ServiceWeek.parse(names[-1])
     scopes = {posting.scope for posting in request.postings}
     units = {posting.unit for posting in request.postings}
     lifetime = and_(ACCOUNT.c.scope.in_(scopes), ACCOUNT.c.week == ALL_WEEKS)
-    weeks = ACCOUNT.c.week.between(str(week.plus(-reach)), str(week.plus(reach)))
+    weeks = ACCOUNT.c.week.between(str(first.plus(-reach)), str(last.plus(reach)))
     # Two queries, each led by the full index: one with OR reads every row of the family.
     query = union_all(
         _rows_of(request.family, units).where(lifetime),
@@ -179,8 +211,11 @@ def _rows_of(family: str, units: Iterable[ProtectionUnit]) -> Select[Any]:
 
 
 def excess_of(connection: Connection, request: Request) -> Excess | None:
-    """Return the first cap that a request would pass, or None."""
-    caps = family_caps(connection, request.family)
+    """Return the first cap that a request would pass, or None.
+
+    Judged are the caps that the request's programme states now, beside those of the others.
+    """
+    caps = family_caps(connection, request.family, request)
     taken = taken_by_row(connection, request, caps)
-    asked = amounts_by_row(request.postings, request.week)
-    return first_excess(caps, asked, request.week, lambda row: taken.get(row, NOTHING))
+    asked = amounts_by_row(request.postings, request.weeks)
+    return first_excess(caps, asked, request.weeks, lambda row: taken.get(row, NOTHING))

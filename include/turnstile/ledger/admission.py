@@ -7,9 +7,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from turnstile.ledger.amounts import Cap
-from turnstile.ledger.changes import ALL_WEEKS, NOTHING, AccountRow, Amount
+from turnstile.ledger.changes import (
+    ALL_WEEKS,
+    NOTHING,
+    AccountRow,
+    Amount,
+    pair_of,
+    week_names,
+)
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
+
+_CAP_FIGURES = ("epsilon_micro", "rho_nano", "delta_femto")
+CapFigures = tuple[int | None, int | None, int | None]
+"""Caps on one account row: epsilon, rho, delta in the ledger's units; None caps nothing."""
 
 
 def under_add_remove(cap: Cap) -> Cap:
@@ -86,7 +97,7 @@ Taken = Callable[[AccountRow], Amount]
 
 
 def first_excess(
-    caps: Iterable[Cap], asked: Mapping[AccountRow, Amount], week: str, taken: Taken
+    caps: Iterable[Cap], asked: Mapping[AccountRow, Amount], weeks: str, taken: Taken
 ) -> Excess | None:
     """Return the first cap that a loss would pass, or None if it is admitted.
 
@@ -95,11 +106,11 @@ def first_excess(
     Args:
         caps: in force, from `binding_caps`.
         asked: loss by row, from `amounts_by_row`.
-        week: service week of the loss.
+        weeks: service week of the loss, or FIRST..LAST.
         taken: looks rows up.
     """
     for cap in caps:
-        for scope, before, more in _accounts_under(cap, asked, week, taken):
+        for scope, before, more in _accounts_under(cap, asked, weeks, taken):
             excess = _excess(cap, scope, before, more)
             if excess is not None:
                 return excess
@@ -107,7 +118,7 @@ def first_excess(
 
 
 def _accounts_under(
-    cap: Cap, asked: Mapping[AccountRow, Amount], week: str, taken: Taken
+    cap: Cap, asked: Mapping[AccountRow, Amount], weeks: str, taken: Taken
 ) -> Iterable[tuple[str, Amount, Amount]]:
     """Yield scope, figure before and figure asked of each account that a cap holds for."""
     rows = [row for row in asked if row.unit == cap.unit.value and row.week == ALL_WEEKS]
@@ -117,25 +128,34 @@ def _accounts_under(
         if cap.window_weeks is None:
             yield row.scope, taken(row), asked[row]
         else:
-            scope, before = most_spent_window(row, week, cap.window_weeks, taken)
+            scope, before = most_spent_window(row, weeks, cap.window_weeks, taken)
             yield scope, before, asked[row]
 
 
 def most_spent_window(
-    row: AccountRow, week: str, window_weeks: int, taken: Taken
+    row: AccountRow, weeks: str, window_weeks: int, taken: Taken
 ) -> tuple[str, Amount]:
-    """Return the window around a week that has taken most, coordinate by coordinate.
+    """Return the window around a period that has taken most, coordinate by coordinate.
 
-    Backfills charge weeks before others, so every window that holds the week counts. The window
-    named is the one with the largest epsilon and rho; the figure is at least that of each window.
+    Backfills charge weeks before others, so every window that holds a week of the period counts.
+    The window named is the one with the largest epsilon and rho; the figure is at least that of
+    each window.
     """
-    middle = ServiceWeek.parse(week)
-    names = [str(middle.plus(n)) for n in range(1 - window_weeks, window_weeks)]
+    charged = week_names(weeks)
+    last = ServiceWeek.parse(charged[-1])
+    week = ServiceWeek.parse(charged[0]).plus(1 - window_weeks)
+    names = [str(week.plus(n)) for n in range(_weeks_between(week, last) + window_weeks)]
     figures = [taken(row._replace(week=name)) for name in names]
-    windows = list(_window_sums(figures, window_weeks))
+    pairs = [taken(row._replace(week=pair_of(name))) for name in names[:-1]]
+    windows = list(_window_sums(figures, pairs, window_weeks))
     most_spent = max(range(len(windows)), key=lambda n: (windows[n].loss_rank(), n))
     upper = Amount(*(max(column) for column in zip(*(w.total for w in windows), strict=True)))
     return f"{names[most_spent]}..{names[most_spent + window_weeks - 1]}", upper
+
+
+def _weeks_between(first: ServiceWeek, last: ServiceWeek) -> int:
+    """Count the weeks from one to another."""
+    return (last.monday - first.monday).days // 7
 
 
 class _Window(NamedTuple):
@@ -149,13 +169,19 @@ class _Window(NamedTuple):
         return (t.epsilon_unbounded + t.rho_unbounded, t.epsilon_micro, t.rho_nano)
 
 
-def _window_sums(figures: list[Amount], window_weeks: int) -> Iterable[_Window]:
-    """Slide a window over weekly figures, in one pass."""
+def _window_sums(
+    figures: list[Amount], pairs: list[Amount], window_weeks: int
+) -> Iterable[_Window]:
+    """Slide a window over weekly figures, less those of the pairs that lie in it, in one pass."""
     total = NOTHING
     for n, figure in enumerate(figures):
         total = total.plus(figure)
+        if n and window_weeks > 1:
+            total = total.plus(pairs[n - 1].negated())
         if n >= window_weeks:
             total = total.plus(figures[n - window_weeks].negated())
+            if window_weeks > 1:
+                total = total.plus(pairs[n - window_weeks])
         if n >= window_weeks - 1:
             yield _Window(total)
 
@@ -174,3 +200,18 @@ def _excess(cap: Cap, scope: str, before: Amount, more: Amount) -> Excess | None
         if taken is None or wanted is None or taken + wanted > limit:
             return Excess(cap, scope, name, wanted, taken, limit)
     return None
+
+
+def cap_figures(row: AccountRow, caps: Iterable[Cap]) -> CapFigures:
+    """Return the caps that hold for one row by itself; a window cap holds for each of its weeks."""
+    is_week = row.week != ALL_WEEKS
+    here = [
+        cap
+        for cap in caps
+        if cap.unit.value == row.unit and (cap.window_weeks is not None) == is_week
+    ]
+    epsilon, rho, delta = (
+        min((f for cap in here if (f := getattr(cap, name)) is not None), default=None)
+        for name in _CAP_FIGURES
+    )
+    return (epsilon, rho, delta)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row as SqlRow
@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
 from turnstile.ledger.accounts import change_accounts, family_caps
-from turnstile.ledger.changes import changes_of, postings_in
+from turnstile.ledger.changes import changes_of, postings_in, weeks_in
 from turnstile.ledger.encoding import encode_posting
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.facts import append, entry_at, facts
@@ -33,6 +33,9 @@ _KIND_OF_MOVE = {
     Move.BURN: EntryKind.BURNED,
     Move.PUBLISH: EntryKind.PUBLISHED,
 }
+
+
+_SET_BY_MOVES = ("artefact_digest", "manifest_digest")
 
 
 def to_attempt(row: SqlRow[Any]) -> Attempt:
@@ -94,7 +97,7 @@ def open_attempt(connection: Connection, at: str, request: Request, number: int)
         "plan_digest": request.plan_digest,
     }
     name = f"{request.key}#{number}"
-    body = {
+    body: dict[str, Any] = {
         **columns,
         "attempt": name,
         "key": str(request.key),
@@ -103,22 +106,35 @@ def open_attempt(connection: Connection, at: str, request: Request, number: int)
         "reason": request.reason,
         "approver": request.approver,
     }
+    if request.weeks != request.week:
+        body["first_week"] = request.first_week
+    if request.terms:
+        body["terms"] = dict(request.terms)
     caps = family_caps(connection, request.family)
-    changes = changes_of(EntryKind.RESERVED, request.postings, request.week)
+    changes = changes_of(EntryKind.RESERVED, request.postings, request.weeks)
     change_accounts(connection, request.family, changes, caps)
     entry = append(connection, at, EntryKind.RESERVED, body)
+    insert_attempt(connection, entry)
+    return attempt(connection, name)
+
+
+def insert_attempt(connection: Connection, entry: Entry) -> None:
+    """Let the table of attempts hold the one that an entry opens."""
+    body = entry.body
+    declared = ("state", "artefact_digest", "manifest_digest")
     connection.execute(
         insert(ATTEMPT),
         {
-            **columns,
-            "attempt_id": name,
-            "release_key": str(request.key),
+            **{name: body[name] for name in ("family", "week")},
+            **{name: body[name] for name in body if name.endswith("_digest")},
+            "attempt_id": body["attempt"],
+            "release_key": body["key"],
             "state": ReleaseState.RESERVED.value,
             "reserved_sequence": entry.sequence,
             "is_withdrawn": False,
+            **{name: body[name] for name in declared if name in body},
         },
     )
-    return attempt(connection, name)
 
 
 def make_move(
@@ -134,19 +150,26 @@ def make_move(
         **particulars: of the fact: `reason`, `person`, `nonce`, `artefact_digest` or
             `manifest_digest`.
     """
-    kind = _KIND_OF_MOVE[move]
-    columns = {n: value for n, value in particulars.items() if n.endswith("_digest")}
+    store_move(connection, found, move, particulars)
+    body = {"attempt": found.attempt_id, "key": str(found.key), **particulars}
+    return append(connection, at, _KIND_OF_MOVE[move], body)
+
+
+def store_move(
+    connection: Connection, found: Attempt, move: Move, particulars: Mapping[str, Any]
+) -> None:
+    """Let attempts and accounts say what a move says."""
+    columns = {name: particulars[name] for name in _SET_BY_MOVES if name in particulars}
     connection.execute(
         update(ATTEMPT)
         .where(ATTEMPT.c.attempt_id == found.attempt_id, ATTEMPT.c.state == found.state.value)
         .values(state=target_of(move).value, **columns)
     )
-    if move in (Move.BEGIN_DRAW, Move.VOID):
-        reserved = entry_at(connection, found.reserved_sequence)
-        postings = postings_in(reserved.body) if reserved else ()
-        change_accounts(connection, found.family, changes_of(kind, postings, found.week))
-    body = {"attempt": found.attempt_id, "key": str(found.key), **particulars}
-    return append(connection, at, kind, body)
+    reserved = entry_at(connection, found.reserved_sequence)
+    if move in (Move.BEGIN_DRAW, Move.VOID) and reserved is not None:
+        postings, weeks = postings_in(reserved.body), weeks_in(reserved.body)
+        changes = changes_of(_KIND_OF_MOVE[move], postings, weeks)
+        change_accounts(connection, found.family, changes)
 
 
 def has_started(connection: Connection, found: Attempt) -> bool:
@@ -170,7 +193,12 @@ def withdraw(connection: Connection, at: str, found: Attempt, *, person: str, re
     """Flag a published attempt."""
     body = {"attempt": found.attempt_id, "key": str(found.key), "person": person, "reason": reason}
     append(connection, at, EntryKind.WITHDRAWN, body)
-    this = ATTEMPT.c.attempt_id == found.attempt_id
+    store_withdrawal(connection, found.attempt_id)
+
+
+def store_withdrawal(connection: Connection, attempt_id: str) -> None:
+    """Let the table of attempts flag one as withdrawn."""
+    this = ATTEMPT.c.attempt_id == attempt_id
     connection.execute(update(ATTEMPT).where(this).values(is_withdrawn=True))
 
 

@@ -137,7 +137,8 @@ class Custody:
     def note(self, release: tuple[ReleaseKey, str] | None = None) -> None:
         """Write a signed note, if there is anywhere to write one."""
         if self.witnesses.is_wanted:
-            self.witnesses.write(self.store.read(facts.head), release)
+            parties, head = self.store.read(lambda c: (parties_in(c), facts.head(c)))
+            self.witnesses.write(head, release, parties.is_superseded)
 
     def _entries_after(self, sequence: int) -> tuple[Entry, ...]:
         """Return the entries after a number."""

@@ -107,7 +107,9 @@ def fold_export(folder: Path, fold: Fold) -> Iterator[Finding]:
             yield from fold.follow(entry)
 
 
-def key_findings(parties: Parties, trusted: tuple[str, ...], named: Path) -> Iterator[Finding]:
+def key_findings(
+    parties: Parties, trusted: tuple[str, ...], named: Path | str
+) -> Iterator[Finding]:
     """Check that the key in force is one of those that somebody trusts."""
     lines = {line.strip() for line in trusted}
     if parties.key is not None and parties.key.strip() not in lines:

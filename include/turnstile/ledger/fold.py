@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from turnstile.errors import InputError
 from turnstile.ledger.chain import Chain
-from turnstile.ledger.changes import postings_in
+from turnstile.ledger.changes import postings_in, weeks_in
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.folded_accounts import FoldedAccounts
 from turnstile.ledger.parties import Parties
@@ -38,6 +38,9 @@ _MOVE_OF_KIND = {
 }
 
 
+_BOUND = ("programme", "domain", "snapshot", "plan")
+
+
 @dataclass(slots=True)
 class FoldedAttempt:
     """One attempt, as the entries tell it."""
@@ -46,6 +49,8 @@ class FoldedAttempt:
     key: str
     family: str
     week: str
+    weeks: str
+    bound: tuple[str, ...]
     postings: tuple[Posting, ...]
     reserved_sequence: int
     state: ReleaseState = ReleaseState.RESERVED
@@ -87,6 +92,8 @@ class Fold:
                 yield from self._withdraw(entry)
             elif entry.kind is EntryKind.REVISION_ALLOWED:
                 yield from self._allow_revision(entry)
+            elif entry.kind is EntryKind.LOSS_DECLARED:
+                yield from self._declare(entry)
             elif entry.kind is EntryKind.DRAW_STARTED:
                 yield from self._start(entry)
             else:
@@ -101,27 +108,46 @@ class Fold:
             yield f"moves a programme from family {family} to another"
         self.accounts[entry.body["family"]].set_caps(entry)
 
-    def _reserve(self, entry: Entry) -> Iterator[str]:
-        """Open an attempt and hold its postings."""
+    def _opened(self, entry: Entry) -> FoldedAttempt:
+        """Read the attempt that an entry opens."""
         body = entry.body
-        new = FoldedAttempt(
+        return FoldedAttempt(
             attempt_id=body["attempt"],
             key=body["key"],
             family=body["family"],
             week=body["week"],
+            weeks=weeks_in(body),
+            bound=tuple(body[f"{name}_digest"] for name in _BOUND),
             postings=postings_in(body),
             reserved_sequence=entry.sequence,
         )
+
+    def _reserve(self, entry: Entry) -> Iterator[str]:
+        """Open an attempt and hold its postings."""
+        new = self._opened(entry)
         others = self.by_key[new.key]
         if any(other.state in OPEN_STATES | SEALED_STATES for other in others):
             yield f"reserves {new.key}, which is open or sealed"
         accounts = self.accounts[new.family]
-        excess = accounts.excess(new.postings, new.week)
+        excess = accounts.excess(new.postings, new.weeks)
         if excess is not None:
             yield f"passes the cap on {excess.cap.unit} ({excess.scope}) in {excess.coordinate}"
-        accounts.apply(EntryKind.RESERVED, new.postings, new.week)
+        accounts.apply(EntryKind.RESERVED, new.postings, new.weeks)
         self.attempts[new.attempt_id] = new
         others.append(new)
+
+    def _declare(self, entry: Entry) -> Iterator[str]:
+        """Take in a loss that entries did not hold: charged, whatever the caps."""
+        new, body = self._opened(entry), entry.body
+        new.state = ReleaseState(body["state"])
+        new.artefact_digest, new.manifest_digest = body["artefact_digest"], body["manifest_digest"]
+        if new.state not in CHARGED_STATES or body["draws"] < 1:
+            yield "declares a loss without a draw"
+        if new.state in SEALED_STATES and self._is_sealed(new.key):
+            yield f"declares {new.key} sealed, which is sealed already"
+        self.accounts[new.family].declare(new.postings, new.weeks, body["draws"])
+        self.attempts[new.attempt_id] = new
+        self.by_key[new.key].append(new)
 
     def _move(self, entry: Entry, move: Move) -> Iterator[str]:
         """Move an attempt, and its amounts with it."""
@@ -135,7 +161,7 @@ class Fold:
         found.state = target_of(move)
         found.artefact_digest = entry.body.get("artefact_digest", found.artefact_digest)
         found.manifest_digest = entry.body.get("manifest_digest", found.manifest_digest)
-        self.accounts[found.family].apply(entry.kind, found.postings, found.week)
+        self.accounts[found.family].apply(entry.kind, found.postings, found.weeks)
 
     def _start(self, entry: Entry) -> Iterator[str]:
         """Check that only one draw starts under a charge."""
@@ -168,6 +194,10 @@ class Fold:
     def hash_at(self) -> Callable[[int], str | None]:
         """Look up the hash of an entry."""
         return self.chain.hashes.get
+
+    def card_hash_at(self, head: tuple[int, str]) -> str | None:
+        """Look up the hash of an entry that a card names; one that is declared lost is itself."""
+        return head[1] if self.parties.is_superseded(*head) else self.chain.hashes.get(head[0])
 
     def charged_weeks(self, programme: str) -> tuple[FoldedAttempt, ...]:
         """Return the charged attempts of a programme, in the order of their reservation."""

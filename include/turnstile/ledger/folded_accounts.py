@@ -7,9 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from turnstile.ledger.admission import Excess, binding_caps, first_excess
+from turnstile.ledger.admission import CapFigures, Excess, binding_caps, cap_figures, first_excess
 from turnstile.ledger.amounts import Cap
-from turnstile.ledger.changes import NOTHING, AccountRow, Amount, amounts_by_row, changes_of
+from turnstile.ledger.changes import (
+    NOTHING,
+    AccountRow,
+    Amount,
+    Change,
+    amounts_by_row,
+    changes_of,
+    declared_changes,
+)
 from turnstile.ledger.encoding import decode_cap
 from turnstile.ledger.entries import Entry, EntryKind
 
@@ -24,6 +32,7 @@ class FoldedAccounts:
     spent: defaultdict[AccountRow, Amount] = field(default_factory=lambda: defaultdict(Amount))
     held: defaultdict[AccountRow, Amount] = field(default_factory=lambda: defaultdict(Amount))
     caps: dict[str, tuple[Cap, ...]] = field(default_factory=dict)
+    cap_figures: dict[AccountRow, CapFigures] = field(default_factory=dict)
 
     def taken(self, row: AccountRow) -> Amount:
         """Return what a row has spent and holds."""
@@ -33,13 +42,30 @@ class FoldedAccounts:
         """Take the caps of a `cap_set` entry."""
         self.caps[entry.body["programme"]] = tuple(map(decode_cap, entry.body["caps"]))
 
-    def apply(self, kind: EntryKind, postings: Iterable[Posting], week: str) -> None:
-        """Move amounts as an entry says."""
-        for change in changes_of(kind, postings, week):
+    def apply(self, kind: EntryKind, postings: Iterable[Posting], weeks: str) -> None:
+        """Move amounts as an entry says; a reservation also states the caps on its rows."""
+        changes = changes_of(kind, postings, weeks)
+        self._add(changes)
+        if kind is EntryKind.RESERVED:
+            caps = self._binding()
+            self.cap_figures.update((c.row, cap_figures(c.row, caps)) for c in changes)
+
+    def declare(self, postings: Iterable[Posting], weeks: str, draws: int) -> None:
+        """Spend a declared loss, whatever the caps; its rows have none until next held."""
+        changes = declared_changes(postings, weeks, draws)
+        self._add(changes)
+        self.cap_figures.update((change.row, (None, None, None)) for change in changes)
+
+    def _add(self, changes: Iterable[Change]) -> None:
+        """Add changes to rows."""
+        for change in changes:
             self.spent[change.row] = self.spent[change.row].plus(change.spent)
             self.held[change.row] = self.held[change.row].plus(change.held)
 
-    def excess(self, postings: Iterable[Posting], week: str) -> Excess | None:
+    def _binding(self) -> tuple[Cap, ...]:
+        """Return the caps in force."""
+        return binding_caps(cap for caps in self.caps.values() for cap in caps)
+
+    def excess(self, postings: Iterable[Posting], weeks: str) -> Excess | None:
         """Say which cap a reservation would pass."""
-        caps = binding_caps(cap for caps in self.caps.values() for cap in caps)
-        return first_excess(caps, amounts_by_row(postings, week), week, self.taken)
+        return first_excess(self._binding(), amounts_by_row(postings, weeks), weeks, self.taken)

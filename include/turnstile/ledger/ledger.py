@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import BudgetExceeded, IntegrityError, RefusedError
-from turnstile.ledger import accounts, attempts, revisions
+from turnstile.ledger import accounts, attempts, parties_facts, revisions
 from turnstile.ledger.custody import drew_before
 from turnstile.ledger.records import Attempt, Bindings, Publication, ReleaseKey, Request
 from turnstile.ledger.refusals import budget_exceeded, revision_needed, weeks_of
@@ -57,7 +57,7 @@ class Ledger(Stewardship):
     def _reserve(self, connection: Connection, request: Request) -> Attempt | RefusedError:
         """Do what the leading attempt of the key calls for."""
         accounts.lock_family(connection, request.family)
-        accounts.record_caps(connection, self._now(), request)
+        accounts.require_family(connection, request)
         lead = attempts.leading(attempts.attempts(connection, request.key))
         if lead is not None and (
             refusal := _other_bindings(lead, request.bindings, request.plan_digest)
@@ -92,12 +92,17 @@ class Ledger(Stewardship):
         refusal = _budget_refusal(connection, request)
         if refusal is not None:
             return refusal
-        return attempts.open_attempt(connection, self._now(), request, len(found) + 1)
+        now = self._now()
+        if request.landing is not None:
+            names = (request.landing, request.family, request.key.programme)
+            parties_facts.require_landing(connection, now, names)
+        accounts.record_caps(connection, now, request)
+        return attempts.open_attempt(connection, now, request, len(found) + 1)
 
     def refusal_of(self, request: Request) -> BudgetExceeded | None:
         """Return how the budget would refuse a reservation now, or None; nothing is written.
 
-        The caps are those of the family's last reservation.
+        The caps are those of the request, beside those of the family's other programmes.
         """
         return self._store.read(lambda c: _budget_refusal(c, request))
 

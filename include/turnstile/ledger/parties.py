@@ -24,11 +24,13 @@ class Parties:
         keys: pairs (first entry under the key, public line).
         witnesses: folder by witness.
         superseded: hashes of entries that a recovery could not bring back, by sequence.
+        lost: files that were lost and declared so: `opal/2016-W30/r0 sealed` or `... package`.
     """
 
     keys: list[tuple[int, str]] = field(default_factory=list)
     witnesses: dict[str, str] = field(default_factory=dict)
     superseded: dict[int, set[str]] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Parties:
@@ -48,6 +50,7 @@ class Parties:
         elif entry.kind is EntryKind.WITNESS_REMOVED:
             self.witnesses.pop(body["witness"], None)
         elif entry.kind is EntryKind.RECOVERED:
+            self.lost.update(body["lost"])
             for sequence, lost in body["superseded"]:
                 self.superseded.setdefault(sequence, set()).add(lost)
 

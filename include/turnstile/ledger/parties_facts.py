@@ -22,7 +22,7 @@ from turnstile.ledger.tables import ENTRY
 from turnstile.ledger.witness import Witnesses, naming
 
 
-def next_key(witnesses: Witnesses, parties: Parties) -> Signer:
+def next_key(witnesses: Witnesses, parties: Parties, kept: tuple[str, ...]) -> Signer:
     """Return the key that signs from now on: one that the ledger does not know yet, or a new one.
 
     Raises:
@@ -31,7 +31,7 @@ def next_key(witnesses: Witnesses, parties: Parties) -> Signer:
     path = witnesses.key
     if path is not None and path.exists():
         try:
-            is_known = Signer.load(path).public_line in parties.key_lines
+            is_known = Signer.load(path).public_line in (*parties.key_lines, *kept)
         except InputError:
             is_known = True  # unreadable, so of no further use
         if is_known:
@@ -65,16 +65,20 @@ def add_witness(store: Store, custody: Custody, folder: Path, said: tuple[str, s
     return name
 
 
-def require_landing(
-    connection: Connection, at: str, landing: str, family: str, programme: str
-) -> None:
+def require_landing(connection: Connection, at: str, names: tuple[str, str, str]) -> None:
     """Write which landing path a budget group reads; refuse one that another group has used.
 
     Two groups over the same files are two budgets for the same people, which nobody adds up.
 
+    Args:
+        connection: of the caller's transaction.
+        at: instant of the fact.
+        names: landing pattern, budget group and programme.
+
     Raises:
         RefusedError: another group has used it, and nobody decided that this one may.
     """
+    landing, family, programme = names
     known = [entry.body for entry in _landing_facts(connection)]
     used = [one for one in known if "programme" in one]
     if any((one["landing"], one["family"]) == (landing, family) for one in used):

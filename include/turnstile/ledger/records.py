@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from turnstile.errors import InputError
 from turnstile.ledger.amounts import AccountLoss, Cap
+from turnstile.ledger.changes import week_names
 from turnstile.ledger.states import OPEN_STATES, SEALED_STATES, ReleaseState
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
@@ -16,6 +17,10 @@ from turnstile.service_calendar import ServiceWeek
 if TYPE_CHECKING:
     from turnstile.privacy.accounts import Posting
 
+MOST = 4 * 10**18
+"""Largest amount of the ledger: below 2^62, so that a sum of two fits 64 bits."""
+
+_YEARS = (1900, 2999)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _KEY = re.compile(r"([^/]+)/([^/]+)/r(0|[1-9][0-9]*)")
 
@@ -99,6 +104,9 @@ class Request:
         postings: loss per account, add/remove, from `privacy.accounts.postings`.
         week: service week of the period, `2016-W30`, for rolling windows.
         caps: caps of the programme file.
+        first_week: first week of a period that touches several; `week` is then the last one.
+        landing: pattern of the landing files that are read; None is not looked at.
+        terms: what decides losses and cells, by the key of the programme file.
         reason: why a revision is made; needed when `key.revision` > 0.
         approver: who approved the revision; needed when `key.revision` > 0.
     """
@@ -111,21 +119,45 @@ class Request:
     postings: tuple[Posting, ...]
     week: str
     caps: tuple[Cap, ...]
+    first_week: str | None = None
+    landing: str | None = None
+    terms: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = None
     approver: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the week, and that a revision says why and who.
+        """Check weeks and amounts, and that a revision says why and who.
 
         Raises:
-            InputError: the week is no ISO week, or a revision lacks its reason or approver.
+            InputError: a week is no ISO week of a possible year, an amount is beyond the store, or
+                a revision lacks its reason or approver.
         """
-        week = ServiceWeek.parse(self.week, where=str(self.key))
-        if str(week) != self.week:  # rows are found by name, so a week has one spelling
-            raise InputError(where=str(self.key), field="week", rule=f"write {week}")
+        for name in week_names(self.weeks):
+            week = ServiceWeek.parse(name, where=str(self.key))
+            if str(week) != name:  # rows are found by name, so a week has one spelling
+                raise InputError(where=str(self.key), field="week", rule=f"write {week}")
+            if not _YEARS[0] <= week.iso_year <= _YEARS[1]:
+                rule = f"{name}: a year has to lie between {_YEARS[0]} and {_YEARS[1]}"
+                raise InputError(where=str(self.key), field="week", rule=rule)
+        stated: tuple[Posting | Cap, ...] = (*self.postings, *self.caps)
+        figures = [
+            figure
+            for one in stated
+            for figure in (one.epsilon_micro, one.rho_nano, one.delta_femto)
+        ]
+        if any(figure is not None and not 0 <= figure <= MOST for figure in figures):
+            rule = f"a loss or a cap lies beyond what the ledger can add up ({MOST} of its units)"
+            raise InputError(where=str(self.key), field="amount", rule=rule)
         if self.key.revision and not (self.reason and self.approver):
             rule = "a revision is charged in full; give a reason and an approver"
             raise InputError(where=str(self.key), field="revision", rule=rule)
+
+    @property
+    def weeks(self) -> str:
+        """Week, or FIRST..LAST of a period that touches several."""
+        if self.first_week in (None, self.week):
+            return self.week
+        return f"{self.first_week}..{self.week}"
 
 
 @dataclass(frozen=True, slots=True)

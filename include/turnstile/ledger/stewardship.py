@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -11,9 +11,18 @@ from typing import TypeVar
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
-from turnstile.ledger import accounts, attempts, decisions, facts, parties_facts, revisions
+from turnstile.ledger import (
+    accounts,
+    attempts,
+    decisions,
+    facts,
+    parties_facts,
+    recovery,
+    revisions,
+)
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey
+from turnstile.ledger.recovery import Recovery
 from turnstile.ledger.states import Move, ReleaseState, is_allowed, is_repeat
 from turnstile.ledger.view import LedgerView
 
@@ -131,6 +140,26 @@ class Stewardship(LedgerView):
         body = {"key": str(key), "outcome": outcome, "report_digest": report_digest}
         return self._write(lambda c: decisions.record_audit(c, self._now(), body))
 
+    def recover(
+        self, person: str, reason: str, *, families: Mapping[str, str] | None = None
+    ) -> Recovery:
+        """Bring the ledger back to what witnesses, packages and sealed files prove.
+
+        A second call finds nothing to do.
+
+        Args:
+            person: who declares what was lost.
+            reason: what happened.
+            families: budget group of a programme, where nothing else names it.
+
+        Raises:
+            InputError: a trace cannot be read, or a budget group is not known.
+            IntegrityError: a witness holds another history.
+        """
+        done = recovery.recover(self._custody, dict(families or {}), (person, reason))
+        self._custody.ship()
+        return done
+
     # -- keys, witnesses, clock --------------------------------------------------------------
 
     def rotate_key(self, person: str, reason: str) -> str:
@@ -142,9 +171,17 @@ class Stewardship(LedgerView):
         Raises:
             InputError: there is no place for a key, or it cannot be made.
         """
-        line = parties_facts.next_key(self._witnesses, self.parties()).public_line
-        body = {"public_line": line, "person": person, "reason": reason}
-        self._write(lambda c: facts.append(c, self._now(), EntryKind.SIGNING_KEY, body))
+        parties = self.parties()
+        # A key that no entry names signed the notes so far: folders kept its public line.
+        kept = () if parties.keys else self._witnesses.kept_lines()
+        line = parties_facts.next_key(self._witnesses, parties, kept).public_line
+
+        def act(connection: Connection) -> None:
+            for public_line in (*kept, line):
+                body = {"public_line": public_line, "person": person, "reason": reason}
+                facts.append(connection, self._now(), EntryKind.SIGNING_KEY, body)
+
+        self._write(act)
         self._witnesses.keep_keys(self.parties().key_lines)
         self._custody.note()
         return line

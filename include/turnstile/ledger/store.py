@@ -7,11 +7,14 @@ serialization failure. Connections are not kept: nothing is shared across a fork
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
+from urllib.parse import quote
 
 from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.engine import Connection, Engine, make_url
@@ -19,17 +22,22 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import IntegrityError as ConstraintError
 from sqlalchemy.pool import NullPool
 
-from turnstile.errors import InputError, IntegrityError
+from turnstile.errors import InputError, IntegrityError, TurnstileError
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.pool import ConnectionPoolEntry
 
 T = TypeVar("T")
-LATEST = "0001"
+LATEST = "0002"
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _ATTEMPTS_MAX = 8
 _TRY_AGAIN = ("40001", "40P01")
+_CONNECTION_GONE = ("08", "57")
+_LOST_ANSWER = (
+    "the connection to the ledger was lost while it committed: it may have happened; run the step "
+    "again, which finds out, or look at turnstile ledger entries"
+)
 _BUSY_MS = 120_000
 _PAUSE_S = 0.01
 _MIGRATION_LOCK = 0x7475726E  # any number of our own: "turn"
@@ -40,14 +48,17 @@ class Store:
 
     Args:
         url: `sqlite:///path` or `postgresql+psycopg://user@host/database`.
+        read_only: change nothing: no tables, no file beside the database, no migration.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
         self._url = make_url(url)
+        self._read_only = read_only
         if self._url.get_backend_name() not in ("sqlite", "postgresql"):
             raise self._refused("use sqlite:///path or postgresql+psycopg://host/database")
         self._engine = self._sqlite() if self.is_sqlite else self._postgresql()
-        self._migrate()
+        if not read_only:
+            self._migrate()
 
     @property
     def is_sqlite(self) -> bool:
@@ -77,9 +88,29 @@ class Store:
 
     def _write_once(self, act: Callable[[Connection], T]) -> T:
         """Run a transaction that takes SQLite's write lock at once."""
-        writer = self._engine.connect().execution_options(writes=True)
-        with writer as connection, connection.begin():
-            return act(connection)
+        with self._engine.connect().execution_options(writes=True) as connection:
+            transaction = connection.begin()
+            try:
+                answer = act(connection)
+            except BaseException:
+                with suppress(DBAPIError):  # a connection that broke has rolled back by itself
+                    transaction.rollback()
+                raise
+            try:
+                transaction.commit()
+            except DBAPIError as error:
+                if self._is_lost(error):
+                    raise TurnstileError(_LOST_ANSWER) from error
+                raise
+            return answer
+
+    def _is_lost(self, error: DBAPIError) -> bool:
+        """Tell whether a commit may have happened though its answer never came.
+
+        SQLite says for sure; a server that says why (an SQLSTATE of its own making) does too.
+        """
+        state = getattr(error.orig, "sqlstate", None)
+        return not self.is_sqlite and (state is None or state[:2] in _CONNECTION_GONE)
 
     def read(self, act: Callable[[Connection], T]) -> T:
         """Return what a reading transaction returns; it sees one state of the ledger.
@@ -100,8 +131,14 @@ class Store:
             return connection
         return connection.execution_options(isolation_level="REPEATABLE READ")
 
+    def version(self) -> str:
+        """Return the version of the tables."""
+        return self.read(_version) or LATEST
+
     def _sqlite(self) -> Engine:
         """Make the engine of a file, and its folder."""
+        if self._read_only:
+            return self._sqlite_to_read()
         if self._url.database not in (None, "", ":memory:"):
             try:
                 Path(str(self._url.database)).parent.mkdir(parents=True, exist_ok=True)
@@ -112,10 +149,34 @@ class Store:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
 
+    def _sqlite_to_read(self) -> Engine:
+        """Make the engine of a file that is not changed; it may lie on read-only media."""
+        path = Path(str(self._url.database)).resolve()
+        if not path.is_file():
+            raise self._refused("there is no ledger; name one, or release something first")
+        # Without a write-ahead log nobody writes, and SQLite would make the log's files to read.
+        log = path.with_name(f"{path.name}-wal")
+        alone = not log.exists() or not os.access(path.parent, os.W_OK)
+        options = "mode=ro&immutable=1" if alone else "mode=ro"
+        uri = f"file:{quote(str(path))}?{options}"
+        engine = create_engine(
+            "sqlite://", poolclass=NullPool, creator=lambda: sqlite3.connect(uri, uri=True)
+        )
+        event.listen(engine, "connect", _prepare_reader)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+
     def _postgresql(self) -> Engine:
-        """Make the engine of a server; durability does not depend on its settings."""
+        """Make the engine of a server; durability and isolation do not depend on its settings."""
         options = "-c synchronous_commit=on -c lock_timeout=120s"
-        return create_engine(self._url, poolclass=NullPool, connect_args={"options": options})
+        if self._read_only:
+            options += " -c default_transaction_read_only=on"
+        return create_engine(
+            self._url,
+            poolclass=NullPool,
+            connect_args={"options": options},
+            isolation_level="READ COMMITTED",
+        )
 
     def _migrate(self) -> None:
         """Bring the tables to the latest version; costs one query when they are."""
@@ -164,6 +225,13 @@ def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None
     for pragma in (f"busy_timeout={_BUSY_MS}", "synchronous=FULL", "foreign_keys=ON"):
         sqlite.execute(f"PRAGMA {pragma}").close()
     _keep_write_ahead_log(sqlite)
+
+
+def _prepare_reader(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    """Set up a connection that only reads: explicit transactions."""
+    sqlite = cast("sqlite3.Connection", connection)
+    sqlite.isolation_level = None
+    sqlite.execute(f"PRAGMA busy_timeout={_BUSY_MS}").close()
 
 
 def _keep_write_ahead_log(sqlite: sqlite3.Connection) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.ledger.accounts import amount_columns, families, family_caps
+from turnstile.ledger.admission import CapFigures
 from turnstile.ledger.amounts import AccountLoss, Cap
 from turnstile.ledger.changes import ALL_WEEKS, NOTHING, AccountRow, Amount
 from turnstile.ledger.records import AccountBalance
@@ -17,7 +18,8 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 
 _KEYS, _SIZE = len(AccountRow._fields), len(AMOUNTS)
-Weeks = dict[str, tuple[Amount, Amount]]
+Taken = tuple[Amount, Amount]
+Weeks = dict[str, Taken]
 
 
 def account_balances(
@@ -76,14 +78,19 @@ def _most_spent(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:
     Windows without a charged last week take no more than an earlier one, so only those are summed.
     """
     best: tuple[tuple[int, ...], str, Amount, Amount] | None = None
-    charged = sorted((ServiceWeek.parse(week).monday, week) for week in rows)
-    first, spent, held = 0, NOTHING, NOTHING
-    for monday, week in charged:
-        spent, held = spent.plus(rows[week][0]), held.plus(rows[week][1])
+    pairs = {name.partition("..")[0]: taken for name, taken in rows.items() if ".." in name}
+    charged = sorted((ServiceWeek.parse(week).monday, week) for week in rows if ".." not in week)
+    nothing = (NOTHING, NOTHING)
+    first, total = 0, nothing
+    for n, (monday, week) in enumerate(charged):
+        total = _plus(total, rows[week])
+        if n:  # a pair exists only where both of its weeks are charged
+            total = _minus(total, pairs.get(charged[n - 1][1], nothing))
         while (monday - charged[first][0]).days >= 7 * window_weeks:
-            gone = rows[charged[first][1]]
-            spent, held = spent.plus(gone[0].negated()), held.plus(gone[1].negated())
+            gone = charged[first][1]
+            total = _plus(_minus(total, rows[gone]), pairs.get(gone, nothing))
             first += 1
+        spent, held = total
         rank = _rank(spent.plus(held))
         if best is None or rank >= best[0]:
             start = ServiceWeek.parse(week).plus(1 - window_weeks)
@@ -91,6 +98,16 @@ def _most_spent(rows: Weeks, window_weeks: int) -> tuple[str, Amount, Amount]:
     if best is None:  # pragma: no cover - callers pass at least one week
         return ALL_WEEKS, NOTHING, NOTHING
     return best[1:]
+
+
+def _plus(one: Taken, other: Taken) -> Taken:
+    """Add spent and held."""
+    return one[0].plus(other[0]), one[1].plus(other[1])
+
+
+def _minus(one: Taken, other: Taken) -> Taken:
+    """Take spent and held away."""
+    return one[0].plus(other[0].negated()), one[1].plus(other[1].negated())
 
 
 def _rank(taken: Amount) -> tuple[int, ...]:
@@ -105,5 +122,16 @@ def rows_in(connection: Connection, family: str) -> dict[AccountRow, tuple[Amoun
     middle = _KEYS + _SIZE
     return {
         AccountRow(*row[:_KEYS]): (Amount(*row[_KEYS:middle]), Amount(*row[middle:]))
+        for row in connection.execute(query)
+    }
+
+
+def cap_columns_in(connection: Connection, family: str) -> dict[AccountRow, CapFigures]:
+    """Return the caps that stand in every row of a family's accounts."""
+    caps = [ACCOUNT.c[f"cap_{name}"] for name in ("epsilon_micro", "rho_nano", "delta_femto")]
+    keys = [ACCOUNT.c[name] for name in AccountRow._fields]
+    query = select(*keys, *caps).where(ACCOUNT.c.family == family)
+    return {
+        AccountRow(*row[:_KEYS]): (row[_KEYS], row[_KEYS + 1], row[_KEYS + 2])
         for row in connection.execute(query)
     }

@@ -40,6 +40,11 @@ class TraceKind(StrEnum):
     STAGED = "staged package"
     SEALED = "sealed file"
 
+    @property
+    def check(self) -> str:
+        """Name of the check, in findings."""
+        return "manifest" if self is TraceKind.PACKAGE else self.value.partition(" ")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -156,7 +161,7 @@ def trace_findings(
             else _package_problem(trace, own)
         )
         if problem is not None:
-            yield Finding("release", None, f"{trace.path}: {problem}")
+            yield Finding(trace.kind.check, None, f"{trace.path}: {problem}")
         elif trace.head is not None:
             for finding in head_findings(trace.head, trace.path / CARD, hash_of(trace.head)):
                 yield Finding("card", finding.sequence, finding.problem)

@@ -1,11 +1,12 @@
-"""Verification: what the ledger's database says, recomputed from its entries and its witnesses."""
+"""The one verification: what the ledger's database says, recomputed from its entries and traces.
+
+Behind `turnstile ledger verify`, the audit step and the daily audit. It writes nothing.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import time
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Row as SqlRow
@@ -15,50 +16,103 @@ from sqlalchemy.engine import Connection
 from turnstile.ledger.accounts import families, family_caps
 from turnstile.ledger.admission import binding_caps
 from turnstile.ledger.changes import NOTHING, AccountRow
-from turnstile.ledger.entries import read_entry
+from turnstile.ledger.custody import Custody, clock_findings
+from turnstile.ledger.entries import EntryKind, read_entry
+from turnstile.ledger.export import key_findings
 from turnstile.ledger.facts import head
 from turnstile.ledger.fold import Fold, FoldedAttempt
-from turnstile.ledger.notes import note_findings
-from turnstile.ledger.records import Finding, ReleaseKey
-from turnstile.ledger.states import ReleaseState
-from turnstile.ledger.stored_accounts import rows_in
+from turnstile.ledger.guards import guard_findings
+from turnstile.ledger.notes import TrustedAt, note_findings
+from turnstile.ledger.promise import promise_problems
+from turnstile.ledger.records import Finding
+from turnstile.ledger.release_files import file_findings
+from turnstile.ledger.shipped import entry_findings
+from turnstile.ledger.stored_accounts import cap_columns_in, rows_in
 from turnstile.ledger.tables import ATTEMPT, ENTRY
-from turnstile.ledger.witness import Witnesses
+from turnstile.ledger.traces import trace_findings, traces
 
-MANIFEST = "manifest.json"
-APPEARS_WITHIN_S = 2
 _ROWS_AT_ONCE = 200
+_PROMISES = (EntryKind.RESERVED, EntryKind.LOSS_DECLARED)
 
 
-def verify_store(connection: Connection, witnesses: Witnesses) -> Iterator[Finding]:
-    """Yield everything in which database, entries, checkpoints and packages disagree."""
-    notes, fold = witnesses.notes(), Fold()  # notes first, see Witnesses.notes
-    yield from _entries(connection, fold)
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """How far a verification goes.
+
+    Args:
+        packages: release keys whose files are all read; None for every one.
+        trusted: public keys obtained another way, lines of a `ledger.pub`; empty: the ledger's own.
+        trusted_in: where they come from, for messages.
+    """
+
+    packages: frozenset[str] | None = None
+    trusted: tuple[str, ...] = ()
+    trusted_in: str = "ledger.pub"
+
+
+def verify_store(
+    connection: Connection, custody: Custody, scope: Scope, version: str
+) -> Iterator[Finding]:
+    """Yield everything in which database, entries and traces disagree.
+
+    Args:
+        connection: of a reading transaction that has not read yet.
+        custody: second places and zones.
+        scope: how far to go.
+        version: of the tables.
+    """
+    witnesses = custody.witnesses
+    # Files first, and the database second: see Witnesses.notes.
+    notes, found = witnesses.notes(), traces(witnesses.public, custody.embargoed)
+    fold, last_at = Fold(), None
+    for finding, at in _entries(connection, fold):
+        last_at = at or last_at
+        if finding is not None:
+            yield finding
     if head(connection) != fold.chain.head:
         yield Finding("chain", head(connection)[0], "is named as the last entry, and is not")
     yield from _attempts(connection, fold)
     for family in sorted(set(families(connection)) | set(fold.accounts)):
         yield from _accounts(connection, fold, family)
-    trusted = witnesses.trusted_at(fold.parties)
+    yield from guard_findings(connection, version)
+    yield from witnesses.findings(fold.parties)
+    for folder in witnesses.folders:
+        yield from entry_findings(folder, fold.hash_at, fold.chain.head[0])
     for note in notes:
+        trusted = _trusted(custody, fold, scope)
         yield from note_findings(note, fold.hash_at, trusted, fold.parties.is_superseded)
-    if witnesses.public is not None:
-        yield from manifest_findings(fold.attempts.values(), witnesses.public)
+    if scope.trusted:
+        yield from key_findings(fold.parties, scope.trusted, scope.trusted_in)
+    yield from clock_findings(last_at, custody.clock())
+    yield from trace_findings(found, fold.by_key, fold.card_hash_at)
+    yield from file_findings(fold, custody, scope.packages)
 
 
-def _entries(connection: Connection, fold: Fold) -> Iterator[Finding]:
-    """Fold every entry, checking its columns against its text."""
+def _trusted(custody: Custody, fold: Fold, scope: Scope) -> TrustedAt:
+    """Return who has to have signed a note."""
+    if scope.trusted:
+        return lambda _: scope.trusted
+    return custody.witnesses.trusted_at(fold.parties)
+
+
+def _entries(connection: Connection, fold: Fold) -> Iterator[tuple[Finding | None, str | None]]:
+    """Fold every entry, checking its columns against its text; yield findings and instants."""
     query = select(ENTRY).order_by(ENTRY.c.sequence).execution_options(yield_per=_ROWS_AT_ONCE)
     for row in connection.execute(query):
         try:
             entry = read_entry(row.record, row.hash)
         except ValueError as error:
-            yield Finding("chain", row.sequence, f"its text is no entry ({error})")
+            yield Finding("chain", row.sequence, f"its text is no entry ({error})"), None
             continue
         columns = (row.sequence, row.kind, row.release_key, row.attempt_id)
         if columns != (entry.sequence, entry.kind.value, entry.key, entry.attempt_id):
-            yield Finding("chain", row.sequence, "its columns do not say what its text says")
-        yield from fold.follow(entry)
+            yield Finding("chain", row.sequence, "its columns do not say what its text says"), None
+        for finding in fold.follow(entry):
+            yield finding, None
+        if entry.kind in _PROMISES:
+            for problem in promise_problems(entry):
+                yield Finding("promise", entry.sequence, problem), None
+        yield None, entry.at
 
 
 def _attempts(connection: Connection, fold: Fold) -> Iterator[Finding]:
@@ -69,21 +123,24 @@ def _attempts(connection: Connection, fold: Fold) -> Iterator[Finding]:
     for name, folded in fold.attempts.items():
         if name not in rows:
             yield Finding("balance", folded.reserved_sequence, f"attempt {name} is gone")
-        elif _reported(rows[name]) != _folded(folded):
+        elif _stored(rows[name]) != _folded(folded):
             problem = f"attempt {name} is not what its entries say"
             yield Finding("balance", folded.reserved_sequence, problem)
 
 
-def _reported(row: SqlRow[Any]) -> tuple[object, ...]:
+def _stored(row: SqlRow[Any]) -> tuple[object, ...]:
     """Return what the table says of an attempt."""
+    bound = (row.programme_digest, row.domain_digest, row.snapshot_digest, row.plan_digest)
     digests = (row.artefact_digest, row.manifest_digest)
-    return (row.release_key, row.family, row.week, row.state, *digests, bool(row.is_withdrawn))
+    stands = (row.state, row.reserved_sequence, bool(row.is_withdrawn))
+    return (row.release_key, row.family, row.week, *bound, *digests, *stands)
 
 
 def _folded(one: FoldedAttempt) -> tuple[object, ...]:
     """Return what the entries say of an attempt."""
     digests = (one.artefact_digest, one.manifest_digest)
-    return (one.key, one.family, one.week, one.state.value, *digests, one.is_withdrawn)
+    stands = (one.state.value, one.reserved_sequence, one.is_withdrawn)
+    return (one.key, one.family, one.week, *one.bound, *digests, *stands)
 
 
 def _accounts(connection: Connection, fold: Fold, family: str) -> Iterator[Finding]:
@@ -96,47 +153,12 @@ def _accounts(connection: Connection, fold: Fold, family: str) -> Iterator[Findi
     folded = binding_caps(cap for caps in accounts.caps.values() for cap in caps)
     if family_caps(connection, family) != folded:
         yield Finding("balance", None, f"the caps of {family} are not what its entries say")
+    for row, figures in cap_columns_in(connection, family).items():
+        if row in accounts.cap_figures and figures != accounts.cap_figures[row]:
+            problem = f"the cap on {family} {_named(row)} is not that of its last reservation"
+            yield Finding("balance", None, problem)
 
 
 def _named(row: AccountRow) -> str:
     """Name an account row."""
     return f"{row.unit} ({row.scope}{', ' if row.week else ''}{row.week})"
-
-
-def manifest_findings(attempts: Iterable[FoldedAttempt], public: Path) -> Iterator[Finding]:
-    """Compare every published manifest with the digest in the ledger.
-
-    A withdrawn release may be gone; one that is there has to be the one that was published. A
-    package appears a moment after its entry, so a missing one is looked for again.
-    """
-    missing = []
-    for one in attempts:
-        if one.state is not ReleaseState.PUBLISHED:
-            continue
-        path = _manifest_of(one, public)
-        if path.is_file():
-            yield from _compared(one, path)
-        elif not one.is_withdrawn:
-            missing.append((one, path))
-    if missing:
-        time.sleep(APPEARS_WITHIN_S)
-    for one, path in missing:
-        if path.is_file():
-            yield from _compared(one, path)
-        else:
-            problem = f"{one.key} is published, but {path} is missing"
-            yield Finding("manifest", one.reserved_sequence, problem)
-
-
-def _manifest_of(one: FoldedAttempt, public: Path) -> Path:
-    """Return where the manifest of a publication is."""
-    key = ReleaseKey.parse(one.key)
-    return public / key.programme / key.period / f"r{key.revision}" / MANIFEST
-
-
-def _compared(one: FoldedAttempt, path: Path) -> Iterator[Finding]:
-    """Compare one manifest with its digest in the ledger."""
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    if (one.manifest_digest or "").removeprefix("sha256:") != digest:
-        problem = f"{path} is not the manifest that {one.key} was published with"
-        yield Finding("manifest", one.reserved_sequence, problem)

@@ -30,7 +30,7 @@ from turnstile.ledger.records import (
 from turnstile.ledger.store import Store
 from turnstile.ledger.stored_accounts import account_balances
 from turnstile.ledger.tables import ENTRY
-from turnstile.ledger.verification import verify_store
+from turnstile.ledger.verification import Scope, verify_store
 from turnstile.ledger.witness import Witnesses
 
 Clock = Callable[[], datetime]
@@ -58,6 +58,7 @@ class LedgerView:
         public: Path | None = None,
         embargoed: Path | None = None,
         key: Path | None = None,
+        read_only: bool = False,
     ) -> Self:
         """Open a ledger, and make or migrate its tables first if need be.
 
@@ -69,11 +70,12 @@ class LedgerView:
             embargoed: zone of sealed bytes; every trace in it is compared before a charge.
             key: private signing key; by default `ledger-key.pem` beside the public zone, else
                 beside an SQLite file. Made on first use, and known from then on.
+            read_only: make nothing and change nothing, not even the version of the tables.
 
         Raises:
             InputError: the store cannot be reached or written.
         """
-        store = Store(url)
+        store = Store(url, read_only=read_only)
         near = public.parent if public is not None else store.folder
         key = key or (None if near is None else near / "ledger-key.pem")
         folders = Witnesses(tuple(witnesses), public, key)
@@ -117,9 +119,14 @@ class LedgerView:
         """Return sequence and hash of the last entry; `(0, 64 zeros)` of an empty ledger."""
         return self._store.read(facts.head)
 
-    def verify(self) -> tuple[Finding, ...]:
-        """Recompute chain, meaning, balances, signatures and manifests; return what disagrees."""
-        return self._store.read(lambda c: tuple(verify_store(c, self._witnesses)))
+    def verify(self, scope: Scope | None = None) -> tuple[Finding, ...]:
+        """Recompute everything that follows from entries and files; return what disagrees.
+
+        Args:
+            scope: how far to go; by default every package file by file.
+        """
+        how, version = scope or Scope(), self._store.version()
+        return self._store.read(lambda c: tuple(verify_store(c, self._custody, how, version)))
 
     def checkpoint(self) -> str:
         """Sign the head, write it to every witness and to the public zone, and return the note.
@@ -129,7 +136,7 @@ class LedgerView:
         """
         self._custody.adopt()
         self._custody.ship()
-        return self._witnesses.write(self.head())
+        return self._witnesses.write(self.head(), superseded=self.parties().is_superseded)
 
     def forecast(self, family: str | None = None) -> tuple[CapForecast, ...]:
         """Return in which week each cap is reached with the present programmes."""

@@ -26,6 +26,14 @@ _NOTE_BYTES = 2**16
 _STORE_BYTES = 2**22
 
 
+Superseded = Callable[[int, str], bool]
+
+
+def _never(_sequence: int, _hash: str) -> bool:
+    """Say that no entry was lost."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Witnesses:
     """Every folder that keeps notes, and the key that signs them.
@@ -94,9 +102,14 @@ class Witnesses:
                 )
                 yield Finding("witness", None, problem)
 
+    def kept_lines(self) -> tuple[str, ...]:
+        """Return the public lines that the folders were given."""
+        lines = (line for folder in self.note_folders for line in folder.key_lines())
+        return tuple(dict.fromkeys(lines))
+
     def _key_findings(self, parties: Parties) -> Iterator[Finding]:
         """Yield what is wrong with the private key and the copies of its public line."""
-        kept = {line for folder in self.note_folders for line in folder.key_lines()}
+        kept = self.kept_lines()
         if self.key is not None and (parties.key is not None or kept):
             if not self.key.exists():
                 problem = (
@@ -133,7 +146,7 @@ class Witnesses:
         Where the ledger never named a key (version 0.1.0) that is the private key's own line, or
         else what the folders were given.
         """
-        unnamed = tuple(line for folder in self.note_folders for line in folder.key_lines())
+        unnamed = self.kept_lines()
         if self._has_key:
             unnamed = (self._own_line(),)
 
@@ -201,12 +214,18 @@ class Witnesses:
             with naming(folder):
                 ship(folder, later(max(0, last_shipped(folder) - 1)))
 
-    def write(self, head: tuple[int, str], release: tuple[ReleaseKey, str] | None = None) -> str:
+    def write(
+        self,
+        head: tuple[int, str],
+        release: tuple[ReleaseKey, str] | None = None,
+        superseded: Superseded = _never,
+    ) -> str:
         """Sign a head and write the note to every folder; return it.
 
         Args:
             head: sequence and hash of the last entry.
             release: whose note goes beside its package too, and the digest of its manifest.
+            superseded: whether a recovery declared an entry lost, so that its note may stay.
 
         Raises:
             InputError: there is no key, or a folder cannot be written.
@@ -221,7 +240,7 @@ class Witnesses:
                 if folder.is_public:
                     replace_durably(path, note.encode())
                 else:
-                    _create_once(path, note)
+                    _create_once(path, note, superseded)
         if release is not None and self.public is not None:
             key, manifest_digest = release
             path = NoteFolder(self.public, is_public=True).path_beside(key)
@@ -231,12 +250,15 @@ class Witnesses:
         return note
 
 
-def _create_once(path: Path, note: str) -> None:
-    """Write a note; one that stands there has to name the same entry."""
+def _create_once(path: Path, note: str, superseded: Superseded) -> None:
+    """Write a note; one that stands there has to name the same entry, or a lost one."""
     if create_durably(path, note.encode()):
         return
     found = Note.read(path).checkpoint
     own = parse_note(note)
+    if found is not None and superseded(found.sequence, found.hash):
+        create_durably(path.with_name(f"{path.stem}-{own.hash[:8]}.note"), note.encode())
+        return
     if found is None or (found.sequence, found.hash) != (own.sequence, own.hash):
         raise IntegrityError(
             f"{path} names another entry: another copy of this ledger lives on with the same "

@@ -29,6 +29,7 @@ def refusal_of_correction(release: Release) -> BudgetExceeded | None:
         events=(),
         postings=planned.postings,
         week=str(planned.charged_in),
+        first_week=str(release.week.weeks[0]),
         caps=tuple(ledger_cap(cap) for cap in release.programme.caps),
         reason="not reserved, only asked about",
         approver="nobody",

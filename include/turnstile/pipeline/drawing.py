@@ -195,6 +195,8 @@ def _request(release: Release) -> Request:
         events=tuple(encode_event(event) for event in planned.events),
         postings=planned.postings,
         week=str(planned.charged_in),
+        first_week=str(release.week.weeks[0]),
+        landing=release.programme.source.landing,
         caps=tuple(ledger_cap(cap) for cap in release.programme.caps),
         reason=reason,
         approver=approver,

@@ -16,6 +16,7 @@ from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.estimates.labelled import parquet_bytes
 from turnstile.estimates.release_tables import measurements, presented
 from turnstile.ledger.records import Attempt
+from turnstile.ledger.verification import Scope
 from turnstile.pipeline.approvals import require_approval
 from turnstile.pipeline.assessing import assess, is_assessed
 from turnstile.pipeline.context import Release
@@ -107,7 +108,7 @@ def audit(release: Release) -> str:
             f"{release.key} is not published ({state}): a task before was marked or skipped by "
             "hand; clear the run from the first task that did not do its work"
         )
-    findings = release.ledger.verify()
+    findings = release.ledger.verify(Scope(packages=frozenset({str(release.key)})))
     outcome = "failed" if findings else "passed"
     report = "\n".join(str(finding) for finding in findings)
     release.ledger.record_audit(

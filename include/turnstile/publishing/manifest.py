@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from turnstile.ledger.package_files import file_problems as differences
+from turnstile.ledger.traces import MANIFEST
 from turnstile.release.zones import digest_of
 
-MANIFEST = "manifest.json"
+__all__ = ["MANIFEST", "differences", "manifest_bytes"]
 
 
 def manifest_bytes(folder: Path, *, key: str, sealed_digest: str) -> bytes:
@@ -24,26 +26,6 @@ def manifest_bytes(folder: Path, *, key: str, sealed_digest: str) -> bytes:
     ]
     content = {"key": key, "sealed_sha256": sealed_digest, "files": files}
     return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
-
-
-def differences(folder: Path) -> tuple[str, ...]:
-    """Name what in a package is not as its manifest says; empty if all is."""
-    path = folder / MANIFEST
-    if not path.exists():
-        return (f"{MANIFEST} is missing",)
-    try:
-        listed = {entry["path"]: entry for entry in json.loads(path.read_bytes())["files"]}
-    except (ValueError, KeyError, TypeError):
-        return (f"{MANIFEST} cannot be read",)
-    found = dict(_contents(folder))
-    problems = [f"{name} is missing" for name in sorted(listed.keys() - found.keys())]
-    problems += [f"{name} is not listed" for name in sorted(found.keys() - listed.keys())]
-    problems += [
-        f"{name} was altered"
-        for name in sorted(found.keys() & listed.keys())
-        if digest_of(found[name]) != listed[name]["sha256"]
-    ]
-    return tuple(problems)
 
 
 def _contents(folder: Path) -> list[tuple[str, bytes]]:

@@ -7,14 +7,13 @@ statistic, over all service days of the week.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
 from turnstile.errors import ProgrammeError
 from turnstile.ledger.encoding import encode_event
+from turnstile.ledger.promise import plan_digest
 from turnstile.privacy.accounts import Loss, Posting, losses, postings
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_scale
@@ -66,15 +65,9 @@ class ReleasePlan:
     @property
     def digest(self) -> str:
         """SHA-256 of everything that is promised."""
-        content = {
-            "programme": self.programme_digest,
-            "domain": self.domain_digest,
-            "week": str(self.week),
-            "revision": self.revision,
-            "events": [encode_event(event) for event in self.events],
-        }
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        events = [encode_event(event) for event in self.events]
+        bound = (self.programme_digest, self.domain_digest)
+        return plan_digest(*bound, str(self.week), self.revision, events)
 
 
 def make_plan(

@@ -1,0 +1,199 @@
+"""`turnstile ledger` actions that write a fact: each with a person and a reason, for ever."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from turnstile.commands.ledger_opened import open_to_write
+from turnstile.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnstile.ledger.records import Attempt, ReleaseKey
+
+    Actions = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - no public name
+    Command = Callable[[argparse.Namespace], int]
+
+
+def add_facts(actions: Actions) -> None:
+    """Add the actions."""
+    void = _add(actions, "void", "let a hold go that no run will take up; costs nothing", _void)
+    void.add_argument("key", nargs="?", help="opal/2016-W30/r0")
+    void.add_argument("--older-than", type=float, metavar="HOURS", help="every hold that is older")
+    burn = _add(actions, "burn", "give up a draw that no process works on; stays charged", _burn)
+    burn.add_argument("key", help="opal/2016-W30/r0")
+    withdraw = _add(actions, "withdraw", "flag a public release as withdrawn; no refund", _withdraw)
+    withdraw.add_argument("key", help="opal/2016-W30/r0")
+    missing = _add(actions, "no-release", "state that a period has no release", _no_release)
+    missing.add_argument("key", help="opal/2016-W30/r0")
+    recover = _add(
+        actions, "recover", "bring back what witnesses, packages and sealed files prove", _recover
+    )
+    recover.add_argument(
+        "--family",
+        action="append",
+        default=[],
+        metavar="PROGRAMME=GROUP",
+        help="budget group of a programme that nothing else names",
+    )
+    _add(actions, "rotate-key", "sign with a new key from now on", _rotate_key)
+    _add(actions, "confirm-clock", "the clock is right, though entries are later", _confirm_clock)
+    admit = _add(
+        actions, "admit-family", "let a second budget group read a landing path", _admit_family
+    )
+    admit.add_argument("family", help="the second budget group")
+    admit.add_argument("--landing", required=True, help="its landing pattern")
+    witness = actions.add_parser("witness", help="folders that keep notes and entries")
+    kinds = witness.add_subparsers(required=True, metavar="ACTION")
+    added = _add(kinds, "add", "take a folder of TURNSTILE_WITNESS as a witness", _add_witness)
+    added.add_argument("folder", type=Path)
+    removed = _add(kinds, "remove", "let a witness go", _remove_witness)
+    removed.add_argument("witness", help="its folder, or the first digits of its name")
+
+
+def _add(actions: Actions, name: str, about: str, command: Command) -> argparse.ArgumentParser:
+    """Add one action, with who says so and why."""
+    parser = actions.add_parser(name, help=about)
+    parser.add_argument("--person", help="who says so; you, by default")
+    parser.add_argument("--reason", required=True, help="why; it stays in the ledger")
+    parser.add_argument("--json", action="store_true", help="for scripts")
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _said(args: argparse.Namespace) -> tuple[str, str]:
+    """Return person and reason."""
+    return args.person or getpass.getuser(), args.reason
+
+
+def _void(args: argparse.Namespace) -> int:
+    """Release a hold, or every old one."""
+    person, reason = _said(args)
+    if args.older_than is not None:
+        age = timedelta(hours=args.older_than)
+        voided = open_to_write().void_stale(age, reason, person=person)
+        return _print(args, {"void": [str(one.key) for one in voided]})
+    found = _attempt(args)
+    return _state(args, open_to_write().void(found.attempt_id, reason, person=person))
+
+
+def _burn(args: argparse.Namespace) -> int:
+    """Give up a draw."""
+    person, reason = _said(args)
+    found = _attempt(args)
+    return _state(args, open_to_write().burn(found.attempt_id, reason, person=person))
+
+
+def _attempt(args: argparse.Namespace) -> Attempt:
+    """Return the attempt that leads a key.
+
+    Raises:
+        InputError: nothing was ever reserved under it.
+    """
+    key = _key(args)
+    found = open_to_write().find(key)
+    if found is None:
+        rule = f"nothing was ever reserved under {key}; `turnstile ledger entries` lists what was"
+        raise InputError(where="ledger", field="key", rule=rule)
+    return found
+
+
+def _key(args: argparse.Namespace) -> ReleaseKey:
+    """Read the release that an action is about.
+
+    Raises:
+        InputError: none is named, or it is no release key.
+    """
+    from turnstile.ledger.records import ReleaseKey
+
+    if args.key is None:
+        rule = "name a release, opal/2016-W30/r0, or --older-than HOURS"
+        raise InputError(where="ledger", field="key", rule=rule)
+    return ReleaseKey.parse(args.key)
+
+
+def _withdraw(args: argparse.Namespace) -> int:
+    """Flag a publication."""
+    return _state(args, open_to_write().withdraw(_key(args), *_said(args)))
+
+
+def _no_release(args: argparse.Namespace) -> int:
+    """State a missing release, in the ledger and in the public zone."""
+    from turnstile.commands.ledger_opened import publish_no_release
+
+    key = _key(args)
+    entry = open_to_write().declare_no_release(key, *_said(args))
+    path = publish_no_release(key, entry)
+    return _print(args, {"key": str(key), "entry": entry.sequence, "published": str(path)})
+
+
+def _recover(args: argparse.Namespace) -> int:
+    """Recover."""
+    families = dict(one.split("=", 1) for one in args.family if "=" in one)
+    if len(families) != len(args.family):
+        raise InputError(where="ledger", field="--family", rule="write PROGRAMME=GROUP")
+    done = open_to_write(new=True).recover(*_said(args), families=families)
+    return _print(
+        args,
+        {
+            "entries_from_witnesses": done.entries,
+            "losses_declared": list(done.declared),
+            "attempts_ended": list(done.ended),
+            "entries_lost": done.superseded,
+            "files_lost": list(done.lost),
+        },
+    )
+
+
+def _rotate_key(args: argparse.Namespace) -> int:
+    """Take up a new key."""
+    return _print(args, {"public_key": open_to_write().rotate_key(*_said(args)).strip()})
+
+
+def _confirm_clock(args: argparse.Namespace) -> int:
+    """Confirm the clock."""
+    return _print(args, {"confirmed_at": open_to_write().confirm_clock(*_said(args)).at})
+
+
+def _admit_family(args: argparse.Namespace) -> int:
+    """Let a second budget group in."""
+    entry = open_to_write().admit_family(args.landing, args.family, *_said(args))
+    return _print(args, {"family": args.family, "landing": args.landing, "entry": entry.sequence})
+
+
+def _add_witness(args: argparse.Namespace) -> int:
+    """Add a witness."""
+    name = open_to_write().add_witness(args.folder, *_said(args))
+    return _print(args, {"witness": name, "folder": str(args.folder)})
+
+
+def _remove_witness(args: argparse.Namespace) -> int:
+    """Remove a witness."""
+    return _print(args, {"removed": open_to_write().remove_witness(args.witness, *_said(args))})
+
+
+def _state(args: argparse.Namespace, found: Attempt) -> int:
+    """Say how a release stands now."""
+    state = "withdrawn" if found.is_withdrawn else found.state.value
+    if args.json:
+        return _print(args, {"key": str(found.key), "state": state})
+    sys.stdout.write(f"{found.key}: {state}\n")
+    return 0
+
+
+def _print(args: argparse.Namespace, said: dict[str, object]) -> int:
+    """Write what was done, a line a figure."""
+    if args.json:
+        sys.stdout.write(json.dumps(said, indent=1) + "\n")
+    else:
+        for name, value in said.items():
+            shown = ", ".join(value) or "none" if isinstance(value, list) else value
+            sys.stdout.write(f"{name.replace('_', ' ')}: {shown}\n")
+    return 0

@@ -1,0 +1,76 @@
+"""The deployment's ledger as commands open it: to read, changing nothing, or to write a fact."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from turnstile.errors import InputError
+from turnstile.settings import Settings, system_clock
+
+if TYPE_CHECKING:
+    from turnstile.ledger.entries import Entry
+    from turnstile.ledger.ledger import Ledger
+    from turnstile.ledger.records import ReleaseKey
+
+
+def open_to_read() -> Ledger:
+    """Open the ledger; no file is made, so read-only media do."""
+    return _opened(read_only=True)
+
+
+def open_to_write(*, new: bool = False) -> Ledger:
+    """Open the ledger to write facts.
+
+    Args:
+        new: whether it may be made, where there is none: to recover a lost one.
+    """
+    return _opened(read_only=False, new=new)
+
+
+def _opened(*, read_only: bool, new: bool = False) -> Ledger:
+    """Open the ledger, which has to exist already unless a new one is asked for."""
+    from turnstile.ledger.ledger import Ledger
+
+    settings = Settings.from_environment()
+    file = settings.ledger_url.partition("sqlite:///")[2]
+    if file and not new and not Path(file).exists():
+        rule = (
+            "there is no ledger; release something first, set TURNSTILE_LEDGER_URL, or bring a "
+            "lost one back by turnstile ledger recover"
+        )
+        raise InputError(where=file, field="ledger", rule=rule)
+    return Ledger.open(
+        settings.ledger_url,
+        clock=system_clock,
+        witnesses=settings.witness,
+        public=settings.public,
+        embargoed=settings.embargoed,
+        read_only=read_only,
+    )
+
+
+def publish_no_release(key: ReleaseKey, entry: Entry) -> Path:
+    """Publish that a period has no release, without the reason, and return the file.
+
+    Raises:
+        InputError: the public zone cannot be written.
+    """
+    from turnstile.durable_files import create_durably
+
+    folder = Settings.from_environment().public / key.programme / key.period
+    path = folder / f"no-release-r{key.revision}.json"
+    stated = {
+        "release": str(key),
+        "state": "no release",
+        "stated_at": entry.at,
+        "ledger": {"sequence": entry.sequence, "entry_sha256": entry.hash},
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        create_durably(path, (json.dumps(stated, indent=1, sort_keys=True) + "\n").encode())
+    except OSError as error:
+        rule = f"{error.strerror}; make the folder writable, then state it again"
+        raise InputError(where=str(folder), field="public", rule=rule) from error
+    return path
