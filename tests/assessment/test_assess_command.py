@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -63,6 +64,37 @@ def test_altered_numbers_and_a_false_declaration_are_flaws(package: Path) -> Non
     found = assess_package(read_package(package))
     flaws = {finding.name for finding in found if finding.is_flaw}
     assert {"bytes", "scale"} <= flaws
+
+
+def test_the_gates_run_again_on_a_package_and_know_what_does_not_belong(package: Path) -> None:
+    honest = assess_package(read_package(package))
+    gates = {one.figures["gate"]: one for one in honest if one.name == "gate"}
+    assert set(gates) == {
+        "noised_zeros",
+        "drawn_once",
+        "declared_scale",
+        "scale_below_zero",
+        "scale_of_any_counts",
+        "noise_kind",
+    }
+    assert not any(one.is_flaw for one in honest)
+    path = package / "measurements/on_time_location.parquet"
+    table = pq.read_table(path)
+    counts = table.column("count").to_numpy()
+    days = np.array([str(day) for day in table.column("service_date").to_pylist()])
+    same = np.tile(counts[days == days[0]], len(set(days.tolist())))
+    index = table.column_names.index("count")
+    wider = table.set_column(index, "count", pa.array(same)).append_column("true", pa.array(counts))
+    pq.write_table(wider, path)
+    manifest = manifest_bytes(package, key="small/2016-W30/r0", sealed_digest="3" * 64)
+    (package / MANIFEST).write_bytes(manifest)
+    flaws = {
+        one.figures.get("gate", one.name)
+        for one in assess_package(read_package(package))
+        if one.is_flaw
+    }
+    assert {"contents", "drawn_once"} <= flaws
+    assert "bytes" not in flaws  # the manifest agrees
 
 
 def test_a_folder_without_manifest_is_no_package_and_a_broken_one_is_refused(

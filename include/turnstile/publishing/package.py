@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.ledger.ledger import Ledger
 from turnstile.publishing.card import card_markdown, release_card
+from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.datapackage import datapackage
 from turnstile.publishing.manifest import MANIFEST, manifest_bytes
 from turnstile.release.drawn import Drawn
@@ -35,6 +37,9 @@ def build_package(
         ledger: for balances and head.
         embargoed: folder with the labelled tables and the gates' findings.
         built_at: instant for the record.
+
+    Raises:
+        IntegrityError: a file, column or field has no source in the allow-list.
     """
     folder.mkdir(parents=True)
     for name in _FOLDERS:
@@ -55,6 +60,12 @@ def build_package(
         folder, key=str(drawn.attempt.key), sealed_digest=str(drawn.attempt.artefact_digest)
     )
     write_atomically(folder / MANIFEST, manifest)
+    if unknown := unknown_contents(folder):
+        raise IntegrityError(
+            f"{drawn.attempt.key}: the package holds what nothing declares: "
+            f"{'; '.join(unknown[:5])}; "
+            "nothing was published; find out who wrote it (allowed_contents says what may be there)"
+        )
 
 
 def _write_json(path: Path, content: dict[str, object] | Sequence[object]) -> None:

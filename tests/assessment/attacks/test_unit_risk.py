@@ -93,7 +93,7 @@ def test_a_commuter_of_the_shipped_programme_is_recognised_as_often_as_simulated
     assert "recognises a daily commuter" in commuter[-1].sentence
     assert "96 times in 100" in commuter[-1].sentence
     assert "does not hide a card over a year" in commuter[-1].sentence
-    canaries = 3_000
+    canaries = 2_000
     changes = typical_changes(plan.events, ProtectionUnit.CARD_WEEK)
     (share,) = membership_accuracy(changes, weeks=1, canaries=canaries)
     assert abs(share - 0.597) <= 6.2 * 0.5 / math.sqrt(canaries)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
+from turnstile.privacy.accounts import vectors
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 from turnstile.privacy.units import VEHICLE_UNITS, ProtectionUnit, scope_of
 
@@ -75,7 +76,8 @@ def worst_changes(events: Sequence[DrawEvent], unit: ProtectionUnit) -> Changes 
     filled to `linf` while `l1` lasts; of Gaussian noise the sum of squares alone matters.
     """
     found: Changes = Counter()
-    for event in events_of_one(events, unit):
+    for vector in vectors(events_of_one(events, unit)):
+        event = vector[0]  # a bound holds over all pieces of a vector
         bound = dict(event.sensitivities).get(unit)
         if bound is None:
             return None

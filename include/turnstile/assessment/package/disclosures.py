@@ -5,6 +5,8 @@ The declared parameters are compared with those recovered.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -14,9 +16,12 @@ from turnstile.assessment.attacks.presence import guess_after, proof_integer
 from turnstile.assessment.attacks.risk import Forecast, as_figures, forecast, over_weeks
 from turnstile.assessment.attacks.rows import RowBalance
 from turnstile.assessment.disclosures import Disclosure
+from turnstile.assessment.gates.registry import NUMBER_GATES
+from turnstile.assessment.package.numbers import numbers_of_package
 from turnstile.assessment.package.scales import nested_scales, scales_of
 from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import term_of
+from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.manifest import differences
 from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
 
@@ -29,6 +34,8 @@ def assess_package(package: Package) -> tuple[Disclosure, ...]:
     risk = forecast(package.events)
     return (
         _bytes(package),
+        _contents(package),
+        *_gates(package),
         *_thresholds(package),
         *scales_of(package),
         *nested_scales(package),
@@ -44,6 +51,26 @@ def _bytes(package: Package) -> Disclosure:
     problems = differences(package.folder)
     statement = problems[0] if problems else "every file is as the manifest says"
     return Disclosure("bytes", bool(problems), statement, {"differences": list(problems)})
+
+
+def _contents(package: Package) -> Disclosure:
+    """Find files, columns and fields that have no declared source, whatever the manifest says."""
+    unknown = unknown_contents(package.folder)
+    statement = (
+        f"{len(unknown)} files, columns or fields have no declared source: {'; '.join(unknown[:5])}"
+        if unknown
+        else "every file, column and field has a declared source"
+    )
+    return Disclosure("contents", bool(unknown), statement, {"unknown": list(unknown)})
+
+
+def _gates(package: Package) -> Iterator[Disclosure]:
+    """Run the gates on numbers again, on what was published."""
+    numbers = numbers_of_package(package)
+    for gate in NUMBER_GATES:
+        found = gate(numbers)
+        words = f"{found.gate}: {found.statement} ({found.outcome})"
+        yield Disclosure("gate", not found.passed, words, asdict(found))
 
 
 def _thresholds(package: Package) -> list[Disclosure]:

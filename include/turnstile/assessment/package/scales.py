@@ -6,8 +6,6 @@ import math
 from statistics import NormalDist
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.scale_of_any_counts import interval, log_evidence
@@ -17,10 +15,11 @@ from turnstile.assessment.attacks.scale_of_noise import (
     negatives_p_value,
 )
 from turnstile.assessment.disclosures import Disclosure
+from turnstile.assessment.gates.numbers import Totals
 from turnstile.assessment.gates.result import ALPHA, SQUARES_LEAST
+from turnstile.assessment.package.numbers import numbers_of_package
 from turnstile.privacy.events import DrawEvent, NoiseFamily
-from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
-from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
+from turnstile.publishing.package_reader import Package
 
 # A flaw is found where a correct package shows one with a chance of at most 1e-9, as at the gates;
 # intervals are shown at 95 % and decide nothing.
@@ -109,55 +108,29 @@ def _scale(label: str, event: DrawEvent, estimate: ScaleEstimate, chance: float)
 def nested_scales(package: Package) -> list[Disclosure]:
     """Recover the scale from totals with all their parts, as a multiple of what is declared."""
     found = []
-    for coarse, fine in nested_pairs(package):
-        ratios, declared = _standardized(package, coarse, fine)
-        mean = float(np.mean(ratios**2))
-        spread = max(declared, float(np.std(ratios**2))) / ratios.size**0.5
+    by_pair: dict[str, list[Totals]] = {}
+    for one in numbers_of_package(package).totals:
+        by_pair.setdefault(one.name.partition(" on ")[0], []).append(one)
+    for name, own in by_pair.items():
+        squares = np.concatenate([one.residuals for one in own]) ** 2
+        mean = float(np.mean(squares))
+        declared = max(one.variance_of_square for one in own) ** 0.5
+        spread = max(declared, float(np.std(squares))) / squares.size**0.5
         found.append(
             Disclosure(
                 "scale",
-                ratios.size >= SQUARES_LEAST and abs(mean - 1) > _SDS * spread,
-                f"{fine.table} added up against {coarse.table}: noise {mean**0.5:.3f} times as "
-                f"large as declared ({ratios.size} totals with all their parts)",
+                squares.size >= SQUARES_LEAST and abs(mean - 1) > _SDS * spread,
+                f"{name}: noise {mean**0.5:.3f} times as large as declared ({squares.size} totals "
+                "with all their parts)",
                 {
-                    "table": f"{coarse.table} and {fine.table}",
+                    "table": name,
                     "identified": True,
                     "source": "totals",
                     "over_declared": round(mean**0.5, 4),
-                    "declared": float(fine.scale),
-                    "scale": round(mean**0.5 * float(fine.scale), 4),
                     "low": round(max(0.0, mean - 2 * spread) ** 0.5, 4),
                     "high": round((mean + 2 * spread) ** 0.5, 4),
-                    "samples": int(ratios.size),
+                    "samples": int(squares.size),
                 },
             )
         )
     return found
-
-
-def _standardized(
-    package: Package, coarse: DrawEvent, fine: DrawEvent
-) -> tuple[NDArray[np.float64], float]:
-    """Return (sum of parts - total) over its declared deviation; how its square then scatters."""
-    total, parts = package.tables[coarse.table], package.tables[fine.table]
-    keys = axes_of(total)
-    added = (
-        _plain(parts, keys, "count")
-        .group_by(keys)
-        .aggregate([("count", "sum"), ("count", "count")])
-    )
-    joined = _plain(total, keys, "count").join(added, keys=keys, join_type="inner")
-    terms = joined.column("count_count").to_numpy()
-    variance = terms * noise_variance(fine.noise, fine.scale)
-    variance = variance + noise_variance(coarse.noise, coarse.scale)
-    difference = joined.column("count_sum").to_numpy() - joined.column("count").to_numpy()
-    fourth = terms * noise_fourth_cumulant(fine.noise, fine.scale)
-    fourth = fourth + noise_fourth_cumulant(coarse.noise, coarse.scale)
-    scatter = math.sqrt(2 + float(np.mean(fourth / variance**2)))
-    return np.asarray(difference / np.sqrt(variance)), scatter
-
-
-def _plain(table: pa.Table, keys: list[str], value: str) -> pa.Table:
-    """Return keys as texts and one column of numbers."""
-    columns = {name: pc.cast(table.column(name), pa.string()) for name in keys}
-    return pa.table({**columns, value: table.column(value)})

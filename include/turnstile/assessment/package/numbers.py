@@ -1,0 +1,97 @@
+"""The noisy numbers of a published package, for the gates that also run before a publication."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from turnstile.assessment.gates.numbers import Numbers, Totals, Vector, standardized
+from turnstile.privacy.events import DrawEvent
+from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
+from turnstile.release.sealed import Artefact, NoisyTable
+
+_DAY = "service_date"
+
+
+def numbers_of_package(package: Package, earlier: tuple[Package, ...] = ()) -> Numbers:
+    """Return the measurements of a package as the gates read them.
+
+    Args:
+        package: that is judged.
+        earlier: other packages of the programme, newest first.
+    """
+    return Numbers(
+        tuple(_vectors(package)),
+        tuple(_totals(package)),
+        tuple(_artefact(one) for one in earlier),
+    )
+
+
+def _vectors(package: Package) -> Iterator[Vector]:
+    """Yield the numbers of each draw; those that are not published are left out."""
+    for event in package.events:
+        table = package.tables.get(event.table)
+        if table is None or event.statistic not in table.column_names:
+            continue
+        day = None
+        if _DAY in table.column_names:
+            day = min(block.service_date for block in event.blocks)
+            table = table.filter(pc.equal(_days(table), day.isoformat()))
+        yield Vector(event, day, _integers(table, event.statistic))
+
+
+def _totals(package: Package) -> Iterator[Totals]:
+    """Yield totals minus the sums of their published parts, a day at a time."""
+    for coarse, fine in nested_pairs(package):
+        joined = _joined(package, coarse, fine)
+        days = pc.unique(joined.column(_DAY)).to_pylist() if _DAY in joined.column_names else [None]
+        for day in days:
+            own = joined if day is None else joined.filter(pc.equal(joined.column(_DAY), day))
+            difference = _integers(own, "count_sum") - _integers(own, "count")
+            residuals, scatter = standardized(
+                difference.astype(np.float64), _integers(own, "count_count"), coarse, fine
+            )
+            on = f" on {day}" if day else ""
+            yield Totals(f"{coarse.table} and {fine.table}{on}", residuals, scatter)
+
+
+def _joined(package: Package, coarse: DrawEvent, fine: DrawEvent) -> pa.Table:
+    """Return each total beside the sum and the number of its parts."""
+    total, parts = package.tables[coarse.table], package.tables[fine.table]
+    keys = axes_of(total)
+    added = (
+        _plain(parts, keys, "count")
+        .group_by(keys)
+        .aggregate([("count", "sum"), ("count", "count")])
+    )
+    return _plain(total, keys, "count").join(added, keys=keys, join_type="inner")
+
+
+def _plain(table: pa.Table, keys: list[str], value: str) -> pa.Table:
+    """Return keys as texts and one column of numbers."""
+    columns = {name: pc.cast(table.column(name), pa.string()) for name in keys}
+    return pa.table({**columns, value: table.column(value)})
+
+
+def _artefact(package: Package) -> Artefact:
+    """Return what a package published as a sealed artefact holds it."""
+    return Artefact(
+        tuple(
+            NoisyTable(one.event.table, one.event.statistic, one.service_date, one.values)
+            for one in _vectors(package)
+        )
+    )
+
+
+def _days(table: pa.Table) -> pa.ChunkedArray:
+    """Return service days as texts."""
+    return pc.cast(table.column(_DAY), pa.string())
+
+
+def _integers(table: pa.Table, name: str) -> NDArray[np.int64]:
+    """Return a column as 64-bit integers."""
+    return np.asarray(table.column(name).to_numpy()).astype(np.int64)

@@ -1,0 +1,124 @@
+"""Finds in a package what the allow-list (`allowed_contents`) has no source for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.fields import Role, field_of
+from turnstile.publishing.allowed_contents import (
+    ANYTHING,
+    JSON_FILES,
+    METADATA,
+    NAME,
+    OTHER_FILES,
+    ROLL_UPS,
+    TABLE_FOLDERS,
+    UNIT,
+)
+
+
+def unknown_contents(folder: Path) -> tuple[str, ...]:
+    """Name every file, column and field of a package that has no source here; sorted.
+
+    Args:
+        folder: of the package; `plan.json` says which tables were planned.
+    """
+    try:
+        events = json.loads((folder / "plan.json").read_bytes())["events"]
+        planned = {(event["table"], event["statistic"]) for event in events}
+    except (OSError, ValueError, KeyError, TypeError):
+        return ("plan.json is missing or cannot be read, so nothing says what was planned",)
+    found: list[str] = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() or path.is_symlink():
+            found += _of_file(path, path.relative_to(folder).as_posix(), planned)
+    return tuple(found)
+
+
+def _of_file(path: Path, name: str, planned: set[tuple[str, str]]) -> list[str]:
+    """Name what is unknown in one file."""
+    if path.is_symlink():
+        return [f"{name}: is a link, not a file of the package"]
+    if name in OTHER_FILES:
+        return []
+    if name in JSON_FILES:
+        return [f"{name}: {problem}" for problem in _of_json(path, JSON_FILES[name])]
+    part, _, rest = name.partition("/")
+    if part not in TABLE_FOLDERS or path.suffix not in (".csv", ".parquet") or "/" in rest:
+        return [f"{name}: no file of a package"]
+    suffixes = ROLL_UPS if part != "measurements" else ("",)
+    if not any(path.stem == table + suffix for table, _ in planned for suffix in suffixes):
+        return [f"{name}: no table of the plan, nor a roll-up of one"]
+    return [f"{name}: {problem}" for problem in _of_table(path, part, planned)]
+
+
+def _of_json(path: Path, allowed: Mapping[str, object]) -> Iterator[str]:
+    """Name what is unknown in the fields of a JSON file."""
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError:
+        yield "cannot be read"
+        return
+    yield from (f"field {field} has no source" for field in _unknown(content, allowed))
+
+
+def _of_table(path: Path, part: str, planned: set[tuple[str, str]]) -> Iterator[str]:
+    """Name what is unknown in the columns of one table."""
+    try:
+        schema = _schema(path)
+    except (pa.ArrowInvalid, OSError):
+        yield "cannot be read"
+        return
+    statistics = {statistic for table, statistic in planned if table == path.stem}
+    for column in schema:
+        known = field_of(column.name)
+        if known is None or known.role not in TABLE_FOLDERS[part]:
+            yield f"column {column.name} has no source"
+        elif part == "measurements" and known.role is Role.MEASUREMENT:
+            if column.name not in statistics:
+                yield f"column {column.name} was not drawn"
+            elif column.type != pa.int64():
+                yield f"column {column.name} holds no 64-bit integers"
+    for key in sorted(set(schema.metadata or {}) - METADATA):
+        yield f"metadata {key.decode(errors='replace')} has no source"
+    if len(set(schema.names)) < len(schema.names):
+        yield "a column stands twice"
+
+
+def _schema(path: Path) -> pa.Schema:
+    """Read the columns of a table."""
+    if path.suffix == ".parquet":
+        return pq.read_schema(path)
+    with pcsv.open_csv(path) as reader:
+        return reader.schema
+
+
+def _unknown(content: object, allowed: object, place: str = "") -> Iterator[str]:
+    """Yield the fields of plain values that an allow-list has no entry for."""
+    if isinstance(content, list):
+        for one in content:
+            yield from _unknown(one, allowed, place)
+    elif isinstance(content, dict):
+        if not isinstance(allowed, Mapping):
+            yield place
+            return
+        if ANYTHING in allowed:
+            return
+        for key, value in content.items():
+            entry = allowed.get(key)
+            if entry is None and key in set(ProtectionUnit):
+                entry = allowed.get(UNIT)
+            if entry is None:
+                entry = allowed.get(NAME)
+            here = f"{place}.{key}" if place else key
+            if entry is None:
+                yield here
+            else:
+                yield from _unknown(value, entry, here)
