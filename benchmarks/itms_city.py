@@ -156,7 +156,7 @@ def drawn(
     events = make_plan(programme, domain, ServiceWeek(2021, 46)).events  # no period changes a scale
     vectors = (exact.sums, exact.buses, exact.over)
     noisy = Vectors(*(draw(event, one) for event, one in zip(events, vectors, strict=True)))
-    return noisy, RatioNoise(events[0].noise, events[0].scale, events[1].scale)
+    return noisy, RatioNoise(events[0].noise, events[0].scale, events[1].scale, exact.buses.size)
 
 
 def true_means(exact: Vectors) -> Floats:

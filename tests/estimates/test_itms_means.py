@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from statistics import NormalDist
 
@@ -12,6 +13,7 @@ from scipy.special import ndtr
 
 from turnstile.estimates.mean_intervals import Means, RatioNoise, means_of
 from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise import noise_pmf
 
 V_KMH = 65
 WEEK = RatioNoise(NoiseFamily.DISCRETE_GAUSSIAN, Fraction(3891), Fraction(2074, 100))
@@ -100,6 +102,45 @@ def laplace_deviates(size: int, seed: int) -> NDArray[np.float64]:
     uniform = ndtr(np.array(NormalDist().samples(size, seed=seed)))
     deviates: NDArray[np.float64] = -np.sign(uniform - 0.5) * np.log1p(-np.abs(2 * uniform - 1))
     return deviates
+
+
+@pytest.mark.parametrize("family", list(NoiseFamily))
+@pytest.mark.parametrize("cells", [10, 3_000, 300_000])
+def test_fewer_than_half_an_empty_cell_is_shown_whatever_the_domain(
+    family: NoiseFamily, cells: int
+) -> None:
+    noise = RatioNoise(family, Fraction(1600), Fraction(20), cells)
+    values, probabilities = noise_pmf(family, Fraction(20), reach=2000)
+    shown = cells * probabilities[values >= noise.least_count].sum()
+    assert shown < 0.5
+    # Negative control: three errors alone, which is what stood here before, show far more.
+    if cells > 1000:
+        three = replace(noise, cells=1).least_count
+        assert cells * probabilities[values >= three].sum() > 2
+
+
+def test_intervals_hold_in_cells_of_every_size() -> None:
+    sums, counts = (np.tile(column, 300) for column in city(120, 60))
+    truth = V_KMH / 2 + np.divide(sums, counts, where=counts > 0, out=np.zeros(counts.size)) / 10
+    noise = replace(WEEK, cells=1440)
+    noisy = drawn(sums, noise.sum_scale, 1), drawn(counts, noise.count_scale, 2)
+    found = means_of(*noisy, noise, clamp_kmh=V_KMH)
+    inside = (found.low <= truth) & (truth <= found.high)
+    for least, most in ((21, 62), (62, 200), (200, 10**9)):
+        own = ~found.is_withheld & (counts >= least) & (counts < most)
+        assert own.sum() > 1000
+        assert 0.93 <= inside[own].mean() <= 0.98
+
+
+@pytest.mark.parametrize("sums", [-(10**6), -25_000, -700, 0, 900, 25_000, 10**6])
+def test_no_interval_is_without_width_or_without_its_estimate(sums: int) -> None:
+    for noise in (WEEK, RatioNoise(NoiseFamily.DISCRETE_LAPLACE, Fraction(1600), Fraction(10))):
+        for counts in (noise.least_count, 3 * noise.least_count, 10_000):
+            found = one(sums, counts, noise)
+            assert found.low[0] < found.high[0]
+            assert found.low[0] <= found.mean[0] <= found.high[0]
+            assert found.low[0] >= 0
+            assert found.high[0] <= V_KMH
 
 
 def test_cells_that_are_shown_by_chance_lose_at_most_three_points() -> None:

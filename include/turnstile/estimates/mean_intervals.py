@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +32,13 @@ from turnstile.privacy.mechanisms.bounded_mean import (
     mean_sd_kmh,
 )
 from turnstile.privacy.noise import noise_variance
-from turnstile.privacy.noise_sums import two_laplace_tails
+from turnstile.privacy.noise_sums import half_width, two_laplace_tails
+from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
 OUTSIDE = 0.05
 _SHOWN_ABOVE_SDS = 3
+_EMPTY_SHOWN = 0.49  # cells that nobody drove in, expected to be shown in a release
+_NORMAL_SDS = NormalDist().inv_cdf(1 - OUTSIDE / 2)
 _STEPS_PER_SD, _REACH_SDS = 4, 8  # where an interval's ends are looked for
 _BISECTIONS = 16  # of one step
 _ALMOST_ZERO = 1e-9
@@ -51,11 +55,13 @@ class RatioNoise:
         family: of both.
         sum_scale: of the sum, steps of 0.1 km/h.
         count_scale: of the count, bus-days.
+        cells: of the table whose means are shown; the more, the more of them noise alone lifts.
     """
 
     family: NoiseFamily
     sum_scale: Fraction
     count_scale: Fraction
+    cells: int = 1
 
     @property
     def sum_sd(self) -> float:
@@ -69,11 +75,18 @@ class RatioNoise:
 
     @property
     def least_count(self) -> int:
-        """Noisy bus-days from which on a mean is shown: three times the count's noise.
+        """Noisy bus-days from which on a mean is shown.
 
-        A public rule: it needs the declared scale and the noisy count only.
+        Three times the count's noise, and so many that of all cells, were they empty, fewer than
+        half a one would be shown on average. A public rule: it needs the declared scale, the number
+        of cells and the noisy count only.
         """
-        return max(1, math.ceil(_SHOWN_ABOVE_SDS * self.count_sd))
+        least = max(1, math.ceil(_SHOWN_ABOVE_SDS * self.count_sd))
+        inside = 1 - 2 * _EMPTY_SHOWN / self.cells  # either way, of noise that is symmetric
+        if inside <= 0:
+            return least
+        term = Term(NoiseDistribution(self.family.value), float(self.count_scale))
+        return max(least, int(half_width([term], inside)) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +162,12 @@ def intervals(
     begin = apart.argmin(axis=0)
     low = _end(tried[::-1], accepted[::-1], steps.size - 1 - begin, accepts)
     high = _end(tried, accepted, begin, accepts)
+    # Where a sum lies so far outside of what its count can hold that the test accepts no mean at
+    # all, the interval is the first-order one: never of no width, and never without its estimate.
+    lost = ~accepted.any(axis=0)
+    low = np.minimum(np.where(lost, estimate - _NORMAL_SDS * deviation, low), estimate)
+    high = np.maximum(np.where(lost, estimate + _NORMAL_SDS * deviation, high), estimate)
+    low, high = np.clip(low, -half, half), np.clip(high, -half, half)
     return (half + low) / STEPS_PER_KMH, (half + high) / STEPS_PER_KMH
 
 

@@ -59,7 +59,10 @@ def read_week(package: Path, table: str) -> WeekOfMeans:
     events = {(event["table"], event["statistic"]): event for event in plan["events"]}
     of_sum, of_count = events[table, "sum"], events[table, "buses"]
     noise = RatioNoise(
-        NoiseFamily(of_sum["noise"]), Fraction(of_sum["scale"]), Fraction(of_count["scale"])
+        NoiseFamily(of_sum["noise"]),
+        Fraction(of_sum["scale"]),
+        Fraction(of_count["scale"]),
+        drawn.num_rows,
     )
     return WeekOfMeans(
         labels=drawn.drop_columns(["sum", "buses"]),
@@ -89,6 +92,7 @@ def rolling_means(weeks: Sequence[WeekOfMeans], *, clamp_kmh: int) -> pa.Table:
         NoiseFamily.DISCRETE_GAUSSIAN,  # a sum of several draws is near to normal
         _root([week.noise.sum_sd for week in weeks]),
         _root([week.noise.count_sd for week in weeks]),
+        counts.size,
     )
     means = means_of(sums, counts, noise, clamp_kmh=clamp_kmh)
     columns = {

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from turnstile.estimates.error_bars import error_bar
 from turnstile.estimates.labelled import Column, labelled
-from turnstile.estimates.mean_intervals import RatioNoise, means_of
+from turnstile.estimates.mean_intervals import Means, RatioNoise, means_of
 from turnstile.programme.spec import Measure, TableSpec
 from turnstile.release.drawn import Drawn
 
@@ -37,19 +37,27 @@ def _mean_speed(drawn: Drawn, table: TableSpec) -> pa.Table:
     columns: dict[str, list[Column]] = {
         "mean_speed_kmh": [means.mean.round(2)],
         "standard_deviation_kmh": [means.deviation.round(2)],
-        "low_95_kmh": [means.low.round(2)],
-        "high_95_kmh": [means.high.round(2)],
+        **rounded_outwards(means),
         **_bus_days(drawn, table),
         "is_withheld": [means.is_withheld],
     }
     return _nan_as_null(labelled(drawn.domain, table, [None], columns))
 
 
+def rounded_outwards(means: Means) -> dict[str, list[Column]]:
+    """Return both ends of the intervals, rounded so that none loses its estimate or its width."""
+    return {
+        "low_95_kmh": [np.floor(means.low * 100) / 100],
+        "high_95_kmh": [np.ceil(means.high * 100) / 100],
+    }
+
+
 def ratio_noise(drawn: Drawn, table: TableSpec) -> RatioNoise:
     """Return the declared noise of a table of means."""
     by_label = {event.label: event for event in drawn.events}
     of_sum, of_count = by_label[f"{table.name}/sum"], by_label[f"{table.name}/buses"]
-    return RatioNoise(of_sum.noise, of_sum.scale, of_count.scale)
+    cells = drawn.domain.cells(table)
+    return RatioNoise(of_sum.noise, of_sum.scale, of_count.scale, cells)
 
 
 def _buses(drawn: Drawn, table: TableSpec) -> pa.Table:

@@ -150,4 +150,5 @@ def _noise(
     of_sum, of_count = events[f"{speeds.name}/sum"], events[f"{speeds.name}/buses"]
     of_over = events[f"{over.name}/{over.statistics[0]}"]
     over_sd = float(noise_variance(of_over.noise, of_over.scale)) ** 0.5
-    return NoiseOfK(bound, RatioNoise(of_sum.noise, of_sum.scale, of_count.scale), over_sd)
+    ratio = RatioNoise(of_sum.noise, of_sum.scale, of_count.scale, domain.cells(speeds))
+    return NoiseOfK(bound, ratio, over_sd)
