@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from turnstile.privacy.units import ProtectionUnit
+from turnstile.privacy.units import ProtectionUnit, Subject
 from turnstile.programme.spec import Programme, TableSpec, UnitBound
 
 By = tuple[str, ...]
@@ -45,6 +45,23 @@ class BoundingRule:
         """Return how many counted records of a unit can lie in one cell of a table."""
         held = [limit.at_most for limit in self.limits if set(limit.by) <= set(by)]
         return min([*held, self.records_max])
+
+    @property
+    def counted(self) -> str:
+        """What its tables count, in words.
+
+        Examples:
+            >>> BoundingRule(ProtectionUnit.CARD_DAY, 6, (CellLimit(("tap_on_slot",), 2),)).counted
+            'trips counted, at most 6 of a card_day, at most 2 of a mode and day in one tap_on_slot'
+        """
+        record = "trips" if self.unit.subject is Subject.CARD else "slots and cells of a day"
+        limits = "".join(
+            f", at most {limit.at_most} of a mode and day in one {' and '.join(limit.by)}"
+            if limit.by
+            else f", at most {limit.at_most} of a mode and day"
+            for limit in self.limits
+        )
+        return f"{record} counted, at most {self.records_max} of a {self.unit}{limits}"
 
 
 def bound_in_force(programme: Programme) -> UnitBound | None:

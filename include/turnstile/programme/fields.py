@@ -243,24 +243,26 @@ FIELDS: tuple[Field, ...] = (
         "count",
         _T.INTEGER,
         "trips",
-        "Number of trips",
-        "In measurements/: the noisy number as drawn. In tables/: made an integer not below zero "
-        "that adds up, and biased by that.",
+        "Number of trips counted",
+        "Of the trips that the bound lets count (release_card.json, counted). In measurements/: "
+        "the noisy number as drawn. In tables/: made an integer not below zero that adds up, and "
+        "biased by that.",
         Role.MEASUREMENT,
     ),
     Field(
         "reconciled",
         _T.NUMBER,
         "trips",
-        "Reconciled number of trips",
-        "By least squares over all tables: unbiased, may be negative.",
+        "Reconciled number of trips counted",
+        "By least squares over all tables: without bias for the trips counted, may be negative. "
+        "What the bound leaves out is in no error bar.",
         Role.ESTIMATE,
     ),
     Field(
         "estimate",
         _T.NUMBER,
         "trips",
-        "Estimated number of trips",
+        "Estimated number of trips counted",
         "In estimates/: the most exact number that the release has for this cell. In packages of "
         "version 0.1: the reconciled number.",
         Role.ESTIMATE,

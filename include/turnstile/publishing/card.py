@@ -19,6 +19,7 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
+from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.mode_slots import clock
 from turnstile.programme.source_spec import RowShape
@@ -40,8 +41,12 @@ _OUTSIDE = {
     Outside.UNKNOWN: "counted as UNKNOWN where they have no public slot or place",
     Outside.DROP: "left out of every table; how many is private",
 }
+_NOT_COUNTED = (
+    "What a bound leaves out is in no table, and no error bar states how much it is: errors are "
+    "about the records that are counted."
+)
 _FIGURES = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho", "delta")
-_SAID = ("service_day", "trips", "without_card")
+_SAID = ("service_day", "trips", "without_card", "not_counted")
 _DRAW_COLUMNS = ("table", "statistic", "noise", "scale", "standard_deviation", "half_width_95")
 _LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
 
@@ -106,11 +111,16 @@ def _guarantee(programme: Programme, plan: ReleasePlan) -> dict[str, Any]:
         }
         for bound in programme.units
     }
+    rules = {table.name: rule_of(programme, table) for table in programme.tables}
     units = {str(unit): loss_figures(loss) for unit, loss in loss_by_unit(plan.events).items()}
     return {
         "neighboring": "add or remove all records of one unit; replace-one figures beside",
         "mechanism": str(programme.mechanism.kind),
         "bounds": bounds,
+        "counted": {
+            name: "every record" if rule is None else rule.counted for name, rule in rules.items()
+        },
+        "not_counted": _NOT_COUNTED,
         "units": units,
         **_of_trips(programme),
     }
@@ -242,6 +252,8 @@ def card_markdown(card: dict[str, Any]) -> str:
     said = [card["guarantee"][name] for name in _SAID if name in card["guarantee"]]
     if said:
         lines += ["", " ".join(said)]
+    counted = card["guarantee"].get("counted", {})
+    lines += ["", *(f"- {table}: {what}" for table, what in counted.items())]
     lines += [
         "",
         "| table | statistic | noise | scale | sd | 95 % within |",

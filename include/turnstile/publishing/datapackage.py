@@ -17,7 +17,7 @@ from turnstile.release.zones import digest_of
 _LICENCES = {"CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/"}
 _ABOUT = {
     "tables": "Presentation: whole, non-negative and consistent counts (biased by that), beside "
-    "unbiased reconciled numbers and their errors.",
+    "reconciled numbers of the trips counted, which have no bias, and their errors.",
     "measurements": "The noisy numbers exactly as drawn; use these for sums and models.",
 }
 
