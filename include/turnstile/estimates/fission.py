@@ -18,6 +18,8 @@ from scipy.special import ndtri
 
 Floats = NDArray[np.float64]
 SPLIT = 0.5  # t: 0.2 is nearly unbiased and too noisy, 1.0 judges another estimator than is used
+FITTED_TIMES = 1 + SPLIT**2  # variance of the look that is fitted, over the noise's own
+JUDGED_TIMES = 1 + 1 / SPLIT**2  # variance of the look that is judged on
 _GRID = 2.0**12  # deviates are whole multiples of 1/4096 sd, the same on every machine
 
 
@@ -49,13 +51,3 @@ def split(values: Floats, deviation: float, seed: str) -> tuple[Floats, Floats]:
     """
     noise = deviation * public_normals(seed, values.shape)
     return values + SPLIT * noise, values - noise / SPLIT
-
-
-def fitting_deviation(deviation: float) -> float:
-    """Return the standard deviation of the look that is fitted."""
-    return float(deviation * np.sqrt(1 + SPLIT**2))
-
-
-def judging_variance(deviation: float) -> float:
-    """Return the variance of the look that is judged on."""
-    return float(deviation**2 * (1 + 1 / SPLIT**2))

@@ -48,7 +48,7 @@ def labelled(
     for name, codes in labels.items():
         written[name] = _repeated(codes, len(days))
     for name, vectors in columns.items():
-        written[name] = pa.array(np.concatenate(list(vectors)))
+        written[name] = pa.array(np.concatenate(list(vectors)), from_pandas=True)  # NaN: absent
     return pa.table(written)
 
 

@@ -33,7 +33,7 @@ class Measured:
         variance: of the noise of each value, > 0 (`noise.noise_variance`).
     """
 
-    values: NDArray[np.int64]
+    values: NDArray[np.int64] | NDArray[np.float64]
     variance: float
 
 

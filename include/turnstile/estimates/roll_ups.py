@@ -6,11 +6,11 @@ that were reconciled together are not independent: adding up their variances wou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
-from turnstile.programme.spec import Programme, TableSpec
+from turnstile.programme.spec import TableSpec
 
 MINUTES_PER_HOUR = 60
 Groups = tuple[tuple[int, ...], ...]
@@ -33,16 +33,18 @@ class RollUp:
     domain: PublicDomain
 
 
-def roll_ups(programme: Programme, domain: PublicDomain) -> tuple[RollUp, ...]:
-    """Return the roll-ups of a programme: hourly where a slot is shorter, and daily."""
+def roll_ups(
+    tables: Sequence[TableSpec], domain: PublicDomain, *, slot_minutes: int
+) -> tuple[RollUp, ...]:
+    """Return the roll-ups of drawn tables: hourly where a slot is shorter, and daily."""
     hourly = domain_by_hour(domain)
     found = []
-    for table in programme.shared_tables:
+    for table in tables:
         slots = [axis for axis in table.by if axis.endswith("_slot")]
         if not slots:
             continue
         labels = {mode: domain.dimension(mode, slots[0]).labels for mode in domain.modes}
-        if programme.time.slot_minutes < MINUTES_PER_HOUR:
+        if slot_minutes < MINUTES_PER_HOUR:
             by_hour = replace(table, name=f"{table.name}_hourly")
             hours = {mode: _groups(own) for mode, own in labels.items()}
             found.append(RollUp(by_hour, table, hours, hourly))

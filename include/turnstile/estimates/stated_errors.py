@@ -44,7 +44,7 @@ def _estimates(
 ) -> Iterator[dict[str, Any]]:
     """Yield the error of one number of each table and roll-up, by mode."""
     laws = side_errors(programme, domain, plan.events)
-    rolled = roll_ups(programme, domain)
+    rolled = roll_ups(programme.shared_tables, domain, slot_minutes=programme.time.slot_minutes)
     own = {event.table: event for event in plan.events if event.own_records}
     for mode in domain.modes:
         for event in own.values():

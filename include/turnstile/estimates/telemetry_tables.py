@@ -41,7 +41,7 @@ def _mean_speed(drawn: Drawn, table: TableSpec) -> pa.Table:
         **_bus_days(drawn, table),
         "is_withheld": [means.is_withheld],
     }
-    return _nan_as_null(labelled(drawn.domain, table, [None], columns))
+    return labelled(drawn.domain, table, [None], columns)
 
 
 def rounded_outwards(means: Means) -> dict[str, list[Column]]:
@@ -93,14 +93,3 @@ def _buses_over(drawn: Drawn, table: TableSpec) -> pa.Table:
         columns[f"low_95_over_{limit}"] = [np.maximum(buses / days - half, 0).round(3)]
         columns[f"high_95_over_{limit}"] = [np.maximum(buses / days + half, 0).round(3)]
     return labelled(drawn.domain, table, [None], columns)
-
-
-def _nan_as_null(table: pa.Table) -> pa.Table:
-    """Return a table whose withheld numbers are absent, not NaN."""
-    columns = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_floating(column.type):
-            columns[name] = pa.array(column.to_numpy(), from_pandas=True)
-        else:
-            columns[name] = column
-    return pa.table(columns)

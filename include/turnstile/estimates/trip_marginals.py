@@ -8,7 +8,7 @@ counts once on both, so both have one total, unless rows outside the domain are 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -47,37 +47,42 @@ def shape_of(domain: PublicDomain, mode: str, side: Side) -> tuple[int, int]:
     return slots, places
 
 
+def shapes_of(domain: PublicDomain, mode: str) -> dict[Side, tuple[int, int]]:
+    """Return the shape of each side whose axes a mode has."""
+    axes = {axis.name for axis in domain.dimensions(mode)} | {""}
+    return {side: shape_of(domain, mode, side) for side in SIDES if set(side) <= axes}
+
+
 def reconciled_sides(
-    programme: Programme, domain: PublicDomain, mode: str, measured: Mapping[By, Measured]
+    shapes: Mapping[Side, tuple[int, int]], measured: Mapping[By, Measured], *, shares_total: bool
 ) -> dict[Side, Reconciled]:
     """Reconcile the drawn tables of one mode and day.
 
     Args:
-        programme: says whether both sides count the same trips.
-        domain: public cells.
-        mode: whose tables.
+        shapes: slots and places of each side.
         measured: drawn tables by their dimensions.
+        shares_total: True if both sides count the same trips, where both are drawn.
     """
     partitions = {}
     for side in SIDES:
         tables = {by: table for by, table in measured.items() if set(by) <= set(side)}
         if tables:
             partitions[side] = Partition(
-                shape_of(domain, mode, side),
+                shapes[side],
                 cells=tables.get(side),
                 rows=tables.get(side[:1]),
                 columns=tables.get(side[1:]),
             )
-    if not _share_a_total(programme, partitions):
+    if not (shares_total and all(tap in partitions for tap in TAPS)):
         return {side: reconcile(partition) for side, partition in partitions.items()}
     taps = reconcile_pair(*(partitions.pop(tap) for tap in TAPS))
     alone = {side: reconcile(partition) for side, partition in partitions.items()}
     return dict(zip(TAPS, taps, strict=True)) | alone
 
 
-def _share_a_total(programme: Programme, sides: Container[Side]) -> bool:
-    """Whether tap-on and tap-off are both drawn, and every counted trip counts once in each."""
-    return all(tap in sides for tap in TAPS) and programme.domain.outside is Outside.UNKNOWN
+def shares_total(programme: Programme) -> bool:
+    """Whether every counted trip counts once at its tap-on and once at its tap-off."""
+    return programme.domain.outside is Outside.UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)  # no slots: errors are worked out once for each size of block
@@ -138,10 +143,13 @@ def side_errors(
             )
             for by, noise in noises.items()
         }
-        estimates = reconciled_sides(programme, domain, mode, measured)
+        estimates = reconciled_sides(
+            shapes_of(domain, mode), measured, shares_total=shares_total(programme)
+        )
         laws = {side: _side_noise(side, noises, shape_of(domain, mode, side)) for side in estimates}
         for side, estimate in estimates.items():
-            shares = side in TAPS and _share_a_total(programme, estimates)
+            taps = side in TAPS and all(tap in estimates for tap in TAPS)
+            shares = taps and shares_total(programme)
             other = laws[TAPS[1 - TAPS.index(side)]] if shares else None
             found[mode, side] = SideErrors(side, estimate, laws[side], other)
     return found

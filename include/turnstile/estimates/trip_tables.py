@@ -22,7 +22,14 @@ from turnstile.estimates.presentation import Presentation, presentation_of
 from turnstile.estimates.reconciliation import Measured, Reconciled
 from turnstile.estimates.roll_ups import Groups, roll_ups
 from turnstile.estimates.thresholded_tables import synthetic_rows, thresholded_tables
-from turnstile.estimates.trip_marginals import Side, SideErrors, reconciled_sides, side_errors
+from turnstile.estimates.trip_marginals import (
+    Side,
+    SideErrors,
+    reconciled_sides,
+    shapes_of,
+    shares_total,
+    side_errors,
+)
 from turnstile.programme.domain import layout
 from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.spec import TableSpec
@@ -50,13 +57,15 @@ def trip_tables(drawn: Drawn) -> dict[str, pa.Table]:
 def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
     """Reconcile every partition, put the parts together again, and roll them up."""
     programme, domain = drawn.programme, drawn.domain
-    rolled = roll_ups(programme, domain)
+    rolled = roll_ups(programme.shared_tables, domain, slot_minutes=programme.time.slot_minutes)
+    shared = shares_total(programme)
     errors = side_errors(programme, domain, drawn.events)
     days = list(drawn.vectors(programme.shared_tables[0], "count"))
     columns: dict[str, Columns] = defaultdict(lambda: defaultdict(list))
     for day, mode in product(days, domain.modes):
-        measured = _measured(drawn, day, mode)
-        for side, estimate in reconciled_sides(programme, domain, mode, measured).items():
+        measured, shapes = _measured(drawn, day, mode), shapes_of(domain, mode)
+        sides = reconciled_sides(shapes, measured, shares_total=shared)
+        for side, estimate in sides.items():
             shown, law = presentation_of(estimate), errors[mode, side]
             for table in (one for one in programme.shared_tables if set(one.by) <= set(side)):
                 numbers = _numbers(table, side, estimate, shown)

@@ -1,0 +1,134 @@
+"""Weeks of train tap-ons whose truth is known, as the estimates read them: the real table, varied.
+
+The published train table of a week of 2016 is taken as rates, thinned to a share of its taps. Made
+weeks vary about it: stations by 5 %, days by 4 %, slots by 3 %, counts as counts do. The release
+left out cells below 18; where intervals are judged, that hole is filled by the product of the
+station's and the slot's shares, because no real table has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from opal_partitions import released
+
+from turnstile.estimates.public_numbers import Promise, PublicNumbers, WeekToEstimate
+from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import TableSpec
+
+Floats = NDArray[np.float64]
+SLOT, PLACE = "tap_on_slot", "tap_on_location"
+CELLS = TableSpec("on_time_location", (SLOT, PLACE))
+TIME, LOCATION = TableSpec("on_time", (SLOT,)), TableSpec("on_location", (PLACE,))
+FIRST_DAY = date(2016, 7, 25)
+WOBBLE = (0.05, 0.04, 0.03)  # of stations, days, slots
+CUT = 17
+Random = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations of cells and of marginals; marginals None if they are not drawn."""
+
+    cells: float
+    marginals: float | None
+
+
+OPAL = Noise(9.8, 33.9)  # opal: rho 1/32 a cell table, 1/64 a marginal, six trips
+YEARLY = Noise(32.3, None)  # rho 1 a card and year, all on the cells
+
+
+def real_week(folder: Path) -> Floats:
+    """Counts of the published train table, shape (places, days, slots)."""
+    days = [day.T for day in released(folder).values()]
+    return np.ascontiguousarray(np.stack(days, axis=1), dtype=np.float64)
+
+
+def filled(counts: Floats) -> Floats:
+    """The same without the hole between 0 and 18."""
+    of_days = counts.sum(axis=(0, 2), keepdims=True)
+    expected = counts.sum(axis=2, keepdims=True) * counts.sum(axis=0, keepdims=True) / of_days
+    return np.where(counts == 0, np.minimum(0.6 * expected, CUT), counts)
+
+
+def made_week(dice: Random, rates: Floats) -> Floats:
+    """Counts of a week that varies about rates, shape (places, days, slots)."""
+    varied = rates
+    for axis, wobble in enumerate(WOBBLE):
+        shape = [1, 1, 1]
+        shape[axis] = rates.shape[axis]
+        varied = varied * np.exp(wobble * dice.standard_normal(shape))
+    return dice.poisson(varied).astype(np.float64)
+
+
+def domain_of(shape: tuple[int, int, int]) -> PublicDomain:
+    """Return public cells of so many places and slots."""
+    places, _, slots = shape
+    minutes = [24 * 60 * n // slots for n in range(slots)]
+    labels = tuple(f"{m // 60:02}:{m % 60:02}" for m in minutes)
+    names = tuple(f"station {n:03}" for n in range(places))
+    return public_domain(
+        "made", (ModeCells("train", (Dimension(SLOT, labels), Dimension(PLACE, names))),)
+    )
+
+
+def drawn_numbers(  # noqa: PLR0913 - what a week is
+    dice: Random,
+    counts: Floats,
+    noise: Noise,
+    domain: PublicDomain,
+    *,
+    week: int = 0,
+    gaps: Sequence[int] = (),
+) -> PublicNumbers:
+    """Return a week's noisy numbers; a rounded normal deviate stands in for the discrete one."""
+    days = tuple(FIRST_DAY + timedelta(days=7 * week + n) for n in range(counts.shape[1]))
+
+    def drawn(values: Floats, deviation: float) -> dict[date | None, NDArray[np.int64]]:
+        noisy = np.rint(values + deviation * dice.standard_normal(values.shape)).astype(np.int64)
+        return {day: noisy[n].ravel() for n, day in enumerate(days)}
+
+    vectors = {(CELLS.name, "count"): drawn(counts.transpose(1, 2, 0), noise.cells)}
+    deviations = {(CELLS.name, "count"): noise.cells}
+    if noise.marginals is not None:
+        vectors[TIME.name, "count"] = drawn(counts.sum(axis=0), noise.marginals)
+        vectors[LOCATION.name, "count"] = drawn(counts.sum(axis=2).T, noise.marginals)
+        deviations |= {(t.name, "count"): noise.marginals for t in (TIME, LOCATION)}
+    own_gaps = tuple(days[n] for n in gaps)
+    return PublicNumbers(f"made/{week}", domain.digest, days, own_gaps, vectors, deviations)
+
+
+def week_of(
+    dice: Random,
+    truth: Floats,
+    earlier: Sequence[Floats],
+    noise: Noise,
+    earlier_noise: Sequence[Noise] = (),
+    gaps: Sequence[int] = (),
+) -> WeekToEstimate:
+    """Return everything that the estimates of a week are made from.
+
+    Args:
+        dice: for the noise.
+        truth: counts of the week, shape (places, days, slots).
+        earlier: counts of earlier weeks, latest first.
+        noise: of this week.
+        earlier_noise: of each earlier week; empty if all have this week's.
+        gaps: days without input.
+    """
+    domain = domain_of(truth.shape)
+    noises = earlier_noise or [noise] * len(earlier)
+    before = tuple(
+        drawn_numbers(dice, counts, own, domain, week=-1 - n)
+        for n, (counts, own) in enumerate(zip(earlier, noises, strict=True))
+    )
+    tables = (CELLS,) if noise.marginals is None else (TIME, LOCATION, CELLS)
+    promise = Promise(RowShape.TRIPS, tables, 15, shares_total=False)
+    numbers = drawn_numbers(dice, truth, noise, domain, gaps=gaps)
+    return WeekToEstimate(promise, domain, numbers, "made", before)

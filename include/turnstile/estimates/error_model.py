@@ -1,0 +1,172 @@
+"""How large the error of an estimate is, known without the truth, by size, day and place. Pure.
+
+Squared errors of estimates that were fitted to one look at the noise are judged on the other look
+(`fission`), without bias. With s^2 the noise's variance and x the estimate, they are explained by
+
+    v = kappa (a f1 + b f2),  f1 = u s^2 / (u + s^2) with u = x + 0.3,  f2 = x^2 s^2 / (x^2 + s^2):
+
+what a count varies about its rate, and what is not known of a rate. a and b come from all size
+classes by weighted least squares (Lawson & Hanson 1974); kappa is a factor for each size class,
+size class and day, and place, each drawn towards 1 as far as its own noise asks for, and a fifth of its
+uncertainty on the safe side. Marginals are few and nearly as exact as they were reconciled, so
+theirs are never below 1 and neither is a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_PRIOR_SD = 0.5  # of kappa about 1
+_CAUTION = 0.2
+_UNSEEN = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """Least values of a and of every kappa."""
+
+    count_share: float
+    kappa: float
+
+
+OF_CELLS, OF_MARGINALS = Floors(0.8, 0.5), Floors(1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """Estimates with what their error depends on; each shape (numbers,).
+
+    Args:
+        estimates: >= 0.
+        noise_variance: of the unbiased number beside each.
+        classes: size class.
+        days: index of the service day.
+        places: index of the place, of its mode and its taps.
+    """
+
+    estimates: Floats
+    noise_variance: Floats
+    classes: Ints
+    days: Ints
+    places: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """Estimates that were fitted to one look, and the unbiased numbers of the other look."""
+
+    numbers: Numbers
+    judge: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ErrorModel:
+    """Calibrated variances.
+
+    Args:
+        count_share: a.
+        rate_share: b.
+        of_class: kappa of each size class.
+        of_day: kappa of each day and size class, shape (days, classes).
+        of_place: kappa of each place.
+        class_uncertainty: standard deviation with which the data alone know each class's kappa.
+    """
+
+    count_share: float
+    rate_share: float
+    of_class: Floats
+    of_day: Floats
+    of_place: Floats
+    class_uncertainty: Floats
+
+    def variances(self, numbers: Numbers) -> Floats:
+        """Return the variance of each estimate's error, shape (numbers,)."""
+        of_count, of_rate = _parts(numbers.estimates, numbers.noise_variance)
+        found: Floats = (
+            (self.count_share * of_count + self.rate_share * of_rate)
+            * self.of_class[numbers.classes]
+            * self.of_day[numbers.days, numbers.classes]
+            * self.of_place[numbers.places]
+        )
+        return found
+
+
+def calibrated(
+    looks: Sequence[Judged], floors: Floors, *, classes: int, days: int, places: int
+) -> ErrorModel:
+    """Return the error model of one table.
+
+    Args:
+        looks: fissions of the table.
+        floors: of cells or of marginals.
+        classes: number of size classes.
+        days: number of service days.
+        places: number of places over all modes and taps.
+    """
+    sums = np.mean([_summed(look, (places, days, classes)) for look in looks], axis=0)
+    errors, of_count, of_rate, judging, cells = sums
+    by_class = sums.sum(axis=(1, 2))
+    a, b = _shares(by_class, floors.count_share)
+    floor = floors.kappa
+    spread = judging * 2 / len(looks)  # variance of a sum of judged squares
+    expected = a * of_count + b * of_rate
+    of_class, uncertainty = _kappa(
+        errors.sum((0, 1)), expected.sum((0, 1)), spread.sum((0, 1)), floor
+    )
+    expected = expected * of_class
+    of_day, _ = _kappa(errors.sum(0), expected.sum(0), spread.sum(0), floor)
+    expected = expected * of_day
+    of_place, _ = _kappa(errors.sum((1, 2)), expected.sum((1, 2)), spread.sum((1, 2)), floor)
+    uncertainty = np.where(cells.sum((0, 1)) > 0, uncertainty, _UNSEEN)
+    return ErrorModel(a, b, of_class, of_day, of_place, uncertainty)
+
+
+def _parts(estimates: Floats, noise_variance: Floats) -> tuple[Floats, Floats]:
+    """Return f1 and f2."""
+    rate, square = estimates + 0.3, estimates**2
+    of_count = rate * noise_variance / (rate + noise_variance)
+    return of_count, square * noise_variance / (square + noise_variance)
+
+
+def _summed(look: Judged, shape: tuple[int, int, int]) -> Floats:
+    """Return sums by place, day and class: squared errors, f1, f2, judging variances^2, numbers."""
+    numbers = look.numbers
+    judging = numbers.noise_variance * JUDGED_TIMES
+    squares = (numbers.estimates - look.judge) ** 2 - judging
+    of_count, of_rate = _parts(numbers.estimates, numbers.noise_variance * FITTED_TIMES)
+    index = np.ravel_multi_index((numbers.places, numbers.days, numbers.classes), shape)
+    parts = (squares, of_count, of_rate, judging**2, np.ones(squares.shape))
+    size = int(np.prod(shape))
+    return np.stack([np.bincount(index, part, size).reshape(shape) for part in parts])
+
+
+def _shares(by_class: Floats, least: float) -> tuple[float, float]:
+    """Return a and b from sums by class."""
+    errors, of_count, of_rate, _, cells = by_class[:, by_class[-1] > 0]
+    weights = 1 / np.sqrt(cells)
+    design = np.stack([of_count, of_rate], axis=1) * weights[:, None]
+    rest = (errors - least * of_count) * weights
+    found, _ = nnls(design, rest)
+    return float(found[0]) + least, float(found[1])
+
+
+def _kappa(errors: Floats, expected: Floats, spread: Floats, least: float) -> tuple[Floats, Floats]:
+    """Return factors drawn towards 1, and the standard deviation of each as it was observed."""
+    is_seen = expected > 0
+    ratio = np.divide(errors, expected, out=np.ones(errors.shape), where=is_seen)
+    variance = np.divide(
+        spread, expected**2, out=np.full(errors.shape, _UNSEEN), where=is_seen & (spread > 0)
+    )
+    share = _PRIOR_SD**2 / (_PRIOR_SD**2 + variance)
+    left = _PRIOR_SD * np.sqrt(variance / (variance + _PRIOR_SD**2))
+    kappa: Floats = np.maximum(1 + share * (ratio - 1) + _CAUTION * left, least)
+    return kappa, np.sqrt(variance)

@@ -1,0 +1,110 @@
+"""Which numbers a table of estimates holds, and which slots of the day each adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.estimates.public_numbers import Promise
+from turnstile.estimates.roll_ups import Groups, roll_ups
+from turnstile.estimates.tap_estimates import MARGINAL_EDGES_SDS, SIZE_EDGES, TapEstimates
+from turnstile.estimates.tap_numbers import TapNumbers
+from turnstile.estimates.trip_marginals import Side, side_of
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.spec import TableSpec
+
+Floats = NDArray[np.float64]
+
+
+class Part(StrEnum):
+    """Which numbers of a mode's tap-ons or tap-offs a table holds."""
+
+    CELLS = "cells"
+    SLOTS = "slots"
+    PLACES = "places"
+    TOTALS = "totals"
+
+
+class Grain(StrEnum):
+    """Over which stretch of the day each number is a sum."""
+
+    SLOT = "slot"
+    HOUR = "hour"
+    DAY = "day"
+
+
+Kind = tuple[Part, Grain]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """One table of estimates: its labels, what it holds, and the slots that each number adds up."""
+
+    table: TableSpec
+    domain: PublicDomain
+    taps: Side
+    kind: Kind
+    groups: Mapping[str, Groups] | None
+
+
+def published_tables(promise: Promise, domain: PublicDomain) -> Iterator[PublishedTable]:
+    """Yield the tables of estimates: those that were drawn, then their roll-ups."""
+    for table in promise.tables:
+        taps = side_of(table.by)
+        part = _part(table, taps)
+        grain = Grain.DAY if part is Part.PLACES else Grain.SLOT
+        yield PublishedTable(table, domain, taps, (part, grain), None)
+    for one in roll_ups(promise.tables, domain, slot_minutes=promise.slot_minutes):
+        taps = side_of(one.source.by)
+        part = _part(one.source, taps)
+        if any(axis in taps[:1] for axis in one.table.by):
+            yield PublishedTable(one.table, one.domain, taps, (part, Grain.HOUR), one.groups)
+        else:
+            whole = Part.PLACES if part is Part.CELLS else Part.TOTALS
+            yield PublishedTable(one.table, one.domain, taps, (whole, Grain.DAY), None)
+
+
+def _part(table: TableSpec, taps: Side) -> Part:
+    """Return which numbers a drawn table holds."""
+    if table.by == taps:
+        return Part.CELLS
+    return Part.SLOTS if table.by == taps[:1] else Part.PLACES
+
+
+def values_of(numbers: TapEstimates | TapNumbers, kind: Kind, groups: Groups | None) -> Floats:
+    """Return the numbers of a kind, shape (places, days, slots)."""
+    part = kind[0]
+    if part is Part.TOTALS:
+        return numbers.totals[None, :, None]
+    if part is Part.PLACES:
+        return numbers.places[..., None]
+    values = numbers.cells if part is Part.CELLS else numbers.slots[None]
+    if groups is None:
+        return values
+    found: Floats = np.stack([values[..., list(g)].sum(axis=-1) for g in groups], axis=-1)
+    return found
+
+
+def noise_variance(numbers: TapNumbers, kind: Kind, groups: Groups | None) -> Floats:
+    """Return the variance of the unbiased numbers beside those of a kind, by slot."""
+    part = kind[0]
+    slots = numbers.slots.shape[1]
+    if part is Part.PLACES:
+        return np.array([numbers.place_variance])
+    if part is Part.TOTALS:
+        return np.array([numbers.variance_of_slots(slots)])
+    sizes = np.ones(slots, np.int64) if groups is None else np.array([len(g) for g in groups])
+    if part is Part.CELLS:
+        of_cells: Floats = sizes.astype(np.float64) * numbers.cell_variance
+        return of_cells
+    of_size = {size: numbers.variance_of_slots(size) for size in set(sizes.tolist())}
+    return np.array([of_size[size] for size in sizes.tolist()])
+
+
+def edges_of(kind: Kind) -> tuple[float, ...]:
+    """Return the edges of size classes: counts of cells, standard deviations of marginals."""
+    return SIZE_EDGES if kind[0] is Part.CELLS else MARGINAL_EDGES_SDS

@@ -1,0 +1,187 @@
+"""Estimates of one mode's tap-ons or tap-offs: cells and marginals that borrow strength and add up.
+
+Cells are the weighted fits (`cell_fits`, `fit_weights`). A marginal is a weighted mean of the
+reconciled one, of the sum of the cells, and of history scaled to the day's total; day totals stay
+reconciled. Then the cells are fitted to the marginals (`marginal_fit`). Every weight comes from
+errors that are known without the truth. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.estimates.cell_fits import Earlier, fits
+from turnstile.estimates.fission import JUDGED_TIMES
+from turnstile.estimates.fit_weights import Look, class_weights, size_classes, weighted
+from turnstile.estimates.marginal_fit import fitted_to_marginals
+from turnstile.estimates.tap_numbers import TapNumbers
+
+Floats = NDArray[np.float64]
+SIZE_EDGES = (0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0, 100.0, 200.0, 500.0)  # counts of a cell
+MARGINAL_EDGES_SDS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # in sd of the reconciled number
+_MARGINAL_PSEUDO_COUNT = 50.0
+_SPREAD_ROUNDS = 20
+_ALMOST_ZERO = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TapEstimates:
+    """Estimates that are not negative and add up.
+
+    Args:
+        cells: shape (places, days, slots).
+        slots: sums over places, shape (days, slots).
+        places: sums over slots, shape (places, days).
+        totals: shape (days,).
+    """
+
+    cells: Floats
+    slots: Floats
+    places: Floats
+    totals: Floats
+
+
+def estimated(
+    numbers: TapNumbers, looks: Sequence[tuple[TapNumbers, TapNumbers]], earlier: Earlier | None
+) -> tuple[TapEstimates, tuple[TapEstimates, ...]]:
+    """Return the estimates, and those of each look, which the other look can judge.
+
+    Args:
+        numbers: of this week.
+        looks: fissions of them: to fit, to judge.
+        earlier: the prior from earlier weeks, if there are any.
+    """
+    seen = [_Fitted.of(fitted, earlier) for fitted, _ in looks]
+    model = _Model.of(seen, [judge for _, judge in looks], numbers)
+    return model.estimates(_Fitted.of(numbers, earlier)), tuple(map(model.estimates, seen))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fitted:
+    """Numbers and the fits of their cells, shape (fits, places, days, slots)."""
+
+    numbers: TapNumbers
+    fits: Floats
+    earlier: Earlier | None
+
+    @classmethod
+    def of(cls, numbers: TapNumbers, earlier: Earlier | None) -> _Fitted:
+        """Fit the cells."""
+        return cls(numbers, fits(numbers.cells, sqrt(numbers.cell_variance), earlier), earlier)
+
+    def weighted_cells(self, weights: Floats) -> Floats:
+        """Return the weighted fits of the cells."""
+        return weighted(self.fits, size_classes(self.fits[-1], SIZE_EDGES), weights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Model:
+    """Weights of the fits of cells, of slots and of places, by day and size class."""
+
+    of_cells: Floats
+    of_slots: Floats
+    of_places: Floats
+
+    @classmethod
+    def of(
+        cls, seen: Sequence[_Fitted], judges: Sequence[TapNumbers], numbers: TapNumbers
+    ) -> _Model:
+        """Weigh the cells' fits, then those of the marginals that follow from them."""
+        of_cells = class_weights(
+            [
+                _look(one.fits, judge.cells, SIZE_EDGES)
+                for one, judge in zip(seen, judges, strict=True)
+            ],
+            len(SIZE_EDGES) + 1,
+            numbers.cell_variance * JUDGED_TIMES,
+        )
+        slots, places = [], []
+        for one, judge in zip(seen, judges, strict=True):
+            of_slots, of_places = _marginal_fits(one, one.weighted_cells(of_cells))
+            slot_edges, place_edges = (
+                _edges(one.numbers.slot_variance),
+                _edges(one.numbers.place_variance),
+            )
+            slots.append(_look(of_slots, judge.slots[None], slot_edges))
+            places.append(_look(of_places, judge.places[..., None], place_edges))
+        return cls(
+            of_cells,
+            _marginal_weights(slots, numbers.slot_variance),
+            _marginal_weights(places, numbers.place_variance),
+        )
+
+    def estimates(self, one: _Fitted) -> TapEstimates:
+        """Return cells and marginals that add up."""
+        numbers, cells = one.numbers, one.weighted_cells(self.of_cells)
+        totals = np.maximum(numbers.totals, 0)
+        of_slots, of_places = _marginal_fits(one, cells)
+        slots = _weighted(of_slots, numbers.slot_variance, self.of_slots)[0]
+        places = _weighted(of_places, numbers.place_variance, self.of_places)[..., 0]
+        slots, places = with_totals(slots.T, totals).T, with_totals(places, totals)
+        rates = cells + SIZE_EDGES[0]
+        variances = rates * numbers.cell_variance / (rates + numbers.cell_variance)
+        fitted = [
+            fitted_to_marginals(cells[:, day], variances[:, day], places[:, day], slots[day])
+            for day in range(len(totals))
+        ]
+        return TapEstimates(np.stack(fitted, axis=1), slots, places, totals)
+
+
+def _look(found: Floats, judge: Floats, edges: tuple[float, ...]) -> Look:
+    """Return a look whose size classes are those of its last fit (first, of marginals)."""
+    return Look(found, judge, size_classes(found[-1], edges))
+
+
+def _marginal_fits(one: _Fitted, cells: Floats) -> tuple[Floats, Floats]:
+    """Return fits of slots, shape (2 or 3, 1, days, slots), and of places (.., places, days, 1)."""
+    numbers, earlier = one.numbers, one.earlier
+    slots, places = [cells.sum(axis=0)], [cells.sum(axis=2)]
+    if earlier is not None:
+        of_day = np.maximum(earlier.rates.sum(axis=(0, 2)), _ALMOST_ZERO)
+        scale = np.maximum(numbers.totals, 0) / of_day
+        slots.append(earlier.rates.sum(axis=0) * scale[:, None])
+        places.append(earlier.rates.sum(axis=2) * scale)
+    slots.append(np.maximum(numbers.slots, 0))
+    places.append(np.maximum(numbers.places, 0))
+    return np.stack(slots)[:, None], np.stack(places)[..., None]
+
+
+def _edges(variance: float) -> tuple[float, ...]:
+    """Return the size classes of marginals, in counts."""
+    return tuple(edge * sqrt(variance) for edge in MARGINAL_EDGES_SDS)
+
+
+def _marginal_weights(looks: Sequence[Look], variance: float) -> Floats:
+    """Weigh the fits of a marginal."""
+    classes = len(MARGINAL_EDGES_SDS) + 1
+    return class_weights(looks, classes, variance * JUDGED_TIMES, least=_MARGINAL_PSEUDO_COUNT)
+
+
+def _weighted(found: Floats, variance: float, weights: Floats) -> Floats:
+    """Return the weighted fits of a marginal."""
+    return weighted(found, size_classes(found[-1], _edges(variance)), weights)
+
+
+def with_totals(parts: Floats, totals: Floats) -> Floats:
+    """Return non-negative parts nearest to these that sum to the totals, column by column.
+
+    Args:
+        parts: shape (parts, columns).
+        totals: >= 0, shape (columns,).
+    """
+    found = np.maximum(parts, 0)
+    for _ in range(_SPREAD_ROUNDS):
+        is_free = found > 0
+        missing = totals - found.sum(axis=0)
+        share = missing / np.maximum(is_free.sum(axis=0), 1)
+        found = np.maximum(found + np.where(is_free, share, 0), 0)
+    sums = found.sum(axis=0)
+    scale = np.divide(totals, sums, out=np.zeros(sums.shape), where=sums > _ALMOST_ZERO)
+    lost = (sums <= _ALMOST_ZERO) & (totals > 0)
+    even = totals / len(parts)
+    return np.where(lost, even, found * scale)

@@ -1,0 +1,232 @@
+"""Estimates of a week of trips as tables: every published table again, with borrowed strength.
+
+A pure function of published numbers (`public_numbers`): an outsider makes the same bytes. Errors
+are calibrated for each kind of number over all modes, tap-ons and tap-offs together, because they
+follow one rule and small modes have too few numbers to find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from turnstile.estimates.error_model import (
+    OF_CELLS,
+    OF_MARGINALS,
+    ErrorModel,
+    Judged,
+    Numbers,
+    calibrated,
+)
+from turnstile.estimates.estimate_kinds import (
+    Kind,
+    Part,
+    PublishedTable,
+    edges_of,
+    noise_variance,
+    published_tables,
+    values_of,
+)
+from turnstile.estimates.fit_weights import size_classes
+from turnstile.estimates.intervals import LEVELS, PARTS, error_by_size, in_tenths, interval
+from turnstile.estimates.labelled import labelled
+from turnstile.estimates.public_numbers import WeekToEstimate
+from turnstile.estimates.roll_ups import Groups
+from turnstile.estimates.tap_estimates import TapEstimates, estimated
+from turnstile.estimates.trip_weeks import ModeTaps, days_with_input, taps_by_mode
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+_UNCERTAIN = 0.5  # standard deviation of a kappa above which a size class's intervals are withheld
+_NEARLY_UNBIASED = 0.8  # of the variance of the reconciled number
+_LARGE = 3.0  # counts; below, what a count varies about its rate is most of the error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """Tables of estimates, and what is known of their errors.
+
+    Args:
+        tables: by name.
+        errors: of each table by size of number, plain values for the card.
+    """
+
+    tables: Mapping[str, pa.Table]
+    errors: Mapping[str, list[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Result:
+    """Tap-ons or tap-offs of one mode with their estimates.
+
+    Args:
+        own: numbers and looks.
+        estimates: rounded.
+        of_looks: of each look.
+        first_place: index of its first place among those of all results.
+    """
+
+    own: ModeTaps
+    estimates: TapEstimates
+    of_looks: tuple[TapEstimates, ...]
+    first_place: int
+
+
+def trip_estimates(week: WeekToEstimate) -> Estimates:
+    """Return the estimates of a week of trips; no table of taps whose cells were not drawn."""
+    results = tuple(_results(week))
+    drawn = {result.own.taps for result in results}
+    published = [one for one in published_tables(week.promise, week.domain) if one.taps in drawn]
+    tables, errors = {}, {}
+    for kind in dict.fromkeys(one.kind for one in published):
+        alike = [one for one in published if one.kind == kind]
+        model = _model(alike, results)
+        for one in alike:
+            own = [result for result in results if result.own.taps == one.taps]
+            tables[one.table.name], errors[one.table.name] = _table(week, one, own, model)
+    names = [one.table.name for one in published]
+    return Estimates({n: tables[n] for n in names}, {n: errors[n] for n in names})
+
+
+def _results(week: WeekToEstimate) -> Iterator[_Result]:
+    """Yield the estimates of every mode, tap-on and tap-off."""
+    first = 0
+    for own in taps_by_mode(week):
+        found, of_looks = estimated(own.numbers, own.looks, own.earlier)
+        yield _Result(own, _rounded(found), of_looks, first)
+        first += len(found.cells)
+
+
+def _rounded(found: TapEstimates) -> TapEstimates:
+    """Return the estimates in tenths that add up."""
+    tenths = in_tenths(found.cells)
+    return TapEstimates(
+        cells=tenths / PARTS,
+        slots=tenths.sum(axis=0) / PARTS,
+        places=tenths.sum(axis=2) / PARTS,
+        totals=tenths.sum(axis=(0, 2)) / PARTS,
+    )
+
+
+def _model(alike: Sequence[PublishedTable], results: Sequence[_Result]) -> ErrorModel | None:
+    """Calibrate the errors of a kind of numbers; None for totals, whose error is declared."""
+    kind = alike[0].kind
+    if kind[0] is Part.TOTALS:
+        return None
+    groups = {one.taps: one.groups for one in alike}
+    looks = []
+    for n in range(len(results[0].of_looks)):
+        numbers, judges = [], []
+        for result in results:
+            by_mode = groups[result.own.taps]
+            own = None if by_mode is None else by_mode[result.own.mode]
+            numbers.append(_numbers(result, result.of_looks[n], kind, own))
+            judges.append(values_of(result.own.looks[n][1], kind, own).ravel())
+        looks.append(Judged(_joined(numbers), np.concatenate(judges)))
+    last = results[-1]
+    return calibrated(
+        looks,
+        OF_CELLS if kind[0] is Part.CELLS else OF_MARGINALS,
+        classes=len(edges_of(kind)) + 1,
+        days=last.own.numbers.totals.size,
+        places=last.first_place + len(last.estimates.cells),
+    )
+
+
+def _numbers(
+    result: _Result, estimates: TapEstimates, kind: Kind, groups: Groups | None
+) -> Numbers:
+    """Return the estimates of a kind, flat, with what their errors depend on."""
+    values = values_of(estimates, kind, groups)
+    variance = np.broadcast_to(noise_variance(result.own.numbers, kind, groups), values.shape)
+    scale = np.ones(values.shape) if kind[0] is Part.CELLS else np.sqrt(variance)
+    places, days, _ = np.indices(values.shape)
+    return Numbers(
+        estimates=values.ravel(),
+        noise_variance=variance.ravel(),
+        classes=size_classes((values / scale).ravel(), edges_of(kind)),
+        days=days.ravel(),
+        places=places.ravel() + result.first_place,
+    )
+
+
+def _joined(parts: Sequence[Numbers]) -> Numbers:
+    """Put numbers together."""
+    return Numbers(
+        estimates=np.concatenate([part.estimates for part in parts]),
+        noise_variance=np.concatenate([part.noise_variance for part in parts]),
+        classes=np.concatenate([part.classes for part in parts]),
+        days=np.concatenate([part.days for part in parts]),
+        places=np.concatenate([part.places for part in parts]),
+    )
+
+
+def _table(
+    week: WeekToEstimate,
+    one: PublishedTable,
+    results: Sequence[_Result],
+    model: ErrorModel | None,
+) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """Return one labelled table, and its errors by size."""
+    variances, classes, shown = [], [], []
+    by_mode = []
+    for result in results:  # in the domain's order of modes
+        groups = None if one.groups is None else one.groups[result.own.mode]
+        numbers = _numbers(result, result.estimates, one.kind, groups)
+        variances.append(numbers.noise_variance if model is None else model.variances(numbers))
+        classes.append(numbers.classes)
+        shown.append(_is_shown(numbers, variances[-1], one.kind, model))
+        shape = values_of(result.estimates, one.kind, groups).shape
+        columns = _columns(numbers.estimates, variances[-1], shown[-1])
+        by_mode.append({name: values.reshape(shape) for name, values in columns.items()})
+    days, kept = week.numbers.days, days_with_input(week.numbers)
+    written = {
+        name: [
+            _of_day(columns[name], kept.index(n) if n in kept else None)
+            for n in range(len(days))
+            for columns in by_mode
+        ]
+        for name in by_mode[0]
+    }
+    errors = error_by_size(
+        np.concatenate(variances),
+        np.concatenate(classes),
+        edges_of(one.kind),
+        np.concatenate(shown),
+    )
+    return labelled(one.domain, one.table, days, written), errors
+
+
+def _is_shown(numbers: Numbers, variances: Floats, kind: Kind, model: ErrorModel | None) -> Bools:
+    """Whether each number's interval is shown: its size class must carry enough signal.
+
+    Small cells are shown all the same, and marginals that are hardly better than reconciled ones:
+    what they vary by is known without the model.
+    """
+    if model is None:
+        return np.ones(numbers.estimates.shape, dtype=np.bool_)
+    is_certain = (model.class_uncertainty <= _UNCERTAIN)[numbers.classes]
+    if kind[0] is Part.CELLS:
+        return is_certain | (numbers.estimates < _LARGE)
+    return is_certain | (variances >= _NEARLY_UNBIASED * numbers.noise_variance)
+
+
+def _columns(estimates: Floats, variances: Floats, is_shown: Bools) -> dict[str, Floats]:
+    """Return the published columns, each shape (numbers,)."""
+    columns = {"estimate": np.rint(estimates * PARTS) / PARTS}
+    for level in LEVELS:
+        ends = interval(columns["estimate"], variances, is_shown, level=level)
+        columns[f"low_{level}"], columns[f"high_{level}"] = ends.low, ends.high
+    return columns
+
+
+def _of_day(values: Floats, day: int | None) -> Floats:
+    """Return the numbers of one day, slots first; none on a gap."""
+    if day is None:
+        return np.full(values[:, 0].size, np.nan)
+    return values[:, day].T.ravel()
