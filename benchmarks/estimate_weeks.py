@@ -29,7 +29,7 @@ TIME, LOCATION = TableSpec("on_time", (SLOT,)), TableSpec("on_location", (PLACE,
 FIRST_DAY = date(2016, 7, 25)
 WOBBLE = (0.05, 0.04, 0.03)  # of stations, days, slots
 CUT = 17
-Random = np.random.Generator
+Random = np.random.Generator  # noqa: TID251 - made-up data, not noise
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,12 @@ def drawn_numbers(  # noqa: PLR0913 - what a week is
     return PublicNumbers(f"made/{week}", domain.digest, days, own_gaps, vectors, deviations)
 
 
-def week_of(
+def week_of(  # noqa: PLR0913 - what a week is
     dice: Random,
     truth: Floats,
     earlier: Sequence[Floats],
     noise: Noise,
+    *,
     earlier_noise: Sequence[Noise] = (),
     gaps: Sequence[int] = (),
 ) -> WeekToEstimate:

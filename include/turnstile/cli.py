@@ -14,6 +14,7 @@ from turnstile.commands import (
     assess,
     check,
     domain,
+    estimates,
     itms,
     lab,
     ledger,
@@ -33,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; a failure is one sentence on standard error."""
     parser = argparse.ArgumentParser(prog="turnstile", description=__doc__)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (sample, check, domain, plan, run, report, itms, ledger, assess, lab, package):
+    releases = (sample, check, domain, plan, run, report, itms, ledger)
+    for command in (*releases, assess, lab, package, estimates):
         command.add_parser(subparsers)
     args = parser.parse_args(arguments)
     try:

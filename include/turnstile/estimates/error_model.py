@@ -7,9 +7,9 @@ Squared errors of estimates that were fitted to one look at the noise are judged
 
 what a count varies about its rate, and what is not known of a rate. a and b come from all size
 classes by weighted least squares (Lawson & Hanson 1974); kappa is a factor for each size class,
-size class and day, and place, each drawn towards 1 as far as its own noise asks for, and a fifth of its
-uncertainty on the safe side. Marginals are few and nearly as exact as they were reconciled, so
-theirs are never below 1 and neither is a.
+size class and day, and place, each drawn towards 1 as far as its own noise asks for, and a fifth
+of its uncertainty on the safe side. Marginals are few and nearly as exact as they were reconciled,
+so theirs are never below 1 and neither is a.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from turnstile.ledger.verification import Scope
 from turnstile.pipeline.approvals import require_approval
 from turnstile.pipeline.assessing import assess, is_assessed
 from turnstile.pipeline.context import Release
+from turnstile.pipeline.estimating import write_estimates
 from turnstile.pipeline.public_package import is_public, require_whole
 from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
 from turnstile.publishing.manifest import MANIFEST
@@ -30,7 +31,7 @@ _PACKAGE = "package"
 
 
 def reconcile(release: Release) -> str:
-    """Write the labelled measurements and the presented tables; return the sealed digest."""
+    """Write measurements, presented tables and estimates; return the sealed digest."""
     attempt = sealed_attempt(release)
     if is_public(release, attempt):
         return str(attempt.artefact_digest)
@@ -40,6 +41,7 @@ def reconcile(release: Release) -> str:
         place.mkdir(exist_ok=True)
         for name, table in tables.items():
             write_atomically(place / f"{name}.parquet", parquet_bytes(table))
+    write_estimates(release, drawn)
     return str(attempt.artefact_digest)
 
 

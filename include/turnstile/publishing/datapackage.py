@@ -16,6 +16,9 @@ from turnstile.release.zones import digest_of
 
 _LICENCES = {"CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/"}
 _ABOUT = {
+    "estimates": "The most exact numbers: they borrow strength from like places, days and earlier "
+    "weeks, so they are biased towards the usual; each with an interval. They add up. For unbiased "
+    "numbers take tables and measurements.",
     "tables": "Presentation: whole, non-negative and consistent counts (biased by that), beside "
     "reconciled numbers of the trips counted, which have no bias, and their errors.",
     "measurements": "The noisy numbers exactly as drawn; use these for sums and models.",

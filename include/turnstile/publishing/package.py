@@ -10,11 +10,13 @@ import shutil
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
 from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import csv_bytes
+from turnstile.estimates.week_estimates import FOLDER, RECORD
 from turnstile.ledger.ledger import Ledger
 from turnstile.publishing.card import card_markdown, release_card
 from turnstile.publishing.contents_check import unknown_contents
@@ -23,7 +25,7 @@ from turnstile.publishing.manifest import MANIFEST, manifest_bytes
 from turnstile.release.drawn import Drawn
 from turnstile.release.zones import write_atomically
 
-_FOLDERS = ("tables", "measurements")
+_FOLDERS = ("estimates", "tables", "measurements")
 
 
 def build_package(
@@ -43,6 +45,8 @@ def build_package(
     """
     folder.mkdir(parents=True)
     for name in _FOLDERS:
+        if not any((embargoed / name).glob("*.parquet")):
+            continue  # no estimates of a thresholded programme
         (folder / name).mkdir()
         for source in sorted((embargoed / name).glob("*.parquet")):
             shutil.copyfile(source, folder / name / source.name)
@@ -51,6 +55,7 @@ def build_package(
     for name in ("plan.json", "assessment.json", "assessment.html"):
         shutil.copyfile(embargoed / name, folder / name)
     card = release_card(drawn, ledger=ledger, built_at=built_at)
+    card["estimates"] = _estimates_record(embargoed)
     _write_json(folder / "release_card.json", card)
     write_atomically(folder / "release_card.md", card_markdown(card).encode())
     _write_json(
@@ -66,6 +71,13 @@ def build_package(
             f"{'; '.join(unknown[:5])}; "
             "nothing was published; find out who wrote it (allowed_contents says what may be there)"
         )
+
+
+def _estimates_record(embargoed: Path) -> dict[str, Any] | None:
+    """Return what the estimates say of themselves; None if there are none."""
+    path = embargoed / FOLDER / RECORD
+    found: dict[str, Any] | None = json.loads(path.read_bytes()) if path.exists() else None
+    return found
 
 
 def _write_json(path: Path, content: dict[str, object] | Sequence[object]) -> None:

@@ -1,0 +1,114 @@
+"""Estimates of any week, and the record of them that stands in the release card.
+
+What a reader needs to make the same bytes is in the record: the model's name, the weeks that went
+in by their digests, and what of the programme the model depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from turnstile.estimates.public_numbers import Promise, WeekToEstimate
+from turnstile.estimates.trip_estimates import Estimates, trip_estimates
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Measure, TableSpec
+
+MODEL = "shrunken singular values with earlier weeks, version 1"
+FOLDER = "estimates"
+RECORD = "record.json"
+EARLIER_AT_MOST = 8  # weeks: older ones tell of another season
+_READ_AS = (
+    "Estimates borrow strength from like places, days and weeks, and are biased to the usual: a "
+    "burst of a quarter of an hour of up to four standard deviations of the noise is mostly lost, "
+    "and its interval misses it. For unbiased numbers and sums take tables/ and measurements/."
+)
+_WITHHELD = (
+    "no interval where the numbers of that size carry too little signal for their error to be known"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRelease:
+    """A published release that estimates were made with.
+
+    Args:
+        key: release key.
+        manifest_sha256: of its manifest, which fixes every file of it.
+    """
+
+    key: str
+    manifest_sha256: str
+
+
+def estimates_of(week: WeekToEstimate) -> Estimates:
+    """Return the estimates of a week; none of a thresholded one, which left out what it needs."""
+    if not week.promise.is_dense or week.promise.shape is not RowShape.TRIPS:
+        return Estimates({}, {})
+    return trip_estimates(week)
+
+
+def record_of(
+    week: WeekToEstimate, earlier: Sequence[EarlierRelease], found: Estimates
+) -> dict[str, Any]:
+    """Return the record of a week's estimates as plain values."""
+    return {
+        "model": MODEL,
+        "read_as": _READ_AS,
+        "withheld": _WITHHELD,
+        "seed_sha256": week.seed,
+        "earlier": [
+            {"release": one.key, "manifest_sha256": one.manifest_sha256} for one in earlier
+        ],
+        "promise": _promise_values(week.promise),
+        "errors": {name: list(lines) for name, lines in found.errors.items()},
+    }
+
+
+def earlier_releases(record: dict[str, Any]) -> tuple[EarlierRelease, ...]:
+    """Return the releases that a record names."""
+    return tuple(
+        EarlierRelease(one["release"], one["manifest_sha256"]) for one in record["earlier"]
+    )
+
+
+def promise_from(record: dict[str, Any]) -> Promise:
+    """Return what of the programme a record says that the estimates depend on."""
+    stated = record["promise"]
+    return Promise(
+        shape=RowShape(stated["shape"]),
+        tables=tuple(
+            TableSpec(
+                table["name"],
+                tuple(table["by"]),
+                Measure(table["measure"]),
+                table["clamp_kmh"],
+                tuple(table["limits_kmh"]),
+            )
+            for table in stated["tables"]
+        ),
+        slot_minutes=stated["slot_minutes"],
+        shares_total=stated["shares_total"],
+        is_dense=stated["is_dense"],
+    )
+
+
+def _promise_values(promise: Promise) -> dict[str, Any]:
+    """Return a promise as plain values."""
+    return {
+        "shape": str(promise.shape),
+        "slot_minutes": promise.slot_minutes,
+        "shares_total": promise.shares_total,
+        "is_dense": promise.is_dense,
+        "tables": [
+            {
+                "name": table.name,
+                "by": list(table.by),
+                "measure": str(table.measure),
+                "clamp_kmh": table.clamp_kmh,
+                "limits_kmh": list(table.limits_kmh),
+            }
+            for table in promise.tables
+        ],
+    }

@@ -1,0 +1,121 @@
+"""Estimates of a sealed release, from its own numbers and the weeks that were public at that time.
+
+Which earlier releases went in is written down once, beside the sealed bytes: whoever repeats the
+step later, when more weeks are public, makes the same estimates (PRIVACY 6.6: a sealed key has one
+package for ever). A better estimate of an old week is a new series, never a changed package.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from turnstile.errors import InputError
+from turnstile.estimates.labelled import parquet_bytes
+from turnstile.estimates.public_numbers import (
+    PublicNumbers,
+    WeekToEstimate,
+    is_comparable,
+    numbers_of,
+    promise_of,
+)
+from turnstile.estimates.week_estimates import (
+    EARLIER_AT_MOST,
+    FOLDER,
+    RECORD,
+    EarlierRelease,
+    estimates_of,
+    record_of,
+)
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.states import ReleaseState
+from turnstile.pipeline.context import Release
+from turnstile.publishing.manifest import MANIFEST
+from turnstile.publishing.package_numbers import earlier_numbers, numbers_of_package
+from turnstile.release.drawn import Drawn
+from turnstile.release.zones import digest_of, write_atomically, write_once
+from turnstile.service_calendar import ServicePeriod, parse_period
+
+_INPUTS = "earlier.json"
+_LOOKED_AT_MOST = 60  # releases back, so that a changed domain ends the search
+
+
+def write_estimates(release: Release, drawn: Drawn) -> None:
+    """Write the tables of estimates and their record; none where the programme has none.
+
+    Raises:
+        InputError: an earlier release that they were first made with is not public any more.
+        IntegrityError: it is another one now.
+    """
+    folder = release.folders.embargoed / FOLDER
+    promise, numbers = promise_of(drawn), numbers_of(drawn)
+    earlier = _fixed_earlier(release, numbers)
+    week = WeekToEstimate(
+        promise=promise,
+        domain=drawn.domain,
+        numbers=numbers,
+        seed=str(drawn.attempt.artefact_digest),
+        earlier=tuple(earlier_numbers(release.settings.public / one.key, one) for one in earlier),
+    )
+    found = estimates_of(week)
+    if not found.tables:
+        return
+    for name, table in found.tables.items():
+        write_atomically(folder / f"{name}.parquet", parquet_bytes(table))
+    record = json.dumps(record_of(week, earlier, found), indent=1, sort_keys=True)
+    write_atomically(folder / RECORD, record.encode())
+
+
+def _fixed_earlier(release: Release, numbers: PublicNumbers) -> tuple[EarlierRelease, ...]:
+    """Return the earlier releases that go in: as first written down, else those public now."""
+    path = release.folders.embargoed / FOLDER / _INPUTS
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        lines = [[one.key, one.manifest_sha256] for one in _public_before(release, numbers)]
+        write_once(path, json.dumps(lines).encode())
+    return tuple(EarlierRelease(*line) for line in json.loads(path.read_bytes()))
+
+
+def _public_before(release: Release, numbers: PublicNumbers) -> list[EarlierRelease]:
+    """Return the latest releases of earlier periods that can be compared, latest first."""
+    found: list[EarlierRelease] = []
+    for number, key in enumerate(_published_keys(release)):
+        if len(found) == EARLIER_AT_MOST or number == _LOOKED_AT_MOST:
+            break
+        folder = release.settings.public / str(key)
+        try:
+            is_like = is_comparable(numbers_of_package(folder), numbers)
+        except InputError:
+            continue  # moved out of the public zone: estimates do without it
+        if is_like:
+            digest = digest_of((folder / MANIFEST).read_bytes())
+            found.append(EarlierRelease(str(key), digest))
+    return found
+
+
+def _published_keys(release: Release) -> Iterator[ReleaseKey]:
+    """Yield the release in force of each earlier period that is public, latest period first."""
+    programme = release.settings.public / release.key.programme
+    before = [
+        (period, folder)
+        for folder in programme.glob("*")
+        if (period := _period(folder.name)) is not None
+        and period.first_day < release.week.first_day
+    ]
+    for period, folder in sorted(before, key=lambda one: one[0].first_day, reverse=True):
+        numbers = sorted((int(path.name[1:]) for path in folder.glob("r*")), reverse=True)
+        for revision in numbers:
+            key = ReleaseKey(release.key.programme, str(period), revision)
+            attempt = release.ledger.find(key)
+            is_public = attempt is not None and attempt.state is ReleaseState.PUBLISHED
+            if is_public and attempt is not None and not attempt.is_withdrawn:
+                yield key
+                break
+
+
+def _period(name: str) -> ServicePeriod | None:
+    """Return the period that a folder is named after; None for `latest` and the like."""
+    try:
+        return parse_period(name)
+    except InputError:
+        return None

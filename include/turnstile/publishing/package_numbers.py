@@ -1,0 +1,135 @@
+"""The public numbers of a package, as estimates read them: what anybody can do with a download."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from turnstile.errors import InputError, IntegrityError
+from turnstile.estimates.public_numbers import (
+    Promise,
+    PublicNumbers,
+    WeekToEstimate,
+    deviations_of,
+)
+from turnstile.estimates.week_estimates import EarlierRelease, earlier_releases, promise_from
+from turnstile.programme.domain import Dimension, ModeCells, PublicDomain
+from turnstile.publishing.manifest import MANIFEST, differences
+from turnstile.publishing.package_reader import Package, read_package
+from turnstile.release.zones import digest_of
+from turnstile.service_calendar import parse_period
+
+CARD = "release_card.json"
+_THE_MODE = "bus"  # of telemetry, whose tables name no mode
+
+
+def numbers_of_package(folder: Path) -> PublicNumbers:
+    """Return what a package says that was drawn; packages of every version are read.
+
+    Raises:
+        InputError: it is no whole package.
+    """
+    package = read_package(folder)
+    card, plan = _json(folder, CARD), _json(folder, "plan.json")
+    vectors = {
+        (event.table, event.statistic): _by_day(package.tables[event.table], event.statistic)
+        for event in package.events
+    }
+    return PublicNumbers(
+        key=str(card["release"]),
+        domain_digest=plan["domain_digest"],
+        days=tuple(parse_period(plan["week"]).days),
+        gaps=tuple(date.fromisoformat(day) for day in card["gaps"]),
+        vectors=vectors,
+        deviations=deviations_of(package.events),
+    )
+
+
+def earlier_numbers(folder: Path, stated: EarlierRelease) -> PublicNumbers:
+    """Return the numbers of an earlier release that estimates name by digest.
+
+    Raises:
+        InputError: the package is not there.
+        IntegrityError: it is another one, or one of its files was altered.
+    """
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        rule = f"the estimates were made with {stated.key}; put its package there"
+        raise InputError(where=str(folder), field="package", rule=rule)
+    if digest_of(manifest.read_bytes()) != stated.manifest_sha256 or differences(folder):
+        raise IntegrityError(f"{folder}: not the package that the estimates name; restore it")
+    return numbers_of_package(folder)
+
+
+def week_of_package(folder: Path, packages: Path) -> WeekToEstimate:
+    """Return everything that the estimates of a package are made from.
+
+    Args:
+        folder: the package.
+        packages: folder in which earlier releases lie by their keys: the public zone.
+
+    Raises:
+        InputError: the package has no estimates, or an earlier one is not there.
+        IntegrityError: an earlier package is not the one that was used.
+    """
+    record = _json(folder, CARD).get("estimates")
+    if record is None:
+        rule = "states no estimates: they begin with version 0.2, and none are made of thresholds"
+        raise InputError(where=str(folder), field=CARD, rule=rule)
+    promise = promise_from(record)
+    numbers = numbers_of_package(folder)
+    earlier = tuple(earlier_numbers(packages / one.key, one) for one in earlier_releases(record))
+    domain = _domain(read_package(folder), promise, numbers.domain_digest)
+    return WeekToEstimate(promise, domain, numbers, record["seed_sha256"], earlier)
+
+
+def _by_day(table: pa.Table, statistic: str) -> dict[date | None, NDArray[np.int64]]:
+    """Return the vectors of one statistic by service day."""
+    values = table.column(statistic).to_numpy().astype(np.int64)
+    if "service_date" not in table.column_names:
+        return {None: values}
+    days = list(dict.fromkeys(table.column("service_date").to_pylist()))
+    return dict(zip(days, np.split(values, len(days)), strict=True))
+
+
+def _domain(package: Package, promise: Promise, digest: str) -> PublicDomain:
+    """Return the public cells, read off the labels of the measurements.
+
+    Labels stand in the order of the domain, and every cell has its row.
+    """
+    axes: dict[str, dict[str, tuple[str, ...]]] = {}
+    for table in promise.tables:
+        labels = package.tables[table.name]
+        has_modes = "mode" in labels.column_names
+        modes = labels.column("mode").to_pylist() if has_modes else [_THE_MODE] * len(labels)
+        for name in table.by:
+            seen: dict[str, dict[str, None]] = {}
+            for mode, label in zip(modes, labels.column(name).to_pylist(), strict=True):
+                seen.setdefault(mode, {})[label] = None
+            for mode, found in seen.items():
+                axes.setdefault(mode, {})[name] = tuple(found)
+    cells = tuple(
+        ModeCells(mode, tuple(Dimension(name, labels) for name, labels in own.items()))
+        for mode, own in axes.items()
+    )
+    return PublicDomain(digest, "", cells)
+
+
+def _json(folder: Path, name: str) -> dict[str, Any]:
+    """Read one of the package's JSON files.
+
+    Raises:
+        InputError: it is missing or cannot be read.
+    """
+    try:
+        found: dict[str, Any] = json.loads((folder / name).read_bytes())
+    except (OSError, ValueError):
+        rule = f"{name} is missing or cannot be read; give a whole package"
+        raise InputError(where=str(folder), field="package", rule=rule) from None
+    return found
