@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ TIME, LOCATION = TableSpec("on_time", (SLOT,)), TableSpec("on_location", (PLACE,
 FIRST_DAY = date(2016, 7, 25)
 WOBBLE = (0.05, 0.04, 0.03)  # of stations, days, slots
 CUT = 17
+FIRST_TRAIN, LAST_TRAIN = 5, 23  # hours
 Random = np.random.Generator  # noqa: TID251 - made-up data, not noise
 
 
@@ -44,6 +46,11 @@ OPAL = Noise(9.8, 33.9)  # opal: rho 1/32 a cell table, 1/64 a marginal, six tri
 YEARLY = Noise(32.3, None)  # rho 1 a card and year, all on the cells
 
 
+def dice(seed: int) -> Random:
+    """Return coins for made-up data; the same every time."""
+    return np.random.default_rng(seed)  # noqa: TID251 - made-up data, not noise
+
+
 def real_week(folder: Path) -> Floats:
     """Counts of the published train table, shape (places, days, slots)."""
     days = [day.T for day in released(folder).values()]
@@ -57,14 +64,14 @@ def filled(counts: Floats) -> Floats:
     return np.where(counts == 0, np.minimum(0.6 * expected, CUT), counts)
 
 
-def made_week(dice: Random, rates: Floats) -> Floats:
+def made_week(coins: Random, rates: Floats) -> Floats:
     """Counts of a week that varies about rates, shape (places, days, slots)."""
     varied = rates
     for axis, wobble in enumerate(WOBBLE):
         shape = [1, 1, 1]
         shape[axis] = rates.shape[axis]
-        varied = varied * np.exp(wobble * dice.standard_normal(shape))
-    return dice.poisson(varied).astype(np.float64)
+        varied = varied * np.exp(wobble * coins.standard_normal(shape))
+    return coins.poisson(varied).astype(np.float64)
 
 
 def domain_of(shape: tuple[int, int, int]) -> PublicDomain:
@@ -79,7 +86,7 @@ def domain_of(shape: tuple[int, int, int]) -> PublicDomain:
 
 
 def drawn_numbers(  # noqa: PLR0913 - what a week is
-    dice: Random,
+    coins: Random,
     counts: Floats,
     noise: Noise,
     domain: PublicDomain,
@@ -91,7 +98,7 @@ def drawn_numbers(  # noqa: PLR0913 - what a week is
     days = tuple(FIRST_DAY + timedelta(days=7 * week + n) for n in range(counts.shape[1]))
 
     def drawn(values: Floats, deviation: float) -> dict[date | None, NDArray[np.int64]]:
-        noisy = np.rint(values + deviation * dice.standard_normal(values.shape)).astype(np.int64)
+        noisy = np.rint(values + deviation * coins.standard_normal(values.shape)).astype(np.int64)
         return {day: noisy[n].ravel() for n, day in enumerate(days)}
 
     vectors = {(CELLS.name, "count"): drawn(counts.transpose(1, 2, 0), noise.cells)}
@@ -105,31 +112,48 @@ def drawn_numbers(  # noqa: PLR0913 - what a week is
 
 
 def week_of(  # noqa: PLR0913 - what a week is
-    dice: Random,
+    coins: Random,
     truth: Floats,
     earlier: Sequence[Floats],
     noise: Noise,
     *,
     earlier_noise: Sequence[Noise] = (),
-    gaps: Sequence[int] = (),
+    earlier_gaps: Sequence[Sequence[int]] = (),
 ) -> WeekToEstimate:
     """Return everything that the estimates of a week are made from.
 
     Args:
-        dice: for the noise.
+        coins: for the noise.
         truth: counts of the week, shape (places, days, slots).
         earlier: counts of earlier weeks, latest first.
         noise: of this week.
         earlier_noise: of each earlier week; empty if all have this week's.
-        gaps: days without input.
+        earlier_gaps: of each earlier week, days without input; empty if there are none.
     """
     domain = domain_of(truth.shape)
     noises = earlier_noise or [noise] * len(earlier)
+    gaps = earlier_gaps or [()] * len(earlier)
     before = tuple(
-        drawn_numbers(dice, counts, own, domain, week=-1 - n)
+        drawn_numbers(coins, counts, own, domain, week=-1 - n, gaps=gaps[n])
         for n, (counts, own) in enumerate(zip(earlier, noises, strict=True))
     )
     tables = (CELLS,) if noise.marginals is None else (TIME, LOCATION, CELLS)
     promise = Promise(RowShape.TRIPS, tables, 15, shares_total=False)
-    numbers = drawn_numbers(dice, truth, noise, domain, gaps=gaps)
+    numbers = drawn_numbers(coins, truth, noise, domain)
     return WeekToEstimate(promise, domain, numbers, "made", before)
+
+
+def made_rates(places: int = 100, days: int = 7, slots: int = 96) -> Floats:
+    """Rates of made-up stations, shape (places, days, slots): commuters out, in, and the rest."""
+    hours = np.arange(slots) * 24 / slots
+    morning = np.exp(-(((hours - 8.0) / 0.9) ** 2) / 2)
+    evening = np.exp(-(((hours - 17.5) / 1.2) ** 2) / 2)
+    rest = np.where((hours > FIRST_TRAIN) & (hours < LAST_TRAIN), 0.25, 0.02)
+    ranks = (np.arange(places) + 0.5) / places
+    size = np.exp(1.3 * np.array([NormalDist().inv_cdf(rank) for rank in ranks]))
+    dormitory = (np.arange(places) * 0.618) % 1
+    weekday = np.arange(days) % 7 < 5  # noqa: PLR2004 - Monday to Friday
+    peaks = (
+        dormitory[:, None, None] * morning + (1 - dormitory)[:, None, None] * evening
+    ) * np.where(weekday, 1.0, 0.25)[None, :, None]
+    return 12 * size[:, None, None] * (peaks + rest * np.where(weekday, 1.0, 0.8)[None, :, None])

@@ -52,6 +52,8 @@ def class_weights(
         judging_variance: of the noise of what is judged on.
         least: smallest pseudo-count with which a group is shrunk to the next larger one.
     """
+    if len(looks[0].fits) == 1:
+        return np.ones((looks[0].judge.shape[1], classes, 1))
     sums, cells = _products(looks, classes, judging_variance)
     apart = np.mean([np.mean((look.fits[-1] - look.fits[-2]) ** 2) for look in looks])
     pseudo = max(least, 20 * judging_variance / max(float(apart), 1e-9))

@@ -1,9 +1,9 @@
 """Estimates of one mode's tap-ons or tap-offs: cells and marginals that borrow strength and add up.
 
 Cells are the weighted fits (`cell_fits`, `fit_weights`). A marginal is a weighted mean of the
-reconciled one, of the sum of the cells, and of history scaled to the day's total; day totals stay
-reconciled. Then the cells are fitted to the marginals (`marginal_fit`). Every weight comes from
-errors that are known without the truth. Pure.
+reconciled one, where it was drawn, and of the sum of the cells; day totals stay reconciled. Then
+the cells are fitted to the marginals (`marginal_fit`). Every weight comes from errors that are known
+without the truth. Pure.
 """
 
 from __future__ import annotations
@@ -123,10 +123,8 @@ class _Model:
         slots = _weighted(of_slots, numbers.slot_variance, self.of_slots)[0]
         places = _weighted(of_places, numbers.place_variance, self.of_places)[..., 0]
         slots, places = with_totals(slots.T, totals).T, with_totals(places, totals)
-        rates = cells + SIZE_EDGES[0]
-        variances = rates * numbers.cell_variance / (rates + numbers.cell_variance)
         fitted = [
-            fitted_to_marginals(cells[:, day], variances[:, day], places[:, day], slots[day])
+            fitted_to_marginals(cells[:, day], places[:, day], slots[day])
             for day in range(len(totals))
         ]
         return TapEstimates(np.stack(fitted, axis=1), slots, places, totals)
@@ -138,16 +136,16 @@ def _look(found: Floats, judge: Floats, edges: tuple[float, ...]) -> Look:
 
 
 def _marginal_fits(one: _Fitted, cells: Floats) -> tuple[Floats, Floats]:
-    """Return fits of slots, shape (2 or 3, 1, days, slots), and of places (.., places, days, 1)."""
-    numbers, earlier = one.numbers, one.earlier
+    """Return fits of slots, shape (1 or 2, 1, days, slots), and of places (.., places, days, 1).
+
+    The sum of the cells, and the reconciled number where the marginal was drawn itself.
+    """
+    numbers = one.numbers
     slots, places = [cells.sum(axis=0)], [cells.sum(axis=2)]
-    if earlier is not None:
-        of_day = np.maximum(earlier.rates.sum(axis=(0, 2)), _ALMOST_ZERO)
-        scale = np.maximum(numbers.totals, 0) / of_day
-        slots.append(earlier.rates.sum(axis=0) * scale[:, None])
-        places.append(earlier.rates.sum(axis=2) * scale)
-    slots.append(np.maximum(numbers.slots, 0))
-    places.append(np.maximum(numbers.places, 0))
+    if numbers.has_slots:
+        slots.append(np.maximum(numbers.slots, 0))
+    if numbers.has_places:
+        places.append(np.maximum(numbers.places, 0))
     return np.stack(slots)[:, None], np.stack(places)[..., None]
 
 
@@ -168,7 +166,7 @@ def _weighted(found: Floats, variance: float, weights: Floats) -> Floats:
 
 
 def with_totals(parts: Floats, totals: Floats) -> Floats:
-    """Return non-negative parts nearest to these that sum to the totals, column by column.
+    """Return the non-negative parts next to these that sum to the totals, column by column.
 
     Args:
         parts: shape (parts, columns).
@@ -177,8 +175,7 @@ def with_totals(parts: Floats, totals: Floats) -> Floats:
     found = np.maximum(parts, 0)
     for _ in range(_SPREAD_ROUNDS):
         is_free = found > 0
-        missing = totals - found.sum(axis=0)
-        share = missing / np.maximum(is_free.sum(axis=0), 1)
+        share = (totals - found.sum(axis=0)) / np.maximum(is_free.sum(axis=0), 1)
         found = np.maximum(found + np.where(is_free, share, 0), 0)
     sums = found.sum(axis=0)
     scale = np.divide(totals, sums, out=np.zeros(sums.shape), where=sums > _ALMOST_ZERO)

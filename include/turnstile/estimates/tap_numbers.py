@@ -53,6 +53,8 @@ class TapNumbers:
         totals: reconciled, shape (days,).
         cell_variance: of the noise of a drawn cell.
         reconciled: least squares of one day, for its variances, which are the same on every day.
+        has_slots: True if sums over places were drawn as a table of their own.
+        has_places: the same of sums over slots.
     """
 
     cells: Floats
@@ -61,6 +63,8 @@ class TapNumbers:
     totals: Floats
     cell_variance: float
     reconciled: Reconciled
+    has_slots: bool
+    has_places: bool
 
     @property
     def slot_variance(self) -> float:
@@ -99,14 +103,17 @@ def tap_numbers(
         for day in range(days)
     ]
     return {
-        taps: _tap_numbers(tables[taps], [found[taps] for found in by_day])
+        taps: _tap_numbers(tables, taps, [found[taps] for found in by_day])
         for taps in by_day[0]
         if taps in tables
     }
 
 
-def _tap_numbers(cells: DrawnDays, by_day: list[Reconciled]) -> TapNumbers:
+def _tap_numbers(
+    tables: Mapping[By, DrawnDays], taps: Side, by_day: list[Reconciled]
+) -> TapNumbers:
     """Put the days together."""
+    cells = tables[taps]
     rows, columns = [one.rows for one in by_day], [one.columns for one in by_day]
     return TapNumbers(
         cells=np.ascontiguousarray(cells.values.transpose(2, 0, 1)),
@@ -115,4 +122,6 @@ def _tap_numbers(cells: DrawnDays, by_day: list[Reconciled]) -> TapNumbers:
         totals=np.array([one.total for one in by_day]),
         cell_variance=cells.variance,
         reconciled=by_day[0],
+        has_slots=taps[:1] in tables,
+        has_places=taps[1:] in tables,
     )

@@ -35,7 +35,11 @@ def numbers_of_package(folder: Path) -> PublicNumbers:
     Raises:
         InputError: it is no whole package.
     """
-    package = read_package(folder)
+    return _numbers(folder, read_package(folder))
+
+
+def _numbers(folder: Path, package: Package) -> PublicNumbers:
+    """Return what a package that was read says that was drawn."""
     card, plan = _json(folder, CARD), _json(folder, "plan.json")
     vectors = {
         (event.table, event.statistic): _by_day(package.tables[event.table], event.statistic)
@@ -83,9 +87,10 @@ def week_of_package(folder: Path, packages: Path) -> WeekToEstimate:
         rule = "states no estimates: they begin with version 0.2, and none are made of thresholds"
         raise InputError(where=str(folder), field=CARD, rule=rule)
     promise = promise_from(record)
-    numbers = numbers_of_package(folder)
+    package = read_package(folder)
+    numbers = _numbers(folder, package)
     earlier = tuple(earlier_numbers(packages / one.key, one) for one in earlier_releases(record))
-    domain = _domain(read_package(folder), promise, numbers.domain_digest)
+    domain = _domain(package, promise, numbers.domain_digest)
     return WeekToEstimate(promise, domain, numbers, record["seed_sha256"], earlier)
 
 
@@ -94,7 +99,7 @@ def _by_day(table: pa.Table, statistic: str) -> dict[date | None, NDArray[np.int
     values = table.column(statistic).to_numpy().astype(np.int64)
     if "service_date" not in table.column_names:
         return {None: values}
-    days = list(dict.fromkeys(table.column("service_date").to_pylist()))
+    days = table.column("service_date").unique().to_pylist()  # in the order of the rows
     return dict(zip(days, np.split(values, len(days)), strict=True))
 
 
@@ -105,20 +110,38 @@ def _domain(package: Package, promise: Promise, digest: str) -> PublicDomain:
     """
     axes: dict[str, dict[str, tuple[str, ...]]] = {}
     for table in promise.tables:
-        labels = package.tables[table.name]
-        has_modes = "mode" in labels.column_names
-        modes = labels.column("mode").to_pylist() if has_modes else [_THE_MODE] * len(labels)
+        rows = package.tables[table.name]
+        modes: tuple[str, ...] = (_THE_MODE,)
+        of_row = np.zeros(len(rows), dtype=np.int64)
+        if "mode" in rows.column_names:
+            modes, of_row = _coded(rows, "mode")
         for name in table.by:
-            seen: dict[str, dict[str, None]] = {}
-            for mode, label in zip(modes, labels.column(name).to_pylist(), strict=True):
-                seen.setdefault(mode, {})[label] = None
-            for mode, found in seen.items():
-                axes.setdefault(mode, {})[name] = tuple(found)
+            labels, codes = _coded(rows, name)
+            for number, mode in enumerate(modes):
+                own = _in_order(codes[of_row == number])
+                axes.setdefault(mode, {})[name] = tuple(labels[code] for code in own)
     cells = tuple(
         ModeCells(mode, tuple(Dimension(name, labels) for name, labels in own.items()))
         for mode, own in axes.items()
     )
     return PublicDomain(digest, "", cells)
+
+
+def _coded(rows: pa.Table, name: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Return the labels of a column in the order of the rows, and the number of each row's."""
+    column = rows.column(name).cast(pa.string()).combine_chunks().dictionary_encode()
+    codes = column.indices.to_numpy().astype(np.int64)
+    order = _in_order(codes)
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.arange(len(order))
+    labels = column.dictionary.to_pylist()
+    return tuple(labels[code] for code in order), numbers[codes]
+
+
+def _in_order(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the distinct codes in the order in which they first appear."""
+    found, first = np.unique(codes, return_index=True)
+    return found[np.argsort(first, kind="stable")]
 
 
 def _json(folder: Path, name: str) -> dict[str, Any]:

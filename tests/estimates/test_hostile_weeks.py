@@ -1,0 +1,63 @@
+"""No hostile week makes estimates worse than clipped numbers by more than the dictionary says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from estimate_weeks import OPAL, Floats, dice, made_rates, made_week, week_of
+from hostile_weeks import EARLIER_WEEKS, TABLE_LIMIT, Harm, Scenario, scenarios
+
+from turnstile.estimates import cell_fits
+from turnstile.estimates.tap_estimates import estimated
+from turnstile.estimates.trip_weeks import taps_by_mode
+
+SEED = 15
+SCENARIOS = list(scenarios(made_rates(), dice(SEED)))
+
+
+def errors_over_clipped(scenario: Scenario) -> tuple[float, float]:
+    """RMSE over that of clipped numbers: of the table, of the affected cells."""
+    coins = dice(SEED)
+    truth = made_week(coins, scenario.rates)
+    gap = [scenario.gap] if scenario.gap is not None else []
+    week = week_of(
+        coins,
+        truth,
+        [made_week(coins, rates) for rates in scenario.earlier],
+        OPAL,
+        earlier_noise=scenario.noises,
+        earlier_gaps=[gap if n % 2 else [] for n in range(EARLIER_WEEKS)],
+    )
+    (own,) = taps_by_mode(week)
+    found, _ = estimated(own.numbers, own.looks, own.earlier)
+    errors, clipped = found.cells - truth, np.maximum(own.numbers.cells, 0) - truth
+    affected = scenario.affected
+    return over(errors, clipped), over(errors[affected], clipped[affected])
+
+
+def over(one: Floats, other: Floats) -> float:
+    return float(np.sqrt(np.mean(one**2) / np.mean(other**2)))
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+def test_a_hostile_week_does_at_most_the_stated_harm(scenario: Scenario) -> None:
+    table, affected = errors_over_clipped(scenario)
+    assert table <= TABLE_LIMIT
+    assert affected <= scenario.harm.value
+
+
+def test_there_are_fourteen_of_them_and_bursts() -> None:
+    assert len(SCENARIOS) == 15
+    assert {one.harm for one in SCENARIOS} == set(Harm)
+
+
+def test_without_the_guard_some_week_does_more_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell_fits, "guarded", lambda _values, fitted, _variance: fitted)
+    suspects = named(["events of five hours", "closed stations"])
+    assert any(errors_over_clipped(one)[1] > one.harm.value for one in suspects)
+
+
+def named(names: Sequence[str]) -> list[Scenario]:
+    return [one for one in SCENARIOS if one.name in names]
