@@ -2,8 +2,8 @@
 
 Cells are the weighted fits (`cell_fits`, `fit_weights`). A marginal is a weighted mean of the
 reconciled one, where it was drawn, and of the sum of the cells; day totals stay reconciled. Then
-the cells are fitted to the marginals (`marginal_fit`). Every weight comes from errors that are known
-without the truth. Pure.
+the cells are fitted to the marginals (`marginal_fit`). Every weight comes from errors that are
+known without the truth. Pure.
 """
 
 from __future__ import annotations

@@ -1,0 +1,106 @@
+"""Estimates of a package: anybody makes the same bytes from packages alone, and sees a change."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from small_deployment import INCLUDE, Deployment
+
+from turnstile.cli import main
+from turnstile.publishing.manifest import MANIFEST, manifest_bytes
+
+WEEKS = ("2016-W30", "2016-W31")
+COLUMNS = ["estimate", "low_90", "high_90", "low_95", "high_95"]
+Cli = Callable[..., int]
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The public zone of two weeks, made without Airflow."""
+    folder = tmp_path_factory.mktemp("estimates")
+    include = folder / "include"
+    shutil.copytree(INCLUDE / "programmes", include / "programmes")
+    shutil.copytree(INCLUDE / "domains", include / "domains")
+    deployment = Deployment(folder / "var", include)
+    deployment.edit("opal", "slot_minutes: 15", "slot_minutes: 30")
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("TURNSTILE_HOME", str(deployment.home))
+        environment.setenv("TURNSTILE_INCLUDE", str(include))
+        environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
+        made = ["sample", "opal", "--weeks", ":".join(WEEKS), "--rows", "20000", "--seed", "3"]
+        assert main(made) == 0
+        for week in WEEKS:
+            assert main(["run", "opal", "--week", week]) == 0
+    return deployment.public
+
+
+@pytest.fixture
+def package(public: Path, tmp_path: Path) -> Path:
+    """A copy of the second week's package in a zone of its own, without a ledger or a home."""
+    shutil.copytree(public, tmp_path / "zone", symlinks=True)
+    return tmp_path / "zone" / "opal" / WEEKS[1] / "r0"
+
+
+def test_estimates_are_made_again_from_packages_alone(package: Path) -> None:
+    assert main(["estimates", "verify", str(package)]) == 0
+
+
+def test_a_changed_estimate_is_seen_though_the_manifest_was_made_anew(package: Path) -> None:
+    path = package / "estimates" / "on_time_location.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    parts = lines[5].split(",")
+    parts[4] = "77.7"
+    path.write_text("".join([*lines[:5], ",".join(parts), *lines[6:]]))
+    forge(package)
+    assert main(["estimates", "verify", str(package)]) == 4
+
+
+def test_estimates_do_without_no_week_that_they_name(package: Path) -> None:
+    shutil.rmtree(package.parents[1] / WEEKS[0])
+    assert main(["estimates", "verify", str(package)]) == 2
+
+
+def test_an_earlier_week_of_other_bytes_is_refused(package: Path) -> None:
+    earlier = package.parents[1] / WEEKS[0] / "r0"
+    (earlier / "plan.json").write_text((earlier / "plan.json").read_text() + "\n")
+    forge(earlier)
+    assert main(["estimates", "verify", str(package)]) == 4
+
+
+def test_every_reconciled_table_has_estimates_with_the_same_labels(package: Path) -> None:
+    for path in sorted((package / "tables").glob("*.parquet")):
+        unbiased, found = pq.read_table(path), pq.read_table(package / "estimates" / path.name)
+        labels = [name for name in found.column_names if name not in COLUMNS]
+        assert found.column_names == [*labels, *COLUMNS]
+        assert found.select(labels).equals(unbiased.select(labels))
+
+
+def test_estimates_are_not_negative_lie_in_their_intervals_and_add_up(package: Path) -> None:
+    cells = pq.read_table(package / "estimates" / "on_time_location.parquet").to_pandas()
+    places = pq.read_table(package / "estimates" / "on_location.parquet").to_pandas()
+    assert (cells["estimate"] >= 0).all()
+    assert (cells["low_90"].isna() | (cells["low_90"] <= cells["estimate"])).all()
+    assert (cells["high_90"].isna() | (cells["high_90"] >= cells["estimate"])).all()
+    keys = ["service_date", "mode", "tap_on_location"]
+    sums = cells.groupby(keys, observed=True)["estimate"].sum()
+    assert (sums - places.set_index(keys)["estimate"]).abs().max() < 1e-6
+
+
+def test_the_card_names_model_inputs_and_measured_error(package: Path) -> None:
+    stated = json.loads((package / "release_card.json").read_bytes())["estimates"]
+    assert [one["release"] for one in stated["earlier"]] == [f"opal/{WEEKS[0]}/r0"]
+    assert stated["errors"]["on_time_location"][0]["rmse_estimated"] > 0
+    assert "biased" in stated["read_as"]
+
+
+def forge(package: Path) -> None:
+    """Make a manifest that fits what lies in a package."""
+    stated = json.loads((package / MANIFEST).read_bytes())
+    (package / MANIFEST).unlink()
+    content = manifest_bytes(package, key=stated["key"], sealed_digest=stated["sealed_sha256"])
+    (package / MANIFEST).write_bytes(content)
