@@ -145,7 +145,7 @@ def new_database(*, is_postgresql: bool) -> Iterator[str]:
         with tempfile.TemporaryDirectory() as folder:
             yield f"sqlite:///{Path(folder) / 'ledger.sqlite'}"
         return
-    with postgresql_server() as server:
+    with postgresql_server(durable=True) as server:
         if server is None:
             sys.exit("no PostgreSQL answers on 127.0.0.1:5432, and no initdb is installed")
         name = f"turnstile_bench_{os.getpid()}"

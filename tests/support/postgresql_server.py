@@ -26,8 +26,12 @@ def run_as_server(url: str, *statements: str) -> None:
 
 
 @contextmanager
-def postgresql_server() -> Iterator[str | None]:
-    """Yield the URL of a server; None where none answers and none is installed."""
+def postgresql_server(*, durable: bool = False) -> Iterator[str | None]:
+    """Yield the URL of a server; None where none answers and none is installed.
+
+    Args:
+        durable: whether a started one survives a loss of power; tests kill its clients only.
+    """
     running, found = _running_server(), _initdb()
     if running is not None or found is None:
         yield running
@@ -42,6 +46,7 @@ def postgresql_server() -> Iterator[str | None]:
     # below what outgoing connections are given, and not where another worker of this run begins
     port = free_port(20_000 + os.getpid() % 10_000)
     options = f"-p {port} -k {data} -c listen_addresses=127.0.0.1"
+    options += "" if durable else " -c fsync=off -c full_page_writes=off"
     _run_quietly([*start, "-o", options, "start"], owner)
     try:
         yield f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from turnstile.durable_files import create_durably
 from turnstile.errors import IntegrityError
-from turnstile.ledger.encoding import canonical
+from turnstile.ledger.encoding import canonical, digest_of
 from turnstile.ledger.entries import Entry, read_entry
 from turnstile.ledger.notes import HashAt
 from turnstile.ledger.records import Finding
@@ -138,7 +138,7 @@ def _compared(folder: Path, sequence: int, hash_at: HashAt) -> Iterator[Finding]
     if found is None:
         problem = f"the ledger ends before it, but {path} holds it: an old copy was restored"
         yield Finding("witness", sequence, problem)
-    elif found != entry.hash:
+    elif found != entry.hash or digest_of(entry.record) != entry.hash:
         problem = f"is not the entry that {path} holds: the ledger's history was replaced"
         yield Finding("witness", sequence, problem)
 

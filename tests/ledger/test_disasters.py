@@ -1,0 +1,424 @@
+"""A table of tampers and disasters, each on both stores: found, by which command, exit code 4.
+
+What nothing can find is named in docs/RUNBOOK.md ("What cannot be seen") and shown here too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from disaster_site import WIDE, Site, run
+from ledger_asks import LOSS_MICRO, TRIP, week_number
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
+
+from conftest import Stores
+from turnstile.errors import IntegrityError
+from turnstile.ledger.amounts import Cap
+from turnstile.ledger.entries import EntryKind, make_entry, read_entry
+from turnstile.ledger.signed_note import Signer
+
+Change = Callable[[Site, Stores], None]
+
+
+@pytest.fixture(scope="module")
+def lived(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """Two published weeks and one under embargo, with a witness."""
+    site = Site(tmp_path_factory.mktemp("lived") / "site", stores.new())
+    with pytest.MonkeyPatch.context() as patch:
+        site.at(patch)
+        site.publish(0)
+        site.publish(1)
+        site.draw(2)
+        assert run("verify") == 0
+    return site
+
+
+@pytest.fixture
+def site(
+    lived: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
+    """A copy to tamper with."""
+    copy = lived.copy_of(stores, tmp_path / "site").at(monkeypatch)
+    yield copy
+    stores.give_back(copy.url)
+
+
+def sql(*statements: str) -> Change:
+    return lambda site, stores: stores.tamper(site.url, *statements)
+
+
+def edited(path: str, old: str, new: str) -> Change:
+    """Replace text in the one file of a pattern below the site."""
+
+    def act(site: Site, _: Stores) -> None:
+        (found,) = site.root.glob(path)
+        found.chmod(0o644)
+        content = found.read_text()
+        assert old in content
+        found.write_text(content.replace(old, new, 1))
+
+    return act
+
+
+def removed(path: str) -> Change:
+    def act(site: Site, _: Stores) -> None:
+        found = list(site.root.glob(path))
+        assert found
+        for one in found:
+            shutil.rmtree(one) if one.is_dir() else one.unlink()
+
+    return act
+
+
+def recomputed(change: Callable[[list[dict[str, object]]], object], *, notes: bool) -> Change:
+    """Rewrite entries and the whole chain after them, and every table beside: a perfect forger.
+
+    Args:
+        change: what is done to the bodies, with `kind` and `at`.
+        notes: whether the forger also takes notes and shipped entries away.
+    """
+
+    def act(site: Site, stores: Stores) -> None:
+        rows = _rows(site.url, "SELECT record, hash FROM entry ORDER BY sequence")
+        facts = []
+        for record, written in rows:
+            entry = read_entry(record, written)
+            facts.append({"at": entry.at, "kind": entry.kind, "body": dict(entry.body)})
+        change(facts)
+        head, statements = (0, "0" * 64), ["DELETE FROM entry"]
+        for fact in facts:
+            entry = make_entry(head, fact["at"], fact["kind"], fact["body"])  # type: ignore[arg-type]
+            head = (entry.sequence, entry.hash)
+            key, attempt = _quoted(entry.key), _quoted(entry.attempt_id)
+            record = _quoted(entry.record)
+            statements.append(
+                f"INSERT INTO entry VALUES ({entry.sequence}, '{entry.kind.value}', {key}, "
+                f"{attempt}, {record}, '{entry.hash}')"
+            )
+        statements.append(f"UPDATE head SET sequence = {head[0]}, hash = '{head[1]}'")
+        if stores.kind == "postgresql":
+            statements.insert(
+                0, "ALTER TABLE attempt DROP CONSTRAINT attempt_reserved_sequence_fkey"
+            )
+        stores.tamper(site.url, *statements)
+        if notes:
+            for one in (*site.home.glob("public/**/*.note"), *site.witness.glob("*/*")):
+                one.unlink()
+
+    return act
+
+
+def _rows(url: str, query: str) -> list[tuple[str, str]]:
+    with create_engine(url, poolclass=NullPool).connect() as connection:
+        return [(row[0], row[1]) for row in connection.execute(text(query))]
+
+
+def _quoted(value: str | None) -> str:
+    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
+
+
+def _cheaper(facts: list[dict[str, object]]) -> None:
+    for fact in facts:
+        for posting in fact["body"].get("postings", ()):  # type: ignore[attr-defined]
+            posting[2] //= 4
+
+
+def _as_bus(facts: list[dict[str, object]]) -> None:
+    for fact in facts:
+        for posting in fact["body"].get("postings", ()):  # type: ignore[attr-defined]
+            posting[0] = "bus" if posting[0] == "card" else posting[0]
+
+
+def _without_week_1(facts: list[dict[str, object]]) -> None:
+    key = f"opal/{week_number(1)}/r0"
+    facts[:] = [fact for fact in facts if fact["body"].get("key") != key]  # type: ignore[attr-defined]
+
+
+def key_replaced(where: str) -> Change:
+    """Another key in one of the places that hold one."""
+
+    def act(site: Site, _: Stores) -> None:
+        other = Signer.make(site.root / "thief.pem")
+        if where == "private":
+            shutil.move(site.root / "thief.pem", site.home / "ledger-key.pem")
+        else:
+            (site.root / where / "ledger.pub").write_text(other.public_line)
+
+    return act
+
+
+def second_package(site: Site, _: Stores) -> None:
+    """A package of a correction that nobody made, put beside the true one."""
+    one = site.home / "public/opal" / week_number(0)
+    shutil.copytree(one / "r0", one / "r1")
+
+
+def witness_swapped(site: Site, _: Stores) -> None:
+    """An empty folder where the witness was mounted."""
+    site.witness.rename(site.root / "unmounted")
+    site.witness.mkdir()
+
+
+def future_entry(site: Site, stores: Stores) -> None:
+    """An entry of the year 2999, as a clock that ran ahead would write it."""
+    sequence, head = _rows(site.url, "SELECT sequence, hash FROM head")[0]
+    body = {"person": "olga", "reason": "test"}
+    kind = EntryKind.CLOCK_CONFIRMED
+    entry = make_entry((int(sequence), head), "2999-01-01T00:00:00+00:00", kind, body)
+    stores.tamper(
+        site.url,
+        f"INSERT INTO entry VALUES ({entry.sequence}, '{kind.value}', NULL, NULL, "
+        f"{_quoted(entry.record)}, '{entry.hash}')",
+        f"UPDATE head SET sequence = {entry.sequence}, hash = '{entry.hash}'",
+    )
+
+
+def guard_gone(site: Site, stores: Stores) -> None:
+    on = " ON entry" if stores.kind == "postgresql" else ""
+    with create_engine(site.url, poolclass=NullPool).begin() as connection:
+        connection.execute(text(f"DROP TRIGGER entry_no_delete{on}"))
+
+
+W0, W1, W2 = (f"opal/{week_number(n)}/r0" for n in range(3))
+OF_W2 = f"WHERE release_key = '{W2}'"
+LAST = "(SELECT max(sequence) FROM entry)"
+HEAD_FIXED = (
+    "UPDATE head SET sequence = (SELECT max(sequence) FROM entry)",
+    "UPDATE head SET hash = (SELECT hash FROM entry WHERE sequence = head.sequence)",
+)
+
+TABLE: dict[str, tuple[Change, str]] = {
+    "an amount in an entry": (
+        sql("UPDATE entry SET record = replace(record, '4000000', '1000000')"),
+        "its hash is not the hash of its text",
+    ),
+    "an amount in an account": (
+        sql("UPDATE account SET spent_epsilon_micro = 1 WHERE scope = 'ever' AND week = ''"),
+        "card (ever) is not the sum",
+    ),
+    "an account row deleted": (sql("DELETE FROM account WHERE week <> ''"), "not the sum"),
+    "the last entry removed, head fixed": (
+        sql(f"DELETE FROM entry WHERE sequence = {LAST}", *HEAD_FIXED),
+        "old copy was restored",
+    ),
+    "a middle entry removed": (sql("DELETE FROM entry WHERE sequence = 6"), "follows entry 5"),
+    "a published entry removed, head fixed": (
+        sql("DELETE FROM entry WHERE kind = 'published'", *HEAD_FIXED),
+        "entries are missing",
+    ),
+    "two entries swapped": (
+        sql(
+            "UPDATE entry SET sequence = 99 WHERE sequence = 4",
+            "UPDATE entry SET sequence = 4 WHERE sequence = 5",
+            "UPDATE entry SET sequence = 5 WHERE sequence = 99",
+        ),
+        "columns do not say",
+    ),
+    "columns of an entry": (
+        sql("UPDATE entry SET release_key = 'opal/2000-W01/r0' WHERE sequence = 5"),
+        "columns do not say",
+    ),
+    "chain recomputed over a cheaper loss": (
+        recomputed(_cheaper, notes=False),
+        "history was replaced",
+    ),
+    "chain recomputed, notes and witness emptied": (
+        recomputed(_cheaper, notes=True),
+        "states less loss",
+    ),
+    "unit changed, chain recomputed": (recomputed(_as_bus, notes=True), "states less loss"),
+    "a published week forgotten, chain recomputed": (
+        recomputed(_without_week_1, notes=True),
+        "never sealed",
+    ),
+    "the head put back": (sql("UPDATE head SET sequence = 6"), "last entry, and is not"),
+    "an attempt's state": (
+        sql(f"UPDATE attempt SET state = 'burned', artefact_digest = NULL {OF_W2}"),
+        "not what its entries say",
+    ),
+    "an attempt's domain": (sql("UPDATE attempt SET domain_digest = 'x'"), "not what its entries"),
+    "an attempt's plan": (sql("UPDATE attempt SET plan_digest = 'x'"), "not what its entries say"),
+    "an attempt deleted": (sql(f"DELETE FROM attempt {OF_W2}"), "is gone"),
+    "caps relaxed in the table": (
+        sql("UPDATE caps SET caps = replace(caps, '16000000', '99000000')"),
+        "caps of opal_cards",
+    ),
+    "caps relaxed in the accounts": (
+        sql("UPDATE account SET cap_epsilon_micro = NULL"),
+        "not that of its last reservation",
+    ),
+    "caps deleted": (sql("DELETE FROM caps"), "caps of opal_cards"),
+    "a guard dropped": (guard_gone, "entry_no_delete is gone"),
+    "private key gone": (removed("home/ledger-key.pem"), "ledger-key.pem is gone"),
+    "private key replaced": (key_replaced("private"), "is not the ledger's"),
+    "public key replaced in the public zone": (key_replaced("home/public"), "ledger.pub is not"),
+    "public key replaced at the witness": (key_replaced("witness"), "ledger.pub is not"),
+    "witness gone": (removed("witness"), "is not there"),
+    "witness unmounted": (witness_swapped, "is not there"),
+    "witness entry edited": (
+        edited("witness/entries/000000000003.json", "4000000", "1000000"),
+        "entry 3",
+    ),
+    "witness entry removed": (removed("witness/entries/000000000005.json"), "but not this one"),
+    "witness note edited": (
+        edited("witness/checkpoints/*06.note", "\n6\n", "\n5\n"),
+        "no signature",
+    ),
+    "note beside a package edited": (
+        edited(f"home/public/{W0[:-3]}/checkpoint-r0.note", "release opal", "release opla"),
+        "no signature",
+    ),
+    "sealed file edited": (
+        edited(f"home/embargoed/{W2}/sealed-*", "noise", "noisy"),
+        "was altered",
+    ),
+    "sealed file deleted": (removed(f"home/embargoed/{W1}/sealed-*"), "is gone"),
+    "a second sealed file": (
+        lambda site, _: (site.home / f"embargoed/{W2}/sealed-{'0' * 16}.parquet").touch(),  # type: ignore[func-returns-value]
+        "is not the sealed file",
+    ),
+    "sealed bytes of a week that was never drawn": (
+        lambda site, _: shutil.copytree(  # type: ignore[func-returns-value]
+            site.home / f"embargoed/{W2}", site.home / f"embargoed/opal/{week_number(9)}/r0"
+        ),
+        "never drew",
+    ),
+    "package table edited": (
+        edited(f"home/public/{W0}/tables/on_time.csv", "12", "13"),
+        "on_time.csv was altered",
+    ),
+    "package card edited": (
+        edited(f"home/public/{W0}/release_card.json", '"burned_draws": 0', '"burned_draws": 9'),
+        "release_card.json was altered",
+    ),
+    "package manifest edited": (
+        edited(f"home/public/{W0}/manifest.json", "tables/on_time", "tables/at_time"),
+        "not the manifest",
+    ),
+    "a file added to a package": (
+        lambda site, _: (site.home / f"public/{W0}/more.csv").write_text("x"),  # type: ignore[func-returns-value]
+        "more.csv is not listed",
+    ),
+    "a second package put beside": (second_package, "never sealed"),
+    "a stranger's file beside packages": (
+        lambda site, _: (site.home / f"public/{W0[:-3]}/r0.bak").touch(),  # type: ignore[func-returns-value]
+        "is no file of a release",
+    ),
+    "package deleted": (removed(f"home/public/{W1}"), "is missing"),
+    "staged package of other bytes": (
+        edited(
+            f"home/embargoed/{W1}/package/manifest.json",
+            '"sealed_sha256": "',
+            '"sealed_sha256": "0',
+        ),
+        "other sealed bytes",
+    ),
+    "an entry of the future": (future_entry, "the clock says"),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_verification_finds_it_names_it_and_exits_4(
+    name: str, site: Site, stores: Stores, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change, named = TABLE[name]
+    change(site, stores)
+    capsys.readouterr()
+    assert run("verify", "--json") == 4
+    found = json.loads(capsys.readouterr().out)
+    assert any(named in one["problem"] or named in f"entry {one['entry']}" for one in found), found
+
+
+BEFORE_A_CHARGE = (
+    "the last entry removed, head fixed",
+    "a published week forgotten, chain recomputed",
+    "chain recomputed over a cheaper loss",
+    "private key gone",
+    "private key replaced",
+    "public key replaced in the public zone",
+    "witness gone",
+    "witness unmounted",
+    "package manifest edited",
+    "a second package put beside",
+    "sealed bytes of a week that was never drawn",
+    "staged package of other bytes",
+    "an entry of the future",
+)
+
+
+@pytest.mark.parametrize("name", BEFORE_A_CHARGE)
+def test_nothing_is_charged_after_it(name: str, site: Site, stores: Stores) -> None:
+    TABLE[name][0](site, stores)
+    files, before = _files(site), _spent(site)
+    with pytest.raises(IntegrityError, match="nothing was charged"):
+        site.draw(3)
+    assert _files(site) == files
+    assert _spent(site) == before
+
+
+def _files(site: Site) -> dict[str, str]:
+    """Every file of packages, sealed bytes and witnesses."""
+    places = (*site.home.glob("public/**/*"), *site.home.glob("embargoed/**/*"))
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (*places, *site.witness.glob("**/*"))
+        if path.is_file()
+    }
+
+
+def _spent(site: Site) -> list[tuple[str, str]]:
+    return _rows(site.url, "SELECT scope, spent_epsilon_micro FROM account ORDER BY 1, week")
+
+
+def test_a_whole_site_is_found_whole_and_goes_on(site: Site) -> None:
+    """The table's negative control."""
+    site.publish(2)
+    site.publish(3)
+    assert run("verify") == 0
+
+
+def test_a_trusted_key_from_outside_unmasks_a_forger_who_owns_everything(
+    site: Site, stores: Stores, tmp_path: Path
+) -> None:
+    """Who replaces key, facts, notes and witness together is seen by who kept the public key."""
+    kept = tmp_path / "kept.pub"
+    shutil.copy(site.home / "public/ledger.pub", kept)
+    assert run("verify", "--key", str(kept)) == 0
+    key_replaced("private")(site, stores)
+    assert run("rotate-key", "--person", "eve", "--reason", "mine now") == 0
+    assert run("verify") == 0
+    assert run("verify", "--key", str(kept)) == 4
+
+
+def test_of_two_copies_with_a_shared_witness_the_second_is_refused(
+    site: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = replace(site.copy_of(stores, tmp_path / "copy"))
+    shutil.rmtree(copy.witness)
+    copy.witness.symlink_to(site.witness)
+    site.at(monkeypatch).draw(3)
+    with pytest.raises(IntegrityError, match="old copy"):
+        copy.at(monkeypatch).draw(3)
+
+
+def test_a_fork_without_a_shared_witness_cannot_be_seen(
+    site: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documented in the runbook: nothing in either copy tells of the other."""
+    copy = site.copy_of(stores, tmp_path / "copy")
+    site.at(monkeypatch).draw(3)
+    copy.at(monkeypatch).draw(3)
+    assert run("verify") == 0
+
+
+def test_a_cap_raised_in_the_programme_file_is_no_tamper_but_a_fact(site: Site) -> None:
+    site.publish(3, caps=(Cap(TRIP, epsilon_micro=9 * LOSS_MICRO), *WIDE[1:]))
+    assert run("verify") == 0
+    assert [e.kind for e in site.ledger.entries()].count(EntryKind.CAP_SET) == 2
