@@ -52,7 +52,10 @@ CARD: Fields = {
     "sealed_sha256": L,
     "burned_draws": L,
     "guarantee": {
-        **dict.fromkeys(("neighboring", "mechanism", "without_card"), D),
+        **dict.fromkeys(
+            ("neighboring", "mechanism", "without_card", "service_day", "not_counted"), D
+        ),
+        "counted": {NAME: D},
         "bounds": {
             UNIT: dict.fromkeys(
                 ("contributions_max", "once_per_cell", "once_per_finest_cell", "per_coarse_cell"), D
