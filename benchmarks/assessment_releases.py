@@ -124,6 +124,9 @@ def _exact(name: str, domain: PublicDomain, event: DrawEvent, label: str) -> Int
     if name == "itms":
         part = {"sum": -80, "buses": 1}.get(event.statistic)
         return (cells * part if part is not None else cells // 3).ravel()
-    axes = tuple(n for n, axis in enumerate((f"tap_{taps}_slot", f"tap_{taps}_location"))
-                 if axis not in table.by)
+    axes = tuple(
+        n
+        for n, axis in enumerate((f"tap_{taps}_slot", f"tap_{taps}_location"))
+        if axis not in table.by
+    )
     return np.asarray(cells.sum(axis=axes)).ravel()

@@ -1,13 +1,13 @@
 """No noise serves twice: any two draws of one layout differ as independent noise makes them.
 
-Where one vector of noise serves two draws, their difference is that of the raw counts, which is
-the same number in many cells (0 where both are empty). Of independent noise it is any given number
-with a chance of at most p, the noise's largest probability, whatever the raw counts are. So the
-cells that show the most frequent difference are counted: in n cells, a difference is shown by m of
-them with a chance of at most P(Bin(n, p) >= m), and any difference at all with at most 1/p times
-that (P(Bin(n, q) >= m)/q grows with q above m/n, and the differences' chances add up to 1).
-Draws are compared with those of the release and with those of earlier ones, newest first, within a
-budget of cells.
+Where one vector of noise serves two draws, their difference is that of the raw counts, which is the
+same number in many cells (0 where both are empty). Of independent noise it is any given number with
+a chance of at most p, the noise's largest probability, whatever the raw counts are. So the cells
+that show the most frequent difference are counted: in n cells, a difference is shown by m of them
+with a chance of at most P(Bin(n, p) >= m), and any difference at all with at most 1/p times that
+(P(Bin(n, q) >= m)/q grows with q above m/n, and the differences' chances add up to 1). Sums are
+counted as differences are, for noise that comes again with its sign turned. Draws are compared with
+those of the release and with those of earlier ones, newest first, within a budget of cells.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.assessment.gates.zeros import largest_probability
 from turnstile.privacy.events import DrawEvent
 
-CELLS_MOST = 100_000_000  # compared in all: about two CPU seconds
+CELLS_MOST = 60_000_000  # compared in all: about two CPU seconds
 _NAME = "drawn_once"
 _SPREAD_MOST = 2**22
 _Pair = tuple[str, DrawEvent, NDArray[np.int64], NDArray[np.int64]]
@@ -60,7 +60,7 @@ def equal_share_found(cells: int, largest: float, *, pairs: int = 1) -> float:
     """
     from scipy.stats import binom
 
-    alpha = ALPHA * largest / pairs
+    alpha = ALPHA * largest / pairs / 2
     least = int(binom.isf(alpha, cells, largest)) + 1
     share = least / cells
     return min(1.0, share + 2.33 * math.sqrt(max(0.0, share * (1 - share)) / cells))
@@ -107,8 +107,8 @@ def _chance(event: DrawEvent, one: NDArray[np.int64], other: NDArray[np.int64]) 
         one, other = one[released], other[released]
     if one.size == 0:
         return 1.0
-    most = _most_frequent(one - other)
-    return float(binom.sf(most - 1, one.size, largest)) / largest
+    most = max(_most_frequent(one - other), _most_frequent(one + other))
+    return 2 * float(binom.sf(most - 1, one.size, largest)) / largest
 
 
 def _largest(event: DrawEvent) -> float:
