@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from watching import audit_ledger, operations_dag
+from watch_dags import audit_ledger, operations_dag
 
 dag = operations_dag(
     "audit_ledger",

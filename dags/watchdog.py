@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from watching import operations_dag, watch
+from watch_dags import operations_dag, watch
 
 dag = operations_dag(
     "watchdog",

@@ -7,12 +7,15 @@ only. What only the API server has is imported inside the functions that it call
 # No `from __future__ import annotations`: FastAPI reads annotations of `current_user`'s users.
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.configuration import conf
 from airflow.sdk.exceptions import TaskAwaitingInput
 from airflow.sdk.execution_time.hitl import HITLUser
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+from turnstile.operations.week_requests import KnownRun
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
@@ -97,9 +100,27 @@ def states_of_runs(run_ids: Iterable[str]) -> dict[str, str]:
     from airflow.utils.session import create_session
     from sqlalchemy import select
 
-    known = select(DagRun.run_id, DagRun.state).where(DagRun.run_id.in_(tuple(run_ids)))
+    wanted = tuple(run_ids)
+    if not wanted:
+        return {}
+    known = select(DagRun.run_id, DagRun.state).where(DagRun.run_id.in_(wanted))
     with create_session() as session:
         return {row.run_id: _word(row.state) for row in session.execute(known)}
+
+
+def runs_by_start(dag_id: str) -> dict[datetime, KnownRun]:
+    """Return the runs of a DAG by their logical date; in the API server."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    known = select(DagRun.logical_date, DagRun.run_id, DagRun.state)
+    known = known.where(DagRun.dag_id == dag_id, DagRun.logical_date.is_not(None))
+    with create_session() as session:
+        return {
+            row.logical_date: KnownRun(row.run_id, _word(row.state))
+            for row in session.execute(known)
+        }
 
 
 def whole_application() -> "FastAPI":

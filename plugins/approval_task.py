@@ -26,7 +26,7 @@ from turnstile.errors import NotApproved
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-    from telling import RunOfWeek
+    from run_reports import RunOfWeek
 
     from turnstile.operations.approval import Answer
     from turnstile.programme.spec import Programme

@@ -2,7 +2,9 @@
 
 Every path below `/privacy-budget`, known or not, whatever the method, asks for an Airflow user who
 may read at least one release DAG; anything that goes wrong on the way to that answer refuses. A
-reader sees the programmes whose DAG he may read. Nothing here writes.
+reader sees the programmes whose DAG they may read. Nothing here writes but the form that releases
+weeks: it needs the right to start and clear runs, comes from this very page, says what it was
+shown, and asks Airflow's own API in the person's name.
 
 Airflow loads plugins in every process; the web application is built in the API server only.
 """
@@ -15,17 +17,26 @@ from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 from airflow.plugins_manager import AirflowPlugin
-from airflow_interfaces import current_user, may_change_runs, may_read_dag, paused_by_dag
+from airflow_interfaces import (
+    current_user,
+    may_change_runs,
+    may_read_dag,
+    paused_by_dag,
+    states_of_runs,
+)
+from release_form import add_release_form
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, params
     from fastapi.responses import Response
 
     from turnstile.operations.page import BudgetPage
+    from turnstile.operations.programme_now import AirflowNow
 
 PREFIX = "/privacy-budget"
 FILES = Path(__file__).resolve().parent / "page_files"
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
+NOT_LOGGED_IN = 401
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
@@ -61,19 +72,19 @@ def make_app() -> "FastAPI":
         dependencies=[Depends(visible_to)],
     )
     _harden(app)
+    _explain(app, budget)
     _add_pages(app, budget, Depends(visible_to))
+    add_release_form(app, budget, Depends(visible_to))
     _add_files(app)
     Thread(target=budget.warm, name="privacy-page", daemon=True).start()
     return app
 
 
 def _harden(app: "FastAPI") -> None:
-    """Put the same headers on every answer, refusals included; explain our own errors."""
+    """Put the same headers on every answer, refusals included."""
     from fastapi import Request
-    from fastapi.responses import JSONResponse, Response
+    from fastapi.responses import Response
     from starlette.middleware.base import RequestResponseEndpoint
-
-    from turnstile.errors import TurnstileError
 
     @app.middleware("http")
     async def harden(request: Request, go_on: RequestResponseEndpoint) -> Response:
@@ -81,9 +92,38 @@ def _harden(app: "FastAPI") -> None:
         answer.headers.update(HEADERS)
         return answer
 
+
+def _explain(app: "FastAPI", budget: "BudgetPage") -> None:
+    """Answer a person with a page, whatever is wrong; a script that asked for data with JSON."""
+    from fastapi import HTTPException, Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import HTMLResponse, JSONResponse, Response
+    from starlette.exceptions import HTTPException as StarletteException
+
+    from turnstile.errors import TurnstileError
+
+    def answer(request: Request, sentence: str, status: int) -> Response:
+        path = request.url.path.partition(PREFIX)[2]
+        if path.startswith("/data/"):
+            return JSONResponse({"detail": sentence}, status_code=status)
+        root = "../" * max(0, path.count("/") - 1)
+        return HTMLResponse(budget.problem(sentence, root), status_code=status)
+
     @app.exception_handler(TurnstileError)
-    def explain(_: Request, error: TurnstileError) -> Response:
-        return JSONResponse({"detail": str(error)}, status_code=404)
+    def ours(request: Request, error: TurnstileError) -> Response:
+        return answer(request, str(error), 404)
+
+    @app.exception_handler(RequestValidationError)
+    def malformed(request: Request, _: RequestValidationError) -> Response:
+        return answer(request, "This address does not name anything here", 404)
+
+    @app.exception_handler(StarletteException)
+    @app.exception_handler(HTTPException)
+    def refused(request: Request, error: StarletteException) -> Response:
+        sentence = str(error.detail)
+        if error.status_code == NOT_LOGGED_IN:
+            sentence = "Log in to Airflow first, then come back"
+        return answer(request, sentence, error.status_code)
 
 
 def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") -> None:
@@ -93,7 +133,7 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
 
     @app.get("/")
     def budget_now(seen: Annotated[frozenset[str], visible]) -> Response:
-        return HTMLResponse(budget.budget(seen, _paused(seen)))
+        return HTMLResponse(budget.budget(seen, _airflow_now(budget, seen)))
 
     sections = {
         "/calendar": budget.calendar,
@@ -134,10 +174,13 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
         return JSONResponse(budget.data(view, seen, _asked(request.query_params)))
 
 
-def _paused(programmes: frozenset[str]) -> dict[str, bool]:
-    """Return the programmes that Airflow has a DAG of, and whether it is paused."""
+def _airflow_now(budget: "BudgetPage", programmes: frozenset[str]) -> "AirflowNow":
+    """Return what Airflow says of programmes and of the runs that are open in their journals."""
+    from turnstile.operations.programme_now import AirflowNow
+
     found = paused_by_dag(f"release_{name}" for name in programmes)
-    return {dag_id.removeprefix("release_"): is_paused for dag_id, is_paused in found.items()}
+    paused = {dag_id.removeprefix("release_"): is_paused for dag_id, is_paused in found.items()}
+    return AirflowNow(paused, states_of_runs(budget.open_run_ids(programmes)))
 
 
 def _section(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.hitl import HITLOperator
 from people_task import answer_in, asking, assigned, excluded_from, numbered, remembering
 from period_of_run import release_of_run
+from run_reports import RunOfWeek, told_restated
 from step_task import of_run
-from telling import RunOfWeek, told_restated
 
 from turnstile.errors import RefusedError
 

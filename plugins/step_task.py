@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from period_of_run import programme_and_period, revision_of
-from telling import RunOfWeek, told, told_failure, told_resumed
+from run_reports import RunOfWeek, told, told_failure, told_resumed
 
 from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps

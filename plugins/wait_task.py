@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow.sdk import Context
-    from telling import RunOfWeek
+    from run_reports import RunOfWeek
 
 WAIT_FOR_FILES = timedelta(days=2)  # after the period is final; then somebody must look
 LOOK_FOR_FILES = timedelta(minutes=10)

@@ -23,6 +23,7 @@ PATHS = [
     "/ledger",
     "/plan",
     "/quality",
+    "/release",
     f"/week/opal/{WEEK}",
     f"/embargoed/opal/{WEEK}",
     "/data/balance.json",
@@ -120,7 +121,7 @@ def test_a_reader_sees_only_the_programmes_whose_dag_he_may_read(
 
 
 @pytest.mark.parametrize("role", ["viewer", "user", "op", "admin"])
-@pytest.mark.parametrize("path", ["/", "/calendar", "/ledger", "/plan", "/quality", PATHS[5]])
+@pytest.mark.parametrize("path", ["/", "/calendar", "/ledger", "/plan", "/quality", PATHS[6]])
 def test_every_role_may_read_the_sections(
     site: Any, bearer: Callable[[str], dict[str, str]], role: str, path: str
 ) -> None:
@@ -136,7 +137,8 @@ def test_nothing_can_be_written(
     site: Any, bearer: Callable[[str], dict[str, str]], method: str, path: str
 ) -> None:
     answer = site.request(method, f"/privacy-budget{path}", headers=bearer("admin"))
-    assert answer.status_code in {404, 405}
+    expected = {422, 403, 404, 405} if (method, path) == ("POST", "/release") else {404, 405}
+    assert answer.status_code in expected
 
 
 def test_the_figures_are_those_of_the_command_line(
@@ -177,10 +179,11 @@ def dags_in_airflow(auth: Any) -> Iterator[None]:
         session.execute(sqlalchemy.delete(model))
 
 
-def _row_of(html: str, programme: str) -> str:
-    """Return the words of a programme's row of the first table."""
-    rows = [row for row in html.split("<tr>") if f'data-programme="{programme}"' in row]
-    return re.sub(r"<[^>]+>", " ", rows[0])
+def _words_of(html: str, programme: str) -> str:
+    """Return the words about a programme on the first page."""
+    parts = html.split("<section")
+    found = next(part for part in parts if f'data-programme="{programme}"' in part)
+    return " ".join(re.sub(r"<[^>]+>", " ", found.partition("</section>")[0]).split())
 
 
 @pytest.mark.usefixtures("dags_in_airflow")
@@ -188,13 +191,19 @@ def test_the_page_says_which_programmes_never_ran_and_which_are_paused(
     site: Any, bearer: Callable[[str], dict[str, str]]
 ) -> None:
     html = _get(site, "/", headers=bearer("viewer")).text
-    assert re.search(r"in order\s+active\s+2016-W30", _row_of(html, "opal"))
-    assert re.search(r"never run\s+paused\s+never", _row_of(html, "itms"))
-    assert re.search(r"never run\s+no DAG\s+never", _row_of(html, "opal_trip"))  # no longer there
-    assert re.search(r"never run\s+no DAG\s+never", _row_of(html, "opal_2017"))
+    opal = _words_of(html, "opal")
+    assert "1 to look at : 2016-W30 is out; 2016-W31 was due on Monday 08 August 2016" in opal
+    assert "in Airflow: active" in opal
+    assert "2016-W31 to " in opal  # ten years that no run took up are no order
+    assert "A card has used 2 % of what it may lose over 52 weeks" in opal
+    itms = _words_of(html, "itms")
+    assert "never run : nothing is out yet" in itms
+    assert "in Airflow: paused" in itms
+    assert "in Airflow: no DAG" in _words_of(html, "opal_trip")  # no longer there
+    assert "in Airflow: no DAG" in _words_of(html, "opal_2017")
     assert 'href="../dags/release_itms"' in html
     assert 'href="../dags/release_opal_trip"' not in html
-    assert "<p>Never run.</p>" in _get(site, "/calendar", headers=bearer("viewer")).text
+    assert "<p>Never run." in _get(site, "/calendar", headers=bearer("viewer")).text
     assert "Never run" in _get(site, "/plan", headers=bearer("viewer")).text
 
 
@@ -208,8 +217,8 @@ def test_a_reservation_says_what_it_holds_of_each_unit(
 def test_no_section_asks_another_host_for_anything(
     site: Any, bearer: Callable[[str], dict[str, str]]
 ) -> None:
-    shown = [_get(site, path, headers=bearer("viewer")).text for path in PATHS[:6]]
-    shown += [_get(site, path, headers=bearer("viewer")).text for path in PATHS[9:11]]
+    shown = [_get(site, path, headers=bearer("viewer")).text for path in PATHS[:7]]
+    shown += [_get(site, path, headers=bearer("viewer")).text for path in PATHS[10:12]]
     foreign = re.compile(r"""(?:src|href)\s*=\s*["'](?:https?:)?//|@import|url\(""")
     for text in shown:
         assert not foreign.search(text)
@@ -221,6 +230,9 @@ def test_a_week_shows_map_heat_map_error_bars_and_gates(
 ) -> None:
     text = _get(site, f"/week/opal/{WEEK}", headers=bearer("viewer")).text
     assert text.count("<svg") == 3
+    assert "km; north is up" in text
+    assert "95 % of the numbers of a location are within" in text
+    assert "not applicable" in text
     assert text.count("<circle") > 20  # places of the map
     assert 'class="error"' in text
     assert "Assessment" in text
@@ -255,6 +267,89 @@ def test_a_page_of_script_tags_in_a_filter_comes_back_as_text(
 ) -> None:
     text = _get(site, "/ledger?key=<script>alert(1)</script>", headers=bearer("viewer")).text
     assert "<script>alert" not in text
+
+
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/week/opal/rubbish", f"/week/opal/{WEEK}?revision=x"]
+)
+def test_whatever_a_person_asks_for_is_a_page(
+    site: Any, bearer: Callable[[str], dict[str, str]], path: str
+) -> None:
+    for headers in (bearer("admin"), {}):
+        answer = _get(site, path, headers=headers)
+        assert answer.status_code in {401, 403, 404}
+        assert answer.headers["content-type"].startswith("text/html")
+        assert "<h1>Nothing here</h1>" in answer.text
+        assert answer.headers["content-security-policy"]
+    data = _get(site, "/data/anything.json", headers=bearer("admin"))
+    assert data.headers["content-type"] == "application/json"
+
+
+WANTED = {"programme": "opal", "first": WEEK, "last": "2016-W32"}
+
+
+def test_the_form_shows_what_a_click_would_charge_week_by_week(
+    site: Any, bearer: Callable[[str], dict[str, str]]
+) -> None:
+    viewer = _get(site, "/release", params=WANTED, headers=bearer("viewer")).text
+    words = " ".join(re.sub(r"<[^>]+>", " ", viewer).split())
+    assert "2016-W30 published public already: its bytes are re-issued nothing" in words
+    assert "2016-W31 missing drawn and charged once its files are there and pass" in words
+    assert "2 of 3 weeks would be charged" in words
+    assert "You may look." in words
+    admin = _get(site, "/release", params=WANTED, headers=bearer("admin")).text
+    assert "Release 3 weeks" in admin
+    for last in ("2016-W29", "2019-W30", "2016-W99"):
+        wrong = _get(site, "/release", params=WANTED | {"last": last}, headers=bearer("admin"))
+        assert 'role="alert"' in wrong.text
+
+
+def test_a_click_by_another_site_without_the_right_or_on_something_else_asks_for_nothing(
+    site: Any, bearer: Callable[[str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("release_form")
+    monkeypatch.setattr(module, "whole_application", lambda: pytest.fail("Airflow was asked"))
+    monkeypatch.setattr(module, "runs_by_start", lambda _: {})
+
+    def click(role: str, **headers: str) -> Any:
+        return site.post(
+            "/privacy-budget/release",
+            data=WANTED | {"seen": "something else"},
+            headers=bearer(role) | headers,
+        )
+
+    assert click("viewer").status_code == 403
+    assert click("admin", Origin="http://evil.example").status_code == 403
+    assert click("admin", **{"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    changed = click("admin")
+    assert changed.status_code == 200
+    assert "Nothing was asked for; look again" in changed.text
+
+
+def test_a_click_asks_airflow_for_each_week_by_name_in_the_persons_name(
+    site: Any, bearer: Callable[[str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fastapi = importlib.import_module("fastapi")
+    module, asked = importlib.import_module("release_form"), []
+    airflow = fastapi.FastAPI()
+
+    async def started(request: Any) -> Any:
+        asked.append((request.headers["authorization"], await request.json()))
+        return fastapi.Response("no room", status_code=409 if len(asked) > 1 else 200)
+
+    airflow.add_route("/api/v2/dags/release_opal/dagRuns", started, methods=["POST"])
+    monkeypatch.setattr(module, "whole_application", lambda: airflow)
+    monkeypatch.setattr(module, "runs_by_start", lambda _: {})
+    wanted = WANTED | {"first": "2016-W31"}
+    shown = _get(site, "/release", params=wanted, headers=bearer("admin")).text
+    seen = re.search(r'name="seen" value="(\w+)"', shown)
+    assert seen is not None
+    headers = bearer("admin")
+    told = site.post("/privacy-budget/release", data=wanted | {"seen": seen[1]}, headers=headers)
+    assert [body["dag_run_id"] for _, body in asked] == ["opal_2016-W31", "opal_2016-W32"]
+    assert {token for token, _ in asked} == {headers["Authorization"]}
+    assert asked[0][1]["logical_date"] == "2016-07-31T14:00:00+00:00"
+    assert "Asked for: opal_2016-W31. Airflow refused opal_2016-W32 (409): no room" in told.text
 
 
 def test_the_application_is_built_in_the_api_server_only(airflow_home: Path) -> None:

@@ -10,9 +10,9 @@ from watched_place import INCLUDE, OPAL, Place
 
 from turnstile.ledger.records import Bindings, Finding
 from turnstile.operations.alerts import Alert
-from turnstile.operations.books import Books
+from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.journal import Happening, Line, instant
-from turnstile.operations.page_data import calendar_of, next_week
+from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.operations.watch import audited
 from turnstile.programme.loading import load_programme
 from turnstile.settings import Settings
@@ -128,7 +128,10 @@ def test_the_calendar_knows_every_state(place: Place) -> None:
     place.reserve("2016-W34")
     place.clock.now += timedelta(days=60)
     marks = calendar_of(
-        OPAL, Books(place.ledger).now(), place.journal.of_programme("opal"), place.clock.now
+        OPAL,
+        LedgerFollower(place.ledger).now(),
+        place.journal.of_programme("opal"),
+        place.clock.now,
     )
     states = {mark.week: mark.state for mark in marks}
     assert states == {
@@ -149,7 +152,7 @@ def test_the_calendar_of_another_period_counts_such_periods(place: Place) -> Non
         Line(at, Happening.FAILED, "itms_month", period, "run", told)
         for period in ("2015-11-09..2015-12-09", "2016-01-10..2016-02-09")
     ]
-    marks = calendar_of(month, Books(place.ledger).now(), lines, place.clock.now)
+    marks = calendar_of(month, LedgerFollower(place.ledger).now(), lines, place.clock.now)
     assert [(mark.week, mark.state) for mark in marks] == [
         ("2015-11-09..2015-12-09", "withheld"),
         ("2015-12-10..2016-01-09", "missing"),
@@ -159,11 +162,11 @@ def test_the_calendar_of_another_period_counts_such_periods(place: Place) -> Non
 
 
 def test_books_follow_what_is_appended_and_equal_a_fresh_fold(place: Place) -> None:
-    books = Books(place.ledger)
+    books = LedgerFollower(place.ledger)
     assert books.now().lines == ()
     for week in ("2016-W30", "2016-W31"):
         place.publish(week)
-        assert books.now().lines == Books(place.ledger).now().lines
+        assert books.now().lines == LedgerFollower(place.ledger).now().lines
         assert books.now().forecasts == place.ledger.forecast()
     assert books.now().balances == place.ledger.balance()
     assert books.now().problems == 0

@@ -13,7 +13,7 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import DRAWS_MAX, Ledger
 from turnstile.ledger.records import AccountBalance, Attempt, ReleaseKey
 from turnstile.ledger.states import CHARGED_STATES, ReleaseState
-from turnstile.pipeline.drawing import ledger_cap
+from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.privacy.accounts import Posting
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme

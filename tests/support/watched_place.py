@@ -12,8 +12,8 @@ from turnstile.ledger.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.operations.alerts import Alert
-from turnstile.operations.books import Books
 from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.operations.watch import watched
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.units import ProtectionUnit
@@ -75,7 +75,7 @@ class Place:
         self, state: str | None = "running", tasks: Mapping[str, str | None] | None = None
     ) -> list[Alert]:
         found = watched(
-            Books(self.ledger).now(),
+            LedgerFollower(self.ledger).now(),
             (OPAL,),
             self.journal,
             run_now=lambda dag_id, _: (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from turnstile.estimates.error_bars import error_bar
 from turnstile.ledger.amounts import Cap, is_lifetime_unit
 from turnstile.ledger.records import AccountBalance
+from turnstile.operations.amount_words import rounded_up
 from turnstile.privacy.accounts import Posting
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
@@ -62,39 +64,45 @@ def plan_view(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> dic
 
 
 def cost_in_words(planned: ReleasePlan) -> str:
-    """Return what one draw charges: `epsilon 4 for a trip, epsilon 20 for a card_day`."""
-    words = [
-        f"epsilon {loss_figures(loss)['epsilon']} for a {unit}"
-        if loss.epsilon is not None
-        else f"rho {loss_figures(loss)['rho']} for a {unit}"
-        for unit, loss in loss_by_unit(planned.events).items()
-        if loss.epsilon is not None or loss.rho is not None
-    ]
-    return ", ".join(words) or "an unbounded loss"
+    """Return what one draw charges: `epsilon 4 for a trip, epsilon 20 for a card_day`.
+
+    Where a unit's loss is rho, its epsilon at delta 1e-6 is said, rounded up.
+    """
+    words, is_pure = [], True
+    for unit, loss in loss_by_unit(planned.events).items():
+        figures = loss_figures(loss)
+        if loss.epsilon is not None:
+            words.append(f"epsilon {figures['epsilon']} for a {unit}")
+        elif loss.rho is not None:
+            shown = rounded_up(Fraction(figures["epsilon_at_delta_1e-6"]))
+            words.append(f"epsilon {shown} for a {unit}")
+            is_pure = False
+    text = ", ".join(words)
+    return (text if is_pure else f"{text} (at delta 1e-6)") if words else "an unbounded loss"
 
 
 def _left(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> list[dict[str, Any]]:
     """Return cap, taken, asked and left of the account that has least left, unit by unit."""
-    dearest: dict[str, Posting] = {}
+    costliest: dict[str, Posting] = {}
     for posting in planned.postings:
-        known = dearest.get(posting.unit.value)
+        known = costliest.get(posting.unit.value)
         if known is None or (posting.epsilon_micro or 0) > (known.epsilon_micro or 0):
-            dearest[posting.unit.value] = posting
+            costliest[posting.unit.value] = posting
     found: dict[tuple[str, str, int], dict[str, Any]] = {}
-    places = {(posting.unit, posting.scope) for posting in planned.postings}
+    accounts = {(posting.unit, posting.scope) for posting in planned.postings}
     for one in balances:
-        asked = dearest.get(one.unit.value)
+        asked = costliest.get(one.unit.value)
         if one.cap is None or asked is None or one.family != planned.family:
             continue
-        is_same_account = is_lifetime_unit(one.unit) or (one.unit, one.scope) in places
+        is_same_account = is_lifetime_unit(one.unit) or (one.unit, one.scope) in accounts
         if planned.revision and not is_same_account:
             continue
         is_fresh = not (planned.revision or is_lifetime_unit(one.unit))
         for line in _lines(one, one.cap, asked, is_fresh=is_fresh):
-            place = (line["unit"], line["coordinate"], line["window_weeks"] or 0)
-            known_line = found.get(place)
+            account = (line["unit"], line["coordinate"], line["window_weeks"] or 0)
+            known_line = found.get(account)
             if known_line is None or (line["taken"] or 0) > (known_line["taken"] or 0):
-                found[place] = line
+                found[account] = line
     return list(found.values())
 
 
@@ -104,7 +112,7 @@ def _lines(
     """Return a line for each coordinate that the cap limits.
 
     A unit of a day or a week meets a new week with fresh accounts, and a correction with those of
-    the week itself; a lifelong one with what is taken (in its fullest window, which is at least
+    the week itself; a lifelong one with what is taken (in its most spent window, which is at least
     that of the next).
     """
     lines = []

@@ -13,9 +13,9 @@ from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.states import ReleaseState
 from turnstile.operations.alerts import Alert, of_budget, of_run
-from turnstile.operations.books import LedgerPicture
+from turnstile.operations.calendar_of_weeks import calendar_of
 from turnstile.operations.journal import Happening, Journal, Line, open_runs
-from turnstile.operations.page_data import calendar_of
+from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.programme.release_schedule import final_at
 from turnstile.programme.spec import Programme
 from turnstile.publishing.manifest import differences
@@ -36,7 +36,7 @@ AskRun = Callable[[str, str], RunNow | None]
 
 
 def watched(
-    picture: LedgerPicture,
+    picture: LedgerSnapshot,
     programmes: tuple[Programme, ...],
     journal: Journal,
     *,
@@ -65,7 +65,7 @@ def _speaks(line: Line) -> bool:
     return line.happening in {Happening.JUDGED, Happening.FAILED, Happening.RESTATED}
 
 
-def _stuck(picture: LedgerPicture, now: datetime) -> Iterator[Alert]:
+def _stuck(picture: LedgerSnapshot, now: datetime) -> Iterator[Alert]:
     """Yield holds and draws that nobody goes on with."""
     since = {
         (dict(line.told).get("attempt", ""), line.kind.value): datetime.fromisoformat(line.at)
@@ -87,7 +87,7 @@ def _stuck(picture: LedgerPicture, now: datetime) -> Iterator[Alert]:
 
 
 def _overdue(
-    programme: Programme, picture: LedgerPicture, lines: tuple[Line, ...], now: datetime
+    programme: Programme, picture: LedgerSnapshot, lines: tuple[Line, ...], now: datetime
 ) -> Iterator[Alert]:
     """Yield the first week after the last public one, if it should be public by now."""
     marks = calendar_of(programme, picture, lines, now)

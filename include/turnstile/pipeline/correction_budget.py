@@ -6,7 +6,7 @@ from turnstile.errors import BudgetExceeded, TurnstileError
 from turnstile.ledger.records import Request
 from turnstile.ledger.revisions import next_after
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.drawing import ledger_cap
+from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.release.plan import make_plan
 
 

@@ -11,19 +11,16 @@ import secrets
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import date
-from fractions import Fraction
 from pathlib import Path
 
 from turnstile.errors import IntegrityError, RefusedError
-from turnstile.ledger.amounts import Cap
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt, Bindings, Request
 from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline.context import Release, revision_statement
 from turnstile.pipeline.inputs import current_snapshot, recorded
-from turnstile.privacy.accounts import FEMTO, MICRO, NANO
+from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.privacy.events import DrawEvent
-from turnstile.programme.mechanism_spec import CapSpec
 from turnstile.release.sealed import Artefact, NoisyTable, encode
 from turnstile.release.zones import commitment, digest_of, exclusively, write_once
 
@@ -201,28 +198,3 @@ def _request(release: Release) -> Request:
         reason=reason,
         approver=approver,
     )
-
-
-def ledger_cap(cap: CapSpec) -> Cap:
-    """Return a cap in ledger units, rounded down: what is capped is never above what was written.
-
-    Examples:
-        >>> from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
-        >>> ar = NeighboringRelation.ADD_REMOVE
-        >>> four = CapSpec(ProtectionUnit.TRIP, ar, Fraction(4), None, None, None)
-        >>> ledger_cap(four).epsilon_micro
-        4000000
-    """
-    return Cap(
-        unit=cap.unit,
-        relation=cap.relation,
-        epsilon_micro=_floor(cap.epsilon, MICRO),
-        rho_nano=_floor(cap.rho, NANO),
-        delta_femto=_floor(cap.delta, FEMTO),
-        window_weeks=cap.window_weeks,
-    )
-
-
-def _floor(amount: Fraction | None, parts: int) -> int | None:
-    """Return whole parts, rounded down."""
-    return None if amount is None else int(amount * parts)

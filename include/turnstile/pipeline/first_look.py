@@ -8,7 +8,7 @@ from __future__ import annotations
 from turnstile.errors import BudgetExceeded
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
-from turnstile.pipeline.drawing import ledger_cap
+from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan

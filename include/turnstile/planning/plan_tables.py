@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from turnstile.errors import InputError
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.drawing import ledger_cap
+from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.planning.alternatives import DesignErrors, compared
 from turnstile.privacy.accounting import largest_fit, scale_for_weeks, times
 from turnstile.privacy.accounts import Loss

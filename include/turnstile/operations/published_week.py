@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,17 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from turnstile.estimates.trip_tables import RECONCILED, RECONCILED_UNTIL_0_1
-from turnstile.operations.pictures import Bar, Place
+from turnstile.operations.picture_shapes import (
+    Bar,
+    Columns,
+    Location,
+    MapPicture,
+    Shape,
+    columns,
+    heat_map,
+    map_of,
+    number,
+)
 from turnstile.programme.spec import Measure, Programme, TableSpec
 
 _WEEK = "the week"
@@ -30,7 +40,7 @@ class PublishedWeek:
     Args:
         card: release card as published.
         gates: gate, whether it passed, and its statement.
-        places: name of a table to the places of its map.
+        locations: of the map, with their numbers.
         rows: service days, or the one word for the week.
         slots: names of the time slots, in order.
         heat: (row, slot) to the number there.
@@ -40,12 +50,38 @@ class PublishedWeek:
 
     card: Mapping[str, Any]
     gates: tuple[Mapping[str, Any], ...]
-    places: tuple[Place, ...]
+    locations: tuple[Location, ...]
     rows: tuple[str, ...]
     slots: tuple[str, ...]
     heat: Mapping[tuple[str, str], Bar]
     series: tuple[Bar, ...]
     unit: str
+
+    @property
+    def map(self) -> MapPicture | None:
+        """Locations where they lie."""
+        return map_of(self.locations)
+
+    @property
+    def heat_shapes(self) -> tuple[Shape, ...]:
+        """Day by time."""
+        return heat_map(self.rows, self.slots, self.heat)
+
+    @property
+    def columns(self) -> Columns:
+        """By time, over the whole week."""
+        return columns(self.series)
+
+    @property
+    def noise_words(self) -> str:
+        """Say how large the noise of a number is, by the middle one of the map or of the times."""
+        bars: Sequence[Bar | Location] = self.locations or self.series
+        widths = sorted(1.96 * one.deviation for one in bars if one.value is not None)
+        if not widths:
+            return "no number is shown"
+        what = "a location" if self.locations else "a time of day"
+        middle = number(widths[len(widths) // 2])
+        return f"95 % of the numbers of {what} are within \N{PLUS-MINUS SIGN} {middle} of the truth"
 
 
 def card_of(package: Path) -> dict[str, Any]:
@@ -66,17 +102,17 @@ def week_in(
         card: what is said of it: title, guarantee, ledger entry.
     """
     gates = json.loads((package / "assessment.json").read_bytes())["gates"]
-    in_time, in_space = _table_by(programme, "slot"), _table_by(programme, "place")
+    in_time, in_space = _table_by(programme, "slot"), _table_by(programme, "location")
     heat = _summed(package, in_time, _row_and_slot) if in_time else {}
     series = _summed(package, in_time, _slot) if in_time else {}
-    space = _summed(package, in_space, _place) if in_space else {}
+    space = _summed(package, in_space, _location) if in_space else {}
     rows = tuple(dict.fromkeys(row for row, _ in heat))
     slots = tuple(sorted({slot for _, slot in heat}))  # modes have their own; UNKNOWN is last
     chosen = in_time or in_space
     return PublishedWeek(
         card=card,
         gates=tuple(gates),
-        places=tuple(_places(space, programme, include)),
+        locations=tuple(_locations(space, programme, include)),
         rows=rows,
         slots=slots,
         heat=heat,
@@ -86,7 +122,7 @@ def week_in(
 
 
 def _table_by(programme: Programme, what: str) -> TableSpec | None:
-    """Return the smallest table that has a time, or a place, among its dimensions."""
+    """Return the smallest table that has a time, or a location, among its dimensions."""
     wanted = "slot" if what == "slot" else ("location", "cell")
     names = (wanted,) if isinstance(wanted, str) else wanted
     fitting = [t for t in programme.tables if any(by.endswith(n) for by in t.by for n in names)]
@@ -152,25 +188,25 @@ def _slot(labels: Mapping[str, str]) -> str:
     return next(value for name, value in labels.items() if name.endswith("slot"))
 
 
-def _place(labels: Mapping[str, str]) -> str:
-    """Return the place of a row."""
+def _location(labels: Mapping[str, str]) -> str:
+    """Return the location of a row."""
     return next(value for name, value in labels.items() if name.endswith(("location", "cell")))
 
 
-def _places(space: Mapping[str, Bar], programme: Programme, include: Path) -> Iterable[Place]:
-    """Give each number its place on the map, from the public domain; others are left out."""
+def _locations(space: Mapping[str, Bar], programme: Programme, include: Path) -> Iterable[Location]:
+    """Give each number its location on the map, from the public domain; others are left out."""
     if programme.domain.h3_resolution is not None:
         import h3
 
         for name, bar in space.items():
             if h3.is_valid_cell(name):
                 outline = tuple((lng, lat) for lat, lng in h3.cell_to_boundary(name))
-                yield Place(name, outline, bar.value, bar.deviation)
+                yield Location(name, outline, bar.value, bar.deviation)
         return
     points = _points(include / str(programme.domain.locations))
     for name, bar in space.items():
         if name in points:
-            yield Place(name, (points[name],), bar.value, bar.deviation)
+            yield Location(name, (points[name],), bar.value, bar.deviation)
 
 
 def _points(path: Path) -> dict[str, tuple[float, float]]:

@@ -10,7 +10,7 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, CronTriggerTimetable
 from airflow.sdk.exceptions import AirflowFailException
 from airflow_interfaces import run_in_airflow
-from telling import send_alerts
+from run_reports import send_alerts
 
 from turnstile.settings import Settings, system_clock
 
@@ -72,7 +72,7 @@ def watch() -> str:
     settings = Settings.from_environment()
     page = BudgetPage(settings, system_clock)
     alerts = watched(
-        page.picture(),
+        page.snapshot(),
         page.programmes(),
         Journal.of(settings),
         run_now=run_in_airflow,

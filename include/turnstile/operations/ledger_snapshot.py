@@ -6,7 +6,7 @@ its fold. Nothing here decides anything; balances shown come from the ledger's o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -14,6 +14,7 @@ from turnstile.ledger.amounts import amount_text
 from turnstile.ledger.changes import postings_in
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.fold import Fold, FoldedAttempt
+from turnstile.ledger.folded_accounts import FoldedAccounts
 from turnstile.ledger.forecast import CapForecast, forecasts
 from turnstile.ledger.records import AccountBalance
 from turnstile.ledger.view import LedgerView
@@ -36,16 +37,17 @@ class EntryLine:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerPicture:
+class LedgerSnapshot:
     """One state of the ledger.
 
     Args:
         lines: every fact, oldest first.
         attempts: every attempt, in the order of its reservation.
-        family_of: programme to its book of accounts.
+        family_of: programme to its budget group.
         forecasts: every coordinate of every cap.
         balances: every account.
         problems: number of entries that contradict what stands before them.
+        accounts: of each budget group, as the entries tell it; to copy, not to change.
     """
 
     lines: Sequence[EntryLine]
@@ -54,6 +56,7 @@ class LedgerPicture:
     forecasts: tuple[CapForecast, ...]
     balances: tuple[AccountBalance, ...]
     problems: int
+    accounts: Mapping[str, FoldedAccounts] = field(default_factory=dict)
 
     def attempts_of(self, programme: str) -> tuple[FoldedAttempt, ...]:
         """Return the attempts of a programme."""
@@ -61,7 +64,7 @@ class LedgerPicture:
 
 
 @dataclass(slots=True)
-class Books:
+class LedgerFollower:
     """A fold that is kept and brought up to date; safe to share between threads.
 
     Args:
@@ -72,17 +75,17 @@ class Books:
     _fold: Fold = field(default_factory=Fold, init=False)
     _lines: list[EntryLine] = field(default_factory=list, init=False)
     _problems: int = field(default=0, init=False)
-    _picture: LedgerPicture | None = field(default=None, init=False)
+    _snapshot: LedgerSnapshot | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
-    def now(self) -> LedgerPicture:
+    def now(self) -> LedgerSnapshot:
         """Return the present state of the ledger."""
         with self._lock:
             entries = tuple(self.ledger.entries(after=len(self._lines)))
-            if entries or self._picture is None:
+            if entries or self._snapshot is None:
                 self._follow(entries)
-                self._picture = self._drawn()
-            return self._picture
+                self._snapshot = self._drawn()
+            return self._snapshot
 
     def _follow(self, entries: Sequence[Entry]) -> None:
         """Take new entries in."""
@@ -90,28 +93,30 @@ class Books:
             self._problems += len(tuple(self._fold.follow(entry)))
             self._lines.append(_line(entry))
 
-    def _drawn(self) -> LedgerPicture:
+    def _drawn(self) -> LedgerSnapshot:
         """Derive everything that a page shows."""
-        return LedgerPicture(
+        return LedgerSnapshot(
             lines=tuple(self._lines),
             attempts=tuple(self._fold.attempts.values()),
             family_of=dict(self._fold.family_of),
             forecasts=forecasts(self._fold),
             balances=self.ledger.balance(),
             problems=self._problems,
+            accounts=self._fold.accounts,
         )
 
 
 def _cost(postings: Iterable[Posting]) -> str:
-    """Say what a reservation takes of the dearest account of each unit."""
-    dearest: dict[str, tuple[str, int]] = {}
+    """Say what a reservation takes of the costliest account of each unit."""
+    costliest: dict[str, tuple[str, int]] = {}
     for one in postings:
         for name, amount in (("rho", one.rho_nano), ("epsilon", one.epsilon_micro)):
             if amount is not None:
-                if amount > dearest.get(one.unit.value, ("", -1))[1]:
-                    dearest[one.unit.value] = (name, amount)
+                if amount > costliest.get(one.unit.value, ("", -1))[1]:
+                    costliest[one.unit.value] = (name, amount)
                 break
-    return ", ".join(f"{unit} {name} {amount_text(name, n)}" for unit, (name, n) in dearest.items())
+    found = costliest.items()
+    return ", ".join(f"{unit} {name} {amount_text(name, amount)}" for unit, (name, amount) in found)
 
 
 def _line(entry: Entry) -> EntryLine:

@@ -1,0 +1,187 @@
+"""Amounts of loss for people: epsilon at delta first, rounded up to what matters; exact ones too.
+
+The ledger adds rho and epsilon exactly; a person compares epsilons. So what is shown first is the
+epsilon at delta 1e-6 of a loss, and shares of a cap are taken of the figure that the ledger adds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from turnstile.ledger.amounts import AccountLoss, Cap, amount_text
+from turnstile.ledger.forecast import CapForecast
+from turnstile.ledger.presentation import epsilon_at_delta
+from turnstile.ledger.records import AccountBalance
+from turnstile.operations.picture_shapes import BurnDown, burn_down
+
+_DIGITS = 3
+_CAPPED = ("rho", "epsilon")
+
+
+def epsilon_words(loss: AccountLoss) -> str:
+    """Write a loss as people compare it.
+
+    Examples:
+        >>> epsilon_words(AccountLoss(None, 874_999_959))
+        'epsilon 7.19 at delta 1e-6'
+        >>> epsilon_words(AccountLoss(4_000_000, None))
+        'epsilon 4'
+        >>> epsilon_words(AccountLoss())
+        'nothing'
+    """
+    if loss == AccountLoss():
+        return "nothing"
+    shown = epsilon_at_delta(loss)
+    if shown is None:
+        return "not bounded"
+    is_pure = loss.epsilon_micro is not None and shown == Fraction(loss.epsilon_micro, 10**6)
+    return f"epsilon {rounded_up(shown)}" + ("" if is_pure else " at delta 1e-6")
+
+
+def rounded_up(amount: Fraction) -> str:
+    """Write an amount with three digits that matter, never below it.
+
+    Examples:
+        >>> rounded_up(Fraction("1322.43000066")), rounded_up(Fraction("0.034722221"))
+        ('1323', '0.0348')
+    """
+    if amount <= 0:
+        return "0"
+    places = max(0, _DIGITS - 1 - math.floor(math.log10(float(amount))))
+    raised = Fraction(math.ceil(amount * 10**places), 10**places)
+    text = f"{float(raised):.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def exact_words(loss: AccountLoss) -> str:
+    """Write every figure of a loss as the ledger adds it."""
+    bounds = [
+        f"{name} {amount_text(name, amount)}"
+        for name, amount in (("rho", loss.rho_nano), ("epsilon", loss.epsilon_micro))
+        if amount is not None
+    ]
+    if loss.delta_femto:
+        bounds.append(f"delta {amount_text('delta', loss.delta_femto)}")
+    return ", ".join(bounds) or "not bounded"
+
+
+def exact_value(loss: AccountLoss) -> str:
+    """Return the ledger's integers, for scripts."""
+    parts = (loss.epsilon_micro, loss.rho_nano, loss.delta_femto)
+    return ",".join("infinite" if part is None else str(part) for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class CapState:
+    """How full one cap is.
+
+    Args:
+        balance: account of the unit that has taken most.
+        owner: `a card`, `a card_day`.
+        window: `over 52 weeks`, `in its life`, or of one day or week.
+        spent_pct: share of the cap that is spent, 0 to 100.
+        held_pct: share that is held by reservations.
+        forecast: of the cap; None where it does not fill up over the weeks.
+        picture: of the forecast.
+    """
+
+    balance: AccountBalance
+    owner: str
+    window: str
+    spent_pct: float
+    held_pct: float
+    forecast: CapForecast | None
+    picture: BurnDown | None
+
+    @property
+    def name(self) -> str:
+        """Account by its family, unit and scope."""
+        return f"{self.balance.family}/{self.balance.unit}/{self.balance.scope}"
+
+    @property
+    def used(self) -> str:
+        """Say how much is used, for the answer."""
+        return f"{self.owner} has used {_percent(self.spent_pct)} of what it may {self.window}"
+
+    @property
+    def end(self) -> str:
+        """Say when the cap is reached at the present rate."""
+        if self.forecast is None or self.forecast.reached_in is None:
+            return "not reached at this rate"
+        return f"reached in {self.forecast.reached_in} at this rate"
+
+    @property
+    def spent(self) -> AccountLoss:
+        """What is spent."""
+        return self.balance.spent
+
+    @property
+    def held(self) -> AccountLoss:
+        """What is held by reservations."""
+        return self.balance.held
+
+    @property
+    def limit(self) -> AccountLoss:
+        """The cap as a loss."""
+        cap = self.balance.cap or Cap(self.balance.unit)
+        return AccountLoss(cap.epsilon_micro, cap.rho_nano, cap.delta_femto or 0)
+
+
+def _percent(share: float) -> str:
+    """Write a share, rounded up: nothing that is used is said to be nothing."""
+    return "nothing" if share <= 0 else f"{math.ceil(share)} %"
+
+
+def cap_states(
+    balances: Sequence[AccountBalance], forecasts: Sequence[CapForecast]
+) -> tuple[CapState, ...]:
+    """Return how full the caps are, fullest first, of accounts that have one.
+
+    Args:
+        balances: the most spent account of each unit and window.
+        forecasts: of the same families.
+    """
+    found = [_state(one, forecasts) for one in balances if one.cap is not None]
+    return tuple(sorted(found, key=lambda one: (one.forecast is None, -one.spent_pct)))
+
+
+def _state(one: AccountBalance, forecasts: Sequence[CapForecast]) -> CapState:
+    """Judge one account by the figure that its cap limits."""
+    spent, held = _shares(one)
+    weeks = one.cap.window_weeks if one.cap else None
+    fills = [
+        each
+        for each in forecasts
+        if (each.family, each.cap.unit, each.cap.window_weeks) == (one.family, one.unit, weeks)
+        and len(each.path) > 1
+        and each.weekly != 0
+        and each.coordinate.partition("_")[0] in _CAPPED
+    ]
+    forecast = fills[0] if fills else None
+    window = f"lose over {weeks} weeks" if weeks else "lose in all"
+    return CapState(
+        balance=one,
+        owner=f"a {one.unit.value.replace('_', ' ')}",
+        window=window,
+        spent_pct=spent,
+        held_pct=held,
+        forecast=forecast,
+        picture=burn_down(forecast) if forecast else None,
+    )
+
+
+def _shares(one: AccountBalance) -> tuple[float, float]:
+    """Return the spent and held share of the cap's first figure, 0 to 100; all if unbounded."""
+    for name in ("rho_nano", "epsilon_micro"):
+        limit = getattr(one.cap, name)
+        if limit is None:
+            continue
+        taken, held = getattr(one.spent, name), getattr(one.held, name)
+        if taken is None or held is None:
+            return 100.0, 0.0
+        whole = max(limit, 1)
+        return min(100.0, 100 * taken / whole), min(100.0, 100 * held / whole)
+    return 0.0, 0.0

@@ -1,0 +1,195 @@
+"""Every week of a programme with its state: from ledger, journal, calendar and approvals. Pure.
+
+Made from facts about releases and from what runs reported; never from rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from turnstile.ledger.fold import FoldedAttempt
+from turnstile.ledger.states import CHARGED_STATES, ReleaseState
+from turnstile.operations.journal import Happening, Line, open_runs
+from turnstile.operations.ledger_snapshot import LedgerSnapshot
+from turnstile.programme.approval_rule import ApprovalStanding
+from turnstile.programme.release_schedule import final_at, period_containing
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServicePeriod, parse_period
+
+PUBLIC = frozenset({"published", "revised", "withdrawn"})
+REFUSALS = frozenset({"BudgetExceeded", "RefusedError", "RevisionNeeded", "NotFinal"})
+_OVERDUE_SHOWN = 12  # squares of weeks that no run took up, after the last known one
+
+
+@dataclass(frozen=True, slots=True)
+class WeekMark:
+    """One week of the calendar.
+
+    Args:
+        week: ISO week, or days.
+        state: a key of `STATES`.
+        revision: highest revision that was charged or published.
+        run_id: of the last run that took it up; empty if none is known.
+        reason: why it is not public, in one sentence, if it is known.
+    """
+
+    week: str
+    state: str
+    revision: int = 0
+    run_id: str = ""
+    reason: str = ""
+
+
+STATES: dict[str, str] = {
+    "published": "public",
+    "revised": "public, and corrected since",
+    "withdrawn": "was public; taken back",
+    "asked": "drawn and charged; people are asked whether it may be public",
+    "rejected": "drawn and charged; somebody rejected it",
+    "withheld": "drawn and charged, and not public",
+    "charged": "charged; its draw has not come to an end",
+    "held": "reserved; not drawn, nothing charged",
+    "refused": "budget, calendar or promise refused it; nothing charged",
+    "stopped": "stopped before anything was charged",
+    "under_way": "a run works on it",
+    "waiting": "waits for its day or its files",
+    "missing": "final, and no run took it up",
+}
+TROUBLE = tuple(name for name in STATES if name not in PUBLIC | {"under_way", "waiting"})
+
+
+def calendar_of(
+    programme: Programme,
+    snapshot: LedgerSnapshot,
+    journal: Sequence[Line],
+    now: datetime,
+    approvals: Mapping[str, ApprovalStanding] | None = None,
+) -> tuple[WeekMark, ...]:
+    """Return every week from the first that was ever taken up to the last that is final.
+
+    Args:
+        programme: says when a week is final.
+        snapshot: of the ledger.
+        journal: lines about the programme, oldest first in each week.
+        now: the present instant, aware.
+        approvals: where they stand, by release key, of those that wait for people.
+    """
+    reports: dict[str, list[Line]] = {}
+    for line in journal:
+        if line.week != "all":
+            reports.setdefault(line.week, []).append(line)
+    charged: dict[str, list[FoldedAttempt]] = {}
+    for attempt in snapshot.attempts_of(programme.name):
+        charged.setdefault(attempt.key.split("/")[1], []).append(attempt)
+    known = {parse_period(name) for name in reports.keys() | charged.keys()}
+    marks = []
+    for period in _without_gaps(known, programme, now):
+        name = str(period)
+        final = final_at(period, programme.schedule, zone=programme.time.zone)
+        mark = _mark(name, charged.get(name, ()), reports.get(name, ()), approvals or {})
+        if mark.state == "missing" and final > now:
+            mark = WeekMark(name, "waiting")
+        elif mark.state == "missing":
+            mark = WeekMark(name, "missing", reason=f"final since {final:%Y-%m-%d %H:%M} UTC")
+        marks.append(mark)
+    return tuple(marks)
+
+
+def _without_gaps(
+    known: set[ServicePeriod], programme: Programme, now: datetime
+) -> tuple[ServicePeriod, ...]:
+    """Return periods in order: those known, those between them, and the next that are final."""
+    if not known:
+        return ()
+    by_day = {period.first_day: period for period in known}
+    period, last_day = by_day[min(by_day)], max(by_day)
+    while period.first_day < last_day:
+        by_day.setdefault(period.first_day, period)
+        period = period.plus(1)
+    for _ in range(_OVERDUE_SHOWN):
+        period = period.plus(1)
+        if final_at(period, programme.schedule, zone=programme.time.zone) > now:
+            break
+        by_day[period.first_day] = period
+    return tuple(by_day[day] for day in sorted(by_day))
+
+
+def overdue_since(
+    programme: Programme, marks: Sequence[WeekMark], now: datetime
+) -> tuple[ServicePeriod, ServicePeriod] | None:
+    """Return the first and last period that are final with no run since the last known one."""
+    taken_up = [mark.week for mark in marks if mark.state != "missing"]
+    if not taken_up:
+        return None
+    zone, schedule = programme.time.zone, programme.schedule
+    first = parse_period(taken_up[-1]).plus(1)
+    if final_at(first, schedule, zone=zone) > now:
+        return None
+    last = period_containing(now.astimezone(zone).date(), schedule)
+    while final_at(last, schedule, zone=zone) > now:
+        last = last.plus(-1)
+    return first, last
+
+
+def _mark(
+    week: str,
+    attempts: Sequence[FoldedAttempt],
+    lines: Sequence[Line],
+    approvals: Mapping[str, ApprovalStanding],
+) -> WeekMark:
+    """Judge one week by its attempts, else by what its runs reported."""
+    run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
+    ends = (line for line in reversed(lines) if line.happening in _TURNS)
+    last = next(ends, None)
+    failed = last if last is not None and last.happening is Happening.FAILED else None
+    reason = str(failed.told.get("sentence", "")) if failed else ""
+    live = [one for one in attempts if one.state is not ReleaseState.VOID]
+    if live:
+        revision = max(int(one.key.rpartition("/r")[2]) for one in live)
+        state = _state_of(live, revision)
+        if state in PUBLIC:
+            return WeekMark(week, state, revision, run_id)
+        standing = approvals.get(f"{live[-1].key}")
+        if state == "withheld" and standing is not None and not standing.is_approved:
+            state = "rejected" if standing.rejected_by else "asked"
+            reason = str(standing)
+        return WeekMark(week, state, revision, run_id, reason)
+    if failed is not None:
+        is_refusal = failed.told.get("kind") in REFUSALS
+        return WeekMark(week, "refused" if is_refusal else "stopped", 0, run_id, reason)
+    if last is not None and last.happening is Happening.WAITS:
+        return WeekMark(week, "waiting", 0, run_id, str(last.told.get("sentence", "")))
+    if open_runs(tuple(lines)):
+        return WeekMark(week, "under_way", 0, run_id)
+    return WeekMark(week, "missing", 0, run_id)
+
+
+_TURNS = frozenset(
+    {Happening.BEGUN, Happening.RESUMED, Happening.WAITS, Happening.FAILED, Happening.ENDED}
+)
+
+
+def _state_of(attempts: Sequence[FoldedAttempt], revision: int) -> str:
+    """Name the state of a week that was reserved at least once."""
+    published = [one for one in attempts if one.state is ReleaseState.PUBLISHED]
+    if published:
+        if all(one.is_withdrawn for one in published):
+            return "withdrawn"
+        return "revised" if revision and len(published) > 1 else "published"
+    if any(one.state is ReleaseState.SEALED for one in attempts):
+        return "withheld"
+    return "charged" if any(one.state in CHARGED_STATES for one in attempts) else "held"
+
+
+def next_week(marks: Sequence[WeekMark]) -> str | None:
+    """Return the week after the last one that was charged; None before the first.
+
+    Examples:
+        >>> next_week([WeekMark("2016-W30", "published"), WeekMark("2016-W31", "missing")])
+        '2016-W31'
+    """
+    idle = {"missing", "waiting", "held", "under_way"}
+    done = [mark.week for mark in marks if mark.state not in idle]
+    return str(parse_period(done[-1]).plus(1)) if done else None

@@ -1,0 +1,49 @@
+"""Renders the budget page: Jinja2 templates with autoescape, kept inside the package.
+
+Values are plain: texts, numbers, frozen records. Nothing but a template writes HTML or SVG.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from turnstile.ledger.amounts import amount_text, cap_text
+from turnstile.operations.amount_words import epsilon_words, exact_value, exact_words
+
+_WORDS = (amount_text, cap_text, epsilon_words, exact_value, exact_words)
+SECTIONS = (
+    ("", "Budget"),
+    ("calendar", "Weeks"),
+    ("release", "Release weeks"),
+    ("plan", "Next week"),
+    ("ledger", "Ledger"),
+    ("quality", "Quality"),
+)
+
+
+def render(name: str, *, root: str, **values: Any) -> str:  # noqa: ANN401 - a template takes what it names
+    """Return a page.
+
+    Args:
+        name: of the template, `budget.html`.
+        root: relative way back to the page's own root: empty, or `../` as often as needed.
+        values: that the template names; one that is missing is an error.
+    """
+    return _environment().get_template(name).render(root=root, sections=SECTIONS, **values)
+
+
+@cache
+def _environment() -> Environment:
+    """Return the one environment."""
+    made = Environment(
+        loader=PackageLoader("turnstile.operations"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {one.__name__: one for one in _WORDS}
+    return made

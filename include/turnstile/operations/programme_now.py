@@ -1,0 +1,213 @@
+"""Where a programme stands, answer first: what is out, what is due, what somebody has to do. Pure.
+
+A programme is in order only if nothing of it is in trouble: no week overdue, none charged and not
+public, refused, rejected or stopped, no run that died. Having told somebody changes nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from turnstile.operations.calendar_of_weeks import (
+    PUBLIC,
+    TROUBLE,
+    WeekMark,
+    next_week,
+    overdue_since,
+)
+from turnstile.operations.journal import Line, open_runs
+from turnstile.programme.release_schedule import final_at
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import parse_period
+
+_NEXT_STEP = {
+    "asked": "Look at the week below, then answer in Airflow under Required Actions.",
+    "rejected": "Who rejected may approve after clearing the task that asks; nothing is refunded.",
+    "withheld": "Open the run, read why its last task stopped, and clear that task: nothing more is"
+    " charged.",
+    "charged": "Open the run and clear its task draw: another draw is charged (see the runbook).",
+    "held": "Open the run and clear it: it goes on with the same reservation.",
+    "refused": "Nothing was charged. Read the sentence: what is asked for does not fit.",
+    "stopped": "Nothing was charged. Mend the input, then clear the run.",
+    "missing": "Release it on the page Release weeks.",
+}
+UNDER_WAY = frozenset({"queued", "running"})
+
+
+@dataclass(frozen=True, slots=True)
+class AirflowNow:
+    """What the orchestrator says of programmes and runs.
+
+    Args:
+        paused: programmes that it has a DAG of, and whether it is paused.
+        state_of_run: state of the runs that are open in the journal; None if it was not asked.
+    """
+
+    paused: Mapping[str, bool] = field(default_factory=dict)
+    state_of_run: Mapping[str, str] | None = None
+
+    def state_of(self, programme: str) -> str:
+        """Return `active`, `paused` or `no DAG`."""
+        if programme not in self.paused:
+            return "no DAG"
+        return "paused" if self.paused[programme] else "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Something that somebody has to look at.
+
+    Args:
+        weeks: which, in words.
+        state: a key of `calendar_of_weeks.STATES`, `overdue` or `died`.
+        reason: why, in one sentence.
+        next_step: what to do.
+        run_id: of the run to look at; empty if there is none.
+        week: to link to; empty if it is more than one.
+    """
+
+    weeks: str
+    state: str
+    reason: str
+    next_step: str
+    run_id: str = ""
+    week: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgrammeNow:
+    """One programme.
+
+    Args:
+        programme: which.
+        answer: what is out and what is due, in one sentence.
+        last_public: week; None before the first.
+        weeks_public: how many.
+        in_airflow: `active`, `paused` or `no DAG`.
+        attention: most urgent first; empty if the programme is in order.
+        is_begun: whether any week was ever taken up.
+    """
+
+    programme: Programme
+    answer: str
+    last_public: str | None
+    weeks_public: int
+    in_airflow: str
+    attention: tuple[Attention, ...]
+    is_begun: bool
+
+    @property
+    def verdict(self) -> str:
+        """`in order`, `never run`, or how much needs somebody."""
+        if self.attention:
+            return f"{len(self.attention)} to look at"
+        return "in order" if self.is_begun else "never run"
+
+
+def programme_now(
+    programme: Programme,
+    marks: Sequence[WeekMark],
+    journal: Sequence[Line],
+    now: datetime,
+    airflow: AirflowNow,
+) -> ProgrammeNow:
+    """Judge a programme.
+
+    Args:
+        programme: which.
+        marks: its calendar.
+        journal: what its runs reported.
+        now: the present instant, aware.
+        airflow: what Airflow says.
+    """
+    in_airflow = airflow.state_of(programme.name)
+    public = [mark.week for mark in marks if mark.state in PUBLIC - {"withdrawn"}]
+    attention = [
+        *_died(journal, airflow.state_of_run),
+        *_troubles(marks),
+        *_overdue(programme, marks, now, in_airflow),
+    ]
+    return ProgrammeNow(
+        programme=programme,
+        answer=_answer(programme, marks, public, now),
+        last_public=public[-1] if public else None,
+        weeks_public=len(public),
+        in_airflow=in_airflow,
+        attention=tuple(attention),
+        is_begun=bool(marks),
+    )
+
+
+def _answer(
+    programme: Programme, marks: Sequence[WeekMark], public: Sequence[str], now: datetime
+) -> str:
+    """Say what is out and what comes next."""
+    out = f"{public[-1]} is out" if public else "nothing is out yet"
+    following = next_week(marks)
+    if following is None:
+        return f"{out}; it has never run."
+    zone = programme.time.zone
+    due = final_at(parse_period(following), programme.schedule, zone=zone)
+    local = due.astimezone(zone)
+    if due > now:
+        return f"{out}; {following} is due on {local:%A %d %B %Y, %H:%M} ({zone.key})."
+    mark = next((one for one in marks if one.week == following), None)
+    if mark is not None and mark.state == "waiting" and mark.reason:
+        return f"{out}; {following} waits: {mark.reason}."
+    if mark is not None and mark.state == "under_way":
+        return f"{out}; a run works on {following}."
+    return f"{out}; {following} was due on {local:%A %d %B %Y, %H:%M} ({zone.key})."
+
+
+def _troubles(marks: Sequence[WeekMark]) -> Iterator[Attention]:
+    """Yield the weeks that are not as they should be, up to the last that was taken up."""
+    taken_up = [n for n, mark in enumerate(marks) if mark.state != "missing"]
+    for mark in marks[: taken_up[-1] + 1 if taken_up else 0]:
+        if mark.state in TROUBLE:
+            reason = mark.reason or "it gave no reason; the run's last task has it"
+            step = _NEXT_STEP[mark.state]
+            yield Attention(mark.week, mark.state, reason, step, mark.run_id, mark.week)
+
+
+def _overdue(
+    programme: Programme, marks: Sequence[WeekMark], now: datetime, in_airflow: str
+) -> Iterator[Attention]:
+    """Yield, as one, the weeks after the last known one that no run took up."""
+    found = overdue_since(programme, marks, now)
+    if found is None:
+        return
+    first, last = found
+    weeks = str(first) if first == last else f"{first} to {last}"
+    due = final_at(first, programme.schedule, zone=programme.time.zone)
+    reason = f"due since {due:%Y-%m-%d %H:%M} UTC, and no run took it up"
+    step = _NEXT_STEP["missing"]
+    if in_airflow == "paused":
+        reason += "; its DAG is paused"
+        step = f"Unpause the DAG, or: {step}"
+    yield Attention(weeks, "overdue", reason, step, "", str(first))
+
+
+def _died(journal: Sequence[Line], state_of_run: Mapping[str, str] | None) -> Iterator[Attention]:
+    """Yield the runs that ended without a word."""
+    if state_of_run is None:
+        return
+    for begun in open_runs_by_week(journal):
+        if state_of_run.get(begun.run_id) not in UNDER_WAY:
+            yield Attention(
+                begun.week,
+                "died",
+                f"its run, taken up {begun.at}, ended without saying how",
+                "Open the run and clear what failed: no step is done twice for that.",
+                begun.run_id,
+                begun.week,
+            )
+
+
+def open_runs_by_week(journal: Sequence[Line]) -> tuple[Line, ...]:
+    """Return the lines that took up the runs which are open, week by week."""
+    weeks: dict[str, list[Line]] = {}
+    for line in journal:
+        weeks.setdefault(line.week, []).append(line)
+    return tuple(begun for lines in weeks.values() for begun in open_runs(tuple(lines)))

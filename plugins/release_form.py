@@ -1,0 +1,113 @@
+"""The form that releases weeks: shown to every reader, answered for those who may start runs.
+
+A click names what it was shown. If a week, a charge or a cap is another by then, nothing is asked
+and the new preview is shown. Each run is asked of Airflow's own API with the person's own token, so
+Airflow's rights and its audit log hold as if they had started it in Airflow.
+"""
+# No `from __future__ import annotations`: FastAPI reads the annotations of the routes below.
+
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+import httpx
+from airflow_interfaces import (
+    credentials_of,
+    current_user,
+    may_change_runs,
+    runs_by_start,
+    whole_application,
+)
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI, Request, params
+
+    from turnstile.operations.page import BudgetPage
+    from turnstile.operations.week_requests import WeekRequest
+
+_ANSWER_CHARACTERS = 300
+_FIELDS = ("programme", "first", "last")
+_FORM_BYTES = 4096
+
+
+def add_release_form(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") -> None:
+    """Add the form and its answer."""
+    from urllib.parse import parse_qsl
+
+    from fastapi import Depends, HTTPException, Request
+    from fastapi.responses import HTMLResponse, Response
+
+    from turnstile.operations.page import periods_asked_for
+    from turnstile.operations.release_preview import seen as digest_of
+    from turnstile.operations.week_requests import week_requests
+    from turnstile.programme.loading import load_programme
+
+    def may_release(programme: str, seen: frozenset[str], user: object) -> bool:
+        return programme in seen and may_change_runs(f"release_{programme}", user)
+
+    @app.get("/release")
+    def form(
+        seen: Annotated[frozenset[str], visible],
+        user: Annotated[Any, Depends(current_user())],  # noqa: ANN401 - Airflow's own
+        request: Request,
+    ) -> Response:
+        wanted = {name: request.query_params.get(name, "") for name in _FIELDS}
+        may = may_release(wanted["programme"], seen, user)
+        return HTMLResponse(budget.release(seen, wanted, may_release=may))
+
+    @app.post("/release")
+    async def release(
+        seen: Annotated[frozenset[str], visible],
+        user: Annotated[Any, Depends(current_user())],  # noqa: ANN401 - Airflow's own
+        request: Request,
+    ) -> Response:
+        if not _is_from_this_page(request):
+            raise HTTPException(403, "Weeks are released from this page's own form only")
+        content = await request.body()
+        if len(content) > _FORM_BYTES:
+            raise HTTPException(413, "That is no form of this page")
+        told = dict(parse_qsl(content.decode("utf-8", "replace")))
+        wanted = {name: told.get(name, "") for name in _FIELDS}
+        programme = wanted["programme"]
+        if not may_release(programme, seen, user):
+            raise HTTPException(403, "You may not start runs of this programme")
+        spec = load_programme(programme, budget.settings.include)
+        if digest_of(spec, budget.weeks_previewed(programme, wanted)) != told.get("seen"):
+            note = "Something changed since this was shown. Nothing was asked for; look again."
+            return HTMLResponse(budget.release(seen, wanted, may_release=True, note=note))
+        asked = week_requests(
+            spec, periods_asked_for(spec, wanted), runs_by_start(f"release_{programme}")
+        )
+        note = await _ask(request, asked)
+        return HTMLResponse(budget.release(seen, wanted, may_release=True, note=note))
+
+
+def _is_from_this_page(request: "Request") -> bool:
+    """Tell whether a browser sent the form from a page of this very address."""
+    origin = request.headers.get("origin")
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    return site == "same-origin" and (
+        origin is None or urlsplit(origin).netloc == request.headers.get("host")
+    )
+
+
+async def _ask(request: "Request", asked: "tuple[WeekRequest, ...]") -> str:
+    """Ask Airflow for the runs, in order, until it refuses one; return what became of it."""
+    done: list[str] = []
+    transport = httpx.ASGITransport(app=whole_application())
+    async with httpx.AsyncClient(transport=transport, base_url="http://airflow") as client:
+        for one in asked:
+            if one.path:
+                answer = await client.post(one.path, json=one.body, headers=credentials_of(request))
+                if not answer.is_success:
+                    words = answer.text[:_ANSWER_CHARACTERS]
+                    return (
+                        f"{_started(done)} Airflow refused {one.run_id} "
+                        f"({answer.status_code}): {words}"
+                    )
+            done.append(one.run_id)
+    return f"{_started(done)} They run one after the other; the page Weeks shows them."
+
+
+def _started(runs: list[str]) -> str:
+    """Name the runs that were asked for."""
+    return f"Asked for: {', '.join(runs) or 'nothing'}."
