@@ -1,0 +1,128 @@
+"""The page never says "in order" when it is not, and says why and what to do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from watched_place import OPAL, Place
+
+from turnstile.ledger.records import Bindings
+from turnstile.operations.calendar_of_weeks import calendar_of
+from turnstile.operations.journal import Happening
+from turnstile.operations.ledger_snapshot import LedgerFollower
+from turnstile.operations.programme_now import AirflowNow, ProgrammeNow, programme_now
+from turnstile.programme.approval_rule import ApprovalStanding
+
+IN_TIME = datetime(2016, 8, 1, 12, tzinfo=UTC)  # W30 is final since 10:00 in Sydney
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = Place.new(tmp_path)
+    made.clock.now = IN_TIME
+    return made
+
+
+def _now(
+    place: Place,
+    *,
+    standing: ApprovalStanding | None = None,
+    paused: bool = False,
+    state: str | None = "running",
+) -> ProgrammeNow:
+    lines = place.journal.of_programme("opal")
+    approvals = {"opal/2016-W31/r0": standing} if standing else {}
+    snapshot = LedgerFollower(place.ledger).now()
+    marks = calendar_of(OPAL, snapshot, lines, place.clock.now, approvals)
+    runs = {} if state is None else {"run": state}
+    return programme_now(OPAL, marks, lines, place.clock.now, AirflowNow({"opal": paused}, runs))
+
+
+def _seal(place: Place, week: str) -> None:
+    attempt = place.reserve(week)
+    place.ledger.begin_draw(attempt, Bindings("p", "d", "s"))
+    place.ledger.seal(attempt, "bytes")
+
+
+def test_a_programme_whose_last_week_is_out_in_time_is_in_order(place: Place) -> None:
+    place.publish("2016-W30")
+    now = _now(place)
+    assert now.verdict == "in order"
+    assert now.answer == (
+        "2016-W30 is out; 2016-W31 is due on Monday 08 August 2016, 10:00 (Australia/Sydney)."
+    )
+
+
+def test_having_told_somebody_changes_nothing(place: Place) -> None:
+    place.publish("2016-W30")
+    place.say(Happening.FAILED, "2016-W31", step="wait", kind="NotArrived", sentence="no file")
+    before = _now(place).attention
+    place.say(Happening.TOLD, "2016-W31", identity="week_stopped:x", severity="error")
+    assert _now(place).attention == before != ()
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_weeks_after_the_last_known_one_are_overdue_however_many(
+    place: Place, *, paused: bool
+) -> None:
+    place.publish("2016-W30")
+    place.clock.now += timedelta(days=700)
+    (found,) = _now(place, paused=paused).attention
+    assert (found.weeks, found.state) == ("2016-W31 to 2018-W26", "overdue")
+    assert ("its DAG is paused" in found.reason) == paused
+
+
+def test_a_week_that_is_charged_and_not_public_is_said_with_the_reason_and_the_run(
+    place: Place,
+) -> None:
+    place.publish("2016-W30")
+    _seal(place, "2016-W31")
+    place.say(Happening.BEGUN, "2016-W31")
+    place.say(Happening.FAILED, "2016-W31", step="assess", kind="TurnstileError", sentence="gate x")
+    (found,) = _now(place, state="failed").attention
+    assert (found.state, found.reason, found.run_id) == ("withheld", "gate x", "run")
+    assert "clear that task" in found.next_step
+
+
+@pytest.mark.parametrize(
+    ("standing", "state"),
+    [
+        (ApprovalStanding(1, (), (), ("ada",)), "asked"),
+        (ApprovalStanding(1, (), ("ada",), ("ada",)), "rejected"),
+        (ApprovalStanding(1, ("ada",), (), ()), "withheld"),
+    ],
+)
+def test_a_week_that_waits_for_people_says_who_may_still_answer(
+    place: Place, standing: ApprovalStanding, state: str
+) -> None:
+    place.publish("2016-W30")
+    _seal(place, "2016-W31")
+    (found,) = _now(place, standing=standing).attention
+    assert found.state == state
+    assert found.reason == (str(standing) if state != "withheld" else found.reason)
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"), [("BudgetExceeded", "refused"), ("InputError", "stopped")]
+)
+def test_a_week_that_was_refused_or_stopped_is_said(place: Place, kind: str, state: str) -> None:
+    place.publish("2016-W30")
+    place.say(Happening.FAILED, "2016-W31", step="reserve", kind=kind, sentence="the cap")
+    (found,) = _now(place).attention
+    assert (found.state, found.reason) == (state, "the cap")
+
+
+def test_a_run_that_died_is_said_and_a_working_or_waiting_one_is_not(place: Place) -> None:
+    place.publish("2016-W30")
+    place.say(Happening.BEGUN, "2016-W31")
+    assert _now(place, state="running").verdict == "in order"
+    assert "a run works on 2016-W31" not in _now(place).answer  # before its day it is only due
+    for state in ("failed", None):
+        assert [one.state for one in _now(place, state=state).attention] == ["died"]
+    place.say(Happening.WAITS, "2016-W31", sentence="no file in landing/opal/2016-W31")
+    place.clock.now += timedelta(days=8)
+    now = _now(place)
+    assert "2016-W31 waits: no file in landing/opal/2016-W31." in now.answer
+    assert now.verdict == "in order"
