@@ -54,6 +54,7 @@ bench: env ## wall time and memory of every step of a week
 
 bench-utility: env ## error of the published tables at equal privacy
 	$(BIN)/python benchmarks/utility.py
+	$(BIN)/python benchmarks/utility_estimates.py $(OPAL_RELEASE:%=--opal-release %)
 	$(BIN)/python benchmarks/utility_itms.py
 	$(BIN)/python benchmarks/itms_resolutions.py
 

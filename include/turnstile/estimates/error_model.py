@@ -3,9 +3,11 @@
 Squared errors of estimates that were fitted to one look at the noise are judged on the other look
 (`fission`), without bias. With s^2 the noise's variance and x the estimate, they are explained by
 
-    v = kappa (a f1 + b f2),  f1 = u s^2 / (u + s^2) with u = x + 0.3,  f2 = x^2 s^2 / (x^2 + s^2):
+    v = kappa (a f1 + b f2),  f1 = u s^2 / (u + s^2),  f2 = x^2 s^2 / (x^2 + s^2),
+    u = x + 0.3 + 3 m^2:
 
-what a count varies about its rate, and what is not known of a rate. a and b come from all size
+what a count varies about its rate, and what is not known of a rate; m is what fitting to marginals
+added, which in small cells is most of the error. a and b come from all size
 classes by weighted least squares (Lawson & Hanson 1974); kappa is a factor for each size class,
 size class and day, and place, each drawn towards 1 as far as its own noise asks for, and a fifth
 of its uncertainty on the safe side. Marginals are few and nearly as exact as they were reconciled,
@@ -25,6 +27,7 @@ from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_SMALLEST_RATE, _MOVED_TIMES = 0.3, 3.0
 _PRIOR_SD = 0.5  # of kappa about 1
 _CAUTION = 0.2
 _UNSEEN = 1e9
@@ -47,6 +50,7 @@ class Numbers:
 
     Args:
         estimates: >= 0.
+        moved_variance: square of what fitting to marginals added to each.
         noise_variance: of the unbiased number beside each.
         classes: size class.
         days: index of the service day.
@@ -54,6 +58,7 @@ class Numbers:
     """
 
     estimates: Floats
+    moved_variance: Floats
     noise_variance: Floats
     classes: Ints
     days: Ints
@@ -90,7 +95,7 @@ class ErrorModel:
 
     def variances(self, numbers: Numbers) -> Floats:
         """Return the variance of each estimate's error, shape (numbers,)."""
-        of_count, of_rate = _parts(numbers.estimates, numbers.noise_variance)
+        of_count, of_rate = _parts(numbers, numbers.noise_variance)
         found: Floats = (
             (self.count_share * of_count + self.rate_share * of_rate)
             * self.of_class[numbers.classes]
@@ -130,9 +135,10 @@ def calibrated(
     return ErrorModel(a, b, of_class, of_day, of_place, uncertainty)
 
 
-def _parts(estimates: Floats, noise_variance: Floats) -> tuple[Floats, Floats]:
+def _parts(numbers: Numbers, noise_variance: Floats) -> tuple[Floats, Floats]:
     """Return f1 and f2."""
-    rate, square = estimates + 0.3, estimates**2
+    rate = numbers.estimates + _SMALLEST_RATE + _MOVED_TIMES * numbers.moved_variance
+    square = numbers.estimates**2
     of_count = rate * noise_variance / (rate + noise_variance)
     return of_count, square * noise_variance / (square + noise_variance)
 
@@ -142,7 +148,7 @@ def _summed(look: Judged, shape: tuple[int, int, int]) -> Floats:
     numbers = look.numbers
     judging = numbers.noise_variance * JUDGED_TIMES
     squares = (numbers.estimates - look.judge) ** 2 - judging
-    of_count, of_rate = _parts(numbers.estimates, numbers.noise_variance * FITTED_TIMES)
+    of_count, of_rate = _parts(numbers, numbers.noise_variance * FITTED_TIMES)
     index = np.ravel_multi_index((numbers.places, numbers.days, numbers.classes), shape)
     parts = (squares, of_count, of_rate, judging**2, np.ones(squares.shape))
     size = int(np.prod(shape))

@@ -83,10 +83,22 @@ def values_of(numbers: TapEstimates | TapNumbers, kind: Kind, groups: Groups | N
     if part is Part.PLACES:
         return numbers.places[..., None]
     values = numbers.cells if part is Part.CELLS else numbers.slots[None]
+    return _summed(values, groups)
+
+
+def _summed(values: Floats, groups: Groups | None) -> Floats:
+    """Return the sums over groups of slots."""
     if groups is None:
         return values
     found: Floats = np.stack([values[..., list(g)].sum(axis=-1) for g in groups], axis=-1)
     return found
+
+
+def moved_variance(estimates: TapEstimates, kind: Kind, groups: Groups | None) -> Floats:
+    """Return the squares of what fitting to marginals added to the numbers of a kind."""
+    if kind[0] is not Part.CELLS:
+        return np.zeros(values_of(estimates, kind, groups).shape)
+    return _summed(estimates.moves, groups) ** 2
 
 
 def noise_variance(numbers: TapNumbers, kind: Kind, groups: Groups | None) -> Floats:

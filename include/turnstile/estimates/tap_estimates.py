@@ -22,7 +22,7 @@ from turnstile.estimates.marginal_fit import fitted_to_marginals
 from turnstile.estimates.tap_numbers import TapNumbers
 
 Floats = NDArray[np.float64]
-SIZE_EDGES = (0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0, 100.0, 200.0, 500.0)  # counts of a cell
+SIZE_EDGES = (1.5, 3.0, 6.0, 12.0, 25.0, 50.0, 100.0, 200.0, 500.0)  # counts of a cell
 MARGINAL_EDGES_SDS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # in sd of the reconciled number
 _MARGINAL_PSEUDO_COUNT = 50.0
 _SPREAD_ROUNDS = 20
@@ -38,12 +38,14 @@ class TapEstimates:
         slots: sums over places, shape (days, slots).
         places: sums over slots, shape (places, days).
         totals: shape (days,).
+        moves: what fitting to the marginals added to each cell.
     """
 
     cells: Floats
     slots: Floats
     places: Floats
     totals: Floats
+    moves: Floats
 
 
 def estimated(
@@ -127,7 +129,8 @@ class _Model:
             fitted_to_marginals(cells[:, day], places[:, day], slots[day])
             for day in range(len(totals))
         ]
-        return TapEstimates(np.stack(fitted, axis=1), slots, places, totals)
+        found = np.stack(fitted, axis=1)
+        return TapEstimates(found, slots, places, totals, found - cells)
 
 
 def _look(found: Floats, judge: Floats, edges: tuple[float, ...]) -> Look:

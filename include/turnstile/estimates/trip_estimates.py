@@ -28,6 +28,7 @@ from turnstile.estimates.estimate_kinds import (
     Part,
     PublishedTable,
     edges_of,
+    moved_variance,
     noise_variance,
     published_tables,
     values_of,
@@ -110,6 +111,7 @@ def _rounded(found: TapEstimates) -> TapEstimates:
         slots=tenths.sum(axis=0) / PARTS,
         places=tenths.sum(axis=2) / PARTS,
         totals=tenths.sum(axis=(0, 2)) / PARTS,
+        moves=found.moves,
     )
 
 
@@ -148,6 +150,7 @@ def _numbers(
     places, days, _ = np.indices(values.shape)
     return Numbers(
         estimates=values.ravel(),
+        moved_variance=moved_variance(estimates, kind, groups).ravel(),
         noise_variance=variance.ravel(),
         classes=size_classes((values / scale).ravel(), edges_of(kind)),
         days=days.ravel(),
@@ -159,6 +162,7 @@ def _joined(parts: Sequence[Numbers]) -> Numbers:
     """Put numbers together."""
     return Numbers(
         estimates=np.concatenate([part.estimates for part in parts]),
+        moved_variance=np.concatenate([part.moved_variance for part in parts]),
         noise_variance=np.concatenate([part.noise_variance for part in parts]),
         classes=np.concatenate([part.classes for part in parts]),
         days=np.concatenate([part.days for part in parts]),

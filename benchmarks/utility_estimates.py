@@ -1,0 +1,243 @@
+"""Error of the estimates on real weeks with known truth: how much less than the drawn tables have.
+
+The published train table of a week of 2016, thinned to shares of its taps and varied week by week
+(`estimate_weeks`), is drawn on with the noise of `opal` and with that of a yearly guarantee, and
+estimated from one week and with seven earlier ones. Prints RMSE of a cell beside that of numbers
+clipped at 0, weighted relative error by table beside that of reconciled tables, coverage of the
+intervals, hostile weeks, and CPU seconds; and of each bar whether it is met. Run:
+`make bench-utility`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from estimate_weeks import (
+    CELLS,
+    LOCATION,
+    OPAL,
+    TIME,
+    YEARLY,
+    Floats,
+    Noise,
+    dice,
+    filled,
+    made_week,
+    real_week,
+    week_of,
+)
+from hostile_weeks import EARLIER_WEEKS, TABLE_LIMIT, scenarios
+
+from turnstile.estimates.public_numbers import WeekToEstimate
+from turnstile.estimates.tap_estimates import estimated
+from turnstile.estimates.trip_estimates import Estimates, trip_estimates
+from turnstile.estimates.trip_weeks import taps_by_mode
+
+SEED = 2016
+WEEKS = 7
+BARS = {  # times less RMSE of a cell than clipped: one week, with seven earlier ones
+    (1.0, OPAL): (1.25, 1.6),
+    (0.3, OPAL): (1.85, 2.25),
+    (0.1, OPAL): (2.7, 3.3),
+    (0.03, OPAL): (None, None),
+    (1.0, YEARLY): (None, 2.6),
+    (0.3, YEARLY): (None, 4.2),
+}
+RELATIVE_BARS = {CELLS.name: 6.5, "on_time_location_hourly": 4.0}  # per cent, full volume, sd 9.8
+SHOCK_SLUMP, SHOCK_RISE, SHOCK_CLOSED = 0.5, 1.4, 0.2
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One made week, its truth by table, and its estimates."""
+
+    week: WeekToEstimate
+    truth: Mapping[str, Floats]
+    found: Estimates
+    cpu_s: float
+
+    def column(self, table: str, name: str = "estimate") -> Floats:
+        """Return one published column, shape (days, numbers)."""
+        values = self.found.tables[table].column(name).to_numpy()
+        return values.reshape(len(self.week.numbers.days), -1)
+
+    def drawn(self, table: str) -> Floats:
+        """Return a table as drawn, shape (days, numbers)."""
+        return np.stack(list(self.week.numbers.vectors[table, "count"].values())).astype(float)
+
+    @property
+    def gain(self) -> float:
+        """How many times less the RMSE of a cell is than that of clipped numbers."""
+        truth = self.truth[CELLS.name]
+        clipped = rmse(np.maximum(self.drawn(CELLS.name), 0) - truth)
+        return clipped / rmse(self.column(CELLS.name) - truth)
+
+    def relative_error(self, table: str) -> float:
+        """Weighted relative error of a table, per cent."""
+        return weighted_relative_error(self.column(table), self.truth[table])
+
+    def coverage(self, table: str, level: int = 90) -> Floats:
+        """Whether each interval that is shown holds the truth; not a number where none is shown."""
+        low, high = self.column(table, f"low_{level}"), self.column(table, f"high_{level}")
+        truth = self.truth[table]
+        return np.where(np.isnan(low), np.nan, (low <= truth) & (truth <= high))
+
+
+def rmse(errors: Floats) -> float:
+    """Root of the mean square."""
+    return float(np.sqrt(np.mean(errors**2)))
+
+
+def weighted_relative_error(values: Floats, truth: Floats) -> float:
+    """Sum of the errors' sizes over the sum of the truth, per cent."""
+    return 100 * float(np.abs(values - truth).sum() / truth.sum())
+
+
+def true_tables(counts: Floats) -> dict[str, Floats]:
+    """Return the truth of every table, each shape (days, numbers), slots first."""
+    places, days, slots = counts.shape
+    hours = counts.reshape(places, days, 24, slots // 24).sum(axis=3)
+    return {
+        CELLS.name: counts.transpose(1, 2, 0).reshape(days, -1),
+        f"{CELLS.name}_hourly": hours.transpose(1, 2, 0).reshape(days, -1),
+        TIME.name: counts.sum(axis=0),
+        LOCATION.name: counts.sum(axis=2).T,
+    }
+
+
+def compared(
+    rates: Floats, noise: Noise, earlier: Sequence[Floats], *, seed: int = SEED
+) -> Compared:
+    """Make a week about these rates after earlier ones about theirs, and estimate it."""
+    coins = dice(seed)
+    counts = made_week(coins, rates)
+    before = [made_week(coins, one) for one in earlier]
+    week = week_of(coins, counts, before, noise)
+    started = time.process_time()
+    found = trip_estimates(week)
+    return Compared(week, true_tables(counts), found, time.process_time() - started)
+
+
+def reconciled_errors(week: Compared) -> dict[str, float]:
+    """Weighted relative errors of the unbiased tables, per cent."""
+    errors = {CELLS.name: weighted_relative_error(week.drawn(CELLS.name), week.truth[CELLS.name])}
+    (own,) = taps_by_mode(week.week)
+    slots, places = own.numbers.slots, own.numbers.places.T
+    errors[TIME.name] = weighted_relative_error(slots, week.truth[TIME.name])
+    errors[LOCATION.name] = weighted_relative_error(places, week.truth[LOCATION.name])
+    return errors
+
+
+def cell_lines(real: Floats) -> Iterator[str]:
+    """Yield gains and relative errors."""
+    for (share, noise), bars in BARS.items():
+        for weeks, bar in zip((0, WEEKS), bars, strict=True):
+            one = compared(share * real, noise, [share * real] * weeks)
+            verdict = "" if bar is None else f"{bar}: {'met' if one.gain >= bar else 'NOT met'}"
+            errors = [
+                f"{one.relative_error(name):.2f} %"
+                for name in one.found.tables
+                if name in one.truth
+            ]
+            unbiased = reconciled_errors(one)
+            stated = ", ".join(f"{name} {error:.2f} %" for name, error in unbiased.items())
+            yield (
+                f"| {share} | {noise.cells} | {weeks} | {one.gain:.2f} | {verdict} | "
+                f"{' / '.join(errors)} | {stated} | {one.cpu_s:.1f} |"
+            )
+            if noise is OPAL and share == 1 and weeks:
+                yield from (relative_line(one, name, bar) for name, bar in RELATIVE_BARS.items())
+                yield from (
+                    relative_line(one, name, unbiased[name]) for name in (TIME.name, LOCATION.name)
+                )
+
+
+def relative_line(one: Compared, table: str, bar: float) -> str:
+    """Say of a table whether its weighted relative error is low enough."""
+    found = one.relative_error(table)
+    verdict = "met" if found <= bar else "NOT met"
+    return f"| | | | {table} | {found:.2f} % of at most {bar:.2f} %: {verdict} | | | |"
+
+
+def coverage_lines(rates: Floats) -> Iterator[str]:
+    """Yield coverage of the 90 % intervals: overall, by size of cell, and in a week of shocks."""
+    shocked = rates.copy()
+    shocked[:, 2] *= SHOCK_SLUMP
+    shocked[:60] *= SHOCK_RISE
+    shocked[60:80] *= SHOCK_CLOSED
+    for share, noise in ((1.0, OPAL), (0.3, OPAL), (0.1, OPAL), (1.0, YEARLY), (0.3, YEARLY)):
+        for name, now in (("usual", rates), ("shocks", shocked)):
+            for weeks in (0, WEEKS):
+                one = compared(share * now, noise, [share * rates] * weeks)
+                yield f"| {name} | {share} | {noise.cells} | {weeks} | {coverage_text(one)} |"
+
+
+def coverage_text(one: Compared) -> str:
+    """Return overall coverage of cells, the least of a size class, and those of other tables."""
+    held, estimates = one.coverage(CELLS.name), one.column(CELLS.name)
+    by_class = []
+    for line in one.found.errors[CELLS.name]:
+        end = np.inf if line["below"] is None else line["below"]
+        own = held[(estimates >= line["from"]) & (estimates < end) & ~np.isnan(held)]
+        if own.size:
+            by_class.append(float(own.mean()))
+    others = [
+        f"{name} {np.nanmean(one.coverage(name)):.3f}"
+        for name in one.found.tables
+        if name in one.truth and name != CELLS.name and not np.isnan(one.coverage(name)).all()
+    ]
+    shown = float((~np.isnan(held)).mean())
+    return f"{np.nanmean(held):.3f} | {min(by_class):.3f} | {shown:.2f} | {', '.join(others)}"
+
+
+def hostile_lines(rates: Floats) -> Iterator[str]:
+    """Yield the error of every hostile week over that of clipped numbers."""
+    for one in scenarios(rates, dice(SEED)):
+        coins = dice(SEED)
+        counts = made_week(coins, one.rates)
+        gaps = [[one.gap] if one.gap is not None and n % 2 else [] for n in range(EARLIER_WEEKS)]
+        before = [made_week(coins, earlier) for earlier in one.earlier]
+        week = week_of(coins, counts, before, OPAL, earlier_noise=one.noises, earlier_gaps=gaps)
+        (own,) = taps_by_mode(week)
+        found, _ = estimated(own.numbers, own.looks, own.earlier)
+        errors, clipped = found.cells - counts, np.maximum(own.numbers.cells, 0) - counts
+        table = rmse(errors) / rmse(clipped)
+        local = rmse(errors[one.affected]) / rmse(clipped[one.affected])
+        verdict = "met" if table <= TABLE_LIMIT and local <= one.harm.value else "NOT met"
+        yield f"| {one.name} | {table:.2f} | {local:.2f} | {one.harm.value}: {verdict} |"
+
+
+def main() -> None:
+    """Print the comparisons."""
+    parser = argparse.ArgumentParser(description="error of the estimates on weeks of known truth")
+    parser.add_argument("--opal-release", type=Path, help="folder of the published release of 2016")
+    folder = parser.parse_args().opal_release
+    if folder is None:
+        print("no folder of the published release was given (--opal-release)", file=sys.stderr)
+        return
+    real = real_week(folder)
+    print("# Estimates of the trains of a real week, varied\n")
+    print("Times less RMSE of a cell than clipped numbers; weighted relative error by table.\n")
+    print("| share | sd | earlier weeks | times less | bar | relative error | unbiased | CPU s |")
+    print("|---|---|---|---|---|---|---|---|")
+    print(*cell_lines(real), sep="\n")
+    print("\n## 90 % intervals (the hole of the release between 0 and 18 filled)\n")
+    print("| weeks | share | sd | earlier | overall | least of a size | shown | other tables |")
+    print("|---|---|---|---|---|---|---|---|")
+    print(*coverage_lines(filled(real)), sep="\n")
+    print("\n## Hostile weeks, share 0.3, sd 9.8, seven earlier weeks: RMSE over clipped\n")
+    print("| week | table | affected cells | limit there |\n|---|---|---|---|")
+    print(*hostile_lines(0.3 * real), sep="\n")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"\nPeak memory {peak:,.0f} MB.")
+
+
+if __name__ == "__main__":
+    main()

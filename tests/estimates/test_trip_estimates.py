@@ -1,0 +1,106 @@
+"""Estimates of made weeks: how much better than drawn numbers, how often intervals hold."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from estimate_weeks import CELLS, OPAL, made_rates
+from utility_estimates import Compared, compared
+
+from turnstile.estimates.labelled import csv_bytes
+from turnstile.estimates.trip_estimates import trip_estimates
+
+RATES = made_rates()
+
+
+@pytest.fixture(scope="module")
+def alone() -> Compared:
+    return compared(RATES, OPAL, [])
+
+
+@pytest.fixture(scope="module")
+def with_history() -> Compared:
+    return compared(RATES, OPAL, [RATES] * 7)
+
+
+def test_one_week_has_less_than_half_the_error_of_clipped_numbers(alone: Compared) -> None:
+    assert alone.gain > 2
+
+
+def test_earlier_weeks_make_it_better_still(alone: Compared, with_history: Compared) -> None:
+    assert with_history.gain > 1.03 * alone.gain
+
+
+def test_marginals_are_not_worse_than_their_noise(with_history: Compared) -> None:
+    for table in ("on_time", "on_location"):
+        errors = with_history.column(table) - with_history.truth[table]
+        assert (
+            np.sqrt(np.mean(errors**2))
+            <= 1.02 * with_history.week.numbers.deviations[table, "count"]
+        )
+
+
+def test_intervals_hold_what_they_say(alone: Compared, with_history: Compared) -> None:
+    for one in (alone, with_history):
+        assert 0.88 <= np.nanmean(one.coverage(CELLS.name)) <= 0.97
+        assert 0.93 <= np.nanmean(one.coverage(CELLS.name, 95)) <= 0.99
+
+
+def test_intervals_of_noise_that_is_larger_than_stated_do_not_hold(alone: Compared) -> None:
+    numbers = alone.week.numbers
+    understated = {name: one / 3 for name, one in numbers.deviations.items()}
+    week = replace(alone.week, numbers=replace(numbers, deviations=understated))
+    wrong = Compared(week, alone.truth, trip_estimates(week), 0.0)
+    assert np.nanmean(wrong.coverage(CELLS.name)) < 0.85
+
+
+def test_estimated_errors_are_near_the_true_ones(with_history: Compared) -> None:
+    lines = with_history.found.errors[CELLS.name]
+    cells = sum(line["numbers"] for line in lines)
+    stated = np.sqrt(sum(line["numbers"] * line["rmse_estimated"] ** 2 for line in lines) / cells)
+    errors = with_history.column(CELLS.name) - with_history.truth[CELLS.name]
+    assert 0.85 <= stated / np.sqrt(np.mean(errors**2)) <= 1.25
+
+
+def test_a_gap_has_no_estimates_and_takes_nothing_from_other_days(alone: Compared) -> None:
+    numbers = alone.week.numbers
+    week = replace(alone.week, numbers=replace(numbers, gaps=(numbers.days[3],)))
+    found = Compared(week, alone.truth, trip_estimates(week), 0.0)
+    assert np.isnan(found.column(CELLS.name)[3]).all()
+    kept = [day for day in range(7) if day != 3]
+    errors = found.column(CELLS.name)[kept] - alone.truth[CELLS.name][kept]
+    assert np.sqrt(np.mean(errors**2)) < OPAL.cells / 2
+
+
+def test_two_kernels_of_linear_algebra_make_the_same_bytes() -> None:
+    digests = {digest_under(kernel) for kernel in ("Haswell", "Prescott")}
+    assert len(digests) == 1
+
+
+def digest_under(kernel: str) -> str:
+    folder = Path(__file__).parents[2]
+    path = os.pathsep.join(
+        str(folder / name) for name in ("include", "benchmarks", "tests/estimates")
+    )
+    environment = os.environ | {  # noqa: TID251 - the kernel is chosen there
+        "OPENBLAS_CORETYPE": kernel,
+        "PYTHONPATH": path,
+    }
+    code = "import test_trip_estimates as t; print(t.digest_of_estimates())"
+    made = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    return made.stdout.strip()
+
+
+def digest_of_estimates() -> str:
+    found = compared(made_rates(60), OPAL, [made_rates(60)] * 2).found
+    content = b"".join(csv_bytes(table) for table in found.tables.values())
+    return hashlib.sha256(content).hexdigest()
