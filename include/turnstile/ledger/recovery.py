@@ -152,11 +152,13 @@ def _declare(
 ) -> tuple[str, ...]:
     """Charge what files prove and entries do not hold; return the releases."""
     history, declared = read_history(connection), []
+    charged: dict[str, str] = {}
     unknown = [trace for trace in found if not _is_known(trace, history)]
     for proof in proofs(unknown):
         own = history.attempts.get(str(proof.key), [])
         is_sealed = any(one.state in SEALED_STATES for one in own)
-        family = _family(connection, proof, families)
+        family = _family(connection, proof, families | _groups(history) | charged)
+        charged[proof.key.programme] = family
         body = proof.body(family, len(own) + 1, said)
         if is_sealed:  # the key has its bytes: these are others, drawn and charged, never its own
             body |= {"state": "burned", "artefact_digest": None, "manifest_digest": None}
@@ -174,6 +176,11 @@ def _is_known(trace: Trace, history: History) -> bool:
         return any(one.state in CHARGED_STATES for one in own)
     sealed = next((one for one in own if one.state in SEALED_STATES), None)
     return sealed is not None and sealed.artefact_digest == trace.sealed
+
+
+def _groups(history: History) -> dict[str, str]:
+    """Return the budget group of every programme that has an attempt."""
+    return {one.key.programme: one.family for own in history.attempts.values() for one in own}
 
 
 def _family(connection: Connection, proof: Proof, families: dict[str, str]) -> str:

@@ -1,0 +1,311 @@
+"""Each story of the runbook's chapter "After a disaster", followed by its own commands."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from disaster_site import WHO, Site, run
+from ledger_asks import LOSS_MICRO, spent_micro, week_number
+
+from conftest import Stores
+from turnstile.errors import IntegrityError
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.states import ReleaseState
+from turnstile.settings import system_clock
+
+
+@pytest.fixture(params=[True, False], ids=["witness", "no witness"])
+def has_witness(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest.fixture
+def site(
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    has_witness: bool,  # noqa: FBT001 - a fixture
+) -> Site:
+    """A deployment whose database lies outside of its home."""
+    return Site(tmp_path / "site", url, has_witness).at(monkeypatch)
+
+
+def lost_database(site: Site, stores: Stores, patch: pytest.MonkeyPatch) -> Site:
+    """The same home with an empty database."""
+    return replace(site, url=stores.new()).at(patch)
+
+
+def restored(site: Site, url: str, patch: pytest.MonkeyPatch) -> Site:
+    """The same home with an older database."""
+    return replace(site, url=url).at(patch)
+
+
+def public_bytes(site: Site) -> dict[str, str]:
+    return {
+        path.relative_to(site.home).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for zone in ("public", "embargoed")
+        for path in (site.home / zone).glob("*/*/r*/**/*")
+        if path.is_file()
+    }
+
+
+def goes_on(site: Site, n: int) -> None:
+    """The next week is released, old ones answer with their bytes, and everything verifies."""
+    before = public_bytes(site)
+    site.publish(n)
+    after = public_bytes(site)
+    assert {path: after[path] for path in before} == before
+    assert run("verify") == 0
+
+
+def test_a_lost_database_comes_back(
+    site: Site,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+    has_witness: bool,  # noqa: FBT001 - a fixture
+) -> None:
+    site.publish(0)
+    site.publish(1)
+    site.draw(2)
+    head, spent = site.ledger.head(), spent_micro(site.ledger)
+    site = lost_database(site, stores, monkeypatch)
+    assert run("verify") == 4
+    with pytest.raises(IntegrityError, match="ledger recover"):
+        site.draw(0)
+    assert run("recover", *WHO) == 0
+    if has_witness:
+        assert head[1] in {entry.hash for entry in site.ledger.entries()}
+    assert spent_micro(site.ledger) == spent
+    assert run("verify") == 0
+    for n in range(3):
+        assert site.ledger.reserve(site.request(n)).is_sealed
+    goes_on(site, 3)
+
+
+def test_a_home_unpacked_over_a_published_week_draws_and_removes_nothing(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`tar x` of last night's home: the database and the newest note are old, packages stay."""
+    site.publish(0)
+    last_night = stores.copy_of(site.url)
+    note = (site.home / "public/ledger-checkpoint.note").read_text()
+    site.publish(1)
+    site = restored(site, last_night, monkeypatch)
+    (site.home / "public/ledger-checkpoint.note").write_text(note)
+    before = public_bytes(site)
+    for n in (1, 2):  # the published week, and the next one
+        with pytest.raises(IntegrityError, match="old copy") as refused:
+            site.draw(n)
+        assert refused.value.exit_code == 4
+    assert run("verify") == 4
+    assert public_bytes(site) == before
+    assert run("recover", *WHO) == 0
+    assert run("verify") == 0
+    assert spent_micro(site.ledger) == 2 * LOSS_MICRO
+    goes_on(site, 2)
+
+
+def test_a_backup_restored_twice_comes_back_twice(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.publish(0)
+    old, older = stores.copy_of(site.url), stores.copy_of(site.url)
+    site.publish(1)
+    for number, url in enumerate((old, older)):
+        site = restored(site, url, monkeypatch)
+        assert run("recover", *WHO) == 0
+        assert run("verify") == 0
+        goes_on(site, 2 + number)
+    assert (spent_micro(site.ledger) or 0) >= 4 * LOSS_MICRO
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+def test_a_lost_home_leaves_what_the_ledger_holds_and_says_what_is_gone(site: Site) -> None:
+    site.publish(0)
+    site.draw(1)
+    shutil.rmtree(site.home)
+    site.home.mkdir()
+    assert run("verify") == 4
+    assert run("recover", *WHO) == 0
+    assert run("rotate-key", *WHO) == 0
+    assert run("verify") == 0
+    site.publish(2)
+    assert run("verify") == 0
+    assert spent_micro(site.ledger) == 3 * LOSS_MICRO
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+def test_home_and_database_lost_come_back_from_the_witness(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.publish(0)
+    shutil.rmtree(site.home)
+    site = lost_database(site, stores, monkeypatch)
+    assert run("recover", *WHO) == 0
+    assert run("rotate-key", *WHO) == 0
+    assert run("verify") == 0
+    assert spent_micro(site.ledger) == LOSS_MICRO
+    site.publish(1)
+    assert run("verify") == 0
+
+
+def test_a_lost_key_refuses_until_it_is_rotated(site: Site) -> None:
+    site.publish(0)
+    (site.home / "ledger-key.pem").unlink()
+    with pytest.raises(IntegrityError, match="rotate-key"):
+        site.draw(1)
+    assert not (site.home / "ledger-key.pem").exists()
+    assert run("rotate-key", *WHO) == 0
+    goes_on(site, 1)
+
+
+def test_a_stolen_key_signs_nothing_that_counts_once_it_is_rotated(site: Site) -> None:
+    from turnstile.ledger.signed_note import Signer
+
+    site.publish(0)
+    shutil.copy(site.home / "ledger-key.pem", site.root / "stolen.pem")
+    assert run("rotate-key", *WHO) == 0
+    assert run("verify") == 0
+    forged = Signer.load(site.root / "stolen.pem").sign(site.ledger.head())
+    (site.home / "public/ledger-checkpoint.note").write_text(forged)
+    assert run("verify") == 4
+    site.ledger.checkpoint()
+    goes_on(site, 1)
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+def test_an_unmounted_witness_refuses_and_is_never_made_anew(site: Site) -> None:
+    site.publish(0)
+    site.witness.rename(site.root / "elsewhere")
+    with pytest.raises(IntegrityError, match="mount it"):
+        site.draw(1)
+    assert not site.witness.exists()
+    (site.root / "elsewhere").rename(site.witness)
+    goes_on(site, 1)
+
+
+@pytest.mark.parametrize("has_witness", [True], indirect=True)
+def test_a_broken_witness_is_taken_out_and_another_one_taken_in(site: Site) -> None:
+    site.publish(0)
+    shutil.rmtree(site.witness)
+    assert run("witness", "remove", str(site.witness), *WHO) == 0
+    assert run("witness", "add", str(site.witness), *WHO) == 0
+    assert len(list((site.witness / "entries").iterdir())) == site.ledger.head()[0]
+    goes_on(site, 1)
+
+
+def test_a_clock_years_back_is_refused_and_one_that_ran_ahead_is_confirmed(site: Site) -> None:
+    site.publish(0)
+    now = system_clock()
+    ahead = Ledger.open(
+        site.url, clock=lambda: now + timedelta(days=3000), embargoed=site.home / "embargoed"
+    )
+    ahead.approve(ReleaseKey("opal", week_number(0)), "olga", "release_officer", "looks right")
+    with pytest.raises(IntegrityError, match="confirm-clock"):
+        site.draw(1)
+    assert run("verify") == 4
+    assert run("confirm-clock", *WHO) == 0
+    goes_on(site, 1)
+
+
+def test_a_draw_under_way_is_burned_by_a_recovery_and_charged_again(site: Site) -> None:
+    site.publish(0)
+    request = site.request(1)
+    attempt = site.ledger.reserve(request)
+    site.ledger.begin_draw(attempt.attempt_id, request.bindings)
+    assert run("recover", *WHO) == 0
+    found = site.ledger.find(request.key)
+    assert found is not None
+    assert found.state is ReleaseState.BURNED
+    goes_on(site, 1)
+    assert spent_micro(site.ledger) == 3 * LOSS_MICRO
+
+
+def test_a_whole_ledger_has_nothing_to_recover(site: Site) -> None:
+    site.publish(0)
+    head = site.ledger.head()
+    assert run("recover", *WHO) == 0
+    assert site.ledger.head() == head
+
+
+def test_what_people_do_by_commands_is_a_fact_with_person_and_reason(site: Site) -> None:
+    request = site.request(0)
+    attempt = site.ledger.reserve(request)
+    site.ledger.begin_draw(attempt.attempt_id, request.bindings)
+    assert run("burn", str(request.key), *WHO) == 0
+    held = site.ledger.reserve(site.request(1))
+    assert run("void", "--older-than", "1", *WHO) == 0
+    assert site.ledger.attempts(held.key)[0].is_open  # younger than an hour
+    assert run("void", "--older-than", "-1", *WHO) == 0
+    assert not site.ledger.attempts(held.key)[0].is_open
+    assert run("no-release", str(held.key), *WHO) == 0
+    assert (site.home / f"public/opal/{week_number(1)}/no-release-r0.json").is_file()
+    assert (
+        "a bad day"
+        not in (site.home / f"public/opal/{week_number(1)}/no-release-r0.json").read_text()
+    )
+    said = {
+        entry.kind: (entry.body["person"], entry.body["reason"])
+        for entry in site.ledger.entries()
+        if entry.kind in (EntryKind.BURNED, EntryKind.VOIDED, EntryKind.NO_RELEASE)
+    }
+    assert set(said.values()) == {("olga", "a bad day")}
+    assert len(said) == 3
+    assert run("verify") == 0
+
+
+def test_a_budget_group_over_anothers_files_needs_a_decision(site: Site) -> None:
+    from turnstile.errors import RefusedError
+
+    site.publish(0)
+    other = {"programme": "ferries", "family": "other_cards"}
+    with pytest.raises(RefusedError, match="admit-family"):
+        site.draw(0, **other)
+    assert run("admit-family", "other_cards", "--landing", "trains/{week}/*", *WHO) == 2
+    assert run("admit-family", "other_cards", "--landing", "opal/{week}/*", *WHO) == 0
+    site.draw(0, **other)
+    assert run("verify") == 0
+
+
+def test_a_full_disk_is_seen_before_the_charge_and_costs_nothing(
+    site: Site, act_on_full_disk: Callable[[Callable[[], object]], int]
+) -> None:
+    """In a child whose files may hold 64 KiB, so that the kernel itself says no."""
+    request = site.request(0)
+    attempt = site.ledger.reserve(request)
+    begin, space = site.ledger.begin_draw, {site.home / "embargoed": 2**20}
+    assert act_on_full_disk(lambda: begin(attempt.attempt_id, request.bindings, space=space)) == 2
+    assert spent_micro(site.ledger) == 0
+    goes_on(site, 0)
+    assert spent_micro(site.ledger) == LOSS_MICRO
+
+
+@pytest.fixture
+def act_on_full_disk() -> Callable[[Callable[[], object]], int]:
+    """Run something in a child whose files cannot grow; return the error's exit code."""
+    import resource
+
+    from ledger_asks import in_child
+
+    from turnstile.errors import TurnstileError
+
+    def run_it(act: Callable[[], object]) -> int:
+        def limited() -> int:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, 2**16))
+            try:
+                act()
+            except TurnstileError as error:
+                return error.exit_code
+            return 0
+
+        return in_child(limited)
+
+    return run_it
