@@ -53,7 +53,8 @@ CARD: Fields = {
     "burned_draws": L,
     "guarantee": {
         **dict.fromkeys(
-            ("neighboring", "mechanism", "without_card", "service_day", "not_counted"), D
+            ("neighboring", "mechanism", "without_card", "service_day", "not_counted", "trips"),
+            D,
         ),
         "counted": {NAME: D},
         "bounds": {
