@@ -6,7 +6,6 @@ import csv
 import hashlib
 import json
 import shutil
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -313,30 +312,6 @@ def test_plan_touches_no_data_and_shows_what_is_left(
     assert plan["loss"]["card_day"]["rho"] == "0.124999995"
     assert not (deployment.home / "private" / "opal").exists()
     assert deployment.nothing_happened()
-
-
-def test_the_data_package_is_valid_and_describes_every_table(
-    landed: Deployment, turnstile: Cli
-) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # frictionless's own, on its own import
-        from frictionless import Package, system
-
-    turnstile("run", "itms", "--week", WEEK)
-    folder = landed.public / "itms" / WEEK / "r0"
-    with system.use_context(trusted=True):
-        package = Package(str(folder / "datapackage.json"))
-        report = package.validate(limit_rows=2000)
-    # Of a Parquet file it reads no bytes, so their digests are checked by `package verify` alone.
-    wrong = [task.place for task in report.tasks if not task.valid and task.place.endswith("csv")]
-    assert wrong == []
-    assert len(report.tasks) == 8
-    listed = {resource.path for resource in package.resources}
-    assert listed == {
-        path.relative_to(folder).as_posix()
-        for part in ("tables", "measurements")
-        for path in (folder / part).iterdir()
-    }
 
 
 def test_what_is_published_is_the_assessment_that_was_read(landed: Deployment) -> None:

@@ -1,4 +1,4 @@
-"""`turnstile package verify`: digests, ledger reference and signature of a published package."""
+"""`turnstile package verify`: what anybody can check of packages; the ledger, where it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.context import open_ledger
-from turnstile.publishing.manifest import MANIFEST, differences
+from turnstile.publishing.carried import verify_package
+from turnstile.publishing.manifest import MANIFEST
 from turnstile.release.zones import digest_of
 from turnstile.settings import Settings
 
@@ -18,24 +19,40 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command."""
     parser = subparsers.add_parser("package", help="check a published package")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    verify = actions.add_parser("verify", help="digests, schema, signature, ledger reference")
-    verify.add_argument("folder", type=Path)
+    verify = actions.add_parser("verify", help="digests, schema, signature, consistency, ledger")
+    verify.add_argument("packages", nargs="+", metavar="DIR|URL")
+    verify.add_argument("--key", help="the ledger's public key: a file, an address or the line")
+    verify.add_argument("--series", action="store_true", help="add up what all packages cost")
     verify.set_defaults(command=_verify)
 
 
 def _verify(args: argparse.Namespace) -> int:
-    """Check a package against its manifest and against the ledger."""
-    folder: Path = args.folder
-    if not folder.is_dir():
-        raise InputError(where=str(folder), field="folder", rule="is no folder; name a package")
-    problems = differences(folder)
-    if problems:
-        raise IntegrityError(f"{folder}: {problems[0]}; restore the package")
+    """Check packages as their own verifier does; those in this home against its ledger too."""
+    options = [*(["--key", args.key] if args.key else []), *(["--series"] if args.series else [])]
+    for address in args.packages:
+        if not address.startswith(verify_package.WEB) and not Path(address).is_dir():
+            raise InputError(where=address, field="folder", rule="is no folder; name a package")
+    code = verify_package.main([*args.packages, *options])
+    if code:
+        return code
+    settings = Settings.from_environment()
+    for address in args.packages:
+        folder = Path(address).resolve()
+        if folder.is_relative_to(settings.public):
+            _require_publication(settings, folder)
+    return 0
+
+
+def _require_publication(settings: Settings, folder: Path) -> None:
+    """Refuse a package of this home that its ledger does not hold.
+
+    Raises:
+        IntegrityError: no publication of this manifest.
+    """
     content = (folder / MANIFEST).read_bytes()
     key = ReleaseKey.parse(json.loads(content)["key"])
-    ledger = open_ledger(Settings.from_environment())
+    ledger = open_ledger(settings)
     attempt = ledger.find(key)
     if attempt is None or attempt.manifest_digest != digest_of(content):
         raise IntegrityError(f"{folder}: the ledger holds no publication of this manifest as {key}")
     print(f"{key}: every file is as published; ledger entry {ledger.head()[0]} or before")
-    return 0

@@ -186,6 +186,21 @@ class Ledger(Stewardship):
 
         return self._write(act)
 
+    @property
+    def has_key(self) -> bool:
+        """Something can be signed here."""
+        key = self._custody.witnesses.key
+        return key is not None and key.exists()
+
+    def sign_payload(self, kind: str, payload: bytes) -> tuple[str, bytes]:
+        """Return the ledger's public key and its signature of a payload of a media type.
+
+        Raises:
+            InputError: there is no key, or it cannot be read.
+        """
+        signer = self._custody.witnesses.signer()
+        return signer.public_line, signer.sign_payload(kind, payload)
+
     def publish(self, key: ReleaseKey, manifest_digest: str) -> Publication:
         """Say that a sealed release is public, and write signed checkpoints.
 

@@ -106,6 +106,26 @@ class Signer:
         key_id = _key_id(self._private.public_key().public_bytes_raw())
         return f"{text}\n— {_NAME} {_b64(key_id + self._private.sign(text.encode()))}\n"
 
+    def sign_payload(self, kind: str, payload: bytes) -> bytes:
+        """Return the signature of a payload as DSSE frames it, so that no note can be mistaken.
+
+        Args:
+            kind: media type of the payload.
+            payload: what is signed.
+        """
+        return self._private.sign(framed(kind, payload))
+
+
+def framed(kind: str, payload: bytes) -> bytes:
+    """Return DSSE's pre-authentication encoding (secure-systems-lab/dsse, version 1).
+
+    Examples:
+        >>> framed("a/b", b"hello")
+        b'DSSEv1 3 a/b 5 hello'
+    """
+    name = kind.encode()
+    return b" ".join((b"DSSEv1", b"%d" % len(name), name, b"%d" % len(payload), payload))
+
 
 def parse_note(note: str) -> Checkpoint:
     """Read a signed note.

@@ -129,6 +129,7 @@ def _stage(release: Release, attempt: Attempt, staged: Path) -> None:
         drawn_of(release, attempt),
         ledger=release.ledger,
         embargoed=release.folders.embargoed,
+        include=release.settings.include,
         built_at=release.clock(),
     )
     building.rename(staged)

@@ -2,8 +2,8 @@
 
 A package is made from sealed noisy numbers, the plan, the ledger and synthetic data, so everything
 in it has one of these sources. What has none here is not published, whoever wrote it, and
-`turnstile assess` finds it in a package whose manifest agrees. A new file, column or field is one
-entry here (a column: one in `programme.fields`).
+`turnstile assess` finds it in a package whose manifest agrees. A new field is one entry here, a
+column one in `programme.fields`, a file one in `files`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class Source(StrEnum):
     DECLARED = "parameter that was declared before the data were read"
     LEDGER = "amount or digest of the ledger"
     SYNTHETIC = "synthetic units and made-up tables"
+    CODE = "the code, the same in every package"
 
 
 D, L, P, S = Source.DECLARED, Source.LEDGER, Source.POST_PROCESSING, Source.SYNTHETIC
@@ -109,10 +110,12 @@ DESCRIPTOR: Fields = {
     **dict.fromkeys(
         (
             *("$schema", "name", "title", "description", "version", "created", "keywords"),
-            *("homepage", "sources", "image"),
+            *("homepage", "image"),
         ),
         D,
     ),
+    "sources": {"title": D},
+    "privacy": {"card": D, "guarantee": {UNIT: _LOSS}},
     "licenses": dict.fromkeys(("name", "path", "title"), D),
     "contributors": dict.fromkeys(("title", "roles", "email", "path"), D),
     "resources": {
@@ -194,11 +197,8 @@ JSON_FILES: Mapping[str, Fields] = {
     "manifest.json": MANIFEST,
     "assessment.json": ASSESSMENT,
 }
-OTHER_FILES: Mapping[str, Source] = {
-    "release_card.md": D,
-    "assessment.html": S,
-    "data_dictionary.csv": D,
-}
+# Beside those of the registry (`files`), which name their own sources.
+OTHER_FILES: Mapping[str, Source] = {"assessment.html": S}
 TABLE_FOLDERS: Mapping[str, frozenset[Role]] = {
     "measurements": frozenset({Role.KEY, Role.DIMENSION, Role.MEASUREMENT}),
     "tables": PUBLIC_ROLES,

@@ -23,6 +23,8 @@ from turnstile.publishing.allowed_contents import (
     UNIT,
 )
 
+from turnstile.publishing.files import FILES
+
 
 def unknown_contents(folder: Path) -> tuple[str, ...]:
     """Name every file, column and field of a package that has no source here; sorted.
@@ -46,10 +48,10 @@ def _of_file(path: Path, name: str, planned: set[tuple[str, str]]) -> list[str]:
     """Name what is unknown in one file."""
     if path.is_symlink():
         return [f"{name}: is a link, not a file of the package"]
-    if name in OTHER_FILES:
-        return []
     if name in JSON_FILES:
         return [f"{name}: {problem}" for problem in _of_json(path, JSON_FILES[name])]
+    if name in OTHER_FILES or name in {file.path for file in FILES}:
+        return []
     part, _, rest = name.partition("/")
     if part not in TABLE_FOLDERS or path.suffix not in (".csv", ".parquet") or "/" in rest:
         return [f"{name}: no file of a package"]

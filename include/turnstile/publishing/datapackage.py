@@ -1,93 +1,88 @@
-"""`datapackage.json`: the Data Package v2 descriptor of the published tables."""
+"""`datapackage.json`: the Data Package v2 descriptor of a package's files.
+
+Parquet resources state their SHA-256 but no `bytes`: a reader of tables (frictionless) counts
+bytes of text only. Sizes of all files stand in the manifest.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+from turnstile.programme.fields import field_of, title_of
+from turnstile.publishing.contents import PARTS, Contents, TableFile
+from turnstile.publishing.json_text import json_bytes
+from turnstile.publishing.licences import path_of
 
-from turnstile.programme.fields import title_of
-from turnstile.programme.spec import Programme
-from turnstile.release.plan import ReleasePlan
-from turnstile.release.zones import digest_of
-
-_LICENCES = {"CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/"}
-_ABOUT = {
-    "estimates": "The most exact numbers: they borrow strength from like places, days and earlier "
-    "weeks, so they are biased towards the usual; each with an interval. They add up. For unbiased "
-    "numbers take tables and measurements.",
-    "tables": "Presentation: whole, non-negative and consistent counts (biased by that), beside "
-    "reconciled numbers of the trips counted, which have no bias, and their errors.",
-    "measurements": "The noisy numbers exactly as drawn; use these for sums and models.",
-}
+_MEDIATYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
 
-def datapackage(
-    folder: Path, programme: Programme, plan: ReleasePlan, built_at: datetime
-) -> dict[str, Any]:
-    """Return the descriptor of the tables that lie in a folder."""
-    licence: dict[str, str] = {"name": programme.publish.licence}
-    if programme.publish.licence in _LICENCES:
-        licence["path"] = _LICENCES[programme.publish.licence]
+def write(contents: Contents) -> bytes:
+    """Return the descriptor."""
+    return json_bytes(datapackage(contents))
+
+
+def datapackage(contents: Contents) -> dict[str, Any]:
+    """Return the descriptor of the tables and shapes that are written."""
+    programme, plan = contents.drawn.programme, contents.drawn.plan
+    licence = {"name": programme.publish.licence}
+    if path := path_of(programme.publish.licence):
+        licence["path"] = path
     return {
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
-        "name": f"{programme.name}-{str(plan.week).lower()}-r{plan.revision}".replace("_", "-"),
+        "name": contents.name,
         "title": f"{programme.title}, {plan.week}",
         "description": programme.description,
         "version": f"{plan.week}.r{plan.revision}",
-        "created": built_at.isoformat(timespec="seconds"),
+        "created": contents.built_at.isoformat(timespec="seconds"),
         "licenses": [licence],
         "contributors": [{"title": programme.publish.curator, "roles": ["curator"]}],
+        "sources": [{"title": f"Records of {programme.publish.curator}, not published"}],
+        "privacy": {"guarantee": contents.card["guarantee"]["units"], "card": "release_card.json"},
         "resources": [
-            _resource(folder, path)
-            for part in _ABOUT
-            for suffix in ("csv", "parquet")
-            for path in sorted((folder / part).glob(f"*.{suffix}"))
+            *(_resource(contents, t, suffix) for t in contents.tables for suffix in _MEDIATYPES),
+            *_shapes(contents),
         ],
     }
 
 
-def _resource(folder: Path, path: Path) -> dict[str, Any]:
-    """Describe one file."""
-    content = path.read_bytes()
-    part, suffix = path.parent.name, path.suffix[1:]
+def _resource(contents: Contents, table: TableFile, suffix: str) -> dict[str, Any]:
+    """Describe one file of a table."""
+    record = contents.record(f"{table.stem}.{suffix}")
     described: dict[str, Any] = {
-        "name": f"{part}-{path.stem}-{suffix}".replace("_", "-"),
-        "path": path.relative_to(folder).as_posix(),
+        "name": f"{table.part}-{table.name}-{suffix}".replace("_", "-"),
+        "type": "table",
+        "path": record.path,
         "format": suffix,
-        "mediatype": "text/csv" if suffix == "csv" else "application/vnd.apache.parquet",
-        "description": _ABOUT[part],
-        "bytes": len(content),
-        "hash": f"sha256:{digest_of(content)}",
+        "mediatype": _MEDIATYPES[suffix],
+        "description": PARTS[table.part],
+        "hash": f"sha256:{record.sha256}",
+        "schema": {"fields": [_field(name, kind) for name, kind in table.columns]},
     }
     if suffix == "csv":
-        described["type"] = "table"
-        described["encoding"] = "utf-8"
-        described["schema"] = {"fields": _fields(path.with_suffix(".parquet"))}
+        described |= {"bytes": record.size_bytes, "encoding": "utf-8"}
     return described
 
 
-def _fields(path: Path) -> list[dict[str, str]]:
-    """Describe the columns of a table."""
-    return [
-        {
-            "name": field.name,
-            "type": _type(field.type),
-            "title": title_of(field.name),
+def _field(name: str, kind: str) -> dict[str, str]:
+    """Describe one column, from the field registry."""
+    entry = field_of(name)
+    about = {"name": name, "type": kind, "title": title_of(name)}
+    if entry is not None:
+        about |= {"description": entry.description} | ({"unit": entry.unit} if entry.unit else {})
+    return about
+
+
+def _shapes(contents: Contents) -> Iterator[dict[str, Any]]:
+    """Describe the shapes of the cells, where there are any."""
+    if contents.features:
+        record = contents.record("cells.geojson")
+        yield {
+            "name": "cells-geojson",
+            "path": record.path,
+            "format": "geojson",
+            "mediatype": "application/geo+json",
+            "description": "Shapes of the published cells or locations.",
+            "bytes": record.size_bytes,
+            "hash": f"sha256:{record.sha256}",
         }
-        for field in pq.read_schema(path)
-    ]
-
-
-def _type(kind: pa.DataType) -> str:
-    """Return the name of a column's type in a table schema."""
-    if pa.types.is_integer(kind):
-        return "integer"
-    if pa.types.is_floating(kind):
-        return "number"
-    if pa.types.is_boolean(kind):
-        return "boolean"
-    return "date" if pa.types.is_date(kind) else "string"

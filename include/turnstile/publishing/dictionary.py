@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
 from io import StringIO
 
 from turnstile.programme.fields import field_of, title_of
+from turnstile.publishing.contents import Contents
 
 _HEADER = ("file", "column", "type", "unit", "role", "title", "description")
 
@@ -24,15 +24,12 @@ def described(name: str) -> tuple[str, ...]:
     return (field.type, field.unit, field.role, title_of(name), field.description)
 
 
-def dictionary_csv(columns: Iterable[tuple[str, str]]) -> bytes:
-    """Return the dictionary of a package.
-
-    Args:
-        columns: pairs (file without suffix, column), in order.
-    """
+def write(contents: Contents) -> bytes:
+    """Return the dictionary of a package: one line a column of a table."""
     sink = StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(_HEADER)
-    for file, column in columns:
-        writer.writerow((file, column, *described(column)))
+    for table in contents.tables:
+        for column, _ in table.columns:
+            writer.writerow((table.stem, column, *described(column)))
     return sink.getvalue().encode()

@@ -1,4 +1,4 @@
-"""Builds the open-data package of one release: tables, data package, release card, manifest.
+"""Builds the open-data package of one release: tables, then every file of the registry.
 
 Everything in it is public: made from sealed noisy numbers, the plan and the ledger's balances.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,49 +17,59 @@ from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.estimates.week_estimates import FOLDER, RECORD
 from turnstile.ledger.ledger import Ledger
-from turnstile.publishing.card import card_markdown, release_card
+from turnstile.publishing.card import release_card
+from turnstile.publishing.contents import PARTS, Contents
 from turnstile.publishing.contents_check import unknown_contents
-from turnstile.publishing.datapackage import datapackage
+from turnstile.publishing.files import FILES
+from turnstile.publishing.history import history
 from turnstile.publishing.manifest import MANIFEST, manifest_bytes
 from turnstile.release.drawn import Drawn
 from turnstile.release.zones import write_atomically
 
-_FOLDERS = ("estimates", "tables", "measurements")
+_AS_ASSESSED = ("plan.json", "assessment.json", "assessment.html")
 
 
-def build_package(
-    folder: Path, drawn: Drawn, *, ledger: Ledger, embargoed: Path, built_at: datetime
+def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and files are made from
+    folder: Path,
+    drawn: Drawn,
+    *,
+    ledger: Ledger,
+    embargoed: Path,
+    include: Path,
+    built_at: datetime,
 ) -> None:
     """Write the package into a new folder.
 
     Args:
         folder: that does not exist yet.
         drawn: the sealed release.
-        ledger: for balances and head.
+        ledger: for balances, head and signature.
         embargoed: folder with the labelled tables and the gates' findings.
+        include: folder of the public domain's files.
         built_at: instant for the record.
 
     Raises:
         IntegrityError: a file, column or field has no source in the allow-list.
     """
     folder.mkdir(parents=True)
-    for name in _FOLDERS:
-        if not any((embargoed / name).glob("*.parquet")):
-            continue  # no estimates of a thresholded programme
-        (folder / name).mkdir()
-        for source in sorted((embargoed / name).glob("*.parquet")):
-            shutil.copyfile(source, folder / name / source.name)
-            content = csv_bytes(pq.read_table(source))
-            write_atomically(folder / name / f"{source.stem}.csv", content)
-    for name in ("plan.json", "assessment.json", "assessment.html"):
+    for part in PARTS:
+        _copy_tables(embargoed / part, folder / part)
+    for name in _AS_ASSESSED:
         shutil.copyfile(embargoed / name, folder / name)
-    card = release_card(drawn, ledger=ledger, built_at=built_at)
-    card["estimates"] = _estimates_record(embargoed)
-    _write_json(folder / "release_card.json", card)
-    write_atomically(folder / "release_card.md", card_markdown(card).encode())
-    _write_json(
-        folder / "datapackage.json", datapackage(folder, drawn.programme, drawn.plan, built_at)
+    contents = Contents(
+        folder=folder,
+        drawn=drawn,
+        card=release_card(drawn, ledger=ledger, built_at=built_at)
+        | {"estimates": _estimates_record(embargoed)},
+        include=include,
+        built_at=built_at,
+        history=history(ledger, drawn.attempt.key, built_at),
+        sign=ledger.sign_payload if ledger.has_key else None,
     )
+    for file in FILES:
+        content = file.write(contents)
+        if content is not None:
+            write_atomically(folder / file.path, content)
     manifest = manifest_bytes(
         folder, key=str(drawn.attempt.key), sealed_digest=str(drawn.attempt.artefact_digest)
     )
@@ -80,6 +89,9 @@ def _estimates_record(embargoed: Path) -> dict[str, Any] | None:
     return found
 
 
-def _write_json(path: Path, content: dict[str, object] | Sequence[object]) -> None:
-    """Write plain values as JSON."""
-    write_atomically(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
+def _copy_tables(source: Path, target: Path) -> None:
+    """Copy the Parquet tables of a folder, if there is one, and write each as CSV too."""
+    for path in sorted(source.glob("*.parquet")):
+        target.mkdir(exist_ok=True)
+        shutil.copyfile(path, target / path.name)
+        write_atomically(target / f"{path.stem}.csv", csv_bytes(pq.read_table(path)))

@@ -1,0 +1,1 @@
+"""Files that every package carries as they are; they run with Python alone."""

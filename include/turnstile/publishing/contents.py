@@ -1,0 +1,140 @@
+"""What the files of a package are made from: the sealed release, its card, its written tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from turnstile.publishing.geography import Feature, features_of
+from turnstile.release.drawn import Drawn
+from turnstile.release.zones import digest_of
+
+# In this order; what each folder of tables holds.
+PARTS = {
+    "estimates": "The most exact numbers: they borrow strength from like places, days and earlier "
+    "weeks, so they are biased towards the usual; each with an interval. They add up. For unbiased "
+    "numbers take tables and measurements.",
+    "tables": "Presentation: non-negative, consistent integers (biased by that), beside "
+    "reconciled numbers of the trips counted, which have no bias, and their errors.",
+    "measurements": "The noisy numbers exactly as drawn; use these for sums and models.",
+}
+Sign = Callable[[str, bytes], tuple[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One line of the history of a week: day, revision, and what happened."""
+
+    day: str
+    revision: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """One file of the package: its path, size and SHA-256."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """One table, written as CSV and as Parquet under one name."""
+
+    part: str
+    name: str
+    rows: int
+    columns: tuple[tuple[str, str], ...]
+
+    @property
+    def stem(self) -> str:
+        """Path without suffix."""
+        return f"{self.part}/{self.name}"
+
+
+@dataclass(frozen=True)  # without slots: digests are remembered
+class Contents:
+    """Everything that a file of the package may be made from; all of it public.
+
+    Args:
+        folder: of the package, with its tables and the files before this one.
+        drawn: the sealed release.
+        card: release card, as plain values.
+        include: folder of the public domain's files.
+        built_at: instant for the record.
+        history: what the ledger says happened to this week, oldest first.
+        sign: returns the ledger's public key and its signature of a payload of a media type; None
+            without a key.
+    """
+
+    folder: Path
+    drawn: Drawn
+    card: dict[str, Any]
+    include: Path
+    built_at: datetime
+    history: tuple[Change, ...] = ()
+    sign: Sign | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the data package: letters, digits and hyphens."""
+        plan = self.drawn.plan
+        return f"{plan.programme}-{str(plan.week).lower()}-r{plan.revision}".replace("_", "-")
+
+    @cached_property
+    def tables(self) -> tuple[TableFile, ...]:
+        """Every table that was written, in the order of the parts."""
+        return tuple(
+            _table(part, path)
+            for part in PARTS
+            for path in sorted((self.folder / part).glob("*.parquet"))
+        )
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        """Shapes of the public cells or locations."""
+        return features_of(self.drawn.programme, self.drawn.domain, self.include)
+
+    @cached_property
+    def _records(self) -> dict[str, FileRecord]:
+        return {}
+
+    def record(self, path: str) -> FileRecord:
+        """Return size and digest of a file that is written; each is read once."""
+        if path not in self._records:
+            content = (self.folder / path).read_bytes()
+            self._records[path] = FileRecord(path, len(content), digest_of(content))
+        return self._records[path]
+
+    def records(self, *, without: tuple[str, ...] = ()) -> tuple[FileRecord, ...]:
+        """Return every file that is written so far, in order."""
+        paths = (path for path in sorted(self.folder.rglob("*")) if path.is_file())
+        names = (path.relative_to(self.folder).as_posix() for path in paths)
+        return tuple(self.record(name) for name in names if name not in without)
+
+
+def _table(part: str, path: Path) -> TableFile:
+    """Describe one written table from its Parquet footer."""
+    file = pq.ParquetFile(path)
+    columns = tuple((field.name, type_of(field.type)) for field in file.schema_arrow)
+    return TableFile(part, path.stem, file.metadata.num_rows, columns)
+
+
+def type_of(kind: pa.DataType) -> str:
+    """Return the name of a column's type in a table schema."""
+    if pa.types.is_integer(kind):
+        return "integer"
+    if pa.types.is_floating(kind):
+        return "number"
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    return "date" if pa.types.is_date(kind) else "string"

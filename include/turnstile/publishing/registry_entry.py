@@ -1,0 +1,130 @@
+"""`registry_entry.yaml`: the package's programme as the OpenDP Deployments Registry asks for it.
+
+Tier 3 of its schema: from the release card and the programme alone. `status` is Draft: whether and
+as what an entry is accepted is the registry's business.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.programme.source_spec import RowShape
+from turnstile.publishing.contents import Contents
+
+_VARIANTS = {
+    MechanismKind.DENSE_LAPLACE: "Pure DP",
+    MechanismKind.DENSE_GAUSSIAN: "Zero-concentrated DP",
+    MechanismKind.STABILITY_HISTOGRAM: "Approximate DP",
+}
+_PARAMETERS = ("epsilon", "rho", "delta")
+_UNITS = {
+    ProtectionUnit.TRIP: "one trip",
+    ProtectionUnit.CARD_DAY: "all trips of one card on one service day",
+    ProtectionUnit.BUS_DAY: "all readings of one bus on one service day",
+}
+
+
+def write(contents: Contents) -> bytes:
+    """Return the entry as YAML."""
+    import yaml
+
+    return yaml.safe_dump(
+        registry_entry(contents), sort_keys=False, allow_unicode=True, width=100
+    ).encode()
+
+
+def registry_entry(contents: Contents) -> dict[str, Any]:
+    """Return the entry as plain values."""
+    programme, card = contents.drawn.programme, contents.card
+    return {
+        "url_slug": programme.name.replace("_", "-"),
+        "status": "Draft",
+        "tier": 3,
+        "deployment": {
+            "basic": {
+                "name": programme.title,
+                "data_curators": [programme.publish.curator],
+                "intended_use": "Planning of and research on public transport.",
+                "data_product_type": "Summary statistics",
+                "data_product_region": f"The service area of {programme.publish.curator}",
+                "description": programme.description,
+                "publication_date": contents.built_at.date().isoformat(),
+                "data_product_sector": "Government",
+            },
+            "dp_variant": {
+                "variant_name": _VARIANTS[programme.mechanism.kind],
+                "data_domain": _data_domain(contents),
+                "unprotected_quantities": "; ".join(card["unprotected"]),
+            },
+            "privacy_loss": _privacy_loss(contents),
+            "deployment_model": {
+                "model_name": "Central",
+                "actors": f"{programme.publish.curator} holds the records, draws the noise and "
+                "publishes; anybody may read what is published and the ledger's public entries.",
+                "release_type": "Many releases",
+                "release_type_details": "One release a period; what all of them add up to stands "
+                "in every release card, and a ledger refuses what would pass a cap.",
+                "data_source_type": "Dynamic",
+                "access_type": "Non-interactive",
+            },
+            "accounting": {
+                "post_processing": card["post_processing"],
+                "composition": card["composition"],
+            },
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": "Parameters come from a reviewed "
+                "programme file and public domain files, never from the records.",
+                "mechanisms": _mechanisms(card),
+                "justification": "Each charge is written to the ledger before a draw; a release "
+                "key has one sealed byte string for ever, which re-issues repeat.",
+            },
+            "administrative": {
+                "sources": f"Release {card['release']}; release_card.json beside this file.",
+                "registry_authors": [programme.publish.curator],
+            },
+        },
+    }
+
+
+def _data_domain(contents: Contents) -> str:
+    """Say which data sets are possible."""
+    is_trips = contents.drawn.programme.source.feed.shape is RowShape.TRIPS
+    rows = "smart-card trips" if is_trips else "positions and speeds of buses"
+    return f"All finite sets of {rows}; {contents.card['domain']['rows_outside']}."
+
+
+def _privacy_loss(contents: Contents) -> dict[str, Any]:
+    """Return unit, adjacency and parameters of one release."""
+    programme, guarantee = contents.drawn.programme, contents.card["guarantee"]
+    unit = programme.mechanism.unit
+    figures = guarantee["units"][str(unit)]
+    amounts = {
+        name: float(Fraction(figures[name])) for name in _PARAMETERS if figures[name] is not None
+    }
+    if not amounts.get("delta"):
+        amounts.pop("delta", None)
+    if "epsilon" in amounts:
+        amounts.pop("rho", None)
+    return {
+        "privacy_unit": str(unit),
+        "privacy_unit_details": f"Adjacent data sets differ in {_UNITS.get(unit, str(unit))}; "
+        f"{guarantee['neighboring']}. Several cards of one person are not one unit.",
+        "privacy_parameters": amounts,
+        "privacy_parameters_details": "Of one release, for one unit, add or remove; other units "
+        "and all releases together stand in release_card.json.",
+    }
+
+
+def _mechanisms(card: dict[str, Any]) -> str:
+    """Say which noise each table has."""
+    draws = "; ".join(
+        f"{one['table']}/{one['statistic']}: {one['noise']} of scale {one['scale']}"
+        for one in card["draws"]
+    )
+    return (
+        f"Exact integer samplers of OpenDP {card['libraries']['opendp']} with the operating "
+        f"system's randomness, no floating point on the way of a draw. {draws}."
+    )

@@ -1,0 +1,45 @@
+"""One published package of each shape of rows, made once for this room's tests."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from small_deployment import INCLUDE, WEEK, Deployment
+
+from turnstile.cli import main
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory, generated: Path) -> Path:
+    """The public zone of a small deployment: `opal` and `itms`, one week of each."""
+    root = tmp_path_factory.mktemp("published")
+    for name in ("programmes", "domains"):
+        shutil.copytree(INCLUDE / name, root / "include" / name)
+    shutil.copytree(generated, root / "var/landing")
+    made = Deployment(root / "var", root / "include")
+    made.edit("opal", "slot_minutes: 15", "slot_minutes: 240")  # few cells, quick draws
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TURNSTILE_HOME", str(root / "var"))
+        patch.setenv("TURNSTILE_INCLUDE", str(root / "include"))
+        patch.delenv("TURNSTILE_LEDGER_URL", raising=False)
+        for programme in ("opal", "itms"):
+            assert main(["run", programme, "--week", WEEK]) == 0
+    return root / "var/public"
+
+
+@pytest.fixture(params=["opal", "itms"])
+def package(request: pytest.FixtureRequest, published: Path) -> Path:
+    """A published package of either shape; only to be read."""
+    return published / str(request.param) / WEEK / "r0"
+
+
+@pytest.fixture
+def copied(package: Path, tmp_path: Path) -> Path:
+    """A copy of a package that a test may alter, with the public key where it lies beside it."""
+    programme, week = package.parts[-3:-1]
+    folder = tmp_path / programme / week / "r0"
+    shutil.copytree(package, folder)
+    shutil.copy(package.parents[2] / "ledger.pub", tmp_path)
+    return folder

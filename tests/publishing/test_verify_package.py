@@ -1,0 +1,182 @@
+"""`verify_package.py`, as anybody runs it: Python alone, without ledger or home."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import http.server
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from turnstile.cli import main
+from turnstile.publishing.carried import verify_package
+from turnstile.publishing.manifest import MANIFEST, manifest_bytes
+from turnstile.publishing.statement import STATEMENT, SUMS
+
+
+def _run(package: Path, *arguments: str) -> tuple[int, str]:
+    command = [sys.executable, "-I", "-S", str(package / "verify_package.py")]  # no site-packages
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [*command, str(package), *arguments], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def _manifest_anew(package: Path) -> None:
+    """Do what a forger would do: make digests agree again."""
+    old = json.loads((package / MANIFEST).read_bytes())
+    lines = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(package).as_posix()}\n"
+        for path in sorted(package.rglob("*"))
+        if path.is_file() and path.name not in (SUMS, MANIFEST)
+    ]
+    (package / SUMS).write_text("".join(lines))
+    content = manifest_bytes(package, key=old["key"], sealed_digest=old["sealed_sha256"])
+    (package / MANIFEST).write_bytes(content)
+
+
+def test_a_package_as_published_verifies_without_anything_installed(package: Path) -> None:
+    code, said = _run(package)
+    assert code == 0, said
+    assert "as published; signed" in said
+
+
+def _card(change: Callable[[dict[str, object]], None]) -> Callable[[Path], None]:
+    def alter(package: Path) -> None:
+        path = package / "release_card.json"
+        card = json.loads(path.read_bytes())
+        change(card)
+        path.write_text(json.dumps(card))
+
+    return alter
+
+
+def _less_loss(card: dict[str, object]) -> None:
+    for figures in card["guarantee"]["units"].values():  # type: ignore[index]
+        figures["rho"] = "0.001"
+
+
+def _first(package: Path, pattern: str) -> Path:
+    return min(package.glob(pattern))
+
+
+def _one_more(package: Path) -> None:
+    """Raise the count of one cell of a coarse table."""
+    path = _first(package, "tables/*_daily.csv") if "opal" in str(package) else None
+    if path is None:
+        pytest.skip("telemetry has no tables that add up")
+    with path.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    rows[0]["count"] = str(int(rows[0]["count"]) + 1)
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _text_for_number(package: Path) -> None:
+    path = _first(package, "measurements/*.csv")
+    lines = path.read_text().splitlines()
+    lines[1] = f"{lines[1].rpartition(',')[0]},many"
+    path.write_text("\n".join(lines) + "\n")
+
+
+FORGERIES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "loss": (_card(_less_loss), "release_card.json states rho"),
+    "noise": (
+        _card(lambda card: card["draws"][0].update(scale="1")),  # type: ignore[index]
+        "states other noise",
+    ),
+    "sum": (_one_more, "is not the sum of"),
+    "type": (_text_for_number, "holds what is no integer"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_package_whose_digests_agree_is_still_found(copied: Path, name: str) -> None:
+    forge, sentence = FORGERIES[name]
+    forge(copied)
+    _manifest_anew(copied)
+    found = verify_package.findings(copied)
+    assert any(sentence in problem for problem in found), found
+    assert any(STATEMENT in problem for problem in found)  # what was signed is another file
+
+
+def test_a_signature_of_another_key_is_found(copied: Path) -> None:
+    other = shutil.copytree(copied, copied.parent / "r1")
+    line = (copied.parents[2] / "ledger.pub").read_text()
+    assert verify_package.findings(other, line) == []
+    forged = line[:-6] + ("AAAAA" if line[-6:-1] != "AAAAA" else "BBBBB") + line[-1:]
+    assert verify_package.findings(other, forged) == [f"{STATEMENT} is not signed by the given key"]
+    (other / STATEMENT).unlink()
+    _manifest_anew(other)
+    assert f"{STATEMENT} is missing, so nothing is signed" in verify_package.findings(other, line)
+
+
+def test_signatures_agree_with_the_library_on_good_and_bad_ones() -> None:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+    public = key.public_key().public_bytes_raw()
+    for n in range(3):
+        message = bytes([n]) * n
+        signature = key.sign(message)
+        assert verify_package.is_signed(public, message, signature)
+        assert not verify_package.is_signed(public, message + b"!", signature)
+        assert not verify_package.is_signed(public, message, signature[:-1] + b"\x7f")
+        assert not verify_package.is_signed(public[:-1], message, signature)
+
+
+@pytest.fixture
+def served(published: Path) -> Iterator[str]:
+    """The public zone as a web server shows it."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments, directory=str(published))  # type: ignore[arg-type]
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_package_at_a_web_address_verifies_with_the_key_beside_it(
+    package: Path, served: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = f"{served}/{package.parts[-3]}/{package.parts[-2]}/r0"
+    assert main(["package", "verify", address]) == 0
+    assert "as published; signed" in capsys.readouterr().out
+    assert main(["package", "verify", f"{address}1"]) == 4
+
+
+def test_a_manifest_that_names_a_file_outside_is_refused(tmp_path: Path, served: str) -> None:
+    hostile = json.dumps({"files": [{"path": "../../outside", "sha256": "0"}]}).encode()
+
+    def read(address: str) -> bytes:
+        return hostile if MANIFEST in address else b"x"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify_package, "read", read)
+        with pytest.raises(ValueError, match="outside of the package"):
+            verify_package.fetched(served, tmp_path / "a/b")
+    assert not (tmp_path / "outside").exists()
+
+
+def test_a_series_whose_cards_state_too_little_is_found(published: Path, tmp_path: Path) -> None:
+    week = next(published.glob("opal/*/r0"))
+    assert verify_package.series_findings([week]) == []
+    again = shutil.copytree(week, tmp_path / "again")  # a second week on the same account
+    assert "together a card loses" in verify_package.series_findings([week, again])[0]
