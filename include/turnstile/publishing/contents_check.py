@@ -22,7 +22,6 @@ from turnstile.publishing.allowed_contents import (
     TABLE_FOLDERS,
     UNIT,
 )
-
 from turnstile.publishing.files import FILES
 
 

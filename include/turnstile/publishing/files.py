@@ -96,10 +96,16 @@ FILES: tuple[PackageFile, ...] = (
         registry_entry.write,
     ),
     PackageFile(
-        "KNOWN_GAPS.csv", "text/csv", "Known gaps", (Source.DECLARED, Source.POST_PROCESSING), changes.write_gaps
+        "KNOWN_GAPS.csv",
+        "text/csv",
+        "Known gaps",
+        (Source.DECLARED, Source.POST_PROCESSING),
+        changes.write_gaps,
     ),
     PackageFile("CHANGELOG.md", "text/markdown", "Changes", (Source.LEDGER,), changes.write_log),
-    PackageFile("LICENSE.md", "text/markdown", "Licence", (Source.DECLARED,), changes.write_licence),
+    PackageFile(
+        "LICENSE.md", "text/markdown", "Licence", (Source.DECLARED,), changes.write_licence
+    ),
     PackageFile(
         "CITATION.cff", "application/yaml", "Citation", (Source.DECLARED,), changes.write_citation
     ),
@@ -110,9 +116,7 @@ FILES: tuple[PackageFile, ...] = (
         (Source.CODE,),
         _carried("verify_package.py"),
     ),
-    PackageFile(
-        "README.md", "text/markdown", "Start here", _OF_CARD, readme.write
-    ),
+    PackageFile("README.md", "text/markdown", "Start here", _OF_CARD, readme.write),
     PackageFile(
         "datapackage.json",
         "application/json",
