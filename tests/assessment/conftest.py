@@ -14,9 +14,10 @@ import pytest
 from turnstile.assessment.lab.baselines import discrete_laplace
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey
 from turnstile.ledger.states import ReleaseState
+from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
-from turnstile.programme.mechanism_spec import MechanismKind, MechanismSpec
+from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.source_spec import Feed, SourceSpec
 from turnstile.programme.spec import (
     ApprovalSpec,

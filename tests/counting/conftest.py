@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from turnstile.counting.tables import count
+from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
-from turnstile.programme.mechanism_spec import MechanismKind, MechanismSpec
+from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.source_spec import Feed, SourceSpec
 from turnstile.programme.spec import (
     ApprovalSpec,

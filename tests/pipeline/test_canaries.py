@@ -21,11 +21,11 @@ from turnstile.counting.engine import Connection
 from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import ServiceWeek

@@ -12,11 +12,12 @@ from small_deployment import INCLUDE, Deployment
 
 from turnstile.planning.alternatives import AT_DELTA, DesignErrors, at_same_loss, compared
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
+from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.programme.mechanism_spec import MechanismKind, MechanismSpec
+from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek

@@ -77,14 +77,9 @@ UNUSED = {
     "domain.timetable",
     "mechanism.budgets.NAME",
     "mechanism.joint_marginals",
-    "mechanism.share_of_cap",
-    "tables.NAME.per_cell_at_most",
-    "tables.NAME.trips_at_most",
     "units.NAME.coarse_cell_at_most",
     "units.bus_week",
     "units.bus_week.cells_at_most",
-    "units.card_week",
-    "units.card_week.trips_at_most",
 }
 
 

@@ -13,11 +13,11 @@ from turnstile.privacy.accounts import Loss
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.guarantees import ApproxDp
 from turnstile.privacy.mechanisms.dense import agree
+from turnstile.privacy.mechanisms.registry import Calibration
 from turnstile.privacy.mechanisms.thresholds import source_threshold
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import parse_programme
-from turnstile.programme.mechanism_spec import Calibration
 from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek
 

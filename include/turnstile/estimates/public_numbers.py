@@ -18,7 +18,6 @@ from turnstile.estimates.trip_marginals import shares_total
 from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.noise import noise_variance
 from turnstile.programme.domain import PublicDomain
-from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec
 from turnstile.release.drawn import Drawn
@@ -118,7 +117,7 @@ def promise_of(drawn: Drawn) -> Promise:
         tables=programme.shared_tables,
         slot_minutes=programme.time.slot_minutes,
         shares_total=shares_total(programme),
-        is_dense=programme.mechanism.kind is not MechanismKind.STABILITY_HISTOGRAM,
+        is_dense=not programme.mechanism.kind.is_thresholded,
     )
 
 

@@ -11,7 +11,6 @@ from turnstile.estimates.labelled import labelled
 from turnstile.estimates.telemetry_tables import telemetry_tables
 from turnstile.estimates.thresholded_tables import released
 from turnstile.estimates.trip_tables import trip_tables
-from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.source_spec import RowShape
 from turnstile.release.drawn import Drawn
 
@@ -24,7 +23,7 @@ def measurements(drawn: Drawn) -> dict[str, pa.Table]:
         days = list(next(iter(by_statistic.values())))
         columns = {name: [vectors[day] for day in days] for name, vectors in by_statistic.items()}
         found[table.name] = labelled(drawn.domain, table, days, columns)
-        if drawn.programme.mechanism.kind is MechanismKind.STABILITY_HISTOGRAM:
+        if drawn.programme.mechanism.kind.is_thresholded:
             found[table.name] = released(found[table.name])
     return found
 

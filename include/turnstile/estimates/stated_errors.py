@@ -14,7 +14,6 @@ from turnstile.estimates.combined_noise import Noise, SumError, integer_sum_erro
 from turnstile.estimates.roll_ups import roll_ups
 from turnstile.estimates.trip_marginals import side_errors, side_of
 from turnstile.programme.domain import PublicDomain
-from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan
@@ -30,7 +29,7 @@ def stated_errors(
 
     A thresholded release has none for sums: what it left out is in no sum.
     """
-    is_cut = programme.mechanism.kind is MechanismKind.STABILITY_HISTOGRAM
+    is_cut = programme.mechanism.kind.is_thresholded
     if programme.source.feed.shape is not RowShape.TRIPS or is_cut:
         return {"estimates": [], "sums_of_measured_cells": []}
     return {

@@ -31,7 +31,6 @@ from turnstile.estimates.trip_marginals import (
     side_errors,
 )
 from turnstile.programme.domain import layout
-from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.spec import TableSpec
 from turnstile.release.drawn import Drawn
 
@@ -44,7 +43,7 @@ Columns = dict[str, list[Vector]]
 
 def trip_tables(drawn: Drawn) -> dict[str, pa.Table]:
     """Return the published tables of a release of trips."""
-    if drawn.programme.mechanism.kind is MechanismKind.STABILITY_HISTOGRAM:
+    if drawn.programme.mechanism.kind.is_thresholded:
         tables = thresholded_tables(drawn)
     else:
         tables = _reconciled_tables(drawn)

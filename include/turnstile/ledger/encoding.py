@@ -51,6 +51,8 @@ def encode_event(event: DrawEvent) -> dict[str, Any]:
     later: dict[str, Any] = {} if event.joint is None else {"joint": event.joint}
     if event.own_records:
         later["own_records"] = True
+    if event.mechanism is not None:
+        later["mechanism"] = event.mechanism
     return {
         "table": event.table,
         "statistic": event.statistic,
@@ -83,6 +85,7 @@ def decode_event(written: Mapping[str, Any]) -> DrawEvent:
         threshold=written["threshold"],
         joint=written.get("joint"),
         own_records=written.get("own_records", False),
+        mechanism=written.get("mechanism"),
     )
 
 

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity
-from turnstile.privacy.units import ProtectionUnit
+from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.programme.bounding_rule import bound_in_force
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.fields import categories
@@ -106,8 +106,12 @@ def _counted(programme: Programme, domain: PublicDomain, rows: Sequence[Row]) ->
 def _days_of(programme: Programme) -> tuple[date, ...]:
     """Return the service days of one instance of the bounded unit."""
     bound = bound_in_force(programme)
-    number = 1 if bound is None else max(1, bound.unit.days_max or 1)
-    return tuple(_DAY + timedelta(days=n) for n in range(number))
+    if bound is None:
+        return (_DAY,)
+    most = bound.unit.days_max or 1
+    around = (_DAY + timedelta(days=n) for n in range(1 - most, most))
+    scope = bound.unit.scope
+    return tuple(day for day in around if scope(Block(day, "")) == scope(Block(_DAY, "")))
 
 
 def _trips(programme: Programme, domain: PublicDomain) -> list[_Trial]:

@@ -14,10 +14,11 @@ from fractions import Fraction
 from turnstile.estimates.roll_ups import MINUTES_PER_HOUR
 from turnstile.estimates.trip_marginals import SIDES, side_errors
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
+from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain, regrained
-from turnstile.programme.mechanism_spec import Calibration, MechanismKind, MechanismSpec
+from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme, UnitBound
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
@@ -82,10 +83,10 @@ def at_same_loss(mechanism: MechanismSpec, kind: MechanismKind) -> MechanismSpec
     if kind is mechanism.kind:
         return mechanism
     epsilon = mechanism.amount
-    if mechanism.kind is MechanismKind.DENSE_GAUSSIAN:
+    if mechanism.kind.amount == "rho":
         epsilon = epsilon_tight(Zcdp(mechanism.amount), AT_DELTA) or epsilon
-    amount = rho_for(epsilon, AT_DELTA) if kind is MechanismKind.DENSE_GAUSSIAN else epsilon
-    is_cut = kind is MechanismKind.STABILITY_HISTOGRAM
+    amount = rho_for(epsilon, AT_DELTA) if kind.amount == "rho" else epsilon
+    is_cut = kind.is_thresholded
     delta = AT_DELTA / max(1, len(mechanism.split)) if is_cut else Fraction(0)
     return replace(mechanism, kind=kind, amount=amount, delta=delta, calibration=Calibration.TIGHT)
 
@@ -135,7 +136,7 @@ def _units(
     own = own or UnitBound(
         ProtectionUnit.CARD_DAY,
         0,
-        once_per_finest_cell=programme.mechanism.kind is MechanismKind.DENSE_GAUSSIAN,
+        once_per_finest_cell=programme.mechanism.kind.amount == "rho",
     )
     if programme.mechanism.unit is not ProtectionUnit.TRIP:
         yield "one trip", (UnitBound(ProtectionUnit.TRIP, 1),), ProtectionUnit.TRIP
@@ -161,7 +162,7 @@ def _errors(  # noqa: PLR0913, PLR0917 - a row of the comparison is made from it
     """Return the errors of one design."""
     events = make_plan(replace(programme, caps=()), domain, week).events
     kinds = {event.table: event for event in events}
-    if programme.mechanism.kind is MechanismKind.STABILITY_HISTOGRAM:
+    if programme.mechanism.kind.is_thresholded:
         by = {table.by: kinds[table.name] for table in programme.tables}
         side = SIDES[0]
         cell, time, place = (

@@ -12,8 +12,8 @@ from turnstile.pipeline.context import Release
 from turnstile.pipeline.inputs import described
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.privacy.events import one_of_each_label
+from turnstile.privacy.mechanisms.registry import Calibration
 from turnstile.privacy.mechanisms.thresholds import source_threshold
-from turnstile.programme.mechanism_spec import Calibration
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
 from turnstile.release.plan import loss_by_unit

@@ -64,6 +64,8 @@ class DrawEvent:
             alone.
         own_records: True if the table counts records of a bound of its own, so that it is no
             marginal of other tables.
+        mechanism: name of the mechanism that draws; None where the threshold, or that there is
+            none, tells it.
     """
 
     table: str
@@ -76,6 +78,7 @@ class DrawEvent:
     threshold: int | None = None
     joint: str | None = None
     own_records: bool = False
+    mechanism: str | None = None
 
     def __post_init__(self) -> None:
         """Check the scale and the threshold.

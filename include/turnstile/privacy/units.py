@@ -59,19 +59,21 @@ def _ever(_: Block) -> str:
 class ProtectionUnit(StrEnum):
     """What one neighboring step adds or removes; of each subject from the finest to the coarsest.
 
-    A record holds: name; subject; service days that one instance can touch at most (0: it is a
-    single record, None: any number); scope of a block; key under `units` of a programme that
-    bounds its records, if it can be bounded by itself.
+    A record holds: name; who it is, in words; subject; service days that one instance can touch at
+    most (0: it is a single record, None: any number); scope of a block; key under `units` of a
+    programme that bounds its records, if it can be bounded by itself.
     """
 
+    noun: str
     subject: Subject
     days_max: int | None
     scope: Callable[[Block], str]
     bound_key: str | None
 
-    def __new__(
+    def __new__(  # noqa: PLR0913, PLR0917 - a record is made from its fields
         cls,
         name: str,
+        noun: str = "",
         subject: Subject = Subject.CARD,
         days_max: int | None = None,
         scope: Callable[[Block], str] = _ever,
@@ -80,17 +82,24 @@ class ProtectionUnit(StrEnum):
         """Make the text that the unit is, and hang its record on it."""
         unit = str.__new__(cls, name)
         unit._value_ = name
-        unit.subject, unit.days_max = subject, days_max
+        unit.noun, unit.subject, unit.days_max = noun, subject, days_max
         unit.scope, unit.bound_key = scope, bound_key
         return unit
 
-    TRIP = "trip", Subject.CARD, 0, _block, "contributes"
-    CARD_DAY = "card_day", Subject.CARD, 1, _day, "trips_at_most"
-    CARD_WEEK = "card_week", Subject.CARD, DAYS_PER_WEEK, _week, "trips_at_most"
-    CARD = "card", Subject.CARD, None, _ever, None
-    BUS_DAY = "bus_day", Subject.BUS, 1, _day, "cells_at_most"
-    BUS_WEEK = "bus_week", Subject.BUS, DAYS_PER_WEEK, _week, "cells_at_most"
-    BUS = "bus", Subject.BUS, None, _ever, None
+    TRIP = "trip", "a trip", Subject.CARD, 0, _block, "contributes"
+    CARD_DAY = "card_day", "the day of a card", Subject.CARD, 1, _day, "trips_at_most"
+    CARD_WEEK = (
+        "card_week",
+        "the week of a card",
+        Subject.CARD,
+        DAYS_PER_WEEK,
+        _week,
+        "trips_at_most",
+    )
+    CARD = "card", "a card", Subject.CARD, None, _ever, None
+    BUS_DAY = "bus_day", "the day of a bus", Subject.BUS, 1, _day, "cells_at_most"
+    BUS_WEEK = "bus_week", "the week of a bus", Subject.BUS, DAYS_PER_WEEK, _week, "cells_at_most"
+    BUS = "bus", "a bus", Subject.BUS, None, _ever, None
 
     @property
     def is_record(self) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
-from turnstile.programme.mechanism_spec import Calibration, MechanismKind
 from turnstile.programme.source_spec import (
     DateForm,
     Feed,
@@ -127,6 +127,21 @@ KEYS: tuple[Key, ...] = (
         "a day with fewer rows is not complete; a public number, rows",
         "1000",
         least=0,
+    ),
+    Key(
+        "source.files_at_least",
+        "integer",
+        "1",
+        "files that a complete week has at least",
+        "7",
+        least=1,
+    ),
+    Key(
+        "source.marker",
+        "text",
+        "",
+        "file that the authority writes when a week is complete; empty: none",
+        '"opal/{week}.done"',
     ),
     Key(
         "source.date_form", "choice", DateForm.ISO, "how dates are written", "DD/MM/YYYY", DateForm

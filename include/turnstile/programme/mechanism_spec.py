@@ -3,33 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from fractions import Fraction
 
-from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit
-
-
-class MechanismKind(StrEnum):
-    """Mechanisms that may publish."""
-
-    DENSE_LAPLACE = "dense_laplace"
-    DENSE_GAUSSIAN = "dense_gaussian"
-    STABILITY_HISTOGRAM = "stability_histogram"
-
-    @property
-    def noise(self) -> NoiseFamily:
-        """Sampler that draws for it."""
-        if self is MechanismKind.DENSE_GAUSSIAN:
-            return NoiseFamily.DISCRETE_GAUSSIAN
-        return NoiseFamily.DISCRETE_LAPLACE
-
-
-class Calibration(StrEnum):
-    """How a thresholded histogram gets its scale and threshold."""
-
-    TIGHT = "tight"  # the smallest that meet the amount and the delta of a table
-    SOURCE = "source"  # those of the Opal release of 2017 (PRIVACY 5.4)
 
 
 @dataclass(frozen=True, slots=True)

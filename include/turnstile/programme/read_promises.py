@@ -6,9 +6,10 @@ import math
 from fractions import Fraction
 
 from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.privacy.mechanisms.registry import KNOWN_BAD, Calibration, MechanismKind
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit, Subject, units_of
 from turnstile.programme.fields import TAPS, dimensions
-from turnstile.programme.mechanism_spec import Calibration, CapSpec, MechanismKind, MechanismSpec
+from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, Query, TableSpec, UnitBound
 from turnstile.programme.yaml_section import Section
@@ -120,19 +121,19 @@ def read_mechanism(
     caps: tuple[CapSpec, ...],
 ) -> MechanismSpec:
     """Read the mechanism and how its amount is split."""
+    name = section.text("kind")
+    if name in KNOWN_BAD:  # PRIVACY 5.7
+        section.fail("kind", f"{name!r} may not publish: {KNOWN_BAD[name]}; write another")
     kind = section.choice("kind", MechanismKind)
     unit = section.choice("unit", ProtectionUnit)
     if unit not in {bound.unit for bound in units}:
         section.fail("unit", f"{unit} has no bound under units; add one, or choose a bounded unit")
-    if kind is MechanismKind.STABILITY_HISTOGRAM:
-        return _thresholded(section, tables, unit)
-    amount = _amount(section, "rho" if kind is MechanismKind.DENSE_GAUSSIAN else "epsilon", caps)
+    if kind.is_thresholded:
+        return _thresholded(section, kind, tables, unit)
+    amount = _amount(section, kind.amount, caps)
     split = _split(section.section("split"), tables)
     joint = section.flag("joint_marginals", default=False)
-    if joint and (
-        kind is not MechanismKind.DENSE_GAUSSIAN
-        or not any(one.once_per_finest_cell for one in units)
-    ):
+    if joint and (kind.amount != "rho" or not any(one.once_per_finest_cell for one in units)):
         section.fail("joint_marginals", "is for dense_gaussian and once_per_finest_cell")
     section.finish()
     return MechanismSpec(kind, unit, amount, split, joint_marginals=joint)
@@ -161,7 +162,7 @@ def _amount(section: Section, key: str, caps: tuple[CapSpec, ...]) -> Fraction:
 
 
 def _thresholded(
-    section: Section, tables: tuple[TableSpec, ...], unit: ProtectionUnit
+    section: Section, kind: MechanismKind, tables: tuple[TableSpec, ...], unit: ProtectionUnit
 ) -> MechanismSpec:
     """Read a stability histogram: tight, or by the source's own budgets (replace-one epsilons).
 
@@ -182,7 +183,6 @@ def _thresholded(
     else:
         amount, split = section.amount("epsilon"), _split(section.section("split"), tables)
     section.finish()
-    kind = MechanismKind.STABILITY_HISTOGRAM
     return MechanismSpec(kind, unit, amount, split, delta, calibration)
 
 

@@ -60,7 +60,7 @@ CARD: Fields = {
         "counted": {NAME: D},
         "bounds": {
             UNIT: dict.fromkeys(
-                ("contributions_max", "once_per_cell", "once_per_finest_cell", "per_coarse_cell"), D
+                ("contributions_max", "once_per_cell", "once_per_finest_cell", "coarse_cell_max"), D
             )
         },
         "units": {UNIT: _LOSS},
@@ -101,7 +101,7 @@ PLAN: Fields = {
     "events": dict.fromkeys(
         (
             *("table", "statistic", "noise", "scale", "blocks", "sensitivities", "delta"),
-            *("threshold", "joint"),
+            *("threshold", "joint", "own_records", "mechanism"),
         ),
         D,
     ),

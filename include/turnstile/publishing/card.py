@@ -20,7 +20,6 @@ from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.bounding_rule import rule_of
-from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.mode_slots import clock
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
@@ -28,15 +27,6 @@ from turnstile.release.drawn import Drawn
 from turnstile.release.plan import ReleasePlan, loss_by_unit
 
 SHOWN_AT_DELTA = Fraction(1, 10**6)
-_RECONCILED = (
-    "least-squares reconciliation, whole non-negative presentation, roll-ups; measurements are "
-    "published as drawn"
-)
-_POST_PROCESSING = {
-    MechanismKind.DENSE_LAPLACE: _RECONCILED,
-    MechanismKind.DENSE_GAUSSIAN: _RECONCILED,
-    MechanismKind.STABILITY_HISTOGRAM: "none; a cell without a row is below the threshold or empty",
-}
 _OUTSIDE = {
     Outside.UNKNOWN: "counted as UNKNOWN where they have no public slot or place",
     Outside.DROP: "left out of every table; how many is private",
@@ -92,7 +82,7 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
             "whether a week was released at all, which depends on the data through validation",
             "service days that are stated as gaps",
         ],
-        "post_processing": _POST_PROCESSING[programme.mechanism.kind],
+        "post_processing": programme.mechanism.kind.post_processing,
         "ledger": {"sequence": sequence, "head_sha256": head},
         "sealed_sha256": attempt.artefact_digest,
         "plan_sha256": plan.digest,
@@ -108,6 +98,7 @@ def _guarantee(programme: Programme, plan: ReleasePlan) -> dict[str, Any]:
             "contributions_max": bound.contributions_max,
             "once_per_cell": bound.once_per_cell,
             "once_per_finest_cell": bound.once_per_finest_cell,
+            "coarse_cell_max": bound.coarse_cell_max,
         }
         for bound in programme.units
     }

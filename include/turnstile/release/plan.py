@@ -15,13 +15,12 @@ from turnstile.errors import ProgrammeError
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.promise import plan_digest
 from turnstile.privacy.accounts import Loss, Posting, losses, postings
-from turnstile.privacy.events import DrawEvent, Sensitivity
-from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_scale
-from turnstile.privacy.mechanisms.thresholds import source_parameters, tight_parameters
+from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.mechanisms.registry import Spending
 from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.domain import PublicDomain
-from turnstile.programme.mechanism_spec import Calibration, CapSpec, MechanismKind, MechanismSpec
+from turnstile.programme.mechanism_spec import CapSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, Programme, TableSpec
 from turnstile.release.sensitivities import sensitivities
@@ -196,7 +195,8 @@ def _event(
     # A bounded unit touches one vector of each kind: its bound holds over all pieces together.
     shares = dict(mechanism.split)
     share = sum(shares[_share_label(table, statistic)] for table in vector.tables)
-    noise = _noise(mechanism, mechanism.amount * share, own)
+    spending = Spending(mechanism.amount * share, own, mechanism.delta, mechanism.calibration)
+    noise = mechanism.kind.noise_for(spending)
     blocks = tuple(Block(day, mode) for day in days for mode in programme.source.modes)
     return DrawEvent(
         table=vector.own.name,
@@ -209,35 +209,13 @@ def _event(
         threshold=noise.threshold,
         joint=vector.joint,
         own_records=vector.own.trips_max is not None,
+        mechanism=mechanism.kind.named_in_events,
     )
 
 
 def _share_label(table: TableSpec, statistic: str) -> str:
     """Name the share of a vector in the programme's split."""
     return table.name if table.measure is Measure.COUNT else f"{table.name}/{statistic}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Noise:
-    """Scale of a draw; threshold and its delta where there is one."""
-
-    scale: Fraction
-    threshold: int | None = None
-    delta: Fraction = Fraction(0)
-
-
-def _noise(mechanism: MechanismSpec, loss: Fraction, own: Sensitivity) -> _Noise:
-    """Return the noise that a loss buys."""
-    if mechanism.kind is MechanismKind.DENSE_GAUSSIAN:
-        return _Noise(gaussian_scale(loss, own.l2_squared))
-    if mechanism.kind is MechanismKind.DENSE_LAPLACE:
-        return _Noise(laplace_scale(loss, own.l1))
-    if mechanism.calibration is Calibration.SOURCE:
-        # The source states replace-one budgets, twice the add/remove loss that is posted.
-        found = source_parameters(2 * loss, mechanism.delta)
-    else:
-        found = tight_parameters(loss, mechanism.delta, own)
-    return _Noise(found.scale, found.threshold, found.delta)
 
 
 def _check_cap(

@@ -1,4 +1,4 @@
-"""Means of bounded speeds, numbers over a limit, and which mechanisms may publish."""
+"""Means of bounded speeds and numbers over a limit."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnstile.errors import RefusedError
 from turnstile.privacy.accounts import loss_of
 from turnstile.privacy.events import DrawEvent, NoiseFamily
-from turnstile.privacy.mechanisms.admission import KNOWN_BAD, PUBLISHABLE, admit
 from turnstile.privacy.mechanisms.bounded_mean import (
     center_steps,
     centered_steps,
@@ -97,14 +95,3 @@ def test_a_bus_over_a_limit_adds_no_more_than_it_adds_to_the_count(
     added = over_limit(np.array(fastest), limit_kmh)
     assert set(added.tolist()) <= {0, 1}
     assert added.sum() <= over_sensitivity(cells_at_most(len(fastest))).l1
-
-
-@pytest.mark.parametrize("name", [*KNOWN_BAD, "laplace_from_a_blog"])
-def test_a_known_bad_or_unknown_mechanism_is_refused(name: str) -> None:
-    with pytest.raises(RefusedError, match="assessment lab"):
-        admit(name)
-
-
-@pytest.mark.parametrize("name", PUBLISHABLE)
-def test_a_proven_mechanism_is_admitted(name: str) -> None:
-    assert admit(name) == name

@@ -31,18 +31,10 @@ from turnstile.release.plan import loss_by_unit
 SHOWN_WEEKS = (1, 2, 4, 8, 13, 26, 39, 52)
 AHEAD_WEEKS = 52
 _SHOWN_AT_DELTA = Fraction(1, 10**6)
-_OVER_WEEKS = (ProtectionUnit.CARD, ProtectionUnit.BUS)
+_OVER_WEEKS = tuple(unit for unit in ProtectionUnit if unit.is_lifetime)
 _NORMAL_FROM_TERMS = 20
 _HIDDEN_UP_TO, _IN_PART_UP_TO = 0.6, 0.9  # chance of the best guess
-NOUNS = {
-    ProtectionUnit.TRIP: "a trip",
-    ProtectionUnit.CARD_DAY: "the day of a card",
-    ProtectionUnit.CARD_WEEK: "the week of a card",
-    ProtectionUnit.CARD: "a card",
-    ProtectionUnit.BUS_DAY: "the day of a bus",
-    ProtectionUnit.BUS_WEEK: "the week of a bus",
-    ProtectionUnit.BUS: "a bus",
-}
+NOUNS = {unit: unit.noun for unit in ProtectionUnit}
 
 
 @dataclass(frozen=True, slots=True)

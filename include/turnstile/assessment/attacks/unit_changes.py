@@ -66,7 +66,9 @@ Changes = Counter[Change]
 
 def name_of(unit: ProtectionUnit, *, is_worst: bool) -> str:
     """Return who is meant, in words."""
-    return (_WORST if is_worst else _TYPICAL)[unit]
+    if is_worst:
+        return _WORST.get(unit, f"{unit.noun} that shows most within its bound")
+    return _TYPICAL.get(unit, unit.noun)
 
 
 def worst_changes(events: Sequence[DrawEvent], unit: ProtectionUnit) -> Changes | None:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from turnstile.privacy.mechanisms import dense, stability_histogram
+import numpy as np
+
+from turnstile.privacy.mechanisms.registry import module_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from turnstile.privacy.events import DrawEvent
 
 
 def draw(event: DrawEvent, exact: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the drawn table: thresholded if the event has a threshold, dense if not.
+    """Return the drawn table, by the module of the event's mechanism.
 
     Args:
         event: the draw; every call draws anew and costs its loss again (PRIVACY 6.1).
         exact: counts or fixed-point sums, any shape, int64.
     """
-    if event.threshold is None:
-        return dense.draw(event, exact)
-    return stability_histogram.draw(event, exact)
+    module = import_module(f"turnstile.privacy.mechanisms.{module_of(event)}")
+    return np.asarray(module.draw(event, exact), dtype=np.int64)
