@@ -9,8 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.mechanism_spec import MechanismKind
 from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.contents import Contents
 
