@@ -11,7 +11,7 @@ RELEASE = $(BIN)/python -m turnstile.deployment.weekly_release \
 	--first-week $(FIRST_WEEK) --weeks $(WEEKS) --port $(PORT)
 
 .DEFAULT_GOAL := help
-.PHONY: help env release ui test test-long check bench bench-utility lock clean
+.PHONY: help env release ui test test-long check bench bench-utility bench-assessment lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -51,6 +51,9 @@ check: env ## lint, types, import rules
 
 bench: env ## wall time and memory of every step of a week
 	$(BIN)/python benchmarks/week.py
+
+bench-assessment: env ## faults put into releases: caught or missed, and by which gate
+	$(BIN)/python benchmarks/assessment.py faults
 
 bench-utility: env ## error of the published tables at equal privacy
 	$(BIN)/python benchmarks/utility.py

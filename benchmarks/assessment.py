@@ -1,0 +1,187 @@
+"""What the assessment sees: injected faults before and after a publication, and honest releases.
+
+python benchmarks/assessment.py faults            the table of faults (about 3 CPU minutes)
+python benchmarks/assessment.py honest --releases 2000
+python benchmarks/assessment.py risk              forecast against simulated attackers
+python benchmarks/assessment.py external          made tables of others, and what is named
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from assessment_faults import FAULTS, UNSEEN, Fault
+from assessment_pipeline_faults import CONTENTS, PIPELINE
+from assessment_releases import PROGRAMMES, Case, Ints, case_of
+
+from turnstile.assessment.attacks.membership import membership_accuracy
+from turnstile.assessment.attacks.risk import forecast
+from turnstile.assessment.attacks.unit_changes import typical_changes, worst_changes
+from turnstile.assessment.gates.numbers import numbers_of_release
+from turnstile.assessment.gates.registry import NUMBER_GATES
+from turnstile.assessment.gates.result import GateResult
+from turnstile.assessment.gates.sealed_numbers import integers, support
+from turnstile.assessment.package.numbers import numbers_of_package
+from turnstile.estimates.release_tables import measurements
+from turnstile.publishing.package_reader import Package
+from turnstile.release.drawn import Drawn
+from turnstile.release.sealed import Artefact
+
+
+def before(drawn: Drawn, earlier: Sequence[Artefact] = ()) -> list[GateResult]:
+    """Return what the gates on numbers say of a sealed release."""
+    first = support(drawn)
+    if not first.passed:
+        return [first]
+    numbers = numbers_of_release(drawn, earlier)
+    whole = integers(numbers)
+    if any(one.values.dtype.str != "<i8" for one in numbers.vectors):
+        return [first, whole]
+    return [first, whole, *(gate(numbers) for gate in NUMBER_GATES)]
+
+
+def after(drawn: Drawn) -> list[GateResult]:
+    """Return what the same gates say of the measurements as they are published."""
+    tables = measurements(drawn)
+    numbers = numbers_of_package(Package(drawn.programme, drawn.events, tables))  # type: ignore[arg-type]
+    return [gate(numbers) for gate in NUMBER_GATES]
+
+
+def failed(results: Sequence[GateResult]) -> list[str]:
+    """Return the gates that stop it."""
+    return [one.gate for one in results if not one.passed]
+
+
+def faults() -> None:
+    """Print the table of faults."""
+    cases = {name: case_of(name) for name in PROGRAMMES}
+    caught = missed = 0
+    print("| fault | programme | caught at | by, before publication | after publication |")
+    print("|---|---|---|---|---|")
+    for fault in FAULTS:
+        for name in fault.only:
+            size, gates, again = _tried(fault, cases[name])
+            unseen = fault.name in UNSEEN
+            caught += bool(gates)
+            missed += not gates
+            shown = f"{size:g}" if len(fault.sizes) > 1 else "yes"
+            if not gates:
+                shown = "missed" + (" (cannot be seen)" if unseen else "")
+            print(f"| {fault.name} | {name} | {shown} | {', '.join(gates)} | {again} |")
+    for name, case in cases.items():
+        for words, gates in _across_weeks(case):
+            caught += bool(gates)
+            missed += not gates
+            print(f"| {words} | {name} | {'yes' if gates else 'missed'} | {', '.join(gates)} | |")
+    for words, name, found in (*PIPELINE(cases), *CONTENTS(cases)):
+        caught += bool(found)
+        missed += not found
+        print(f"| {words} | {name} | {'yes' if found else 'missed'} | {found} | |")
+    total = caught + missed
+    print(f"\n{total} faults: {caught} caught, {missed} missed ({caught / total:.1%} caught)")
+    for name, why in UNSEEN.items():
+        print(f"- {name}: {why}")
+
+
+def _tried(fault: Fault, case: Case) -> tuple[float, list[str], str]:
+    """Return the first size that is caught, by which gates, and by which after publication."""
+    for size in fault.sizes:
+        spoiled = fault.spoil(case, size)
+        gates = failed(before(spoiled))
+        if gates:
+            again = "not published"
+            if not {"support", "integers"} & set(gates):
+                again = ", ".join(failed(after(spoiled))) or "missed"
+            return size, gates, again
+    return fault.sizes[-1], [], ""
+
+
+def _across_weeks(case: Case) -> list[tuple[str, list[str]]]:
+    """Return what noise that served an earlier week shows."""
+    name = case.drawn.programme.name
+    other = case_of(name, label="another week")
+    noise = [noisy - exact for noisy, exact in zip(case.honest, case.exact, strict=True)]
+    same = other.with_vectors([e + z for e, z in zip(other.exact, noise, strict=True)])
+    finest = max(range(len(noise)), key=lambda n: noise[n].size)
+    one = other.with_vectors(
+        [
+            noise[n] + e if n == finest else h
+            for n, (e, h) in enumerate(zip(other.exact, other.honest, strict=True))
+        ]
+    )
+    earlier = [case.drawn.artefact]
+    shifted = _a_day_on(case, noise)
+    later = other.with_vectors([e + z for e, z in zip(other.exact, shifted, strict=True)])
+    return [
+        ("a fixed seed: the noise of an earlier week", failed(before(same, earlier))),
+        ("one finest table with an earlier week's noise", failed(before(one, earlier))),
+        ("every day's noise that of an earlier week's next day", failed(before(later, earlier))),
+    ]
+
+
+def _a_day_on(case: Case, noise: Sequence[Ints]) -> list[Ints]:
+    """Return, for each draw, the noise of the next day's draw of its table."""
+    labels = [event.label for event in case.drawn.events]
+    found = []
+    for n, label in enumerate(labels):
+        own = [m for m, other in enumerate(labels) if other == label]
+        found.append(noise[own[(own.index(n) + 1) % len(own)]])
+    return found
+
+
+def honest(releases: int) -> None:
+    """Print how often correct releases are stopped, by which gate, of small and real size."""
+    stopped: Counter[str] = Counter()
+    judged: Counter[str] = Counter()
+    chances: Counter[str] = Counter()
+    done = 0
+    sizes = ((12, 6), (24, 10), (48, 20))
+    while done < releases:
+        slots, stops = sizes[done % len(sizes)]
+        name = PROGRAMMES[done // len(sizes) % len(PROGRAMMES)]
+        case = case_of(name, slots=slots, stops=stops, label=f"honest {done}")
+        for result in before(case.drawn):
+            judged[result.gate] += result.is_applicable
+            stopped[result.gate] += not result.passed
+            chances[result.gate] += result.false_alarm
+        done += 1
+    print("| gate | judged | stopped | expected at most |")
+    print("|---|---|---|---|")
+    for gate in judged:
+        print(f"| {gate} | {judged[gate]} | {stopped[gate]} | {chances[gate]:.1g} |")
+    print(f"\n{releases} correct releases, {sum(stopped.values())} refused")
+
+
+def risk() -> None:
+    """Print the forecast's chances beside simulated attackers."""
+    canaries = 40_000
+    print("| programme | unit | who | weeks | forecast | simulated | difference |")
+    print("|---|---|---|---|---|---|---|")
+    for name in PROGRAMMES:
+        events = case_of(name, slots=12, stops=6).drawn.events
+        for one in forecast(events, (1,)).units:
+            changes = (worst_changes if one.is_worst else typical_changes)(events, one.unit)
+            if changes is None or one.guess_right is None:
+                continue
+            number = min(canaries, max(2_000, 20_000_000 // max(1, sum(changes.values()))))
+            (share,) = membership_accuracy(changes, weeks=1, canaries=number)
+            print(
+                f"| {name} | {one.unit} | {one.who} | 1 | {one.guess_right:.4f} | {share:.4f} | "
+                f"{share - one.guess_right:+.4f} (sd {0.5 / math.sqrt(number):.4f}) |"
+            )
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("faults", "honest", "risk"))
+    parser.add_argument("--releases", type=int, default=200)
+    args = parser.parse_args()
+    {"faults": faults, "risk": risk, "honest": lambda: honest(args.releases)}[args.what]()
+
+
+if __name__ == "__main__":
+    main()
