@@ -1,4 +1,4 @@
-"""The benchmark's faults on the smallest programme: a sample in each run, all of them in long ones."""
+"""The faults of the benchmark on the smallest programme: a sample each time, all in long runs."""
 
 from __future__ import annotations
 
