@@ -41,6 +41,7 @@ _OWN = (
     ("action", "VARCHAR"),
     ("tapped_at_utc", "TIMESTAMP"),
 )
+_JOINED_WITHIN = "card_id, mode, service_date"  # so that a card-day's taps decide its rows alone
 _ENDS = ("tap_off_date", "tap_off_minute", "tap_off_location")
 # What may be one end of a trip. A tap-off stands as broken until its tap-on is found.
 _HALF_OF_TRIP = "(broken_rule IS NULL OR broken_rule = 'tap_off_without_tap_on')"
@@ -151,7 +152,7 @@ def _find_ends(connection: DuckDBPyConnection) -> None:
                 AND tapped_at_utc <= lag(tapped_at_utc) OVER taps + {most}, false) AS is_joined,
             {ends}
         FROM tap
-        WINDOW taps AS (PARTITION BY card_id, mode, service_date
+        WINDOW taps AS (PARTITION BY {_JOINED_WITHIN}
             ORDER BY tapped_at_utc, action, TRY_CAST(tap_id AS BIGINT), tap_id, tap_on_location,
                 tap_off_location)
     """)
