@@ -20,6 +20,7 @@ from people_task import (
     remembering,
 )
 from period_of_run import release_of_run
+from run_reports import told_asked
 from step_task import of_run
 
 from turnstile.errors import NotApproved
@@ -49,7 +50,7 @@ class AskApproval(ApprovalOperator):
     def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's own
         """Ask, unless enough people have said yes about these very bytes."""
         asked = of_run(
-            self.programme, self.task_id, context, lambda _: self._open_question(context)
+            self.programme, self.task_id, context, lambda run: self._open_question(context, run)
         )
         if not asked:
             return "answered before"
@@ -77,9 +78,9 @@ class AskApproval(ApprovalOperator):
 
         return of_run(self.programme, self.task_id, context, record)
 
-    def _open_question(self, context: Context) -> str:
+    def _open_question(self, context: Context, run: RunOfWeek) -> str:
         """Prepare the question and return the key that it is about; empty if nothing is open."""
-        from turnstile.operations.approval import is_to_be_asked, question
+        from turnstile.operations.approval import is_to_be_asked, question, question_in_short
 
         release = release_of_run(self.programme, context)
         started = known_starters(release, context["dag_run"])
@@ -88,6 +89,7 @@ class AskApproval(ApprovalOperator):
         self.assigned_users = assigned(release.programme)
         self.subject = f"Publish {release.key}?"
         self.body = question(release, started)
+        told_asked(run, self.task_id, question_in_short(release, started))
         return str(release.key)
 
     def _record(self, context: Context, answer: Answer, asked: str) -> str:

@@ -117,6 +117,10 @@ def _explain(app: "FastAPI", budget: "BudgetPage") -> None:
     def malformed(request: Request, _: RequestValidationError) -> Response:
         return answer(request, "This address does not name anything here", 404)
 
+    @app.exception_handler(Exception)
+    def unforeseen(request: Request, _: Exception) -> Response:
+        return answer(request, "This page failed; the API server's log says why", 500)
+
     @app.exception_handler(StarletteException)
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: StarletteException) -> Response:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.hitl import HITLOperator
 from people_task import answer_in, asking, assigned, excluded_from, numbered, remembering
 from period_of_run import release_of_run
-from run_reports import RunOfWeek, told_restated
+from run_reports import RunOfWeek, told_asked, told_restated
 from step_task import of_run
 
 from turnstile.errors import RefusedError
@@ -45,7 +45,7 @@ class AskRevision(HITLOperator):
     def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's own
         """Ask, if the files of a sealed week changed and nobody has answered about these files."""
         about = of_run(
-            self.programme, self.task_id, context, lambda _: self._open_question(context)
+            self.programme, self.task_id, context, lambda run: self._open_question(context, run)
         )
         if not about:
             return "nothing to ask"
@@ -76,7 +76,7 @@ class AskRevision(HITLOperator):
 
         return of_run(self.programme, self.task_id, context, record)
 
-    def _open_question(self, context: Context) -> dict[str, str]:
+    def _open_question(self, context: Context, run: RunOfWeek) -> dict[str, str]:
         """Prepare the question; return key and files that it is about, nothing if none is open."""
         from turnstile.ledger.revisions import next_after
         from turnstile.operations.correction_question import is_to_be_asked, revision_question
@@ -94,6 +94,11 @@ class AskRevision(HITLOperator):
         self.assigned_users = assigned(release.programme)
         self.subject = f"Correct {release.key}?"
         self.body = revision_question(release)
+        sentence = (
+            f"The files of {release.key} came again. Its sealed bytes stand unless somebody asks "
+            "for a correction, which charges once more; no answer keeps them."
+        )
+        told_asked(run, self.task_id, sentence)
         return {"asked": str(next_after(release.key)), "files": files}
 
     def _record(self, context: Context, answer: Answer, asked: str, files: str) -> str:

@@ -10,10 +10,12 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
+from airflow_interfaces import address_of_ui
 from alert_addresses import addresses_of
 
-from turnstile.operations.alerts import Severity, of_budget, of_run
+from turnstile.operations.alerts import Severity, of_budget, of_questions, of_run, to_runbook
 from turnstile.operations.journal import Happening, Journal, Line, instant, open_runs
 from turnstile.settings import Settings, system_clock
 
@@ -85,6 +87,11 @@ class RunOfWeek:
         self._write(Happening.FAILED, step=step, kind=kind, sentence=sentence)
         self.tell()
 
+    def asks(self, task: str, sentence: str) -> None:
+        """Write that people are asked, and notify them."""
+        self._write(Happening.ASKED, task=task, sentence=sentence)
+        self.tell()
+
     def restated(self) -> None:
         """Write that files of a sealed week came again, and tell people at once."""
         self._write(Happening.RESTATED)
@@ -110,7 +117,9 @@ class RunOfWeek:
         """Send one digest of this run to those who are named for it."""
         from turnstile.pipeline.context import open_ledger
 
-        alerts = [*of_run(self._lines(), self.run_id)]
+        lines = self._lines()
+        alerts = [*of_run(lines, self.run_id)]
+        alerts += [one for one in of_questions(lines, system_clock()) if one.run_id == self.run_id]
         alerts += of_budget(open_ledger(self.settings).forecast())
         send_alerts(alerts, self.settings)
 
@@ -162,6 +171,11 @@ def told_resumed(run: RunOfWeek, step: str) -> None:
     _try(lambda: run.resume(step))
 
 
+def told_asked(run: RunOfWeek, task: str, sentence: str) -> None:
+    """Notify people that they are asked; trouble in that does not take the question back."""
+    _try(lambda: run.asks(task, sentence))
+
+
 def told_restated(run: RunOfWeek) -> None:
     """Tell that files of a sealed week came again; trouble in telling does not undo that."""
     _try(run.restated)
@@ -190,4 +204,21 @@ def send_alerts(alerts: Iterable[Alert], settings: Settings) -> tuple[Alert, ...
         Journal.of(settings),
         send=send_by_apprise,
         now=system_clock(),
+        links=_links,
     )
+
+
+def _links(alert: Alert) -> tuple[str, ...]:
+    """Return where to look, below an alert."""
+    address, found = address_of_ui(), []
+    if alert.run_id:
+        run = f"{address}/dags/release_{alert.programme}/runs/{quote(alert.run_id)}"
+        if alert.rule in {"people_asked", "people_reminded"}:
+            found.append(f"answer: {run}/tasks/{alert.subject.partition(',')[0]}/required_actions")
+            found.append(
+                f"map and assessment: {address}/privacy-budget/embargoed/"
+                f"{alert.programme}/{alert.week}"
+            )
+        else:
+            found.append(f"run: {run}")
+    return (*found, f"budget: {address}/privacy-budget/", *to_runbook(alert))

@@ -80,3 +80,18 @@ def watch() -> str:
     )
     new = send_alerts(alerts, settings)
     return f"{len(alerts)} findings, {len(new)} told now"
+
+
+def weekly_digest() -> str:
+    """Say how every programme stands."""
+    from turnstile.operations.alerts import Alert
+    from turnstile.operations.page import BudgetPage
+
+    settings, now = Settings.from_environment(), system_clock()
+    page = BudgetPage(settings, system_clock)
+    week = f"{now:%G-W%V}"
+    alerts = [
+        Alert("weekly_digest", one.name, week, sentence=page.in_one_sentence(one))
+        for one in page.programmes()
+    ]
+    return f"{len(send_alerts(alerts, settings))} programmes told"

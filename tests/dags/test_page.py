@@ -101,6 +101,7 @@ def test_a_manager_that_fails_lets_nobody_in(
     with patch.object(type(auth), "is_authorized_dag", side_effect=RuntimeError("database gone")):
         answer = _get(site, "/", headers=bearer("admin"))
     assert answer.status_code == 500
+    assert "<h1>Nothing here</h1>" in answer.text
     assert "opal" not in answer.text.lower()
 
 

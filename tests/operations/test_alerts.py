@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,15 @@ from sinks import Inbox, sinks
 
 from turnstile.ledger.amounts import Cap
 from turnstile.ledger.forecast import CapForecast
-from turnstile.operations.alerts import RULES, Alert, Severity, digest, of_budget, of_run
+from turnstile.operations.alerts import (
+    RULES,
+    Alert,
+    Severity,
+    digest,
+    of_budget,
+    of_questions,
+    of_run,
+)
 from turnstile.operations.delivery import deliver, send_by_apprise
 from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.privacy.units import ProtectionUnit
@@ -48,7 +56,8 @@ class Post:
         self.takes = takes
         self.sent: list[tuple[tuple[str, ...], str, str]] = []
 
-    def __call__(self, urls: Sequence[str], subject: str, text: str) -> bool:
+    def __call__(self, urls: Sequence[str], subject: str, text: str, severity: Severity) -> bool:
+        assert str(severity) in subject
         self.sent.append((tuple(urls), subject, text))
         return self.takes
 
@@ -72,6 +81,7 @@ def test_alerts_arrive_by_mail_and_by_webhook_and_hold_no_value(
     posted = [request.get_data(as_text=True) for request, _ in httpserver.log]
     assert "opal 2016-W30" in message["subject"]
     assert len(posted) == 2
+    assert {json.loads(text)["type"] for text in posted} == {"failure", "warning"}
     assert any("volume" in json.loads(text)["message"] for text in posted)
     for text in (message.as_string(), *posted):
         assert CANARY not in text
@@ -97,8 +107,10 @@ def test_what_did_not_arrive_is_told_again(tmp_path: Path) -> None:
 
 def test_a_receiver_that_refuses_is_noticed(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/hook").respond_with_data("no", status=500)
-    assert not send_by_apprise([f"json://127.0.0.1:{httpserver.port}/hook"], "a", "b")
-    assert not send_by_apprise(["nonsense"], "a", "b")
+    assert not send_by_apprise(
+        [f"json://127.0.0.1:{httpserver.port}/hook"], "a", "b", Severity.WARN
+    )
+    assert not send_by_apprise(["nonsense"], "a", "b", Severity.WARN)
 
 
 def test_one_run_gives_one_digest_for_an_address_gravest_first(tmp_path: Path) -> None:
@@ -158,3 +170,34 @@ def test_every_rule_has_a_chapter_in_the_runbook() -> None:
 def test_a_digest_names_the_runbook() -> None:
     _, text = digest([Alert("run_died", "opal", "2016-W30", "a")])
     assert "docs/RUNBOOK.md#run_died" in text
+
+
+def test_a_failure_of_our_own_is_told_in_the_operators_words_with_its_run() -> None:
+    sentence = "Week 2016-W34 did not arrive: no file in landing/opal/2016-W34"
+    line = _line(Happening.FAILED, step="wait", kind="NotArrived", sentence=sentence)
+    (alert,) = of_run([line], "a")
+    assert (alert.rule, alert.run_id) == ("week_missing", "a")
+    assert str(alert) == f"[error] opal 2016-W30: {sentence} (task wait)"
+    for kind in ("ValueError", "BudgetExceeded", "InputError"):
+        (alert,) = of_run([_failed(kind)], "a")
+        assert CANARY not in str(alert)
+        assert kind not in str(alert)
+
+
+def test_people_are_notified_when_they_are_asked_and_reminded_once_a_day() -> None:
+    asked = _line(Happening.ASKED, task="ask_1", sentence="May it be published?")
+
+    def rules(after: timedelta, *lines: Line) -> list[tuple[str, str]]:
+        found = of_questions([asked, *lines], NOW + after)
+        return [(one.rule, one.identity) for one in found]
+
+    first = ("people_asked", f"people_asked:ask_1, {AT}")
+    assert rules(timedelta(hours=23)) == [first]
+    day, later = rules(timedelta(hours=25)), rules(timedelta(hours=49))
+    assert [rule for rule, _ in day] == ["people_asked", "people_reminded"]
+    assert day[0] == later[0] == first  # told once
+    assert day[1] != later[1]
+    answered = _line(Happening.RESUMED, step="ask_1")
+    assert rules(timedelta(hours=49), answered) == [first]
+    (_, reminder) = of_questions([asked], NOW + timedelta(hours=49))
+    assert str(reminder).endswith("2 day(s) ago, and nobody has answered: May it be published?")

@@ -47,6 +47,7 @@ def small_checkout(base: Path, edits: Mapping[str, str]) -> Path:
     include = base / "include"
     for name in ("programmes", "domains"):
         shutil.copytree(ROOT / "include" / name, include / name)
+    shutil.copy(ROOT / "include/examples.yaml", include)
     (include / "people.yaml").write_text("release_officer: [admin, ada, olga]\n")
     for name in ("dags", "plugins"):
         shutil.copytree(ROOT / name, base / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,13 +1,15 @@
 """Alerts: which rules there are, how grave each is, and what a digest says. Pure.
 
-An alert is an output: names of programmes, weeks, units and steps, and constant sentences. It holds
-no count, no id and no text of an exception, because those may come from a row.
+An alert is an output: names of programmes, weeks, units and tasks, constant sentences, and what is
+said of a week that did not arrive or of a question, both made of public names. It holds no count,
+no id and no text of any other exception, because those may come from a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from turnstile.ledger.amounts import cap_text
@@ -24,6 +26,7 @@ class Severity(StrEnum):
     CRITICAL = "critical"  # stop releasing, call a human now
     ERROR = "error"  # a week does not come out until somebody acts
     WARN = "warn"  # look before the next week
+    NOTICE = "notice"  # somebody is asked, or told how things stand
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,10 @@ RULES: dict[str, Rule] = {
     "release_overdue": Rule(Severity.ERROR, "a week is final and not public"),
     "run_died": Rule(Severity.ERROR, "a run ended without telling anybody"),
     "run_lasts": Rule(Severity.WARN, "a run takes longer than it should"),
+    "week_missing": Rule(Severity.ERROR, "a week did not arrive; nothing was charged"),
+    "people_asked": Rule(Severity.NOTICE, "people are asked"),
+    "people_reminded": Rule(Severity.WARN, "people were asked and have not answered"),
+    "weekly_digest": Rule(Severity.NOTICE, "how things stand"),
     "audit_failed": Rule(Severity.CRITICAL, "the daily audit found a difference; stop releasing"),
 }
 
@@ -62,12 +69,16 @@ class Alert:
         programme: concerned; `ledger` where none is.
         week: concerned; `all` where none is.
         subject: what else tells two alerts of a rule apart: a step, rules of the input, a cap.
+        sentence: what happened, in the operator's words; empty where the rule says it all.
+        run_id: of the run to look at; empty if there is none.
     """
 
     rule: str
     programme: str
     week: str
     subject: str = ""
+    sentence: str = field(default="", compare=False)
+    run_id: str = field(default="", compare=False)
 
     @property
     def severity(self) -> Severity:
@@ -80,12 +91,10 @@ class Alert:
         return f"{self.rule}:{self.subject}"
 
     def __str__(self) -> str:
-        """One line of a digest."""
+        """Say what happened, in one line."""
         about = f" ({self.subject})" if self.subject else ""
-        return (
-            f"[{self.severity}] {self.programme} {self.week}: {RULES[self.rule].sentence}{about}; "
-            f"{RUNBOOK}#{self.rule}"
-        )
+        said = self.sentence or f"{RULES[self.rule].sentence}{about}"
+        return f"[{self.severity}] {self.programme} {self.week}: {said}"
 
 
 def of_run(lines: Sequence[Line], run_id: str) -> tuple[Alert, ...]:
@@ -99,7 +108,8 @@ def of_run(lines: Sequence[Line], run_id: str) -> tuple[Alert, ...]:
         elif line.happening is Happening.FAILED:
             found.append(_of_failure(line))
         elif line.happening is Happening.RESTATED:
-            found.append(Alert("files_restated", line.programme, line.week))
+            alert = Alert("files_restated", line.programme, line.week, run_id=line.run_id)
+            found.append(alert)
     return tuple(dict.fromkeys(found))
 
 
@@ -112,14 +122,69 @@ def _of_verdicts(line: Line) -> Iterable[Alert]:
             yield Alert(rule, line.programme, line.week, ", ".join(names))
 
 
+_OF_KIND = {
+    "BudgetExceeded": ("week_refused", "a cap would be passed; nothing was charged"),
+    "InputError": ("week_stopped", "its input breaks a rule; nothing new is public"),
+    "IntegrityError": ("bytes_disagree", "bytes, chain or balances disagree; stop releasing"),
+    "NotApproved": ("week_refused", "people have not approved it; it stays under embargo"),
+    "NotArrived": ("week_missing", "it did not arrive; nothing was charged"),
+    "NotFinal": ("week_refused", "it is not over, or not complete; nothing was charged"),
+    "ProgrammeError": ("week_stopped", "its programme breaks a rule; nothing new is public"),
+    "RefusedError": ("week_refused", "the ledger refused it; nothing new is public"),
+    "RevisionNeeded": ("week_refused", "it is sealed under another promise; its bytes stand"),
+}
+_UNFORESEEN = ("week_stopped", "it failed in a way that nobody foresaw; nothing new is public")
+_IN_ITS_WORDS = frozenset({"NotArrived"})
+"""Kinds whose own sentence travels: it is made of weeks and names of folders alone."""
+
+
 def _of_failure(line: Line) -> Alert:
-    """Tell at which step a week stopped, by the kind of error, not by its text."""
-    kind = str(line.told.get("kind", ""))
-    refusals = {"RefusedError", "BudgetExceeded", "NotFinal", "NotApproved", "RevisionNeeded"}
-    rule = "week_refused" if kind in refusals else "week_stopped"
-    if kind == "IntegrityError":
-        rule = "bytes_disagree"
-    return Alert(rule, line.programme, line.week, f"step {line.told.get('step', '')}, {kind}")
+    """Tell at which task a week stopped and why, by the kind of error, not by its text."""
+    kind, step = str(line.told.get("kind", "")), str(line.told.get("step", ""))
+    rule, words = _OF_KIND.get(kind, _UNFORESEEN)
+    if kind in _IN_ITS_WORDS and line.told.get("sentence"):
+        words = str(line.told["sentence"])
+    return Alert(
+        rule=rule,
+        programme=line.programme,
+        week=line.week,
+        subject=f"step {step}, {kind}",
+        sentence=f"{words} (task {step})",
+        run_id=line.run_id,
+    )
+
+
+def of_questions(lines: Sequence[Line], now: datetime) -> tuple[Alert, ...]:
+    """Return which questions were put to people, and which of them nobody has answered for a day.
+
+    Args:
+        lines: of one programme, by week, oldest first in each.
+        now: the present instant, aware.
+    """
+    found: list[Alert] = []
+    open_now: dict[tuple[str, str], Line] = {}
+    for line in lines:
+        if line.happening is Happening.ASKED:
+            open_now[line.week, line.run_id] = line
+            found.append(_question("people_asked", line, f"{line.told['task']}, {line.at}", ""))
+        elif line.happening in _ANSWERED:
+            open_now.pop((line.week, line.run_id), None)
+    for line in open_now.values():
+        days = (now - datetime.fromisoformat(line.at)).days
+        if days >= 1:
+            subject = f"{line.told['task']}, {line.at}, day {days}"
+            lead = f"Asked {days} day(s) ago, and nobody has answered: "
+            found.append(_question("people_reminded", line, subject, lead))
+    return tuple(found)
+
+
+_ANSWERED = frozenset({Happening.RESUMED, Happening.FAILED, Happening.ENDED, Happening.BEGUN})
+
+
+def _question(rule: str, line: Line, subject: str, lead: str) -> Alert:
+    """Tell of one question."""
+    sentence = f"{lead}{line.told.get('sentence', '')}"
+    return Alert(rule, line.programme, line.week, subject, sentence, line.run_id)
 
 
 def of_budget(forecasts: Iterable[CapForecast]) -> tuple[Alert, ...]:
@@ -139,15 +204,26 @@ def of_budget(forecasts: Iterable[CapForecast]) -> tuple[Alert, ...]:
     return tuple(found)
 
 
-def digest(alerts: Sequence[Alert]) -> tuple[str, str]:
+Links = Callable[[Alert], Sequence[str]]
+"""Says where to look and what to do: a line each."""
+
+
+def to_runbook(alert: Alert) -> tuple[str, ...]:
+    """Return where the runbook says what to do."""
+    return (f"what to do: {RUNBOOK}#{alert.rule}",)
+
+
+def digest(alerts: Sequence[Alert], links: Links = to_runbook) -> tuple[str, str]:
     """Return subject and text of one message for several alerts, gravest first.
 
     Args:
         alerts: at least one.
+        links: lines that stand below each.
     """
     order = list(Severity)
     ordered = sorted(alerts, key=lambda a: (order.index(a.severity), a.programme, a.week, a.rule))
     places = sorted({f"{a.programme} {a.week}" for a in alerts})
     where = places[0] if len(places) == 1 else f"{places[0]} and {len(places) - 1} more"
     subject = f"turnstile {ordered[0].severity}: {where}"
-    return subject, "\n".join(str(alert) for alert in ordered)
+    lines = [line for one in ordered for line in (str(one), *(f"  {link}" for link in links(one)))]
+    return subject, "\n".join(lines)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from turnstile.ledger.amounts import AccountLoss, Cap, amount_text
+from turnstile.ledger.amounts import AccountLoss, amount_text
 from turnstile.ledger.forecast import CapForecast
 from turnstile.ledger.presentation import epsilon_at_delta
 from turnstile.ledger.records import AccountBalance
@@ -80,8 +80,8 @@ class CapState:
 
     Args:
         balance: account of the unit that has taken most.
-        owner: `a card`, `a card_day`.
-        window: `over 52 weeks`, `in its life`, or of one day or week.
+        owner: `a card`, `a card day`.
+        window: `over 52 weeks`; empty without one.
         spent_pct: share of the cap that is spent, 0 to 100.
         held_pct: share that is held by reservations.
         forecast: of the cap; None where it does not fill up over the weeks.
@@ -104,7 +104,8 @@ class CapState:
     @property
     def used(self) -> str:
         """Say how much is used, for the answer."""
-        return f"{self.owner} has used {_percent(self.spent_pct)} of what it may {self.window}"
+        share = _percent(self.spent_pct)
+        return f"{self.owner} has used {share} of what it may lose {self.window}".rstrip()
 
     @property
     def end(self) -> str:
@@ -126,8 +127,16 @@ class CapState:
     @property
     def limit(self) -> AccountLoss:
         """The cap as a loss."""
-        cap = self.balance.cap or Cap(self.balance.unit)
+        cap = self.balance.cap
+        if cap is None:
+            return AccountLoss()
         return AccountLoss(cap.epsilon_micro, cap.rho_nano, cap.delta_femto or 0)
+
+    @property
+    def limit_words(self) -> str:
+        """The cap as people compare it: the epsilon of its rho, whatever delta it allows beside."""
+        limit = self.limit
+        return epsilon_words(AccountLoss(limit.epsilon_micro, limit.rho_nano))
 
 
 def _percent(share: float) -> str:
@@ -161,7 +170,7 @@ def _state(one: AccountBalance, forecasts: Sequence[CapForecast]) -> CapState:
         and each.coordinate.partition("_")[0] in _CAPPED
     ]
     forecast = fills[0] if fills else None
-    window = f"lose over {weeks} weeks" if weeks else "lose in all"
+    window = f"over {weeks} weeks" if weeks else ""
     return CapState(
         balance=one,
         owner=f"a {one.unit.value.replace('_', ' ')}",

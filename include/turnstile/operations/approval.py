@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from turnstile.errors import NotApproved
+from turnstile.ledger.presentation import left_text, most_spent
 from turnstile.operations.journal import Happening, Line
-from turnstile.operations.plan_view import plan_view
+from turnstile.operations.plan_view import cost_in_words, plan_view
 from turnstile.pipeline.approvals import maker_of_correction, standing_of
 from turnstile.pipeline.context import Release
 from turnstile.programme.approval_rule import WITHDRAWAL, ApprovalStanding
@@ -108,6 +109,22 @@ def starters(lines: Sequence[Line]) -> frozenset[str]:
         for line in lines
         if line.happening is Happening.BEGUN and line.told.get("triggered_by")
     )
+
+
+def question_in_short(release: Release, started_by: frozenset[str]) -> str:
+    """Return the question in a sentence: what is charged, what is left, and who may answer."""
+    balances = release.ledger.balance(release.plan.family)
+    left = [
+        f"{one.unit.value} over {one.cap.window_weeks} weeks has {left_text(one)} left"
+        for one in most_spent(balances)
+        if one.cap is not None and one.cap.window_weeks
+    ]
+    parts = [
+        f"May {release.key} be published? It is drawn and charged: {cost_in_words(release.plan)}",
+        *left,
+        f"{standing(release, started_by)}",
+    ]
+    return ". ".join(parts) + ". A rejection refunds nothing."
 
 
 def question(release: Release, started_by: frozenset[str]) -> str:

@@ -1,4 +1,4 @@
-"""Delivery of alerts: one digest for each address, each alert once, told again if it did not go.
+"""Delivery of alerts: one digest for each address, each alert once, sent again if it did not go.
 
 Addresses are Apprise URLs (mail, Slack, Teams, webhooks and more), sorted by severity; where they
 come from is the caller's business.
@@ -10,63 +10,73 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from turnstile.operations.alerts import Alert, Severity, digest
+from turnstile.operations.alerts import Alert, Links, Severity, digest, to_runbook
 from turnstile.operations.journal import Happening, Journal, Line, instant
 
-Send = Callable[[Sequence[str], str, str], bool]
+Send = Callable[[Sequence[str], str, str, Severity], bool]
+_KINDS = {
+    Severity.CRITICAL: "failure",
+    Severity.ERROR: "failure",
+    Severity.WARN: "warning",
+    Severity.NOTICE: "info",
+}
+"""What Apprise's channels know of gravity: color, sign or the webhook's field `type`."""
 _log = logging.getLogger("turnstile")
 
 
-def deliver(
+def deliver(  # noqa: PLR0913 - three of them by name only
     alerts: Iterable[Alert],
     addresses: Mapping[Severity, Sequence[str]],
     journal: Journal,
     *,
     send: Send,
     now: datetime,
+    links: Links = to_runbook,
 ) -> tuple[Alert, ...]:
-    """Send what was not told before, and return it.
+    """Send what nobody was notified of before, and return it.
 
-    Alerts that nobody is named for are logged, and told once somebody is.
+    Alerts that nobody is named for are logged, and sent once somebody is.
 
     Args:
         alerts: to tell.
         addresses: Apprise URLs for each severity.
-        journal: remembers what was told.
+        journal: remembers what was sent.
         send: delivers subject and text to URLs and says whether all took it.
         now: the present instant, aware.
+        links: where to look and what to do, a line each.
     """
-    new = [alert for alert in dict.fromkeys(alerts) if not _was_told(journal, alert)]
+    new = [alert for alert in dict.fromkeys(alerts) if not _was_sent(journal, alert)]
     groups: dict[tuple[str, ...], list[Alert]] = {}
     for alert in new:
         groups.setdefault(tuple(addresses.get(alert.severity, ())), []).append(alert)
-    told: list[Alert] = []
+    sent: list[Alert] = []
     for urls, group in groups.items():
-        subject, text = digest(group)
+        subject, text = digest(group, links)
         if not urls:
             _log.warning("nobody is named for these alerts:\n%s", text)
             continue
-        if not send(urls, subject, text):
+        gravest = min((one.severity for one in group), key=list(Severity).index)
+        if not send(urls, subject, text, gravest):
             _log.error("alerts could not be delivered; they are tried again:\n%s", text)
             continue
         for alert in group:
-            journal.write(_told(alert, now))
-        told += group
-    return tuple(told)
+            journal.write(_sent(alert, now))
+        sent += group
+    return tuple(sent)
 
 
-def send_by_apprise(urls: Sequence[str], subject: str, text: str) -> bool:
-    """Send a message to every URL; say whether all took it."""
+def send_by_apprise(urls: Sequence[str], subject: str, text: str, severity: Severity) -> bool:
+    """Send a message to every URL, as grave as it is; say whether all took it."""
     import apprise
 
     channel = apprise.Apprise()
     added = [channel.add(url) for url in urls]
     if not all(added):
         return False
-    return bool(channel.notify(title=subject, body=text))
+    return bool(channel.notify(title=subject, body=text, notify_type=_KINDS[severity]))
 
 
-def _was_told(journal: Journal, alert: Alert) -> bool:
+def _was_sent(journal: Journal, alert: Alert) -> bool:
     """Look an alert up in the journal of its week."""
     return any(
         line.happening is Happening.TOLD and line.told.get("identity") == alert.identity
@@ -74,7 +84,7 @@ def _was_told(journal: Journal, alert: Alert) -> bool:
     )
 
 
-def _told(alert: Alert, now: datetime) -> Line:
+def _sent(alert: Alert, now: datetime) -> Line:
     """Return the line that an alert was delivered."""
     told = {"identity": alert.identity, "severity": alert.severity.value}
     return Line(instant(now), Happening.TOLD, alert.programme, alert.week, told=told)

@@ -29,6 +29,7 @@ class Happening(StrEnum):
     JUDGED = "judged"  # told: verdicts, rule to pass, warn, fail or broken
     FAILED = "failed"  # a step stopped the run; told: step, kind, sentence
     ENDED = "ended"  # the last step succeeded
+    ASKED = "asked"  # people are asked; told: task, sentence
     WAITS = "waits"  # a run waits; told: sentence, what for
     RESUMED = "resumed"  # a run goes on: after a wait, an answer or a clear; told: step
     TOLD = "told"  # an alert was delivered; told: rule, subject, severity

@@ -86,6 +86,15 @@ class BudgetPage:
             problems=snapshot.problems,
         )
 
+    def in_one_sentence(self, programme: Programme) -> str:
+        """Say where a programme stands and how full its caps are, without asking Airflow."""
+        snapshot = self.snapshot()
+        state = self._now(programme, snapshot, AirflowNow())
+        mine = [one for one in most_spent(snapshot.balances) if one.family == programme.family]
+        used = [one.used for one in cap_states(mine, snapshot.forecasts) if one.forecast]
+        troubles = [f"{one.weeks}: {one.reason}" for one in state.attention]
+        return f"{state.verdict}: {'; '.join([state.answer.rstrip('.'), *used, *troubles])}"
+
     def calendar(self, visible: frozenset[str]) -> str:
         """Return the weeks of every programme."""
         return render(

@@ -23,7 +23,7 @@ from turnstile.programme.spec import Programme
 from turnstile.service_calendar import parse_period
 
 _NEXT_STEP = {
-    "asked": "Look at the week below, then answer in Airflow under Required Actions.",
+    "asked": "Look at the week, then answer in Airflow under Required Actions.",
     "rejected": "Who rejected may approve after clearing the task that asks; nothing is refunded.",
     "withheld": "Open the run, read why its last task stopped, and clear that task: nothing more is"
     " charged.",
@@ -31,7 +31,7 @@ _NEXT_STEP = {
     "held": "Open the run and clear it: it goes on with the same reservation.",
     "refused": "Nothing was charged. Read the sentence: what is asked for does not fit.",
     "stopped": "Nothing was charged. Mend the input, then clear the run.",
-    "missing": "Release it on the page Release weeks.",
+    "missing": "Release it by name.",
 }
 UNDER_WAY = frozenset({"queued", "running"})
 
@@ -146,6 +146,12 @@ def _answer(
     """Say what is out and what comes next."""
     out = f"{public[-1]} is out" if public else "nothing is out yet"
     following = next_week(marks)
+    busy = [mark.week for mark in marks if mark.state == "under_way"]
+    asked = [mark.week for mark in marks if mark.state == "asked"]
+    if asked:
+        return f"{out}; {asked[0]} is drawn, and people are asked."
+    if following is None and busy:
+        return f"{out}; a run works on {busy[0]}."
     if following is None:
         return f"{out}; it has never run."
     zone = programme.time.zone

@@ -68,6 +68,8 @@ def _week(planned: ReleasePlan, mark: WeekMark | None, trial: FoldedAccounts) ->
         return WeekPreview(week, state, "public already: its bytes are re-issued", "")
     if state in {"withheld", "asked", "rejected"}:
         return WeekPreview(week, state, "drawn already: the same bytes go on", "")
+    if state in {"under_way", "waiting"} and mark is not None and mark.run_id:
+        return WeekPreview(week, state, "a run works on it or waits for it already", "")
     charged_in, charge = str(planned.charged_in), cost_in_words(planned)
     if state == "held":
         return WeekPreview(week, state, "a reservation is there and is resumed, then drawn", charge)

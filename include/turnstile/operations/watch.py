@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.states import ReleaseState
-from turnstile.operations.alerts import Alert, of_budget, of_run
+from turnstile.operations.alerts import Alert, of_budget, of_questions, of_run
 from turnstile.operations.calendar_of_weeks import calendar_of
 from turnstile.operations.journal import Happening, Journal, Line, open_runs
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
@@ -50,6 +50,7 @@ def watched(
         found += _runs(lines, run_now, now)
         for run_id in sorted({line.run_id for line in lines if _speaks(line)}):
             found += of_run(lines, run_id)
+        found += of_questions(lines, now)
         found += _overdue(programme, picture, lines, now)
     # A week of which somebody was told why it stopped is not told about once more for being late.
     known = {(one.programme, one.week) for one in found if one.rule not in _LATENESS}
@@ -110,9 +111,9 @@ def _runs(lines: tuple[Line, ...], run_now: AskRun, now: datetime) -> Iterator[A
         found = run_now(f"release_{begun.programme}", begun.run_id)
         subject = f"{begun.run_id}, taken up {begun.at}"
         if found is None or found[0] not in _UNDER_WAY:
-            yield Alert("run_died", begun.programme, begun.week, subject)
+            yield Alert("run_died", begun.programme, begun.week, subject, "", begun.run_id)
         elif _WORKS & set(found[1].values()) and now - heard[begun.run_id] > RUN_LASTS_AT_MOST:
-            yield Alert("run_lasts", begun.programme, begun.week, subject)
+            yield Alert("run_lasts", begun.programme, begun.week, subject, "", begun.run_id)
 
 
 def _open(lines: tuple[Line, ...]) -> Iterator[Line]:
