@@ -145,26 +145,29 @@ def _answer(
 ) -> str:
     """Say what is out and what comes next."""
     out = f"{public[-1]} is out" if public else "nothing is out yet"
+    return f"{out}; {_next(programme, marks, now)}."
+
+
+def _next(programme: Programme, marks: Sequence[WeekMark], now: datetime) -> str:
+    """Say what comes next: a week that people are asked about, one that is worked on, one due."""
+    for state, words in _COMES_NEXT.items():
+        found = next((mark for mark in marks if mark.state == state and mark.run_id), None)
+        if found is not None and (state != "waiting" or found.reason):
+            return words.format(week=found.week, reason=found.reason)
     following = next_week(marks)
-    busy = [mark.week for mark in marks if mark.state == "under_way"]
-    asked = [mark.week for mark in marks if mark.state == "asked"]
-    if asked:
-        return f"{out}; {asked[0]} is drawn, and people are asked."
-    if following is None and busy:
-        return f"{out}; a run works on {busy[0]}."
     if following is None:
-        return f"{out}; it has never run."
+        return "it has never run"
     zone = programme.time.zone
     due = final_at(parse_period(following), programme.schedule, zone=zone)
-    local = due.astimezone(zone)
-    if due > now:
-        return f"{out}; {following} is due on {local:%A %d %B %Y, %H:%M} ({zone.key})."
-    mark = next((one for one in marks if one.week == following), None)
-    if mark is not None and mark.state == "waiting" and mark.reason:
-        return f"{out}; {following} waits: {mark.reason}."
-    if mark is not None and mark.state == "under_way":
-        return f"{out}; a run works on {following}."
-    return f"{out}; {following} was due on {local:%A %d %B %Y, %H:%M} ({zone.key})."
+    is_or_was = "is" if due > now else "was"
+    return f"{following} {is_or_was} due on {due.astimezone(zone):%A %d %B %Y, %H:%M} ({zone.key})"
+
+
+_COMES_NEXT = {
+    "asked": "{week} is drawn, and people are asked",
+    "under_way": "a run works on {week}",
+    "waiting": "{week} waits: {reason}",
+}
 
 
 def _troubles(marks: Sequence[WeekMark]) -> Iterator[Attention]:
