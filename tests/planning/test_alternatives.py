@@ -32,13 +32,13 @@ def domain_of(programme: Programme) -> PublicDomain:
 
 @pytest.fixture(scope="module")
 def designs() -> dict[tuple[str, str], DesignErrors]:
-    rows = compared(load_programme("opal", INCLUDE), domain_of, WEEK, mode="train")
+    rows = compared(load_programme("opal", INCLUDE), domain_of, WEEK, INCLUDE, mode="train")
     return {(row.varied, row.design): row for row in rows}
 
 
 def test_every_choice_has_an_alternative(designs: dict[tuple[str, str], DesignErrors]) -> None:
     assert {varied for varied, _ in designs} == {
-        "as written", "split", "mechanism", "unit", "slots", "places"
+        "as written", "split", "bound", "mechanism", "unit", "slots", "places"
     }  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def test_a_card_day_of_more_trips_costs_the_root_of_their_number(
 
 
 def test_a_card_day_under_a_threshold_costs_noise_and_cut_in_proportion() -> None:
-    rows = compared(load_programme("opal_2017", INCLUDE), domain_of, WEEK, mode="train")
+    rows = compared(load_programme("opal_2017", INCLUDE), domain_of, WEEK, INCLUDE, mode="train")
     found = {row.design: row for row in rows if row.varied in ("as written", "unit")}
     one, two, ten = (found[name] for name in ("opal_2017", "card-day of 2", "card-day of 10"))
     assert one.cell < two.cell
@@ -130,3 +130,35 @@ def test_planning_tables_refuse_what_they_cannot_say(
     assert turnstile("plan", "opal", "--weeks", 0) == 2
     assert turnstile("plan", "opal") == 2
     assert "--week" in capsys.readouterr().err
+
+
+def test_a_smaller_bound_has_less_noise_and_leaves_out_more(
+    designs: dict[tuple[str, str], DesignErrors],
+) -> None:
+    rows = [designs["unit", f"card-day of {k}"] for k in (2, 4, 10)]
+    assert [row.cell for row in rows] == sorted(row.cell for row in rows)
+    shares = [row.left_out for row in rows]
+    assert shares == sorted((share for share in shares if share is not None), reverse=True)
+    assert 0.1 < (shares[0] or 0) < 0.4
+    assert designs["unit", "one trip"].left_out == 0
+
+
+def test_two_in_a_slot_and_a_joint_bound_make_slots_and_places_better(
+    designs: dict[tuple[str, str], DesignErrors],
+) -> None:
+    written = designs["as written", "opal"]
+    two, joint = (
+        designs["unit", "card-day of 6, two in a slot or place"],
+        designs["bound", "slots and places jointly"],
+    )
+    assert two.cell == pytest.approx(written.cell, rel=0.02)
+    assert two.time < 0.7 * written.time
+    assert (two.left_out or 0) > (written.left_out or 0)
+    assert joint.left_out == written.left_out
+    assert joint.time < 0.8 * written.time
+
+
+def test_a_programme_of_a_year_has_alternatives_too() -> None:
+    rows = compared(load_programme("opal_year", INCLUDE), domain_of, WEEK, INCLUDE, mode="ferry")
+    assert {"card-week of 10", "card-week of 40"} <= {row.design for row in rows}
+    assert rows[0].cell == pytest.approx(32.6, abs=0.1)

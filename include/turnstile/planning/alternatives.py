@@ -2,7 +2,8 @@
 
 The loss that is held fixed is that of the programme's own unit, as an epsilon at delta 1e-6 where
 pure and concentrated noise are compared. Errors are those of noise alone, after reconciliation:
-what a bound or a threshold drops is not in them (`turnstile report` measures it privately).
+what a bound or a threshold drops is not in them: on generated trips it stands beside them
+(`generated_bias`), and `turnstile report` measures it privately.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 
 from turnstile.estimates.roll_ups import MINUTES_PER_HOUR
 from turnstile.estimates.trip_marginals import SIDES, side_errors
+from turnstile.planning.generated_bias import left_out
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
 from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.bounding_rule import bound_in_force
 from turnstile.programme.domain import PublicDomain, regrained
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme, UnitBound
@@ -27,6 +31,7 @@ AT_DELTA = Fraction(1, 10**6)
 _CELL_HEAVY = Fraction(3, 4)
 _SLOTS_MINUTES = (15, 30, 60)
 _BOUNDS = (2, 4, 6, 10, 20)
+_WEEKLY_BOUNDS = (15, 30, 40)
 LoadDomain = Callable[[Programme], PublicDomain]
 
 
@@ -43,6 +48,7 @@ class DesignErrors:
         place_hour: of an hour at a place: comparable over slot lengths.
         day: of the mode's total.
         cut: numbers below it are left out; None where nothing is.
+        left_out: share of generated trips that the bound does not count; None if not known.
     """
 
     varied: str
@@ -53,10 +59,11 @@ class DesignErrors:
     place_hour: float
     day: float
     cut: int | None = None
+    left_out: float | None = None
 
 
 def compared(
-    programme: Programme, load_domain: LoadDomain, week: ServiceWeek, *, mode: str
+    programme: Programme, load_domain: LoadDomain, week: ServiceWeek, include: Path, *, mode: str
 ) -> tuple[DesignErrors, ...]:
     """Return the programme and its alternatives with their errors.
 
@@ -64,12 +71,20 @@ def compared(
         programme: of trips with a slot-and-place table on both sides.
         load_domain: returns the public cells of a programme.
         week: any service week.
+        include: folder of `domains/`.
         mode: whose errors are shown.
     """
     found = []
     for varied, design, other, domain in _designs(programme, load_domain):
-        found.append(_errors(varied, design, other, domain, week, mode))
+        found.append(_errors((varied, design), other, domain, week, include, mode))
     return tuple(found)
+
+
+def as_written(
+    programme: Programme, domain: PublicDomain, week: ServiceWeek, include: Path, *, mode: str
+) -> DesignErrors:
+    """Return a programme's own errors."""
+    return _errors(("as written", programme.name), programme, domain, week, include, mode)
 
 
 def at_same_loss(mechanism: MechanismSpec, kind: MechanismKind) -> MechanismSpec:
@@ -100,8 +115,14 @@ def _designs(
     for design, split in _splits(programme):
         mechanism = replace(programme.mechanism, split=split)
         yield "split", design, replace(programme, mechanism=mechanism), domain
+    if programme.mechanism.kind.amount == "rho" and _has_marginals(programme):
+        mechanism = replace(programme.mechanism, joint_marginals=True)
+        yield "bound", "slots and places jointly", replace(programme, mechanism=mechanism), domain
+    in_force = bound_in_force(programme)
+    is_longer = in_force is not None and (in_force.unit.days_max or 0) > 1
     for kind in MechanismKind:
-        if kind is not programme.mechanism.kind:
+        # a threshold is no part of a vector over several days
+        if kind is not programme.mechanism.kind and not (is_longer and kind.is_thresholded):
             mechanism = at_same_loss(programme.mechanism, kind)
             yield "mechanism", str(kind), replace(programme, mechanism=mechanism), domain
     for design, units, unit in _units(programme):
@@ -118,6 +139,13 @@ def _designs(
     yield "places", "one a mode", programme, regrained(domain, lambda place: place.mode)
 
 
+def _has_marginals(programme: Programme) -> bool:
+    """Whether both marginals of a tap are drawn, and no two trips share a finest cell."""
+    drawn = {table.by for table in programme.shared_tables}
+    is_once = any(bound.once_per_finest_cell for bound in programme.units)
+    return is_once and all({side[:1], side[1:]} <= drawn for side in SIDES)
+
+
 def _splits(programme: Programme) -> Iterator[tuple[str, tuple[tuple[str, Fraction], ...]]]:
     """Yield other shares of the amount."""
     names = [table.name for table in programme.tables]
@@ -132,34 +160,40 @@ def _units(
     programme: Programme,
 ) -> Iterator[tuple[str, tuple[UnitBound, ...], ProtectionUnit]]:
     """Yield other units and bounds."""
-    own = programme.bound_of(ProtectionUnit.CARD_DAY)
-    own = own or UnitBound(
+    in_force = bound_in_force(programme)
+    own = in_force or UnitBound(
         ProtectionUnit.CARD_DAY,
         0,
         once_per_finest_cell=programme.mechanism.kind.amount == "rho",
     )
-    if programme.mechanism.unit is not ProtectionUnit.TRIP:
+    unit, name = own.unit, str(own.unit).replace("_", "-")
+    if not programme.mechanism.unit.is_record:
         yield "one trip", (UnitBound(ProtectionUnit.TRIP, 1),), ProtectionUnit.TRIP
     if own.once_per_finest_cell:
-        everywhere = replace(own, once_per_cell=True, once_per_finest_cell=False)
         trips = own.contributions_max or _BOUNDS[1]
+        everywhere = replace(
+            own, once_per_cell=True, once_per_finest_cell=False, coarse_cell_max=None
+        )
         bound = replace(everywhere, contributions_max=trips)
-        yield f"card-day of {trips}, once in every table", (bound,), ProtectionUnit.CARD_DAY
-    for trips in _BOUNDS:
+        yield f"{name} of {trips}, once in every table", (bound,), unit
+        if any(len(table.by) == 1 for table in programme.shared_tables):
+            bound = replace(own, contributions_max=trips, coarse_cell_max=2)
+            yield f"{name} of {trips}, two in a slot or place", (bound,), unit
+    for trips in (*_BOUNDS, *_WEEKLY_BOUNDS) if (unit.days_max or 0) > 1 else _BOUNDS:
         if trips != own.contributions_max:
-            bound = replace(own, contributions_max=trips)
-            yield f"card-day of {trips}", (bound,), ProtectionUnit.CARD_DAY
+            yield f"{name} of {trips}", (replace(own, contributions_max=trips),), unit
 
 
 def _errors(  # noqa: PLR0913, PLR0917 - a row of the comparison is made from its six parts
-    varied: str,
-    design: str,
+    named: tuple[str, str],
     programme: Programme,
     domain: PublicDomain,
     week: ServiceWeek,
+    include: Path,
     mode: str,
 ) -> DesignErrors:
     """Return the errors of one design."""
+    bias = left_out(programme, programme.shared_tables[0], include)
     events = make_plan(replace(programme, caps=()), domain, week).events
     kinds = {event.table: event for event in events}
     if programme.mechanism.kind.is_thresholded:
@@ -169,10 +203,10 @@ def _errors(  # noqa: PLR0913, PLR0917 - a row of the comparison is made from it
             noise_variance(by[b].noise, by[b].scale) ** 0.5 for b in (side, side[:1], side[1:])
         )
         nan = float("nan")  # sums lack what was left out: no noise formula tells their error
-        return DesignErrors(varied, design, cell, time, place, nan, nan, by[side].threshold)
+        return DesignErrors(*named, cell, time, place, nan, nan, by[side].threshold, bias)
     law = side_errors(programme, domain, events)[mode, SIDES[0]]
     slots, places = law.shape
     hour = max(1, MINUTES_PER_HOUR // programme.time.slot_minutes)
     blocks = ((1, 1), (1, places), (slots, 1), (hour, 1), (slots, places))
     cell, time, place, place_hour, day = (law.deviation_of_block(*block) for block in blocks)
-    return DesignErrors(varied, design, cell, time, place, place_hour, day)
+    return DesignErrors(*named, cell, time, place, place_hour, day, None, bias)

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from statistics import NormalDist
 
 from turnstile.errors import InputError
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.ledger_caps import ledger_cap
-from turnstile.planning.alternatives import DesignErrors, compared
+from turnstile.planning.alternatives import DesignErrors, as_written, compared
 from turnstile.privacy.accounting import largest_fit, scale_for_weeks, times
 from turnstile.privacy.accounts import Loss
 from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
@@ -46,10 +47,11 @@ def comparison(release: Release) -> Iterator[str]:
         return load_domain(other, include)
 
     yield "What one unit loses, as epsilon at delta 1e-6 under add/remove (replace-one: "
-    yield "twice a pure epsilon, four times rho)."
+    yield "twice a pure epsilon, four times rho). Last: how often an attacker who knows everything "
+    yield "else says rightly after 52 weeks whether a card was in them (50 % by chance)."
     yield ""
-    yield "| programme | trip | card-day | card-week | card, 52 weeks |"
-    yield "|---|---|---|---|---|"
+    yield "| programme | trip | card-day | card-week | card, 52 weeks | the card is recognised |"
+    yield "|---|---|---|---|---|---|"
     family = [
         load_programme(file.name, include)
         for file in programme_files(include)
@@ -61,13 +63,18 @@ def comparison(release: Release) -> Iterator[str]:
     yield f"Errors at the same loss of one {programme.mechanism.unit} (sd of the noise,"
     yield f"{mode}, tap-on, after least squares)."
     yield ""
-    yield "| varied | design | cell | slot | place | hour at a place | day | left out below |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for row in compared(programme, domain_of, _WEEK, mode=mode):
+    yield "Trips left out by the bound: of generated trips, in no error bar."
+    yield ""
+    yield (
+        "| varied | design | cell | slot | place | hour at a place | day | left out below "
+        "| trips left out |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for row in compared(programme, domain_of, _WEEK, include, mode=mode):
         yield _row(row)
-    others = [one for one in family if one.name != programme.name]
-    for one in others:
-        for row in compared(one, domain_of, _WEEK, mode=mode)[:1]:
+    for one in family:
+        if one.name != programme.name:
+            row = as_written(one, domain_of(one), _WEEK, include, mode=mode)
             yield _row(replace(row, varied="at its own loss"))
 
 
@@ -75,16 +82,16 @@ def many_weeks(release: Release, weeks: int) -> Iterator[str]:
     """Yield the lines of `--weeks`: the loss of so many releases, and the noise that would fit."""
     events = release.plan.events
     weekly = loss_by_unit(events)
-    lifelong = ProtectionUnit.CARD if ProtectionUnit.CARD in weekly else ProtectionUnit.BUS
-    yield f"One {lifelong} over {weeks} weekly releases:"
-    for name, loss in (("a week", weekly[lifelong]), ("all", times(weekly[lifelong], weeks))):
+    lifetime = ProtectionUnit.CARD if ProtectionUnit.CARD in weekly else ProtectionUnit.BUS
+    yield f"One {lifetime} over {weeks} weekly releases:"
+    for name, loss in (("a week", weekly[lifetime]), ("all", times(weekly[lifetime], weeks))):
         figures = loss_figures(loss)
         shown = figures["epsilon_at_delta_1e-6"] or "not bounded"
         yield f"  {name:8} rho {figures['rho'] or 'not bounded'}, epsilon at 1e-6 {shown}"
     for cap in release.programme.caps:
-        if cap.unit is not lifelong or weekly[lifelong].rho is None:
+        if cap.unit is not lifetime or weekly[lifetime].rho is None:
             continue
-        factor = largest_fit(weekly[lifelong], _cap_loss(cap), weeks)
+        factor = largest_fit(weekly[lifetime], _cap_loss(cap), weeks)
         if factor == 0:
             yield "  no scale fits under the cap: a threshold's delta is too large"
             continue
@@ -114,6 +121,20 @@ def _family_losses(programme: Programme, domain: PublicDomain) -> Iterator[str]:
         shown = loss_figures(loss)["epsilon_at_delta_1e-6"]
         delta = f" (of it delta {float(loss.delta):.1e})" if loss.delta and shown else ""
         yield f"{float(shown):.2f}{delta}" if shown else "not bounded"
+    year = times(weekly[ProtectionUnit.CARD], YEAR_WEEKS)
+    yield "not bounded" if year.rho is None else f"{_recognised(float(year.rho)):.1%}"
+
+
+def _recognised(rho: float) -> float:
+    """Return how often the best guess is right, for Gaussian noise of this loss.
+
+    The likelihood ratio of two normal distributions that lie sqrt(2 rho) deviations apart.
+
+    Examples:
+        >>> round(_recognised(1.0), 3)
+        0.76
+    """
+    return NormalDist().cdf(math.sqrt(rho / 2))
 
 
 def _row(row: DesignErrors) -> str:
@@ -121,7 +142,8 @@ def _row(row: DesignErrors) -> str:
     numbers = [getattr(row, name) for name in _ERRORS]
     shown = ["no formula" if math.isnan(number) else f"{number:.2f}" for number in numbers]
     cut = "" if row.cut is None else str(row.cut)
-    return " | ".join([f"| {row.varied}", row.design, *shown, cut]) + " |"
+    bias = "" if row.left_out is None else f"{row.left_out:.1%}"
+    return " | ".join([f"| {row.varied}", row.design, *shown, cut, bias]) + " |"
 
 
 def _places(domain: PublicDomain, mode: str) -> int:
