@@ -10,21 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from turnstile.privacy.mechanisms.registry import MechanismKind
-from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.contents import Contents
 
-_VARIANTS = {
-    MechanismKind.DENSE_LAPLACE: "Pure DP",
-    MechanismKind.DENSE_GAUSSIAN: "Zero-concentrated DP",
-    MechanismKind.STABILITY_HISTOGRAM: "Approximate DP",
-}
 _PARAMETERS = ("epsilon", "rho", "delta")
-_UNITS = {
-    ProtectionUnit.TRIP: "one trip",
-    ProtectionUnit.CARD_DAY: "all trips of one card on one service day",
-    ProtectionUnit.BUS_DAY: "all readings of one bus on one service day",
-}
 
 
 def write(contents: Contents) -> bytes:
@@ -34,6 +23,13 @@ def write(contents: Contents) -> bytes:
     return yaml.safe_dump(
         registry_entry(contents), sort_keys=False, allow_unicode=True, width=100
     ).encode()
+
+
+def _variant(kind: MechanismKind) -> str:
+    """Return the registry's name of a mechanism's guarantee."""
+    if kind.is_thresholded:
+        return "Approximate DP"
+    return "Zero-concentrated DP" if kind.amount == "rho" else "Pure DP"
 
 
 def registry_entry(contents: Contents) -> dict[str, Any]:
@@ -55,7 +51,7 @@ def registry_entry(contents: Contents) -> dict[str, Any]:
                 "data_product_sector": "Government",
             },
             "dp_variant": {
-                "variant_name": _VARIANTS[programme.mechanism.kind],
+                "variant_name": _variant(programme.mechanism.kind),
                 "data_domain": _data_domain(contents),
                 "unprotected_quantities": "; ".join(card["unprotected"]),
             },
@@ -110,7 +106,7 @@ def _privacy_loss(contents: Contents) -> dict[str, Any]:
         amounts.pop("rho", None)
     return {
         "privacy_unit": str(unit),
-        "privacy_unit_details": f"Adjacent data sets differ in {_UNITS.get(unit, str(unit))}; "
+        "privacy_unit_details": f"Adjacent data sets differ in all records of {unit.noun}; "
         f"{guarantee['neighboring']}. Several cards of one person are not one unit.",
         "privacy_parameters": amounts,
         "privacy_parameters_details": "Of one release, for one unit, add or remove; other units "
