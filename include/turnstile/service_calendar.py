@@ -89,7 +89,7 @@ class ServiceWeek:
 
     def __str__(self) -> str:
         """Name of the week, `2016-W30`."""
-        return f"{self.iso_year}-W{self.iso_week:02d}"
+        return f"{self.iso_year:04d}-W{self.iso_week:02d}"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -215,3 +215,27 @@ def cap_figures(row: AccountRow, caps: Iterable[Cap]) -> CapFigures:
         for name in _CAP_FIGURES
     )
     return (epsilon, rho, delta)
+
+
+def setters(stated: Mapping[str, Iterable[Cap]], cap: Cap) -> tuple[str, ...]:
+    """Return the programmes that state a figure of a cap in force, sorted.
+
+    Args:
+        stated: caps by programme, as their files state them.
+        cap: in force, from `binding_caps`.
+    """
+    return tuple(
+        sorted(
+            programme
+            for programme, own in stated.items()
+            if any(_sets(under_add_remove(one), cap) for one in own)
+        )
+    )
+
+
+def _sets(one: Cap, cap: Cap) -> bool:
+    """Tell whether a stated cap gives a figure of the one in force."""
+    if (one.unit, one.window_weeks) != (cap.unit, cap.window_weeks):
+        return False
+    pairs = [(getattr(one, name), getattr(cap, name)) for name in _CAP_FIGURES[:2]]
+    return any(own is not None and own == figure for own, figure in pairs)

@@ -15,7 +15,14 @@ from turnstile.ledger.changes import changes_of, postings_in, weeks_in
 from turnstile.ledger.encoding import encode_posting
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.facts import append, entry_at, facts
-from turnstile.ledger.records import Attempt, Bindings, Publication, ReleaseKey, Request
+from turnstile.ledger.records import (
+    Attempt,
+    Bindings,
+    Difference,
+    Publication,
+    ReleaseKey,
+    Request,
+)
 from turnstile.ledger.states import (
     CHARGED_STATES,
     OPEN_STATES,
@@ -245,6 +252,24 @@ def sealed(connection: Connection, key: ReleaseKey) -> Attempt:
         state = lead.state.value if lead else "unknown"
         raise RefusedError(f"{key} is {state}, not sealed; draw and seal it first")
     return lead
+
+
+def differences(
+    connection: Connection, found: Attempt, bindings: Bindings, terms: Mapping[str, str]
+) -> tuple[Difference, ...]:
+    """Return what decides the loss or the cells of a sealed key and is not as it was.
+
+    Where the reservation states its terms they are compared key by key; one of version 0.1.0
+    states none, so there the whole programme has to be the same.
+    """
+    others = [one for one in found.bindings.differences(bindings) if one.name != "snapshot"]
+    reserved = entry_at(connection, found.reserved_sequence)
+    stated: Mapping[str, str] = reserved.body.get("terms", {}) if reserved else {}
+    if stated and terms:
+        others = [one for one in others if one.name != "programme"]
+        pairs = [(n, stated.get(n, ""), terms.get(n, "")) for n in sorted({*stated, *terms})]
+        others += [Difference(*pair) for pair in pairs if pair[1] != pair[2]]
+    return tuple(others)
 
 
 def was_drawn(connection: Connection, key: ReleaseKey) -> bool:

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from turnstile.ledger import attempts
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.facts import append, facts
+from turnstile.ledger.facts import append, facts, head
 from turnstile.ledger.records import Assessed, Decision, ReleaseKey
 
 
@@ -41,6 +41,7 @@ def decide(
         key: release that is decided on.
         word: `person`, `role` and `reason`.
     """
+    head(connection, locked=True)  # nobody says the same between the look and the word
     lead = attempts.leading(attempts.attempts(connection, key))
     artefact = lead.artefact_digest if lead else None
     said = [one for one in decisions(connection, key) if one.person == word["person"]]
@@ -62,6 +63,7 @@ def assessment(connection: Connection, key: ReleaseKey) -> Assessed | None:
 
 def record_assessment(connection: Connection, at: str, found: Assessed) -> Assessed:
     """Write what the gates said of sealed bytes, unless the last assessment is the same."""
+    head(connection, locked=True)
     if assessment(connection, found.key) != found:
         body = {
             "key": str(found.key),
@@ -82,6 +84,7 @@ def record_audit(connection: Connection, at: str, body: Mapping[str, str]) -> En
         body: `key`, `outcome` and `report_digest`.
     """
     key = ReleaseKey.parse(body["key"])
+    head(connection, locked=True)
     for entry in facts(connection, key, EntryKind.AUDITED):
         if entry.body == body:
             return entry

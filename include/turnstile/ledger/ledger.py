@@ -14,8 +14,17 @@ from sqlalchemy.engine import Connection
 
 from turnstile.errors import BudgetExceeded, IntegrityError, RefusedError
 from turnstile.ledger import accounts, attempts, parties_facts, revisions
+from turnstile.ledger.admission import setters
 from turnstile.ledger.custody import drew_before
-from turnstile.ledger.records import Attempt, Bindings, Publication, ReleaseKey, Request
+from turnstile.ledger.promise import plan_digest
+from turnstile.ledger.records import (
+    Attempt,
+    Bindings,
+    Difference,
+    Publication,
+    ReleaseKey,
+    Request,
+)
 from turnstile.ledger.refusals import budget_exceeded, revision_needed, weeks_of
 from turnstile.ledger.states import (
     CHARGED_STATES,
@@ -59,9 +68,7 @@ class Ledger(Stewardship):
         accounts.lock_family(connection, request.family)
         accounts.require_family(connection, request)
         lead = attempts.leading(attempts.attempts(connection, request.key))
-        if lead is not None and (
-            refusal := _other_bindings(lead, request.bindings, request.plan_digest)
-        ):
+        if lead is not None and (refusal := _other_request(connection, lead, request)):
             return refusal
         answer = answer_to_reserve(lead.state if lead else None)
         burns = lead is not None and answer is ReserveAnswer.BURN_AND_OPEN_NEW
@@ -233,22 +240,40 @@ def _budget_refusal(connection: Connection, request: Request) -> BudgetExceeded 
         return None
     weeks = weeks_of(excess.scope, request.week)
     since = attempts.charged_since(connection, request.family, weeks)
-    return budget_exceeded(request.key, excess, since)
+    stated = accounts.caps_by_programme(connection, request.family)
+    set_by = setters({**stated, request.key.programme: request.caps}, excess.cap)
+    return budget_exceeded(request.key, excess, since, set_by)
+
+
+def _other_request(connection: Connection, found: Attempt, request: Request) -> RefusedError | None:
+    """Refuse a request for a key that is bound to something else.
+
+    A sealed key answers with its bytes whatever the source holds now (PRIVACY 6), and whatever the
+    programme says that decides neither loss nor cells.
+    """
+    if found.is_sealed:
+        differences = attempts.differences(connection, found, request.bindings, request.terms)
+        differences += _other_plan(found, request)
+        return revision_needed(found, differences) if differences else None
+    return _other_bindings(found, request.bindings, request.plan_digest)
+
+
+def _other_plan(found: Attempt, request: Request) -> tuple[Difference, ...]:
+    """Compare plans of a sealed key, as if both named the programme that the key is bound to."""
+    own, asked = found.bindings, request.plan_digest
+    if own.programme_digest != request.bindings.programme_digest:
+        bound = (own.programme_digest, own.domain_digest)
+        asked = plan_digest(*bound, found.key.period, found.key.revision, request.events)
+    return (Difference("plan", found.plan_digest, asked),) if asked != found.plan_digest else ()
 
 
 def _other_bindings(
-    found: Attempt, bindings: Bindings, plan_digest: str | None = None
+    found: Attempt, bindings: Bindings, asked: str | None = None
 ) -> RefusedError | None:
-    """Refuse a key that is bound to something else.
-
-    A sealed key answers with its bytes whatever the source holds now (PRIVACY 6), so there the
-    snapshot alone is no difference.
-    """
-    if not (found.is_open or found.is_sealed):
+    """Refuse an open attempt that is bound to something else."""
+    if not found.is_open:
         return None
     differences = found.bindings.differences(bindings)
-    if plan_digest not in (None, found.plan_digest):
-        differences = (*differences, "plan")
-    if not differences or (found.is_sealed and differences == ("snapshot",)):
-        return None
-    return revision_needed(found, differences)
+    if asked not in (None, found.plan_digest):
+        differences = (*differences, Difference("plan", found.plan_digest, str(asked)))
+    return revision_needed(found, differences) if differences else None

@@ -146,6 +146,7 @@ def balance_json(one: AccountBalance) -> dict[str, Any]:
         "spent_epsilon_at_delta_1e_6": None if at_delta is None else str(at_delta),
         "held": asdict(one.held),
         "cap": asdict(one.cap) if one.cap else None,
+        "cap_set_by": list(one.cap_set_by),
         "left": left(one),
     }
 

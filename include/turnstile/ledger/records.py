@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnstile.errors import InputError
 from turnstile.ledger.amounts import AccountLoss, Cap
@@ -75,6 +75,20 @@ class ReleaseKey:
         return f"{self.programme}/{self.period}/r{self.revision}"
 
 
+class Difference(NamedTuple):
+    """One thing that a key is bound to, and what it is now.
+
+    Args:
+        name: key of the programme file, or `programme`, `domain`, `snapshot`, `plan`.
+        old: as the key was bound; empty if it had none.
+        new: now; empty if there is none.
+    """
+
+    name: str
+    old: str
+    new: str
+
+
 @dataclass(frozen=True, slots=True)
 class Bindings:
     """Digests that a key is bound to when it is reserved, and checked against when it draws."""
@@ -83,12 +97,13 @@ class Bindings:
     domain_digest: str
     snapshot_digest: str
 
-    def differences(self, other: Bindings) -> tuple[str, ...]:
-        """Name what differs: `programme`, `domain`, `snapshot`."""
-        names = ("programme", "domain", "snapshot")
-        return tuple(
-            n for n in names if getattr(self, f"{n}_digest") != getattr(other, f"{n}_digest")
-        )
+    def differences(self, other: Bindings) -> tuple[Difference, ...]:
+        """Return what differs of `programme`, `domain` and `snapshot`, old and new."""
+        pairs = [
+            Difference(name, getattr(self, f"{name}_digest"), getattr(other, f"{name}_digest"))
+            for name in ("programme", "domain", "snapshot")
+        ]
+        return tuple(one for one in pairs if one.old != one.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +149,11 @@ class Request:
         """
         for name in week_names(self.weeks):
             week = ServiceWeek.parse(name, where=str(self.key))
-            if str(week) != name:  # rows are found by name, so a week has one spelling
-                raise InputError(where=str(self.key), field="week", rule=f"write {week}")
             if not _YEARS[0] <= week.iso_year <= _YEARS[1]:
                 rule = f"{name}: a year has to lie between {_YEARS[0]} and {_YEARS[1]}"
                 raise InputError(where=str(self.key), field="week", rule=rule)
+            if str(week) != name:  # rows are found by name, so a week has one spelling
+                raise InputError(where=str(self.key), field="week", rule=f"write {week}")
         stated: tuple[Posting | Cap, ...] = (*self.postings, *self.caps)
         figures = [
             figure
@@ -242,6 +257,7 @@ class AccountBalance:
         spent: charged, drawn or burned; never goes down.
         held: reserved by attempts that have not begun to draw.
         cap: smallest cap of the family on this account, add/remove; None without one.
+        cap_set_by: programmes that state a figure of it.
     """
 
     family: str
@@ -250,6 +266,7 @@ class AccountBalance:
     spent: AccountLoss
     held: AccountLoss
     cap: Cap | None
+    cap_set_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

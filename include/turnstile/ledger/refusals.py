@@ -8,18 +8,22 @@ from fractions import Fraction
 from turnstile.errors import BudgetExceeded, RevisionNeeded
 from turnstile.ledger.admission import Excess
 from turnstile.ledger.amounts import amount_text, cap_text
-from turnstile.ledger.records import Attempt, ReleaseKey
+from turnstile.ledger.records import Attempt, Difference, ReleaseKey
 
 _PERCENT = 100
+_DIGEST_DIGITS = 64
 
 
-def budget_exceeded(key: ReleaseKey, excess: Excess, releases: Sequence[str]) -> BudgetExceeded:
+def budget_exceeded(
+    key: ReleaseKey, excess: Excess, releases: Sequence[str], set_by: Sequence[str]
+) -> BudgetExceeded:
     """Build the refusal of a reservation.
 
     Args:
         key: what was to be released.
         excess: the cap that would be passed.
         releases: keys that hold or spent something from the same account, oldest first.
+        set_by: programmes that state the cap.
     """
     name, account = excess.coordinate, _account(excess)
     if excess.asked is None:
@@ -32,7 +36,7 @@ def budget_exceeded(key: ReleaseKey, excess: Excess, releases: Sequence[str]) ->
     return BudgetExceeded(
         f"{key} asks for {name} {amount_text(name, excess.asked)} on {account}, and "
         f"{amount_text(name, left)} of the cap {amount_text(name, excess.limit)} is left"
-        f"{_since(releases)}; {_what_fits(excess, left)}"
+        f"{_setters(set_by)}{_since(releases)}; {_what_fits(excess, left)}"
     )
 
 
@@ -41,6 +45,11 @@ def _account(excess: Excess) -> str:
     if excess.scope == "unstated":
         return cap_text(excess.cap)
     return f"{cap_text(excess.cap)} ({excess.scope})"
+
+
+def _setters(set_by: Sequence[str]) -> str:
+    """Name the programmes that state a cap."""
+    return f" (set by {', '.join(set_by)})" if set_by else ""
 
 
 def _since(releases: Sequence[str]) -> str:
@@ -83,16 +92,29 @@ def weeks_of(scope: str, week: str) -> tuple[str, str]:
     return (first, last) if last else (week, week)
 
 
-def revision_needed(found: Attempt, differences: Sequence[str]) -> RevisionNeeded:
-    """Build the refusal of a key that is bound to something else."""
-    changed = ", ".join(differences)
+def revision_needed(found: Attempt, differences: Sequence[Difference]) -> RevisionNeeded:
+    """Build the refusal of a key that is bound to something else; it lists every difference."""
+    changed = ", ".join(one.name for one in differences)
     if found.is_sealed:
         number = found.key.revision + 1
-        advice = f"publish the correction as revision {number}, with a reason and an approver"
+        advice = (
+            f"put that back, or publish the correction as revision {number}: turnstile run "
+            f"--revision {number} --reason TEXT"
+        )
     else:
         verb = "void" if found.state.value == "reserved" else "burn"
-        advice = f"go back to what was reserved, or {verb} {found.attempt_id} and reserve again"
+        advice = f"go back to what was reserved, or turnstile ledger {verb} {found.key}"
+    listed = "; ".join(
+        f"{one.name} was {_brief(one.old)} and is {_brief(one.new)}" for one in differences
+    )
     return RevisionNeeded(
         f"{found.key} is {found.state.value} and bound to another {changed} "
-        f"(different: {changed}); {advice}"
+        f"(different: {changed}): {listed}; {advice}"
     )
+
+
+def _brief(value: str) -> str:
+    """Shorten a digest; say so where there is nothing."""
+    if len(value) == _DIGEST_DIGITS and set(value) <= set("0123456789abcdef"):
+        return f"{value[:12]}..."
+    return value or "not stated"

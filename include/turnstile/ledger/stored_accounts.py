@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from turnstile.ledger.accounts import amount_columns, families, family_caps
-from turnstile.ledger.admission import CapFigures
+from turnstile.ledger.accounts import (
+    amount_columns,
+    caps_by_programme,
+    families,
+    family_caps,
+)
+from turnstile.ledger.admission import CapFigures, setters
 from turnstile.ledger.amounts import AccountLoss, Cap
 from turnstile.ledger.changes import ALL_WEEKS, NOTHING, AccountRow, Amount
 from turnstile.ledger.records import AccountBalance
@@ -36,6 +42,8 @@ def account_balances(
 def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
     """Yield the accounts of one family."""
     caps = family_caps(connection, family)
+    stated = caps_by_programme(connection, family)
+    set_by = {id(cap): setters(stated, cap) for cap in caps}
     lifetime = {cap.unit.value: cap for cap in caps if cap.window_weeks is None}
     units = {unit.value: unit for unit in ProtectionUnit}
     weeks: defaultdict[str, Weeks] = defaultdict(dict)
@@ -47,10 +55,13 @@ def _of_family(connection: Connection, family: str) -> Iterator[AccountBalance]:
         name, scope, week = row[:_KEYS]
         if week == ALL_WEEKS:
             unit, spent, held = units[name], losses[row[_KEYS:middle]], losses[row[middle:]]
-            yield AccountBalance(family, unit, scope, spent, held, lifetime.get(name))
+            cap = lifetime.get(name)
+            own = set_by.get(id(cap), ())
+            yield AccountBalance(family, unit, scope, spent, held, cap, own)
         else:
             weeks[name][week] = (Amount(*row[_KEYS:middle]), Amount(*row[middle:]))
-    yield from _windows(family, caps, weeks)
+    for one in _windows(family, caps, weeks):
+        yield replace(one, cap_set_by=set_by.get(id(one.cap), ()))
 
 
 class _Losses(dict[tuple[int, ...], AccountLoss]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Self
@@ -22,7 +22,9 @@ from turnstile.ledger.records import (
     AccountBalance,
     Assessed,
     Attempt,
+    Bindings,
     Decision,
+    Difference,
     Finding,
     Publication,
     ReleaseKey,
@@ -88,6 +90,18 @@ class LedgerView:
     def attempts(self, key: ReleaseKey) -> tuple[Attempt, ...]:
         """Return every attempt at a key, oldest first; the burned ones were charged too."""
         return self._store.read(lambda c: attempts.attempts(c, key))
+
+    def differences(
+        self, found: Attempt, bindings: Bindings, terms: Mapping[str, str]
+    ) -> tuple[Difference, ...]:
+        """Return what decides loss or cells of a sealed release and is not as it was sealed.
+
+        Args:
+            found: the sealed attempt.
+            bindings: present digests; the snapshot's is not looked at.
+            terms: present terms of the programme, by key.
+        """
+        return self._store.read(lambda c: attempts.differences(c, found, bindings, terms))
 
     def publication(self, key: ReleaseKey) -> Publication | None:
         """Return where the ledger stood when a key was published, or None."""

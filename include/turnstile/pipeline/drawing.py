@@ -21,6 +21,7 @@ from turnstile.pipeline.context import Release, revision_statement
 from turnstile.pipeline.inputs import current_snapshot, recorded
 from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.privacy.events import DrawEvent
+from turnstile.programme.terms import binding_terms
 from turnstile.release.sealed import Artefact, NoisyTable, encode
 from turnstile.release.zones import commitment, digest_of, exclusively, write_once
 
@@ -194,6 +195,7 @@ def _request(release: Release) -> Request:
         week=str(planned.charged_in),
         first_week=str(release.week.weeks[0]),
         landing=release.programme.source.landing,
+        terms=binding_terms(release.programme),
         caps=tuple(ledger_cap(cap) for cap in release.programme.caps),
         reason=reason,
         approver=approver,

@@ -44,6 +44,7 @@ def refusal_before_reading(
             events=(),
             postings=planned.postings,
             week=str(planned.charged_in),
+            first_week=str(planned.week.weeks[0]),
             caps=tuple(ledger_cap(cap) for cap in programme.caps),
             reason="not reserved, only asked about",
             approver="nobody",

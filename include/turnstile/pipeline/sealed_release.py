@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from turnstile.errors import RevisionNeeded, TurnstileError
+from dataclasses import replace
+
+from turnstile.errors import TurnstileError
 from turnstile.ledger.records import Attempt
+from turnstile.ledger.refusals import revision_needed
 from turnstile.pipeline.context import Release
+from turnstile.programme.terms import binding_terms
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import decode
 from turnstile.release.zones import read_sealed
@@ -15,18 +19,20 @@ def sealed_attempt(release: Release) -> Attempt:
 
     Raises:
         TurnstileError: nothing is sealed yet.
-        RevisionNeeded: programme or domain changed since.
+        RevisionNeeded: what decides its loss or its cells changed since.
     """
     attempt = release.sealed
     if attempt is None:
         raise TurnstileError(f"{release.key}: nothing is sealed; run the step draw first")
-    bound = attempt.bindings
-    promised = (release.programme.digest, release.domain.digest)
-    if (bound.programme_digest, bound.domain_digest) != promised:
-        raise RevisionNeeded(
-            f"{release.key} was sealed under another programme or domain; restore that file, or "
-            "release a revision: turnstile run --revision 1 --reason TEXT"
-        )
+    present = replace(
+        attempt.bindings,
+        programme_digest=release.programme.digest,
+        domain_digest=release.domain.digest,
+    )
+    terms = binding_terms(release.programme)
+    differences = release.ledger.differences(attempt, present, terms)
+    if differences:
+        raise revision_needed(attempt, differences)
     return attempt
 
 

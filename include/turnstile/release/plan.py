@@ -53,7 +53,7 @@ class ReleasePlan:
 
     @property
     def charged_in(self) -> ServiceWeek:
-        """Week of rolling windows in which everything is charged: that of the last service day."""
+        """Last week of rolling windows that is charged; every week with a day of the period is."""
         return self.week.weeks[-1]
 
     @property

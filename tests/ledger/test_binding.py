@@ -1,0 +1,170 @@
+"""What a sealed key is bound to, which caps hold and who set them, and what a long period costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from ledger_asks import (
+    BINDINGS,
+    CARD,
+    LOSS_MICRO,
+    TRIP,
+    ask,
+    drawn,
+    posting,
+    sealed,
+    spent_micro,
+    week_number,
+)
+
+from turnstile.errors import BudgetExceeded, InputError, RevisionNeeded
+from turnstile.ledger.amounts import Cap
+from turnstile.ledger.changes import AccountRow, Amount
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import MOST, Request
+from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import Programme
+from turnstile.programme.terms import binding_terms
+
+INCLUDE = Path(__file__).resolve().parents[2] / "include"
+OPAL = load_programme("opal", INCLUDE)
+TERMS = binding_terms(OPAL)
+ANOTHER = replace(BINDINGS, programme_digest="programme-2")
+
+
+class TestTerms:
+    def test_are_blind_to_contact_licence_caps_and_approval(self) -> None:
+        publish = replace(OPAL.publish, contact="new@example.org", licence="CC0-1.0")
+        caps = tuple(replace(cap, epsilon=Fraction(999), rho=None) for cap in OPAL.caps)
+        approval = replace(OPAL.approval, required=True)
+        other = replace(OPAL, publish=publish, caps=caps, approval=approval, title="Another")
+        assert binding_terms(other) == TERMS
+
+    @pytest.mark.parametrize(
+        ("key", "other"),
+        [
+            ("time.slot_minutes", replace(OPAL, time=replace(OPAL.time, slot_minutes=30))),
+            (
+                "mechanism.amount",
+                replace(OPAL, mechanism=replace(OPAL.mechanism, amount=Fraction(1, 3))),
+            ),
+            (f"tables.{OPAL.tables[0].name}.name", replace(OPAL, tables=OPAL.tables[1:])),
+        ],
+    )
+    def test_see_what_decides_loss_or_cells(self, key: str, other: Programme) -> None:
+        assert binding_terms(other).get(key) != TERMS[key]
+
+
+class TestASealedKey:
+    def test_answers_under_a_programme_that_changed_nothing_that_binds(
+        self, ledger: Ledger
+    ) -> None:
+        first = sealed(ledger, ask(terms=TERMS))
+        again = ledger.reserve(ask(terms=TERMS, bindings=ANOTHER))
+        assert again.artefact_digest == first.artefact_digest
+        assert spent_micro(ledger) == LOSS_MICRO
+
+    def test_lists_every_difference_old_and_new(self, ledger: Ledger) -> None:
+        sealed(ledger, ask(terms=TERMS))
+        other = {**TERMS, "mechanism.amount": "2", "time.slot_minutes": "30"}
+        with pytest.raises(RevisionNeeded) as refused:
+            ledger.reserve(ask(terms=other, bindings=ANOTHER))
+        said = str(refused.value)
+        for key in ("mechanism.amount", "time.slot_minutes"):
+            assert f"{key} was {TERMS[key]} and is {other[key]}" in said
+
+    def test_without_terms_is_bound_to_the_whole_programme(self, ledger: Ledger) -> None:
+        sealed(ledger, ask())
+        with pytest.raises(RevisionNeeded, match="programme was programme-1 and is programme-2"):
+            ledger.reserve(ask(terms=TERMS, bindings=ANOTHER))
+
+
+class TestACap:
+    def test_says_who_set_it(self, ledger: Ledger) -> None:
+        low = (Cap(TRIP, epsilon_micro=LOSS_MICRO), Cap(CARD, epsilon_micro=10 * LOSS_MICRO))
+        drawn(ledger, ask(caps=low))
+        with pytest.raises(BudgetExceeded, match=r"set by opal\)"):
+            ledger.reserve(ask(programme="ferries"))
+        card = next(one for one in ledger.balance() if one.scope == "ever")
+        assert card.cap_set_by == ("opal",)
+
+
+class TestALongPeriod:
+    MONTH = (week_number(0), week_number(3))
+
+    def month(self, caps: tuple[Cap, ...]) -> Request:
+        first, last = self.MONTH
+        return replace(ask(last, caps=caps), first_week=first)
+
+    def test_is_charged_to_every_week_that_holds_one_of_its_days(self, ledger: Ledger) -> None:
+        window = (Cap(CARD, epsilon_micro=LOSS_MICRO, window_weeks=1),)
+        drawn(ledger, self.month(window))
+        for n in range(4):
+            with pytest.raises(BudgetExceeded):
+                ledger.reserve(ask(week_number(n), programme="other", caps=window))
+        assert ledger.reserve(ask(week_number(4), programme="other", caps=window)).is_open
+        assert ledger.verify() == ()
+
+    def test_counts_once_in_a_window_however_many_of_its_weeks_lie_in_it(
+        self, ledger: Ledger
+    ) -> None:
+        window = (Cap(CARD, epsilon_micro=2 * LOSS_MICRO, window_weeks=3),)
+        drawn(ledger, self.month(window))
+        balance = next(one for one in ledger.balance() if ".." in one.scope)
+        assert balance.spent.epsilon_micro == LOSS_MICRO
+        drawn(ledger, ask(week_number(1), programme="other", caps=window))
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(ask(week_number(3), programme="third", caps=window))
+        assert ledger.reserve(ask(week_number(4), programme="third", caps=window)).is_open
+        assert ledger.verify() == ()
+
+    @pytest.mark.parametrize("window_weeks", [1, 2, 3, 5])
+    def test_windows_agree_with_adding_up_releases_by_hand(self, window_weeks: int) -> None:
+        from turnstile.ledger.admission import most_spent_window
+        from turnstile.ledger.changes import rows_of
+
+        releases = [(0, 3, 5), (2, 2, 7), (3, 6, 11), (9, 10, 13)]
+        taken: dict[AccountRow, Amount] = {}
+        for first, last, cost in releases:
+            weeks = (
+                f"{week_number(first)}..{week_number(last)}" if first < last else week_number(first)
+            )
+            for row in rows_of(posting(CARD, "ever", cost), weeks):
+                taken[row] = taken.get(row, Amount()).plus(Amount(epsilon_micro=cost))
+        for asked in ((0, 0), (2, 4), (5, 9)):
+            weeks = named(*asked)
+            row = AccountRow("card", "ever")
+            _, found = most_spent_window(
+                row, weeks, window_weeks, lambda one: taken.get(one, Amount())
+            )
+            starts = range(asked[0] - window_weeks + 1, asked[1] + 1)
+            by_hand = max(
+                sum(
+                    cost
+                    for first, last, cost in releases
+                    if first <= start + window_weeks - 1 and last >= start
+                )
+                for start in starts
+            )
+            assert found.epsilon_micro == by_hand
+
+
+def named(first: int, last: int) -> str:
+    """A week, or FIRST..LAST."""
+    return week_number(first) if first == last else f"{week_number(first)}..{week_number(last)}"
+
+
+@pytest.mark.parametrize("week", ["0001-W01", "9999-W52", "1899-W52", "3000-W01"])
+def test_an_impossible_year_is_refused_in_one_sentence(week: str) -> None:
+    with pytest.raises(InputError, match="year"):
+        ask(week)
+
+
+def test_amounts_beyond_64_bits_are_refused() -> None:
+    with pytest.raises(InputError, match="beyond"):
+        ask(postings=(posting(TRIP, "d", MOST + 1),))
+    with pytest.raises(InputError, match="beyond"):
+        ask(caps=(Cap(TRIP, epsilon_micro=2**63),))
