@@ -50,10 +50,7 @@ class TestARefusal:
         caps = (Cap(TRIP, epsilon_micro=LOSS_MICRO),)
         drawn(ledger, ask(caps=caps))
         said = refusal(ledger, caps=caps, programme="other")
-        assert (
-            "on trip (2016-07-25/bus/b0), and 0 of the cap 4 is left (set by opal, other) since opal/2016-W30/r0"
-            in said
-        )
+        assert "0 of the cap 4 is left (set by opal, other) since opal/2016-W30/r0" in said
         assert "at most 0 % of this epsilon" in said
 
     def test_of_an_unbounded_loss_says_how_to_bound_it(self, ledger: Ledger) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +16,6 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from conftest import Stores
-from turnstile.cli import main
 from turnstile.errors import TurnstileError
 from turnstile.ledger.amounts import Cap
 from turnstile.ledger.entries import EntryKind
@@ -112,44 +110,12 @@ def test_what_the_states_do_not_allow_is_refused_by_the_database(url: str, state
     assert Ledger.open(url, clock=noon).verify() == ()
 
 
-class TestPublicFilesAlone:
+class TestAReader:
     @pytest.fixture
     def site(self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
         site = Site(tmp_path / "site", url).at(monkeypatch)
         site.publish(0)
         return site
-
-    @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
-    def test_a_package_verifies_without_a_ledger_a_home_or_a_file_made(
-        self, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        shutil.copytree(site.home / "public", tmp_path / "elsewhere")
-        monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "nowhere"))
-        monkeypatch.delenv("TURNSTILE_LEDGER_URL")
-        package = tmp_path / "elsewhere/opal" / week_number(0) / "r0"
-        before = sorted((tmp_path / "elsewhere").rglob("*"))
-        assert main(["package", "verify", str(package)]) == 0
-        assert (
-            main(["package", "verify", str(package), "--key", str(site.witness / "ledger.pub")])
-            == 0
-        )
-        assert sorted((tmp_path / "elsewhere").rglob("*")) == before
-        assert not (tmp_path / "nowhere").exists()
-
-    @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
-    def test_a_note_of_another_release_or_key_is_found(self, site: Site, tmp_path: Path) -> None:
-        from turnstile.ledger.signed_note import Signer
-
-        package = site.publish(1)
-        own, other = (site.home / "public/opal" / week_number(n) for n in (1, 0))
-        shutil.copy(other / "checkpoint-r0.note", own / "checkpoint-r0.note")
-        assert main(["package", "verify", str(package)]) == 4
-        (own / "checkpoint-r0.note").unlink()
-        assert main(["package", "verify", str(package)]) == 4
-        stranger = Signer.make(tmp_path / "stranger.pem")
-        (tmp_path / "stranger.pub").write_text(stranger.public_line)
-        words = ["package", "verify", str(other / "r0"), "--key", str(tmp_path / "stranger.pub")]
-        assert main(words) == 4
 
     @pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
     def test_to_verify_makes_no_file_and_needs_no_right_to_write(self, site: Site) -> None:

@@ -162,7 +162,7 @@ def test_a_changed_programme_without_a_revision_is_refused(
     landed.edit("itms", "speeding/over_40", "speeding/over_50")
     capsys.readouterr()
     assert turnstile("run", "itms", "--week", WEEK) == 3
-    assert "programme" in capsys.readouterr().err
+    assert "was 40 and is 50" in capsys.readouterr().err
     assert digests(landed.public / "itms" / WEEK / "r0") == first
 
 

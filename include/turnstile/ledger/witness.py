@@ -189,7 +189,12 @@ class Witnesses:
         for folder in self._written:
             with naming(folder.folder):
                 folder.folder.mkdir(parents=True, exist_ok=True)
-                create_durably(folder.folder / PUBLIC_KEY, first.encode())
+                path = folder.folder / PUBLIC_KEY
+                create_durably(path, first.encode())
+                if folder.is_public:  # readers of packages look nowhere else
+                    if later and set(folder.key_lines()) < {first, *later}:
+                        replace_durably(path, "".join((first, *later)).encode())
+                    continue
                 for number, line in enumerate(later, start=2):
                     create_durably(folder.folder / f"ledger-{number:03d}.pub", line.encode())
 
