@@ -9,6 +9,7 @@ name, so what this lists is dead for certain; it may miss some.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ LISTED = "include/turnstile"
 # Called by frameworks under these names.
 ENTRY_POINTS = frozenset({"main"})
 FRAMEWORK_MODULES = "/migrations/versions/"  # Alembic reads these by its own rules
+_WORD = re.compile(r"[A-Za-z_]\w*")  # of a Jinja template
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -41,9 +43,14 @@ def unreached(root: Path) -> list[Definition]:
     for folder in PRODUCTION:
         for path in sorted((root / folder).rglob("*.py")):
             tree = ast.parse(path.read_text())
+            if folder != LISTED:  # Airflow calls what stands there
+                mentioned |= set(_names(tree.body))
+                continue
             found, names = _read(tree.body, path.relative_to(root).as_posix(), None)
             definitions += found
             mentioned |= names
+        for template in (root / folder).rglob("*.html"):
+            mentioned |= set(_WORD.findall(template.read_text()))
     by_name = defaultdict(list)
     for definition in definitions:
         by_name[definition.name].append(definition)
@@ -56,10 +63,7 @@ def unreached(root: Path) -> list[Definition]:
     return [
         one
         for one in definitions
-        if one not in reached
-        and one.path.startswith(LISTED)
-        and FRAMEWORK_MODULES not in one.path
-        and not one.name.startswith("_")
+        if one not in reached and FRAMEWORK_MODULES not in one.path and not one.name.startswith("_")
     ]
 
 
@@ -72,7 +76,7 @@ def _read(
     for statement in body:
         if isinstance(statement, _DEFINITIONS):
             found += _definition(statement, path, owner)
-        elif owner is None and (name := _constant(statement)) is not None:
+        elif owner is None and (name := _constant(statement)) is not None and not _calls(statement):
             names = frozenset(_names([statement]))
             found.append(Definition(path, statement.lineno, name, None, names - {name}))
         elif not isinstance(statement, ast.Import | ast.ImportFrom):
@@ -104,6 +108,11 @@ def _is_override(statement: ast.ClassDef) -> bool:
 def _is_plain(base: ast.expr) -> bool:
     """Tell whether a base calls no methods of ours."""
     return isinstance(base, ast.Name) and base.id in {"StrEnum", "Enum", "NamedTuple", "Exception"}
+
+
+def _calls(statement: ast.stmt) -> bool:
+    """Tell whether a constant is made by a call, which may act where it stands (a table)."""
+    return isinstance(getattr(statement, "value", None), ast.Call)
 
 
 def _constant(statement: ast.stmt) -> str | None:
