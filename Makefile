@@ -42,7 +42,7 @@ test: env ## the tests, without the long ones
 test-long: env ## crash storms, full stack, fuzzing
 	$(BIN)/python -m pytest -m long
 
-check: env ## lint, types, import rules
+check: env ## lint, types, import rules, unreached definitions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict

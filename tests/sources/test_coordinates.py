@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from quarantined import quarantine_counts
 
 from turnstile.programme.source_spec import Extent
 from turnstile.programme.spec import Programme
-from turnstile.sources.snapshot import quarantine_counts
 
 WEEK = "2022-W01"
 SURAT = Extent(Fraction(20), Fraction(72), Fraction(22), Fraction(74))

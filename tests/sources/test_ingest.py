@@ -18,6 +18,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quarantined import quarantine_counts
 
 from turnstile.errors import InputError, IntegrityError, ProgrammeError
 from turnstile.programme.source_spec import Feed
@@ -25,7 +26,7 @@ from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.ingest import ingest
-from turnstile.sources.snapshot import counts_of, load_snapshot, quarantine_counts
+from turnstile.sources.snapshot import counts_of, load_snapshot
 
 WEEK = "2016-W30"
 CANARY = "3085999999999999"

@@ -10,11 +10,12 @@ from typing import Any
 
 import duckdb
 import pytest
+from quarantined import quarantine_counts
 
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import SpeedUnit
 from turnstile.programme.spec import Programme
-from turnstile.sources.snapshot import counts_of, quarantine_counts
+from turnstile.sources.snapshot import counts_of
 
 WEEK = "2022-W01"
 # plate, local stamp, the same in UTC, longitude, latitude, speed

@@ -7,9 +7,10 @@ from datetime import date
 from typing import Any
 
 import pytest
+from quarantined import quarantine_counts
 
 from turnstile.programme.spec import Programme
-from turnstile.sources.snapshot import counts_of, quarantine_counts
+from turnstile.sources.snapshot import counts_of
 
 HEADER = (
     "card_id,mode,tap_on_date,tap_on_time,tap_on_location,"

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingested_weeks import Zones
+from quarantined import quarantine_counts
 
 from turnstile.counting.tables import count
 from turnstile.errors import ProgrammeError
@@ -24,7 +25,7 @@ from turnstile.programme.source_spec import DateForm, Feed, TapAction, WithoutCa
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.snapshot import counts_of, quarantine_counts
+from turnstile.sources.snapshot import counts_of
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 WEEK, MONDAY = "2016-W30", date(2016, 7, 25)

@@ -198,11 +198,3 @@ class Fold:
     def card_hash_at(self, head: tuple[int, str]) -> str | None:
         """Look up the hash of an entry that a card names; one that is declared lost is itself."""
         return head[1] if self.parties.is_superseded(*head) else self.chain.hashes.get(head[0])
-
-    def charged_weeks(self, programme: str) -> tuple[FoldedAttempt, ...]:
-        """Return the charged attempts of a programme, in the order of their reservation."""
-        return tuple(
-            one
-            for one in self.attempts.values()
-            if one.key.startswith(f"{programme}/") and one.state in CHARGED_STATES
-        )

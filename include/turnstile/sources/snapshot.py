@@ -75,10 +75,6 @@ class Snapshot:
     days: tuple[date, ...]
     files: tuple[tuple[str, str], ...]
 
-    def day_glob(self, day: date) -> str:
-        """Glob of one service day's Parquet files."""
-        return str(self.folder / "rows" / f"service_date={day}" / "part-*.parquet")
-
     @property
     def rows_glob(self) -> str:
         """Glob of all Parquet files of rows."""
@@ -133,12 +129,6 @@ def counts_of(snapshot: Snapshot) -> PrivateCounts:
     They are `TOTALS` and each broken rule: rows_in = rows_out + duplicates + joined + the rules.
     """
     return PrivateCounts(_record(snapshot.folder)["counts"])
-
-
-def quarantine_counts(snapshot: Snapshot) -> PrivateCounts:
-    """Return how many rows broke each rule, zeros included; for the private zone only."""
-    counts = counts_of(snapshot)
-    return PrivateCounts({rule: counts[rule] for rule in counts if rule not in TOTALS})
 
 
 def _record(folder: Path) -> dict[str, Any]:
