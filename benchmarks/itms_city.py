@@ -72,11 +72,18 @@ class Vectors:
     over: Ints
 
 
-def field_kmh(latitude: Floats, longitude: Floats) -> Floats:
-    """Mean speed of moving buses at a place: slow in the center, with blocks of its own."""
+def field_kmh(latitude: Floats, longitude: Floats, hour: Floats) -> Floats:
+    """Mean speed of moving buses at a place and hour: slow in the center, and there in the peaks.
+
+    A real city had 0.9 km/h of common hours beside 6.7 of places.
+    """
     far = np.hypot((latitude - 21.19) * 111, (longitude - 72.83) * 103)
     blocks = 5 * np.sin(latitude * 400) * np.cos(longitude * 400)
-    field: Floats = 14 + 1.6 * far + blocks
+    peaks = np.exp(-(((hour - 10) / 1.2) ** 2) / 2) + 1.2 * np.exp(
+        -(((hour - 18.5) / 1.5) ** 2) / 2
+    )
+    center = np.exp(-far / 8)
+    field: Floats = (14 + 1.6 * far + blocks) * (1 - (0.06 + 0.12 * center) * peaks)
     return field
 
 
@@ -87,7 +94,9 @@ def make_city(folder: Path, days: Sequence[date], rows_a_week: int, *, seed: int
         seen = itms_rows(week, rows_a_week, seed, area=area, corruptions=frozenset())
         latitude, longitude = seen["latitude"] / DEGREES_SCALE, seen["longitude"] / DEGREES_SCALE
         speed = seen["speed"] / np.maximum(seen["speed"].mean(), 1)
-        speed = np.minimum(speed * field_kmh(latitude, longitude) * 1000, 64_000).astype(np.int64)
+        speed = np.minimum(
+            speed * field_kmh(latitude, longitude, seen["second"] / 3600) * 1000, 64_000
+        ).astype(np.int64)
         for number, day in enumerate(week.days):
             if day not in days:
                 continue

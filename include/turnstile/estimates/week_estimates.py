@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from turnstile.estimates.public_numbers import Promise, WeekToEstimate
+from turnstile.estimates.telemetry_estimates import telemetry_estimates
 from turnstile.estimates.trip_estimates import Estimates, trip_estimates
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, TableSpec
@@ -44,8 +45,10 @@ class EarlierRelease:
 
 def estimates_of(week: WeekToEstimate) -> Estimates:
     """Return the estimates of a week; none of a thresholded one, which left out what it needs."""
-    if not week.promise.is_dense or week.promise.shape is not RowShape.TRIPS:
+    if not week.promise.is_dense:
         return Estimates({}, {})
+    if week.promise.shape is RowShape.TELEMETRY:
+        return telemetry_estimates(week)
     return trip_estimates(week)
 
 

@@ -1,0 +1,79 @@
+"""One noisy table of counts by place and slot, estimated by itself: without marginals or days."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.estimates.cell_fits import Earlier, fits
+from turnstile.estimates.error_model import OF_CELLS, Judged, Numbers, calibrated
+from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES, split
+from turnstile.estimates.fit_weights import Look, class_weights, size_classes, weighted
+from turnstile.estimates.tap_estimates import SIZE_EDGES
+from turnstile.estimates.trip_weeks import FISSIONS
+
+Floats = NDArray[np.float64]
+_CLASSES = len(SIZE_EDGES) + 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellEstimates:
+    """Estimated counts; each shape (places, slots).
+
+    Args:
+        estimates: >= 0.
+        variances: of their errors.
+        uncertainty: of the error itself, relative, by the size class of each cell.
+    """
+
+    estimates: Floats
+    variances: Floats
+    uncertainty: Floats
+
+
+def estimated_cells(
+    values: Floats, deviation: float, seed: str, earlier: Earlier | None
+) -> CellEstimates:
+    """Return the estimates of one table.
+
+    Args:
+        values: drawn numbers, shape (places, slots).
+        deviation: standard deviation of their noise.
+        seed: of the public randomness.
+        earlier: the prior from earlier weeks, shape (places, 1, slots), if there are any.
+    """
+    cube = values[:, None, :]
+    looks = []
+    for number in range(FISSIONS):
+        fitted, judge = split(cube, deviation, f"{seed}/{number}")
+        found = fits(fitted, deviation * FITTED_TIMES**0.5, earlier)
+        looks.append(Look(found, judge, size_classes(found[-1], SIZE_EDGES)))
+    weights = class_weights(looks, _CLASSES, deviation**2 * JUDGED_TIMES)
+    judged = [
+        Judged(_numbers(weighted(look.fits, look.classes, weights), deviation), look.judge.ravel())
+        for look in looks
+    ]
+    model = calibrated(judged, OF_CELLS, classes=_CLASSES, days=1, places=len(values))
+    found = fits(cube, deviation, earlier)
+    estimates = weighted(found, size_classes(found[-1], SIZE_EDGES), weights)
+    numbers = _numbers(estimates, deviation)
+    return CellEstimates(
+        estimates[:, 0],
+        model.variances(numbers).reshape(values.shape),
+        model.class_uncertainty[numbers.classes].reshape(values.shape),
+    )
+
+
+def _numbers(estimates: Floats, deviation: float) -> Numbers:
+    """Return estimates, flat, with what their errors depend on."""
+    places, days, _ = np.indices(estimates.shape)
+    return Numbers(
+        estimates=estimates.ravel(),
+        moved_variance=np.zeros(estimates.size),
+        noise_variance=np.full(estimates.size, deviation**2),
+        classes=size_classes(estimates.ravel(), SIZE_EDGES),
+        days=days.ravel(),
+        places=places.ravel(),
+    )
