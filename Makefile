@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 WEEKS ?= 3
 FIRST_WEEK ?= 2016-W30
 PORT ?= 8080
+OPAL_RELEASE ?= $(wildcard ../shared/data/opal_2016_release)
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -59,6 +60,7 @@ bench-utility: env ## error of the published tables at equal privacy
 	$(BIN)/python benchmarks/utility.py
 	$(BIN)/python benchmarks/utility_estimates.py $(OPAL_RELEASE:%=--opal-release %)
 	$(BIN)/python benchmarks/utility_itms.py
+	$(BIN)/python benchmarks/utility_itms_estimates.py
 	$(BIN)/python benchmarks/itms_resolutions.py
 
 lock: env ## requirements.lock anew from requirements.in

@@ -167,7 +167,10 @@ def _buses_beside(week: WeekToEstimate, table: TableSpec) -> CellEstimates | Non
 def _over_limit(
     week: WeekToEstimate, table: TableSpec, statistic: str, buses: CellEstimates | None
 ) -> CellEstimates:
-    """Return bus-days above one limit: the mean of both readings, with the error of the second."""
+    """Return bus-days above one limit: the mean of both readings.
+
+    Its error is that of the shares, and half of what the readings differ by.
+    """
     counts = _buses(week, table, statistic)
     if buses is None:
         return counts
@@ -178,7 +181,7 @@ def _over_limit(
     read = np.maximum(shares.means * buses.estimates, 0)
     return CellEstimates(
         (read + counts.estimates) / 2,
-        _CAUTION * shares.variances * buses.estimates**2,
+        _CAUTION * shares.variances * buses.estimates**2 + (read - counts.estimates) ** 2 / 4,
         np.zeros(read.shape),
     )
 

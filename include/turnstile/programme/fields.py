@@ -181,6 +181,14 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field("mode", _T.STRING, "", "Mode", "Mode of transport.", Role.KEY, "VARCHAR", _BOTH),
     Field(
+        "limit_kmh",
+        _T.INTEGER,
+        "km/h",
+        "Speed limit",
+        "In estimates of buses above limits: the limit that the row is about.",
+        Role.KEY,
+    ),
+    Field(
         "tap_on_slot",
         _T.STRING,
         "HH:MM",
@@ -261,10 +269,11 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "estimate",
         _T.NUMBER,
-        "trips",
-        "Estimated number of trips counted",
-        "In estimates/: the most exact number that the release has for this cell. In packages of "
-        "version 0.1: the reconciled number.",
+        "trips, km/h or buses a day",
+        "Estimate",
+        "In estimates/: the most exact number that the release has for this cell, from like "
+        "places, days and earlier weeks. Biased towards the usual, so that short bursts are lost; "
+        "never negative. In packages of version 0.1: the reconciled number.",
         Role.ESTIMATE,
     ),
     Field(
@@ -281,7 +290,8 @@ FIELDS: tuple[Field, ...] = (
             _T.NUMBER,
             "trips",
             f"{_ENDS[end]} end, {level} %",
-            f"{_ENDS[end]} end of the {level} % interval of the estimate.",
+            f"{_ENDS[end]} end of the {level} % interval of the estimate; absent where the numbers "
+            "carry too little signal for it.",
             Role.ERROR,
         )
         for level in (90, 95)

@@ -204,5 +204,5 @@ TABLE_FOLDERS: Mapping[str, frozenset[Role]] = {
     "tables": PUBLIC_ROLES,
     "estimates": PUBLIC_ROLES,
 }
-ROLL_UPS = ("", "_hourly", "_daily")  # of a planned table
+ROLL_UPS = ("", "_hourly", "_daily", "_buses")  # of a planned table; buses beside mean speeds
 METADATA = frozenset({b"ARROW:schema", b"turnstile.gaps"})
