@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 FIRST_YEAR = 2016
 _APPROVE = steps.STEPS.index("approve")  # people are asked just before
-EXECUTION_TIMEOUT = timedelta(hours=12)  # of a step; a week of a large city takes a few
 
 
 def release_dag(name: str, *, file: str) -> DAG:
@@ -69,7 +68,6 @@ def release_dag(name: str, *, file: str) -> DAG:
             "owner": programme.publish.curator,
             "retries": RETRIES,
             "retry_delay": timedelta(minutes=2),
-            "execution_timeout": EXECUTION_TIMEOUT,
         },
     ) as dag:
         wait = WaitUntilFinal(task_id="wait", programme=name, doc_md=WaitUntilFinal.__doc__)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from inspect import cleandoc
 from typing import Any, TypeVar
 
 from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from period_of_run import programme_and_period, revision_of
 from run_reports import RunOfWeek, told, told_failure, told_resumed
@@ -20,6 +22,10 @@ T = TypeVar("T")
 LEDGER_POOL = "turnstile_ledger"
 LEDGER_STEPS = frozenset({"reserve", "draw", "publish"})
 RETRIES = 2
+LASTS_AT_MOST = timedelta(hours=12)
+"""Of a step alone: a wait and a question would be ended with it, however long they may last."""
+ZONE_OF_STEP = {"count": "private", "draw": "embargoed", "publish": "public"}
+"""Steps whose output another DAG may wait for: an asset `opal_public` for consumers, and so on."""
 
 
 def step_task(programme: str, step: str) -> PythonOperator:
@@ -30,9 +36,17 @@ def step_task(programme: str, step: str) -> PythonOperator:
         op_kwargs={"step": step, "programme": programme},
         doc_md=cleandoc(steps.step_named(step).__doc__ or ""),
         retries=0 if step == "draw" else RETRIES,
+        execution_timeout=LASTS_AT_MOST,
         pool=LEDGER_POOL if step in LEDGER_STEPS else "default_pool",
         show_return_value_in_logs=False,
+        outlets=_outlets(programme, step),
     )
+
+
+def _outlets(programme: str, step: str) -> list[Asset]:
+    """Return the asset that a step makes; its events say that a week came, and nothing of it."""
+    zone = ZONE_OF_STEP.get(step)
+    return [Asset(name=f"{programme}_{zone}", group=zone)] if zone else []
 
 
 def run_step(step: str, programme: str, **context: Any) -> str:  # noqa: ANN401 - Airflow's own

@@ -19,12 +19,14 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
+from turnstile.ledger.amounts import AccountLoss
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.presentation import balance_json, most_spent
+from turnstile.operations.amount_words import epsilon_words
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
-SEALED, NEW = "2016-W30", "2016-W31"
+SEALED, NEW, NAMED = "2016-W30", "2016-W31", "2016-W32"
 PATIENCE_S = 60
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --no-proxy-server "
@@ -54,7 +56,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     """An Airflow in which the first week was released, with the approval of an officer."""
     edits = {"approval: {required: false}": "approval: {required: true}"}
     base = tmp_path_factory.mktemp("officer")
-    with running(base, f"{SEALED}:{NEW}", edits=edits, extra={}) as found:
+    with running(base, f"{SEALED}:{NAMED}", edits=edits, extra={}) as found:
         found.backfill(SEALED, SEALED)
         found.until(lambda: found.asks(SEALED, "ask"), what="the question")
         found.answer(SEALED, "ask", "ada", "Approve")
@@ -129,7 +131,9 @@ def _shown(browser: Any) -> set[tuple[str, str]]:
             row.find_element(By.CSS_SELECTOR, "[data-account]").get_attribute("data-account"),
             row.find_element(By.CSS_SELECTOR, "data").get_attribute("value"),
         )
-        for row in browser.find_elements(By.XPATH, "//tr[.//*[@data-account]]")
+        for row in browser.find_elements(
+            By.XPATH, "//*[self::tr or self::article][.//*[@data-account]]"
+        )
     }
 
 
@@ -222,10 +226,11 @@ def test_the_page_can_be_used_by_keyboard_alone(airflow: RealAirflow, browser: A
     browser.get(f"{airflow.address}/privacy-budget/")
     _find(browser, "h1", "Privacy budget")
     reached = []
-    for _ in range(7):
+    for _ in range(8):
         browser.switch_to.active_element.send_keys(Keys.TAB)
         reached.append(browser.switch_to.active_element.text)
-    assert reached[:6] == ["Skip to content", "Budget", "Weeks", "Next week", "Ledger", "Quality"]
+    sections = ["Budget", "Weeks", "Release weeks", "Next week", "Ledger", "Quality"]
+    assert reached[:7] == ["Skip to content", *sections]
     browser.get(f"{airflow.address}/privacy-budget/ledger")
     _find(browser, "input[name=key]").send_keys("W30", Keys.ENTER)
     _wait(browser, lambda: "key=W30" in browser.current_url)
@@ -233,14 +238,15 @@ def test_the_page_can_be_used_by_keyboard_alone(airflow: RealAirflow, browser: A
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("width_px", [1400, 420])
+@pytest.mark.parametrize("width_px", [1400, 1024, 390])
 def test_every_section_can_be_read_in_any_light_and_width_and_asks_no_other_host(
-    airflow: RealAirflow, browser: Any, tmp_path: Path, mode: str, width_px: int
+    airflow: RealAirflow, browser: Any, pictures: Path, mode: str, width_px: int
 ) -> None:
     _log_in(browser, airflow, "vera")
     _view(browser, mode, width_px)
     host = airflow.address.partition("//")[2]
-    for section in ("", "calendar", "plan", "ledger", "quality", f"week/opal/{SEALED}"):
+    asked = f"release?programme=opal&first={SEALED}&last={NAMED}"
+    for section in ("", "calendar", asked, "plan", "ledger", "quality", f"week/opal/{SEALED}"):
         browser.get(f"{airflow.address}/privacy-budget/{section}")
         _find(browser, "h1")
         wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -248,8 +254,11 @@ def test_every_section_can_be_read_in_any_light_and_width_and_asks_no_other_host
         contrast, words = browser.execute_script(_LEAST_CONTRAST)
         assert contrast >= 4.5, (section, words)
         assert _asked_of(browser) == {host}
-        name = section.partition("/")[0] or "budget"
-        browser.save_screenshot(str(tmp_path / f"{name}-{mode}-{width_px}.png"))
+        for details in browser.find_elements(By.CSS_SELECTOR, "details"):
+            browser.execute_script("arguments[0].open = true", details)
+        assert browser.execute_script(wide) == 0, section
+        name = section.partition("/")[0].partition("?")[0] or "budget"
+        browser.save_screenshot(str(pictures / f"{name}-{mode}-{width_px}.png"))
 
 
 def test_words_that_can_hardly_be_read_are_seen(airflow: RealAirflow, browser: Any) -> None:
@@ -266,22 +275,24 @@ def test_the_officer_finds_state_burn_down_plan_entries_and_verdicts(
 ) -> None:
     _log_in(browser, airflow, "vera")
     _enter_page(browser)
-    rows = {
-        row.find_element(By.CSS_SELECTOR, "small").text: row.text
-        for row in browser.find_elements(By.XPATH, "//tr[.//*[@data-programme]]")
+    said = {
+        one.get_attribute("data-programme"): one.text
+        for one in browser.find_elements(By.CSS_SELECTOR, "[data-programme]")
     }
-    assert "in order" in rows["opal"]
-    assert "active" in rows["opal"]
-    assert "never run" in rows["itms"]
-    assert "paused" in rows["itms"]
-    (burned,) = browser.find_elements(By.CSS_SELECTOR, "figure svg")
-    assert f"left after {SEALED}" in burned.text
+    # Ten years of weeks that nobody asked for are no order, whatever is out.
+    assert f"{SEALED} is out" in said["opal"]
+    assert f"{NEW} to " in said["opal"]
+    assert "A card has used 2 % of what it may lose over 52 weeks" in said["opal"]
+    assert "active" in said["opal"]
+    assert "never run" in said["itms"]
+    assert "paused" in said["itms"]
+    assert browser.find_elements(By.CSS_SELECTOR, ".cap-state svg.burn path.forecast")
     _find(browser, "nav a", "Next week").click()
     _find(browser, "h2", f"opal, {NEW}")
     _find(browser, "caption", "What it leaves")
     _find(browser, "nav a", "Quality").click()
     _find(browser, "h2", "opal")
-    assert browser.find_elements(By.CSS_SELECTOR, "rect.verdict.pass")
+    assert browser.find_elements(By.CSS_SELECTOR, ".verdicts .swatch.pass")
     _find(browser, "nav a", "Ledger").click()
     _find(browser, "h1", "Ledger")
     browser.find_element(By.CSS_SELECTOR, "select[name=kind] option[value=reserved]").click()
@@ -324,6 +335,45 @@ def test_a_backfill_in_the_dialog_over_sealed_and_new_weeks_charges_the_new_one_
     (decision,) = airflow.ledger.approvals(_key(NEW))
     assert (decision.person, decision.reason) == ("admin", "looked at the pictures")
     assert (airflow.home / "public/opal" / NEW / "r0/manifest.json").exists()
+
+
+def test_a_week_is_released_by_its_name_and_charges_what_was_shown_before_the_click(
+    airflow: RealAirflow, browser: Any, pictures: Path
+) -> None:
+    airflow.until_no_backfill()
+    drawn = _draws(airflow)
+    _log_in(browser, airflow, "ada")
+    _enter_page(browser)
+    _find(browser, "nav a", "Release weeks").click()
+    _find(browser, "select option[value=opal]").click()
+    _find(browser, "input[name=first]").send_keys(SEALED)
+    _find(browser, "input[name=last]").send_keys(NAMED, Keys.ENTER)
+    _find(browser, "button.go", "Release 3 weeks")
+    shown = {
+        row.get_attribute("data-week"): row.text
+        for row in browser.find_elements(By.CSS_SELECTOR, "tr[data-week]")
+    }
+    assert "re-issued nothing" in shown[SEALED]
+    assert "epsilon 7.19 for a card" in shown[NAMED]
+    browser.save_screenshot(str(pictures / "release.png"))
+    _find(browser, "button.go").click()
+    note = _find(browser, ".note", "Asked for:").text
+    assert f"opal_{NAMED}" in note
+    browser.save_screenshot(str(pictures / "released.png"))
+    airflow.until(lambda: airflow.asks(NAMED, "ask"), what="the question of the named week")
+    assert airflow.run_id(NAMED) == f"opal_{NAMED}"
+    run = airflow.call("GET", airflow.path(NAMED))
+    assert run["triggering_user_name"] == "ada"
+    browser.get(f"{airflow.address}/privacy-budget/")
+    assert f"{NAMED} asked" in _find(browser, ".attention").text
+    airflow.answer(NAMED, "ask", "olga", "Approve")
+    airflow.until_ended(SEALED, NAMED)
+    assert airflow.runs()[NAMED] == "success"
+    assert _draws(airflow) == drawn + 1
+    entries = airflow.ledger.entries_of(_key(NAMED))
+    (charged,) = [entry for entry in entries if entry.kind is EntryKind.RESERVED]
+    (card,) = [one for one in charged.body["postings"] if one[0] == "card"]
+    assert epsilon_words(AccountLoss(None, card[3])) == "epsilon 7.19 at delta 1e-6"
 
 
 def _key(week: str) -> Any:

@@ -168,6 +168,24 @@ def test_what_charges_or_publishes_shares_one_pool(dag: Any) -> None:
     assert pooled == {"reserve", "draw", "publish"}
 
 
+def test_each_zones_output_is_an_asset_that_others_may_wait_for(dag: Any) -> None:
+    name = dag.dag_id.removeprefix("release_")
+    made = {task.task_id: [one.name for one in task.outlets] for task in dag.tasks}
+    assert {step: names for step, names in made.items() if names} == {
+        "count": [f"{name}_private"],
+        "draw": [f"{name}_embargoed"],
+        "publish": [f"{name}_public"],
+    }
+
+
+def test_owner_time_outs_and_the_version_of_repeated_runs_are_set_on_purpose(dag: Any) -> None:
+    assert {task.owner for task in dag.tasks} == {"Example Transport Authority"}
+    limited = {task.task_id for task in dag.tasks if task.execution_timeout}
+    assert limited == set(STEPS)  # and no wait and no question, which may take days
+    assert dag.rerun_with_latest_version
+    assert "final at 10:00" in dag.description
+
+
 def test_no_task_logs_what_it_returns(dag: Any) -> None:
     steps = [task for task in dag.tasks if task.task_id in STEPS]
     assert len(steps) == len(STEPS)

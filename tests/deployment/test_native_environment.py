@@ -26,7 +26,10 @@ def test_secrets_are_made_once_and_are_the_owners(tmp_path: Path) -> None:
     assert Secrets.of_folder(tmp_path / "other") != first
     assert len(base64.urlsafe_b64decode(first.fernet_key)) == 32
     passwords = write_passwords(home, first)
-    assert json.loads(passwords.read_text(encoding="utf-8")) == {"admin": first.admin_password}
+    assert json.loads(passwords.read_text(encoding="utf-8")) == {
+        "admin": first.admin_password,
+        "audit_reader": first.reader_password,
+    }
     for path in home.iterdir():
         assert path.stat().st_mode & 0o777 == 0o600, path.name
 
@@ -61,3 +64,31 @@ def test_the_password_is_in_no_variable(tmp_path: Path) -> None:
     made = airflow_environment(_settings(tmp_path), held, port=1, inherited={})
     assert held.admin_password not in made.values()
     assert held.jwt_secret in made.values()
+
+
+def test_tasks_may_ask_who_cleared_their_run_in_a_fresh_installation(tmp_path: Path) -> None:
+    held = Secrets.of_folder(tmp_path / "airflow")
+    made = airflow_environment(_settings(tmp_path), held, port=81, inherited={})
+    connection = json.loads(made["AIRFLOW_CONN_TURNSTILE_AIRFLOW"])
+    assert (connection["login"], connection["port"]) == ("audit_reader", 81)
+    assert connection["password"] == held.reader_password
+    assert "audit_reader:viewer" in made["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"]
+
+
+def test_secrets_of_an_older_version_get_what_they_lack_and_keep_the_rest(tmp_path: Path) -> None:
+    old = {"jwt_secret": "a", "api_secret_key": "b", "fernet_key": "c", "admin_password": "d"}
+    (tmp_path / "secrets.json").write_text(json.dumps(old), encoding="utf-8")
+    first = Secrets.of_folder(tmp_path)
+    assert (first.admin_password, bool(first.reader_password)) == ("d", True)
+    assert Secrets.of_folder(tmp_path) == first
+
+
+def test_a_postgresql_that_is_given_holds_airflows_metadata(tmp_path: Path) -> None:
+    url = "postgresql+psycopg2://airflow@127.0.0.1/airflow"
+    given = {"TURNSTILE_AIRFLOW_DATABASE": url}
+    held = Secrets("a", "b", "c", "d")
+    name = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
+    made = airflow_environment(_settings(tmp_path), held, port=1, inherited=given)
+    assert made[name] == url
+    without = airflow_environment(_settings(tmp_path), held, port=1, inherited={})
+    assert without[name].startswith("sqlite:///")

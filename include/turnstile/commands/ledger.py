@@ -86,12 +86,12 @@ def _entries(args: argparse.Namespace) -> int:
 
 def _forecast(args: argparse.Namespace) -> int:
     """Show when caps are reached."""
-    from turnstile.ledger.forecast import plot_svg
     from turnstile.ledger.presentation import forecast_json, forecast_lines
+    from turnstile.operations.forecast_picture import forecast_svg
 
     found = open_to_read().forecast(args.family)
     if args.plot:
-        args.plot.write_text(plot_svg(found), encoding="utf-8")
+        args.plot.write_text(forecast_svg(found), encoding="utf-8")
     if args.json:
         _print_json([forecast_json(one) for one in found])
     else:

@@ -11,12 +11,15 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from turnstile.settings import Settings
 
 USER = "admin"
+READER = "audit_reader"
+DATABASE = "TURNSTILE_AIRFLOW_DATABASE"
+"""Names a PostgreSQL database for Airflow; without it, SQLite in Airflow's folder."""
 _LOCAL = "127.0.0.1,localhost"
 # How long one process waits for another's SQLite transaction; the default of 5 s is not enough.
 _LOCKED_S = 60
@@ -24,24 +27,34 @@ _LOCKED_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What the processes of one Airflow must agree on, and the password of its one user."""
+    """What the processes of one Airflow must agree on, and the passwords of its two users.
+
+    The reader's is in the environment of tasks, which ask with it who cleared their run.
+    """
 
     jwt_secret: str
     api_secret_key: str
     fernet_key: str
     admin_password: str
+    reader_password: str = ""
 
     @classmethod
     def of_folder(cls, airflow_home: Path) -> Secrets:
         """Read the secrets of an Airflow folder; make them the first time."""
         path = airflow_home / "secrets.json"
         if path.exists():
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
+            held = cls(**json.loads(path.read_text(encoding="utf-8")))
+            if held.reader_password:
+                return held
+            held = replace(held, reader_password=secrets.token_urlsafe(12))  # made by 0.1.0
+            _write_private(path, asdict(held))
+            return held
         made = cls(
             jwt_secret=secrets.token_hex(32),
             api_secret_key=secrets.token_hex(32),
             fernet_key=base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
             admin_password=secrets.token_urlsafe(12),
+            reader_password=secrets.token_urlsafe(12),
         )
         airflow_home.mkdir(parents=True, exist_ok=True, mode=0o700)
         _write_private(path, asdict(made))
@@ -51,7 +64,7 @@ class Secrets:
 def write_passwords(airflow_home: Path, held: Secrets) -> Path:
     """Write the password file that SimpleAuthManager reads, and return its path."""
     path = airflow_home / "passwords.json"
-    _write_private(path, {USER: held.admin_password})
+    _write_private(path, {USER: held.admin_password, READER: held.reader_password})
     return path
 
 
@@ -69,8 +82,12 @@ def airflow_environment(
     """
     home = airflow_home(settings)
     address = f"http://127.0.0.1:{port}"
+    in_folder = f"sqlite:///{home}/airflow.db?timeout={_LOCKED_S}"
+    reader = {"conn_type": "http", "host": "127.0.0.1", "port": port, "login": READER}
+    reader |= {"password": held.reader_password}
     kept = {key: value for key, value in inherited.items() if not key.startswith("AIRFLOW")}
     return kept | {
+        "AIRFLOW_CONN_TURNSTILE_AIRFLOW": json.dumps(reader),
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__API_AUTH__JWT_SECRET": held.jwt_secret,
         "AIRFLOW__API__BASE_URL": address,
@@ -90,8 +107,8 @@ def airflow_environment(
         "AIRFLOW__CORE__PARALLELISM": "2",
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(settings.include.parent / "plugins"),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db?timeout={_LOCKED_S}",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin,{READER}:viewer",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": inherited.get(DATABASE) or in_folder,
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
         # Only the weeks that are asked for: no run of last week on unpausing.
         "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",

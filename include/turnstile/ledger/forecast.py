@@ -6,10 +6,8 @@ anew every week, so their caps are reached at once or never; lifetime accounts f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import pairwise
 
 from turnstile.ledger.admission import binding_caps
 from turnstile.ledger.amounts import EVER, AccountLoss, Cap, is_lifetime_unit
@@ -157,56 +155,3 @@ def _filled(
         if cap.window_weeks and n > cap.window_weeks:
             break  # the window holds forecast weeks only: it will not change any more
     return tuple(path), None
-
-
-def plot_svg(found: Sequence[CapForecast]) -> str:
-    """Draw every cap that fills up: what the window has taken, past and forecast, and the cap.
-
-    Returns:
-        An SVG document, one panel a cap; without scripts or fonts of its own.
-    """
-    drawn = [one for one in found if len(one.path) > 1]
-    panels = "".join(_panel(one, n) for n, one in enumerate(drawn))
-    height = max(1, len(drawn)) * _PANEL[1]
-    empty = '<text x="20" y="40">No cap fills up over the weeks.</text>' if not drawn else ""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_PANEL[0]}" height="{height}" '
-        f'font-family="sans-serif" font-size="12" role="img"><title>Privacy loss against its caps'
-        f"</title>{panels}{empty}</svg>\n"
-    )
-
-
-_PANEL = (720, 220)
-_FRAME = (60, 40, 640, 140)  # left, top, width, height
-
-
-def _panel(one: CapForecast, number: int) -> str:
-    """Draw one cap."""
-    left, top, width, height = _FRAME
-    top += number * _PANEL[1]
-    most = Fraction(max(one.limit, *(taken for _, taken in one.path))) or Fraction(1)
-    spots = [
-        (week, left + width * n / (len(one.path) - 1), top + height * (1 - float(taken / most)))
-        for n, (week, taken) in enumerate(one.path)
-    ]
-    cap_y = top + height * (1 - float(one.limit / most))
-    lines = "".join(
-        f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="#1f4e79" stroke-width="2"'
-        f"{_DASHED if week >= one.from_week else ''}/>"
-        for (_, x1, y1), (week, x2, y2) in pairwise(spots)
-    )
-    window = f" over {one.cap.window_weeks} weeks" if one.cap.window_weeks else ""
-    end = f"reached in {one.reached_in}" if one.reached_in else "not reached"
-    return (
-        f'<text x="{left}" y="{top - 12}" font-weight="bold">{one.family}: {one.cap.unit.value}'
-        f"{window}, {one.coordinate}: cap {end}</text>"
-        f'<path d="M{left} {cap_y:.1f}h{width}" stroke="#b00020"/>'
-        f'<text x="{left - 6}" y="{cap_y + 4:.1f}" text-anchor="end" fill="#b00020">cap</text>'
-        f'<path d="M{left} {top}v{height}h{width}" stroke="#888" fill="none"/>{lines}'
-        f'<text x="{left}" y="{top + height + 18}">{one.path[0][0]}</text>'
-        f'<text x="{left + width}" y="{top + height + 18}" text-anchor="end">'
-        f"{one.path[-1][0]}</text>"
-    )
-
-
-_DASHED = ' stroke-dasharray="4 3"'

@@ -1,0 +1,19 @@
+"""The forecast of caps as a picture of its own: what `turnstile ledger forecast --plot` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from turnstile.ledger.forecast import CapForecast
+from turnstile.operations.page_templates import render
+from turnstile.operations.picture_shapes import burn_down
+
+
+def forecast_svg(found: Sequence[CapForecast]) -> str:
+    """Draw what is left of every cap that fills up, past and forecast.
+
+    Returns:
+        An SVG document, one panel a cap; without scripts or fonts of its own.
+    """
+    panels = [(one, burn_down(one)) for one in found if len(one.path) > 1]
+    return render("forecast.svg", root="", panels=panels)
