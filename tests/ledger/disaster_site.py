@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,10 +78,13 @@ class Site:
         if attempt.is_sealed:
             return attempt
         ledger.begin_draw(attempt.attempt_id, request.bindings)
-        content = f"noise of {attempt.attempt_id}".encode()
+        content = f"noise of {attempt.attempt_id} {secrets.token_hex(8)}".encode()
         digest = hashlib.sha256(content).hexdigest()
         folder = self.home / "embargoed" / str(request.key)
         folder.mkdir(parents=True, exist_ok=True)
+        for leftover in folder.glob("sealed-*"):  # of a draw that died, as the draw step does
+            (folder / "set-aside").mkdir(exist_ok=True)
+            leftover.rename(folder / "set-aside" / leftover.name)
         (folder / f"sealed-{digest[:16]}.parquet").write_bytes(content)
         (folder / "plan.json").write_text(json.dumps(plan_of(request)))
         return ledger.seal(attempt.attempt_id, digest)

@@ -145,6 +145,7 @@ def _recover(args: argparse.Namespace) -> int:
         {
             "entries_from_witnesses": done.entries,
             "losses_declared": list(done.declared),
+            "published_again": list(done.published),
             "attempts_ended": list(done.ended),
             "entries_lost": done.superseded,
             "files_lost": list(done.lost),

@@ -209,10 +209,12 @@ def store_withdrawal(connection: Connection, attempt_id: str) -> None:
     connection.execute(update(ATTEMPT).where(this).values(is_withdrawn=True))
 
 
-def publication(connection: Connection, key: ReleaseKey) -> Publication:
-    """Return the fact that a key was published, which has to exist."""
-    (entry,) = facts(connection, key, EntryKind.PUBLISHED)
-    return Publication(entry.sequence, entry.hash)
+def publication(connection: Connection, key: ReleaseKey) -> Publication | None:
+    """Return the fact that a key was published, or was declared so by a recovery; else None."""
+    for entry in facts(connection, key, EntryKind.PUBLISHED, EntryKind.LOSS_DECLARED):
+        if entry.body["manifest_digest"] is not None:
+            return Publication(entry.sequence, entry.hash)
+    return None
 
 
 def reserved_before(connection: Connection, at: str) -> tuple[str, ...]:

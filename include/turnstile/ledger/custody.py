@@ -19,7 +19,7 @@ from turnstile.ledger.history import History, parties_in, read_history
 from turnstile.ledger.notes import note_findings
 from turnstile.ledger.parties import FIRST_USE
 from turnstile.ledger.records import Finding, ReleaseKey
-from turnstile.ledger.shipped import make_witness, newest_findings
+from turnstile.ledger.shipped import last_shipped, make_witness, newest_findings
 from turnstile.ledger.space import require_space
 from turnstile.ledger.store import Store
 from turnstile.ledger.traces import Trace, TraceKind, trace_findings, traces
@@ -70,6 +70,18 @@ class Custody:
             for finding in note_findings(note, history.hash_at, trusted, superseded):
                 raise _refusal(finding)
         return found
+
+    def require_not_behind(self) -> None:
+        """Refuse to write to a ledger that ends before a witness does, or beside it.
+
+        Raises:
+            IntegrityError: see above.
+        """
+        for folder in self.witnesses.mounted:
+            head = last_shipped(folder)
+            found = self.store.read(lambda c, n=head: facts.hash_at(c, n)) if head else None  # type: ignore[misc]
+            for finding in newest_findings(folder, lambda _, own=found: own):  # type: ignore[misc]
+                raise _refusal(finding)
 
     def _findings(self, history: History, found: tuple[Trace, ...]) -> Iterator[Finding]:
         """Yield what disagrees, cheapest first."""

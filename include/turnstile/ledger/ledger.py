@@ -226,7 +226,10 @@ class Ledger(Stewardship):
                     "or release a revision"
                 )
             self._move(connection, found, Move.PUBLISH, manifest_digest=manifest_digest)
-            return attempts.publication(connection, key)
+            public = attempts.publication(connection, key)
+            if public is None:  # pragma: no cover - the move wrote it
+                raise IntegrityError(f"{key} has no entry of its publication")
+            return public
 
         publication = self._write(act)
         self._custody.note((key, manifest_digest.removeprefix("sha256:")))

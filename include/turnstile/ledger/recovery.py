@@ -4,8 +4,9 @@
    bit by bit.
 2. What a public package, a staged one or a sealed file proves and no entry holds is charged in
    full, as a loss that a person declares.
-3. Attempts that were open are ended: nobody knows any more whether they drew. A draw is burned.
-4. A fact says who recovered, why, which entries are lost for good and which files are.
+3. A sealed release whose package is public is published again, with that package.
+4. Attempts that were open are ended: nobody knows any more whether they drew. A draw is burned.
+5. A fact says who recovered, why, which entries are lost for good and which files are.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.evidence_of_draws import Proof, proofs
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.history import History, read_history
+from turnstile.ledger.package_files import file_problems
 from turnstile.ledger.replay import replay, store
 from turnstile.ledger.shipped import last_shipped, shipped_entries
 from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, Move, ReleaseState
@@ -36,6 +38,7 @@ class Recovery:
     Args:
         entries: how many came back from a witness.
         declared: releases whose loss was declared from files.
+        published: sealed releases whose package is public, and whose publication was lost.
         ended: attempts that were burned or voided.
         superseded: how many entries are known by their hash alone.
         lost: files that are gone for good.
@@ -43,6 +46,7 @@ class Recovery:
 
     entries: int
     declared: tuple[str, ...]
+    published: tuple[str, ...]
     ended: tuple[str, ...]
     superseded: int
     lost: tuple[str, ...]
@@ -68,11 +72,12 @@ def recover(custody: Custody, families: dict[str, str], said: tuple[str, str]) -
         facts.head(connection, locked=True)
         returned = _bring_back(connection, custody)
         declared = _declare(connection, custody, found, families, said)
+        published = _publish(connection, custody, found, said)
         ended = _end_open(connection, custody, said)
         history = read_history(connection)
         superseded = sorted({head for head in heads if history.card_hash_at(head) != head[1]})
         lost = tuple(_lost(history, custody))
-        if returned or declared or ended or superseded or lost:
+        if returned or declared or published or ended or superseded or lost:
             body = {
                 "person": said[0],
                 "reason": said[1],
@@ -80,7 +85,7 @@ def recover(custody: Custody, families: dict[str, str], said: tuple[str, str]) -
                 "lost": list(lost),
             }
             facts.append(connection, facts.instant(custody.clock()), EntryKind.RECOVERED, body)
-        return Recovery(returned, declared, ended, len(superseded), lost)
+        return Recovery(returned, declared, published, ended, len(superseded), lost)
 
     return custody.store.write(act)
 
@@ -195,6 +200,26 @@ def _family(connection: Connection, proof: Proof, families: dict[str, str]) -> s
         rule = f"its budget group is not known; name it: --family {programme}=GROUP"
         raise InputError(where=str(proof.key), field="family", rule=rule)
     return known
+
+
+def _publish(
+    connection: Connection, custody: Custody, found: tuple[Trace, ...], said: tuple[str, str]
+) -> tuple[str, ...]:
+    """Say again that a sealed release is public, where its package proves it."""
+    history, published = read_history(connection), []
+    for trace in found:
+        own = history.attempts.get(trace.key, [])
+        sealed = next((one for one in own if one.state is ReleaseState.SEALED), None)
+        if trace.kind is not TraceKind.PACKAGE or sealed is None:
+            continue
+        if trace.sealed != sealed.artefact_digest or file_problems(trace.path):
+            continue
+        accounts.lock_family(connection, sealed.family)
+        words = {"person": said[0], "reason": said[1], "manifest_digest": str(trace.manifest)}
+        at = facts.instant(custody.clock())
+        attempts.make_move(connection, at, sealed, Move.PUBLISH, **words)
+        published.append(trace.key)
+    return tuple(published)
 
 
 def _end_open(connection: Connection, custody: Custody, said: tuple[str, str]) -> tuple[str, ...]:

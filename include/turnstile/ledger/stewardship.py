@@ -219,7 +219,14 @@ class Stewardship(LedgerView):
     # -- inside ------------------------------------------------------------------------------
 
     def _write(self, act: Callable[[Connection], T], *, ship: bool = True) -> T:
-        """Run a transaction, then bring what it wrote to every witness."""
+        """Run a transaction, then bring what it wrote to every witness.
+
+        Raises:
+            IntegrityError: a witness holds entries that this ledger does not: whatever were written
+                now would part the two for good.
+        """
+        if ship:
+            self._custody.require_not_behind()
         answer = self._store.write(act)
         if ship:
             self._custody.ship()

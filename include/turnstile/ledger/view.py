@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Self
 
 from sqlalchemy import select
-from sqlalchemy.engine import Connection
 
 from turnstile.ledger import attempts, decisions, facts, revisions
 from turnstile.ledger.custody import Custody
@@ -105,12 +104,7 @@ class LedgerView:
 
     def publication(self, key: ReleaseKey) -> Publication | None:
         """Return where the ledger stood when a key was published, or None."""
-
-        def look(connection: Connection) -> Publication | None:
-            is_public = any(facts.facts(connection, key, EntryKind.PUBLISHED))
-            return attempts.publication(connection, key) if is_public else None
-
-        return self._store.read(look)
+        return self._store.read(lambda c: attempts.publication(c, key))
 
     def balance(self, family: str | None = None) -> tuple[AccountBalance, ...]:
         """Return every account of a family (or of all), sorted, and the most spent windows."""

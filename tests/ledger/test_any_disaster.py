@@ -1,0 +1,185 @@
+"""Random histories with restores, recoveries, full disks and deaths mixed in.
+
+Checked by a model that knows only files: every sealed file that ever existed, wherever it lies now,
+was one draw. Whatever operators did, the ledger never states less than those draws cost, and no key
+whose package is public is ever drawn again.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from disaster_site import WHO, Site, run
+from ledger_asks import LOSS_MICRO, week_number
+
+from conftest import Stores
+from turnstile.errors import InputError, IntegrityError, RefusedError
+from turnstile.ledger import space
+from turnstile.ledger.records import ReleaseKey
+
+WEEKS = 5
+STEPS_LONG = 10_000
+
+
+class History:
+    """One deployment and everything that happens to it."""
+
+    def __init__(
+        self, stores: Stores, root: Path, patch: pytest.MonkeyPatch, *, seed: int, witness: bool
+    ) -> None:
+        self.random, self.stores, self.patch = random.Random(seed), stores, patch  # noqa: S311 - a test's
+        self.site = Site(root / "site", stores.new(), has_witness=witness).at(patch)
+        self.backups: list[str] = []
+        self.seen: dict[str, int] = {}
+        self.public: dict[str, bytes] = {}
+        self.did: Counter[str] = Counter()
+
+    def step(self) -> None:
+        """Do one thing, and compare with what files say."""
+        name = self.random.choices(
+            ("release", "draw", "die", "backup", "restore", "recover", "full_disk", "void"),
+            (6, 3, 3, 1, 1, 3, 1, 1),
+        )[0]
+        self.did[name] += 1
+        week = self.random.randrange(WEEKS)
+        before = self.draws()
+        try:
+            getattr(self, name)(week)
+        except (RefusedError, InputError, IntegrityError) as refused:
+            self.did[type(refused).__name__] += 1
+        self.compare(before)
+
+    def release(self, week: int) -> None:
+        self.site.publish(week)
+
+    def draw(self, week: int) -> None:
+        self.site.draw(week)
+
+    def die(self, week: int) -> None:
+        """A process that is killed after its charge, before or after its noise."""
+        request = self.site.request(week)
+        attempt = self.site.ledger.reserve(request)
+        if not attempt.is_sealed:
+            self.site.ledger.begin_draw(attempt.attempt_id, request.bindings)
+
+    def backup(self, _: int) -> None:
+        self.backups.append(self.stores.copy_of(self.site.url))
+
+    def restore(self, _: int) -> None:
+        """Any backup there is, or none: an empty database."""
+        url = self.stores.new()
+        if self.backups and self.random.random() < 0.8:
+            url = self.stores.copy_of(self.random.choice(self.backups))
+        self.site = replace(self.site, url=url).at(self.patch)
+
+    def recover(self, _: int) -> None:
+        assert run("recover", *WHO, "--family", "opal=opal_cards") == 0
+
+    def full_disk(self, week: int) -> None:
+        with pytest.MonkeyPatch.context() as full:
+            full.setattr(space.os, "posix_fallocate", _no_space)
+            self.site.draw(week)
+
+    def void(self, week: int) -> None:
+        found = self.site.ledger.find(ReleaseKey("opal", week_number(week)))
+        if found is not None:
+            self.site.ledger.void(found.attempt_id, "by hand")
+
+    def draws(self) -> dict[str, int]:
+        """How many sealed files each week has: true draws, whatever the ledger says."""
+        return {
+            week_number(n): len(
+                list((self.site.home / f"embargoed/opal/{week_number(n)}/r0").rglob("sealed-*"))
+            )
+            for n in range(WEEKS)
+        }
+
+    def compare(self, before: dict[str, int]) -> None:
+        """No under-count once ledger and files agree; no second draw of what is public."""
+        now = self.draws()
+        for path in (self.site.home / "public").glob("opal/*/r0/manifest.json"):
+            week = path.parent.parent.name
+            assert self.public.setdefault(week, path.read_bytes()) == path.read_bytes()
+        for week in self.public:
+            assert now[week] <= max(1, before[week]), f"{week} is public and was drawn again"
+        if run("verify") == 0:
+            spent = {one.scope: one.spent.epsilon_micro or 0 for one in self.site.ledger.balance()}
+            for n in range(WEEKS):
+                scope = f"{_monday(n)}/bus/b0"
+                drawn = now[week_number(n)]
+                assert spent.get(scope, 0) >= drawn * LOSS_MICRO, "a draw was forgotten"
+
+
+def _monday(n: int) -> str:
+    from turnstile.service_calendar import ServiceWeek
+
+    return str(ServiceWeek.parse(week_number(n)).monday)
+
+
+def _no_space(*_: object) -> None:
+    """What a full disk answers."""
+    raise OSError(28, "No space left on device")
+
+
+def run_history(
+    stores: Stores, root: Path, patch: pytest.MonkeyPatch, seed: int, steps: int
+) -> Counter[str]:
+    """Run one history; what was found out about it is counted."""
+    history = History(stores, root, patch, seed=seed, witness=bool(seed % 2))
+    for _ in range(steps):
+        history.step()
+    history.recover(0)
+    assert run("verify") == 0
+    shutil.rmtree(root, ignore_errors=True)
+    return history.did
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_few_histories_of_disasters_forget_no_draw(
+    stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    steps = 30 if stores.kind == "sqlite" else 12
+    did = run_history(stores, tmp_path / "h", monkeypatch, seed, steps)
+    assert did["restore"] + did["recover"]
+
+
+@pytest.mark.long
+def test_ten_thousand_steps_of_disasters_forget_no_draw(
+    stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    did: Counter[str] = Counter()
+    seed = 0
+    while sum(did[name] for name in ("release", "draw", "die", "restore", "recover")) < STEPS_LONG:
+        did += run_history(stores, tmp_path / str(seed), monkeypatch, seed, 60)
+        seed += 1
+    assert min(did[name] for name in ("restore", "recover", "full_disk")) > 0
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+def test_the_model_notices_a_ledger_that_looks_at_no_trace(
+    stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The negative control: without the look outside, a restored ledger draws again."""
+    from turnstile.ledger.custody import Custody
+
+    site = Site(tmp_path / "site", stores.new(), has_witness=False).at(monkeypatch)
+    history = History(stores, tmp_path / "h", monkeypatch, seed=0, witness=False)
+    history.site = site
+    backup = stores.copy_of(site.url)
+    site.publish(0)
+    history.compare(history.draws())
+    before = history.draws()
+    monkeypatch.setattr(Custody, "require_whole", lambda _: ())
+    history.site = replace(site, url=backup).at(monkeypatch)
+    folder = site.home / f"embargoed/opal/{week_number(0)}/r0"
+    request = site.request(0)
+    attempt = history.site.ledger.reserve(request)
+    history.site.ledger.begin_draw(attempt.attempt_id, request.bindings)
+    (folder / f"sealed-{'0' * 16}.parquet").write_bytes(b"other noise")
+    with pytest.raises(AssertionError, match="drawn again"):
+        history.compare(before)
