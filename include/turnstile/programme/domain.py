@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -140,6 +140,22 @@ def public_domain(
     text = json.dumps(content, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()
     return PublicDomain(digest, version, cells_by_mode, sorted_places)
+
+
+def published_domain(
+    digest: str, axes: Mapping[str, Mapping[str, tuple[str, ...]]]
+) -> PublicDomain:
+    """Return the public cells as a published package shows them: labels, without the lookup.
+
+    Args:
+        digest: that the package states.
+        axes: labels in their order, by mode and by axis.
+    """
+    cells = tuple(
+        ModeCells(mode, tuple(Dimension(name, labels) for name, labels in own.items()))
+        for mode, own in axes.items()
+    )
+    return PublicDomain(digest, "", cells)
 
 
 def regrained(domain: PublicDomain, label: Callable[[Place], str]) -> PublicDomain:

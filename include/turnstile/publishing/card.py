@@ -256,6 +256,7 @@ def card_markdown(card: dict[str, Any]) -> str:
     lines += sentences(card["above_noise"])
     lines += ["", "Spent by everything that this family of programmes ever released:", ""]
     lines += [f"- {_spent(line)}" for line in card["cumulative"]]
+    lines += _about_estimates(card)
     if card["gaps"]:
         lines += ["", f"No input on {', '.join(card['gaps'])}: those cells hold noise alone."]
     lines += [
@@ -273,3 +274,18 @@ def _spent(line: dict[str, Any]) -> str:
         if line[f"{name}_before"] is not None
     ]
     return f"{line['unit']}, {line['scope']}: {'; '.join(amounts) or 'infinite'}"
+
+
+def _about_estimates(card: dict[str, Any]) -> list[str]:
+    """Say what the estimates are made from, and how exact they are; nothing if there are none."""
+    record = card.get("estimates")
+    if record is None:
+        return []
+    releases = ", ".join(one["release"] for one in record["earlier"]) or "no earlier release"
+    lines = ["", f"Estimates ({record['model']}), made with {releases}. {record['read_as']}", ""]
+    for table, sizes in record["errors"].items():
+        weights = [(line["numbers"], line["rmse_estimated"] or 0.0) for line in sizes]
+        squares = sum(numbers * error**2 for numbers, error in weights)
+        error = math.sqrt(squares / max(1, sum(numbers for numbers, _ in weights)))
+        lines.append(f"- {table}: estimated error {error:.2f}")
+    return lines

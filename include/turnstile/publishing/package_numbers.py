@@ -19,7 +19,7 @@ from turnstile.estimates.public_numbers import (
     deviations_of,
 )
 from turnstile.estimates.week_estimates import EarlierRelease, earlier_releases, promise_from
-from turnstile.programme.domain import Dimension, ModeCells, PublicDomain
+from turnstile.programme.domain import PublicDomain, published_domain
 from turnstile.publishing.manifest import MANIFEST, differences
 from turnstile.publishing.package_reader import Package, read_package
 from turnstile.release.zones import digest_of
@@ -120,11 +120,7 @@ def _domain(package: Package, promise: Promise, digest: str) -> PublicDomain:
             for number, mode in enumerate(modes):
                 own = _in_order(codes[of_row == number])
                 axes.setdefault(mode, {})[name] = tuple(labels[code] for code in own)
-    cells = tuple(
-        ModeCells(mode, tuple(Dimension(name, labels) for name, labels in own.items()))
-        for mode, own in axes.items()
-    )
-    return PublicDomain(digest, "", cells)
+    return published_domain(digest, axes)
 
 
 def _coded(rows: pa.Table, name: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
