@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +11,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from turnstile.assessment.lab.baselines import naive_laplace, uniforms
+from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace, uniforms
+from turnstile.assessment.package.comparison import compared
 from turnstile.assessment.package.disclosures import assess_package
 from turnstile.cli import main
 from turnstile.errors import InputError
 from turnstile.estimates.release_tables import measurements
 from turnstile.ledger.encoding import encode_event
 from turnstile.publishing.manifest import MANIFEST, manifest_bytes
-from turnstile.publishing.package_reader import is_package, read_package
+from turnstile.publishing.package_reader import Package, is_package, read_package
 from turnstile.release.drawn import Drawn
+
+Build = Callable[..., Drawn]
 
 
 @pytest.fixture
@@ -95,6 +99,18 @@ def test_the_gates_run_again_on_a_package_and_know_what_does_not_belong(package:
     }
     assert {"contents", "drawn_once"} <= flaws
     assert "bytes" not in flaws  # the manifest agrees
+
+
+def test_two_packages_are_compared(package: Path, drawn_with: Build, tmp_path: Path) -> None:
+    own = read_package(package)
+    assert compared(own, own).figures["relation"] == "same_bytes"
+    again = drawn_with(lambda label, x, scale, _: x + discrete_laplace(f"2 {label}", x.size, scale))
+    second = Package(tmp_path / "r1", own.events, measurements(again))
+    assert compared(own, second).figures["relation"] == "second_draw"
+    shifted = drawn_with(lambda label, x, scale, _: 1 + x + discrete_laplace(label, x.size, scale))
+    found = compared(own, Package(tmp_path / "r1", own.events, measurements(shifted)))
+    assert found.is_flaw
+    assert found.figures["relation"] == "same_noise"
 
 
 def test_a_folder_without_manifest_is_no_package_and_a_broken_one_is_refused(

@@ -20,7 +20,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "path",
         type=Path,
         nargs="+",
-        help="package folder, or CSV files (or a folder of them) with mode,date,tap,time,loc,count",
+        help=(
+            "package folder (further ones are compared with it), or CSV files, or a folder of "
+            "them, with mode,date,tap,time,loc,count"
+        ),
     )
     parser.add_argument(
         "--gtfs", type=Path, help="public timetable: which cells are one vehicle or one stop"
@@ -74,15 +77,16 @@ def _findings(
     )
     from turnstile.assessment.external.disclosures import assess_external
     from turnstile.assessment.external.files import read_external_tables
+    from turnstile.assessment.package.comparison import compared
     from turnstile.assessment.package.disclosures import assess_package
     from turnstile.publishing.package_reader import is_package, read_package
 
     lookup = {} if locations is None else read_lookup(locations)
-    if len(paths) == 1 and is_package(paths[0]):
-        package = read_package(paths[0])
+    if all(is_package(path) for path in paths):
+        package, *others = (read_package(path) for path in paths)
         kind, found, labels = (
             "package",
-            assess_package(package),
+            (*assess_package(package), *(compared(package, other) for other in others)),
             labels_of_tables(package.tables, lookup),
         )
         days = {block.service_date for event in package.events for block in event.blocks}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.rows import RowBalance
 from turnstile.assessment.attacks.threshold import is_mark
@@ -14,6 +15,13 @@ from turnstile.assessment.external.paired_counts import GROUPS_LEAST, residuals
 from turnstile.assessment.external.scales import scales
 from turnstile.assessment.external.table import DIMENSIONS, Cell, ExternalTable
 from turnstile.assessment.external.thresholds import SCALES_SHOWN, presence, thresholds
+from turnstile.assessment.external.treatments import (
+    base_of,
+    limit_of,
+    rounding,
+    suppression,
+    zeros,
+)
 from turnstile.privacy.noise_sums import half_width, tail
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
@@ -30,26 +38,74 @@ ONE_TABLE = (
 
 def assess_external(table: ExternalTable) -> tuple[Disclosure, ...]:
     """Return everything that the attacks find in a table, in a fixed order."""
-    table = table.without(is_mark(rounded(table)))
-    found_scales = scales(table)
-    found_thresholds = thresholds(table)
-    found = [*found_thresholds, *found_scales]
+    marked = is_mark(rounded(table))
+    in_marks = _marked(rounded(table)[marked])
+    table = table.without(marked)
+    base = base_of(rounded(table))
+    found_rounding, found_zeros = rounding(base), zeros(table) if base == 1 else None
+    treated = [
+        *suppression(table),
+        *(one for one in (in_marks, found_rounding, found_zeros) if one is not None),
+    ]
+    found_scales = scales(table) if base == 1 else []
+    found_thresholds = [*_of_marks(table), *(thresholds(table) if base == 1 else [])]
+    found = [*treated, *found_thresholds, *found_scales]
     if not found_scales:
         found.append(Disclosure("scale", False, ONE_TABLE, {"identified": False}))
-    found += presence(found_thresholds, [finding.figures["scale"] for finding in found_scales])
+    named = [one.figures["scale"] for one in found_scales if one.figures["identified"]]
+    found += presence(found_thresholds, sorted(named, reverse=True))  # the most dangerous first
     found += [
         finding
         for finding in (
             _rows(table),
             _derived(table),
-            _differencing(table, found_scales),
-            _repeated(table),
+            _differencing(table, found_scales) if base == 1 else None,
+            _repeated(table) if table.is_labelled else None,
             _fractions(table),
             *_companions(table),
         )
         if finding is not None
     ]
     return tuple(found)
+
+
+def _marked(values: NDArray[np.int64]) -> Disclosure | None:
+    """Return that a number, 0 or below, stands for a suppressed cell; None where none does."""
+    if values.size == 0:
+        return None
+    mark = int(values[0])
+    return Disclosure(
+        "suppression",
+        True,
+        f"{values.size:,} cells hold {mark}, far below the smallest other number: a mark of "
+        "suppression, so that a cell holds it says that its count was small",
+        {"mark": str(mark), "cells": int(values.size), "below": None},
+    )
+
+
+def _of_marks(table: ExternalTable) -> list[Disclosure]:
+    """Return the thresholds that marks state, such as `<50`."""
+    limits = [(mark, limit_of(mark)) for mark, _ in table.marks]
+    return [
+        Disclosure(
+            "threshold",
+            True,
+            f"the threshold is stated: counts below {limit:g} hold the mark {mark!r}",
+            {
+                "table": f"cells marked {mark}",
+                "identified": True,
+                "cut": limit,
+                "low": limit,
+                "high": limit,
+                "confidence": 1.0,
+                "smallest_published": limit,
+                "samples": 0,
+                "cut_after_rounding_possible": True,
+            },
+        )
+        for mark, limit in limits
+        if limit is not None
+    ]
 
 
 def _rows(table: ExternalTable) -> Disclosure:
@@ -95,7 +151,11 @@ def _derived(table: ExternalTable) -> Disclosure | None:
 def _differencing(table: ExternalTable, found_scales: list[Disclosure]) -> Disclosure | None:
     """Estimate what is hidden in totals whose parts are not all published."""
     scale = max(
-        (f.figures["scale"] for f in found_scales if f.figures["source"] in ("pairs", "totals")),
+        (
+            f.figures["scale"]
+            for f in found_scales
+            if f.figures["identified"] and f.figures["source"] in ("pairs", "totals")
+        ),
         default=None,
     )
     for dimension in ("loc", "time"):

@@ -13,6 +13,7 @@ import io
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from turnstile.assessment.external.table import DIMENSIONS, Cell, ExternalTable
+from turnstile.assessment.external.treatments import is_beyond, limit_of
 from turnstile.errors import InputError
 
 _ALIASES = {
@@ -39,7 +41,13 @@ _ALIASES = {
 }
 _NOT_COMPANIONS = frozenset({*DIMENSIONS, "count", "estimate", "reconciled", "standard_deviation"})
 _ABSENT = frozenset({"", "-", "ALL", "TOTAL"})
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+_THOUSANDS = re.compile(
+    r"[+-]?\d{1,3}([, '\u2019\u00a0\u202f]\d{3})+(\.\d*)?|[+-]?\d{1,3}(\.\d{3}){2,}"
+)
+_SEPARATORS = re.compile(r"[, '\u2019\u00a0\u202f]")
+_NOT_A_MARK = re.compile(r"[A-Za-z]{5,}|\d{3,}\D+\d{3,}")
+_MARK_LENGTH_MOST = 24
+_MARKS_MOST = 8  # kinds of marks; more are words, not marks
 _STRAY_SHARE_MAX = 0.01
 _STRAY_FEW = 20
 _HEADER_WITHIN = 20  # lines
@@ -57,10 +65,15 @@ def read_external_tables(paths: Sequence[Path]) -> ExternalTable:
     counts: list[float] = []
     companions: dict[str, dict[int, float]] = {}
     stray = 0
+    marks: Counter[str] = Counter()
     for name, text in (named for path in paths for named in _texts(path)):
         rows = list(_rows(name, text))
-        kept = [row for row in rows if row is not None]
-        own_stray = len(rows) - len(kept)
+        kept = [row for row in rows if isinstance(row, _Row)]
+        own_marks = Counter(row for row in rows if isinstance(row, str))
+        if len(own_marks) > _MARKS_MOST:
+            own_marks = Counter()
+        marks += own_marks
+        own_stray = len(rows) - len(kept) - own_marks.total()
         if not text.endswith(("\n", "\r")) and _is_cut_off(kept):
             kept.pop()
             own_stray += 1
@@ -75,7 +88,9 @@ def read_external_tables(paths: Sequence[Path]) -> ExternalTable:
         (name, np.array([values.get(index, np.nan) for index in range(len(cells))]))
         for name, values in companions.items()
     )
-    return ExternalTable(tuple(cells), np.array(counts), columns, stray)
+    return ExternalTable(
+        tuple(cells), np.array(counts), columns, stray, tuple(sorted(marks.items()))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +173,8 @@ def _is_cut_off(rows: Sequence[_Row]) -> bool:
     return len(rows) > 1 and 2 * rows[-1].count <= min(row.count for row in rows[:-1])
 
 
-def _rows(name: str, text: str) -> Iterator[_Row | None]:
-    """Yield each row of a table; None for a line that is none."""
+def _rows(name: str, text: str) -> Iterator[_Row | str | None]:
+    """Yield each row of a table; its mark where it holds one, None for a line that is none."""
     lines = [line for line in text.replace("\0", "").splitlines() if line.strip()]
     header, first, delimiter = _found_header(name, lines)
     labels: list[str] | None = None
@@ -196,14 +211,14 @@ def _header(fields: list[str]) -> _Header:
     return _Header(len(names), indices, others, implied.pop() if len(implied) == 1 else None)
 
 
-def _row(fields: list[str], header: _Header, further: Sequence[str]) -> _Row | None:
-    """Read one line; `further` names the columns of texts that make a index finer."""
+def _row(fields: list[str], header: _Header, further: Sequence[str]) -> _Row | str | None:
+    """Read one line; `further` names the columns of texts that make a location finer."""
     if len(fields) != header.width:
         return None
     indices = header.indices
     count = _number(fields[indices["count"]])
     if count is None:
-        return None
+        return _mark(fields[indices["count"]])
     labels = [_label(fields[indices[name]]) if name in indices else None for name in DIMENSIONS]
     cell = Cell(*labels)
     if header.tap is not None:
@@ -212,6 +227,16 @@ def _row(fields: list[str], header: _Header, further: Sequence[str]) -> _Row | N
         cell = cell._replace(loc=", ".join([*([cell.loc] if cell.loc else []), *finer]))
     numbers = [(name, _number(fields[indices[name]])) for name in header.others]
     return _Row(cell, count, tuple((name, value) for name, value in numbers if value is not None))
+
+
+def _mark(field: str) -> str | None:
+    """Return what stands in place of a count, as far as it can be a mark: `<50`, `n.p.`, `NaN`."""
+    text = " ".join(field.split())
+    if not text or len(text) > _MARK_LENGTH_MOST:
+        return None
+    is_word = _NOT_A_MARK.search(text) is not None and limit_of(text) is None
+    known = text.lower() in ("suppressed", "confidential", "redacted", "missing", "withheld")
+    return None if is_word and not known else text
 
 
 def _name(field: str) -> str:
@@ -230,7 +255,14 @@ def _number(field: str) -> float | None:
     """Return a finite number, or None."""
     text = field.strip()
     try:
-        value = float(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
+        value = float(_without_separators(text))
     except ValueError:
         return None
-    return value if np.isfinite(value) else None
+    return None if is_beyond(value) else value
+
+
+def _without_separators(text: str) -> str:
+    """Return a number without what parts its thousands."""
+    if not _THOUSANDS.fullmatch(text):
+        return text
+    return _SEPARATORS.sub("", text) if text.count(".") < 2 else text.replace(".", "")  # noqa: PLR2004 - a decimal point stands once

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,7 @@ from turnstile.assessment.attacks.scale_of_noise import (
 )
 from turnstile.assessment.disclosures import Disclosure
 from turnstile.assessment.external.cell_kinds import EVERY, by_kind, rounded
+from turnstile.assessment.external.noise_families import Tail, is_named, normal_scale, tail_of
 from turnstile.assessment.external.paired_counts import (
     GROUPS_LEAST,
     Residuals,
@@ -20,27 +23,48 @@ from turnstile.assessment.external.paired_counts import (
     residuals,
 )
 from turnstile.assessment.external.table import ExternalTable
-from turnstile.privacy.noise_terms import NoiseDistribution
+from turnstile.privacy.noise_sums import integer_pmf
+from turnstile.privacy.noise_terms import NoiseDistribution, Term
 
 _NEGATIVES_LEAST = 30
+_CONFIDENCE = 0.99
+_RANKED_LEAST = 60
+_MISFIT = 1e-6
+_DENSE = {
+    Tail.GEOMETRIC: NoiseDistribution.DISCRETE_LAPLACE,
+    Tail.NORMAL: NoiseDistribution.DISCRETE_GAUSSIAN,
+}
 
 
 def scales(table: ExternalTable) -> list[Disclosure]:
     """Return the scale from every source that the table offers."""
     counts = rounded(table)
     is_dense = int((counts < 0).sum()) >= _NEGATIVES_LEAST
-    distribution = (
-        NoiseDistribution.DISCRETE_LAPLACE if is_dense else NoiseDistribution.ROUNDED_LAPLACE
-    )
+    tail = tail_of(counts) if is_dense else Tail.OTHER
+    distribution = _DENSE.get(tail, NoiseDistribution.ROUNDED_LAPLACE)
     found = [*_from_services(table, distribution), *_from_totals(table, distribution)]
     for name, own in by_kind(table).items():
-        below = int((counts[own] < 0).sum())
-        estimate = from_negatives(counts[own])
-        if estimate is None or below < _NEGATIVES_LEAST or name.startswith(EVERY):
-            continue
-        source = f"{below} counts below zero of {name}, as discrete Laplace noise on every cell"
-        found.append(_scale_disclosure("negatives", source, estimate))
+        if int((counts[own] < 0).sum()) >= _NEGATIVES_LEAST and not name.startswith(EVERY):
+            found.append(_from_below_zero(name, counts[own]))
     return found
+
+
+def _from_below_zero(name: str, counts: NDArray[np.int64]) -> Disclosure:
+    """Return the scale of dense noise from the numbers below zero, if their family is known."""
+    tail, below = tail_of(counts), int((counts < 0).sum())
+    estimate = from_negatives(counts, _CONFIDENCE)
+    if tail is Tail.GEOMETRIC and estimate is not None:
+        source = f"{below} counts below zero of {name}, as discrete Laplace noise on every cell"
+        return _scale_disclosure("negatives", source, estimate)
+    words = f"{below} counts below zero of {name} fall off {tail}"
+    found = normal_scale(counts) if tail is Tail.NORMAL else None
+    if found is not None and is_named(found):
+        middle = math.sqrt(found.low * found.high)
+        own = ScaleEstimate(middle, found.low, found.high, found.confidence, found.samples)
+        return _scale_disclosure("any_counts", f"{words} on every cell", own)
+    within = "" if found is None else f", between {found.low:.3g} and {found.high:.3g} (95 %)"
+    figures = {"identified": False, "source": "negatives", "tail": tail.name.lower()}
+    return Disclosure("scale", False, f"{words}: cannot tell the scale exactly{within}", figures)
 
 
 def _from_services(table: ExternalTable, distribution: NoiseDistribution) -> list[Disclosure]:
@@ -66,8 +90,41 @@ def _from_totals(table: ExternalTable, distribution: NoiseDistribution) -> list[
             estimate = from_residuals(*own, distribution=distribution, total_over_part=ratio)
             source = f"{own[0].size} totals with all their parts (over {dimension}), {words}"
             name = "totals" if ratio == 1 else "totals_of_twice_the_scale"
-            found.append(_scale_disclosure(name, source, estimate))
+            if _misfits(*own, estimate, distribution, ratio):
+                figures = {"identified": False, "source": name}
+                why = f"cannot tell the scale from {source}: they do not fit {distribution}"
+                found.append(Disclosure("scale", False, why, figures))
+            else:
+                found.append(_scale_disclosure(name, source, estimate))
     return found
+
+
+def _misfits(
+    values: NDArray[np.int64],
+    terms: NDArray[np.int64],
+    estimate: ScaleEstimate,
+    distribution: NoiseDistribution,
+    ratio: float,
+) -> bool:
+    """Tell whether differences do not look like the noise that fits them best.
+
+    Each is held against its own distribution by its rank, at the middle of its step; ranks of noise
+    that fits are even over ten bins.
+    """
+    from scipy.stats import chisquare
+
+    ranks = np.zeros(values.size)
+    for number in np.unique(terms):
+        parts = Term(distribution, estimate.scale, int(number) - 1)
+        whole = Term(distribution, estimate.scale * ratio)
+        numbers, masses = integer_pmf([parts, whole])
+        below = np.cumsum(masses) - masses / 2
+        own = terms == number
+        ranks[own] = np.interp(values[own], numbers, below)
+    bins = np.bincount(np.minimum((10 * ranks).astype(np.int64), 9), minlength=10)
+    if values.size < _RANKED_LEAST or estimate.scale < 1:  # too few, or steps too coarse for ranks
+        return False
+    return float(chisquare(bins).pvalue) < _MISFIT
 
 
 def _noise_alone(groups: Residuals) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:

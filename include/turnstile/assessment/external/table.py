@@ -39,23 +39,31 @@ class ExternalTable:
         counts: shape (cells,), float64, because a bad release may publish fractions.
         companions: other columns of numbers, by name, beside the counts; same shape.
         stray_lines: lines that are no rows.
+        marks: texts in place of counts, and how many cells hold each.
     """
 
     cells: tuple[Cell, ...]
     counts: NDArray[np.float64]
     companions: tuple[tuple[str, NDArray[np.float64]], ...] = ()
     stray_lines: int = 0
+    marks: tuple[tuple[str, int], ...] = ()
 
     def without(self, dropped: NDArray[np.bool_]) -> ExternalTable:
         """Return the table without some rows, shape (cells,)."""
         cells = tuple(cell for cell, gone in zip(self.cells, dropped, strict=True) if not gone)
         companions = tuple((name, values[~dropped]) for name, values in self.companions)
-        return ExternalTable(cells, self.counts[~dropped], companions, self.stray_lines)
+        counts = self.counts[~dropped]
+        return ExternalTable(cells, counts, companions, self.stray_lines, self.marks)
 
     @property
     def is_integer(self) -> bool:
         """Whether every count is a integer."""
         return bool(np.all(self.counts == np.rint(self.counts)))
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether anything but the counts is published: a column alone names no cell twice."""
+        return any(label is not None for cell in self.cells[:1] for label in cell)
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -1,0 +1,39 @@
+"""Two published packages side by side: the same bytes, the same noise, or a second draw."""
+
+from __future__ import annotations
+
+from turnstile.assessment.disclosures import Disclosure
+from turnstile.assessment.gates.noise_reuse import drawn_once
+from turnstile.assessment.package.numbers import numbers_of_package
+from turnstile.publishing.package_reader import Package
+
+
+def compared(package: Package, other: Package) -> Disclosure:
+    """Return what two packages of one programme say together.
+
+    Args:
+        package: that is assessed.
+        other: beside it.
+    """
+    name = other.folder.name
+    own, theirs = (
+        {one.where: one.values.tobytes() for one in numbers_of_package(each).vectors}
+        for each in (package, other)
+    )
+    both = own.keys() & theirs.keys()
+    figures = {"other": str(other.folder), "draws_of_both": len(both)}
+    if both and all(own[where] == theirs[where] for where in both):
+        words = f"{name} holds the same numbers: one draw, published twice"
+        return Disclosure("comparison", False, words, {**figures, "relation": "same_bytes"})
+    reused = drawn_once(numbers_of_package(package, (other,)))
+    if not reused.passed:
+        words = f"{name} shares noise with this package: {reused.statement}"
+        return Disclosure("comparison", True, words, {**figures, "relation": "same_noise"})
+    if both:
+        words = (
+            f"{name} is a second draw of {len(both)} draws of the same days: their average has "
+            "half of the variance, and both are charged"
+        )
+        return Disclosure("comparison", False, words, {**figures, "relation": "second_draw"})
+    words = f"{name} is of other days, and shares no noise with this package"
+    return Disclosure("comparison", False, words, {**figures, "relation": "independent"})
