@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from turnstile.cli import main
 from turnstile.errors import BudgetExceeded, ProgrammeError
 from turnstile.ledger.amounts import Cap
 from turnstile.ledger.encoding import decode_event, encode_event
@@ -20,6 +21,7 @@ from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
+from turnstile.publishing.carried.verify_package import recomputed
 from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek
 
@@ -145,3 +147,29 @@ def test_a_year_that_cannot_hold_is_refused(old: str, new: str, said: str) -> No
     assert old in text
     with pytest.raises(ProgrammeError, match=said):
         parse_programme(text.replace(old, new, 1), "opal_year.yaml")
+
+
+def test_an_auditor_with_public_files_finds_the_same_loss() -> None:
+    events = [encode_event(event) for event in planned(FIRST).events]
+    losses = loss_by_unit(planned(FIRST).events)
+    for unit, found in recomputed(events).items():
+        assert found["rho"] == losses[ProtectionUnit(unit)].rho
+    # Negative control: a piece of another scale is no piece of the vector, and costs on top.
+    events[0]["scale"] = "20"
+    assert (recomputed(events)["card"]["rho"] or 0) > (losses[ProtectionUnit.CARD].rho or 0)
+
+
+@pytest.mark.long
+def test_a_week_is_published_and_verifies(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path))
+    week = "2016-W30"
+    assert main(["sample", "opal", "--weeks", f"{week}:{week}", "--rows", "400"]) == 0
+    assert main(["run", "opal_year", "--week", week]) == 0
+    package = tmp_path / f"public/opal_year/{week}/r0"
+    assert main(["package", "verify", str(package)]) == 0
+    assert (package / "tables/totals.csv").exists()
+    assert (package / "estimates/on_time_location.csv").exists()
+    assert "at most 20 of a card_week" in (package / "release_card.md").read_text()
+    capsys.readouterr()

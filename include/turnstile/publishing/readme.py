@@ -80,7 +80,7 @@ def cumulative_sentence(card: dict[str, Any]) -> str:
 
 def _example(contents: Contents) -> dict[str, str]:
     """Choose the table, label and number that the examples use."""
-    spec = contents.drawn.programme.tables[-1]
+    spec = contents.drawn.programme.shared_tables[-1]
     label = next((axis for axis in spec.by if not axis.endswith("slot")), spec.by[0])
     is_trips = contents.drawn.programme.source.feed.shape is RowShape.TRIPS
     shown = next(table for table in contents.tables if table.stem == f"tables/{spec.name}")

@@ -195,10 +195,14 @@ def _columns(path: Path) -> dict[str, list[str]]:
 
 def _added_up(folder: Path) -> Iterator[str]:
     """Check that presented counts of trips add up to the coarser tables of the same tap."""
-    if any(event["threshold"] is not None for event in _events(folder)):
+    events = _events(folder)
+    if any(event["threshold"] is not None for event in events):
         return  # what was left out is in no sum
+    own = {f"{event['table']}.csv" for event in events if event.get("own_records")}
     tables: dict[str, tuple[tuple[str, ...], Counts]] = {}
     for path in sorted((folder / "tables").glob("*.csv")):
+        if path.name in own:
+            continue  # it counts records of a bound of its own
         columns = _columns(path)
         if "count" in columns and "standard_deviation" in columns:
             axes = tuple(n for n in columns if n in KEYS or n.startswith("tap_"))
@@ -246,16 +250,25 @@ def _plan(folder: Path, manifest: Json) -> Iterator[str]:
 
 
 def recomputed(events: Json) -> dict[str, dict[str, Fraction | None]]:
-    """Return the exact loss of every unit: the largest over what one unit can touch."""
+    """Return the exact loss of every unit: the largest over what one unit can touch.
+
+    Draws of one joint vector, with equal noise and sensitivities, are charged once for a scope.
+    """
+    charged: set[tuple[str, str, str]] = set()
     totals: dict[str, dict[str, dict[str, list[Fraction | None]]]] = {}
     for event in events:
         scale, is_gaussian = Fraction(event["scale"]), event["noise"] == "discrete_gaussian"
+        names = ("joint", "noise", "scale", "sensitivities")
+        vector = json.dumps([event[name] for name in names]) if event.get("joint") else ""
         for unit, moved in event["sensitivities"]:
             epsilon = None if moved is None or is_gaussian else Fraction(moved[1]) / scale
             rho = None if epsilon is None else epsilon**2 / 2
             if is_gaussian and moved is not None:
                 rho = Fraction(moved[2]) / (2 * scale**2)
             for scope in {_scope(unit, block) for block in event["blocks"]}:
+                if vector and (unit, scope, vector) in charged:
+                    continue
+                charged.add((unit, scope, vector))
                 own = totals.setdefault(unit, {}).setdefault(scope, {"epsilon": [], "rho": []})
                 own["epsilon"].append(epsilon)
                 own["rho"].append(rho)
