@@ -20,6 +20,7 @@ from turnstile.publishing import (
     readme,
     registry_entry,
     statement,
+    sum_macros,
 )
 from turnstile.publishing.allowed_contents import Source
 from turnstile.publishing.card import card_markdown
@@ -115,6 +116,20 @@ FILES: tuple[PackageFile, ...] = (
         "Checks this package with Python alone",
         (Source.CODE,),
         _carried("verify_package.py"),
+    ),
+    PackageFile(
+        "sums.py",
+        "text/x-python",
+        "Sums of any cells with their error, with Python alone",
+        (Source.CODE,),
+        _carried("sums.py"),
+    ),
+    PackageFile(
+        "sums.sql",
+        "application/sql",
+        "The same of measurements, as DuckDB macros",
+        (Source.DECLARED,),
+        sum_macros.write,
     ),
     PackageFile("README.md", "text/markdown", "Start here", _OF_CARD, readme.write),
     PackageFile(

@@ -78,7 +78,7 @@ def cumulative_sentence(card: dict[str, Any]) -> str:
     )
 
 
-def _example(contents: Contents) -> dict[str, str]:
+def _example(contents: Contents) -> dict[str, str | bool]:
     """Choose the table, label and number that the examples use."""
     spec = contents.drawn.programme.shared_tables[-1]
     label = next((axis for axis in spec.by if not axis.endswith("slot")), spec.by[0])
@@ -91,5 +91,6 @@ def _example(contents: Contents) -> dict[str, str]:
         "label": label,
         "shape_label": label_of(contents),
         "value": numbers[0],
+        "sums_of_tables": any(name == "reconciled" for name, _ in shown.columns),
         "measured": "count" if is_trips else spec.statistics[0],
     }

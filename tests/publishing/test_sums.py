@@ -1,0 +1,105 @@
+"""Sums of any cells: the stated interval holds the truth as often as it says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from turnstile.estimates.reconciliation import Measured, Partition, reconcile_pair
+from turnstile.publishing.carried import sums
+
+_TRIALS = 1_000
+_ON, _OFF = (24, 15), (24, 16)
+_SD = {"cells": 17.0, "rows": 12.0, "columns": 9.0}
+
+
+def _noise(rng: np.random.Generator, shape: tuple[int, int]) -> Partition:  # noqa: TID251
+    """Measure a table of zeros."""
+    of = {"cells": shape, "rows": shape[:1], "columns": shape[1:]}
+    drawn = {
+        name: Measured(np.rint(rng.normal(0, _SD[name], size)).astype(np.int64), _SD[name] ** 2)
+        for name, size in of.items()
+    }
+    return Partition(shape, **drawn)
+
+
+def _parts(shape: tuple[int, int]) -> sums.Parts:
+    return sums.parts(shape, *(_SD[name] ** 2 for name in ("cells", "rows", "columns")))
+
+
+def _covered(*, naive: bool = False) -> float:
+    rng = np.random.default_rng(7)  # noqa: TID251 - a simulation, not a release
+    precisions = sums.with_shared_total(_parts(_ON), _ON, _parts(_OFF), _OFF)
+    held = 0
+    for _ in range(_TRIALS):
+        on, _off = reconcile_pair(_noise(rng, _ON), _noise(rng, _OFF))
+        chosen = rng.random(_ON) < rng.choice([0.01, 0.1, 0.5, 0.9])
+        chosen[rng.integers(24), :] |= rng.random() < 0.5  # whole rows too
+        rows, columns = np.nonzero(chosen)
+        assert on.cells is not None
+        variance = sums.variance_of_sum(
+            precisions, _ON, Counter(map(str, rows)), Counter(map(str, columns))
+        )
+        if naive:
+            variance = len(rows) * on.cell_variance
+        found = sums.interval(len(rows), float(on.cells[chosen].sum()), variance)
+        held += found.low_95 <= 0 <= found.high_95
+    return held / _TRIALS
+
+
+def test_intervals_of_a_thousand_sums_of_reconciled_cells_hold_the_truth() -> None:
+    assert 0.93 <= _covered() <= 0.97
+
+
+def test_adding_up_variances_of_reconciled_cells_would_not() -> None:
+    assert not 0.93 <= _covered(naive=True) <= 0.97
+
+
+@pytest.mark.parametrize("cells", [1, 2, 5, 40])
+@pytest.mark.parametrize("noise", ["laplace", "normal"])
+def test_intervals_of_sums_of_measured_cells_hold_the_truth(cells: int, noise: str) -> None:
+    rng = np.random.default_rng(cells)  # noqa: TID251 - a simulation, not a release
+    drawn = getattr(rng, noise)(0, 8, (20_000, cells)).sum(axis=1)
+    deviation = 8 * (2**0.5 if noise == "laplace" else 1)
+    excess = sums.EXCESS_OF_LAPLACE / cells if noise == "laplace" else 0.0
+    found = sums.interval(cells, 0.0, cells * deviation**2, excess)
+    assert 0.93 <= (np.abs(drawn) <= found.high_95).mean() <= 0.97
+    assert 0.88 <= (np.abs(drawn) <= found.high_90).mean() <= 0.92
+
+
+def test_one_cell_has_the_error_that_its_table_states(published: Path) -> None:
+    package = sums.Package(next(published.glob("opal/*/r0")))
+    for table in ("on_time_location", "on_time", "off_location"):
+        row = package.rows(f"tables/{table}")[3]
+        found = package.total(f"tables/{table}", lambda one, row=row: one == row)
+        assert found.standard_deviation == pytest.approx(float(row["standard_deviation"]), abs=0.01)
+        assert found.value == float(row["reconciled"])
+
+
+def test_a_sum_of_all_cells_has_the_error_of_the_total_not_more(published: Path) -> None:
+    package = sums.Package(next(published.glob("opal/*/r0")))
+    totals = [
+        package.total(f"tables/{table}").standard_deviation
+        for table in ("on_time_location", "on_time", "on_location", "off_time_location")
+    ]
+    assert totals == pytest.approx([totals[0]] * 4, rel=1e-3)
+
+
+def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(package: Path) -> None:
+    card = json.loads((package / "release_card.json").read_bytes())
+    table = card["draws"][0]["table"]
+    command = [sys.executable, "-I", "-S", "-B", str(package / "sums.py")]
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603 - our own interpreter
+            [*command, *arguments], capture_output=True, text=True, check=False
+        )
+
+    assert "high_95" in run(f"measurements/{table}").stdout
+    assert "name measurements/ or tables/" in run(f"estimates/{table}").stderr
