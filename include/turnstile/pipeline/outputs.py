@@ -131,6 +131,7 @@ def _stage(release: Release, attempt: Attempt, staged: Path) -> None:
         embargoed=release.folders.embargoed,
         include=release.settings.include,
         built_at=release.clock(),
+        public=release.folders.latest.parent,
     )
     building.rename(staged)
     sync_folder(staged.parent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -71,9 +71,11 @@ class Contents:
         card: release card, as plain values.
         include: folder of the public domain's files.
         built_at: instant for the record.
+        earlier: package of the period before, where there is one.
         history: what the ledger says happened to this week, oldest first.
         sign: returns the ledger's public key and its signature of a payload of a media type; None
             without a key.
+        drawings: pictures that are drawn already.
     """
 
     folder: Path
@@ -81,8 +83,10 @@ class Contents:
     card: dict[str, Any]
     include: Path
     built_at: datetime
+    earlier: Path | None = None
     history: tuple[Change, ...] = ()
     sign: Sign | None = None
+    drawings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

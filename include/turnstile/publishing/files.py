@@ -19,6 +19,7 @@ from turnstile.publishing import (
     dictionary,
     readme,
     registry_entry,
+    report,
     statement,
     sum_macros,
 )
@@ -26,6 +27,7 @@ from turnstile.publishing.allowed_contents import Source
 from turnstile.publishing.card import card_markdown
 from turnstile.publishing.contents import Contents
 from turnstile.publishing.json_text import json_bytes
+from turnstile.publishing.pictures import NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,21 @@ FILES: tuple[PackageFile, ...] = (
         "The same of measurements, as DuckDB macros",
         (Source.DECLARED,),
         sum_macros.write,
+    ),
+    PackageFile("report.html", "text/html", "The week for readers", _OF_CARD, report.write),
+    *(
+        PackageFile(
+            f"pictures/{name}.{suffix}",
+            mediatype,
+            f"Picture of the report: {name}",
+            (Source.POST_PROCESSING, Source.DECLARED),
+            draw(name),
+        )
+        for name in NAMES
+        for suffix, mediatype, draw in (
+            ("svg", "image/svg+xml", report.svg_of),
+            ("png", "image/png", report.png_of),
+        )
     ),
     PackageFile("README.md", "text/markdown", "Start here", _OF_CARD, readme.write),
     PackageFile(

@@ -37,6 +37,7 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
     embargoed: Path,
     include: Path,
     built_at: datetime,
+    public: Path | None = None,
 ) -> None:
     """Write the package into a new folder.
 
@@ -47,6 +48,7 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
         embargoed: folder with the labelled tables and the gates' findings.
         include: folder of the public domain's files.
         built_at: instant for the record.
+        public: folder of the programme's published periods, for what changed since.
 
     Raises:
         IntegrityError: a file, column or field has no source in the allow-list.
@@ -63,12 +65,14 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
         | {"estimates": _estimates_record(embargoed)},
         include=include,
         built_at=built_at,
+        earlier=None if public is None else _earlier(public, str(drawn.plan.week)),
         history=history(ledger, drawn.attempt.key, built_at),
         sign=ledger.sign_payload if ledger.has_key else None,
     )
     for file in FILES:
         content = file.write(contents)
         if content is not None:
+            (folder / file.path).parent.mkdir(exist_ok=True)
             write_atomically(folder / file.path, content)
     manifest = manifest_bytes(
         folder, key=str(drawn.attempt.key), sealed_digest=str(drawn.attempt.artefact_digest)
@@ -87,6 +91,12 @@ def _estimates_record(embargoed: Path) -> dict[str, Any] | None:
     path = embargoed / FOLDER / RECORD
     found: dict[str, Any] | None = json.loads(path.read_bytes()) if path.exists() else None
     return found
+
+
+def _earlier(public: Path, period: str) -> Path | None:
+    """Return the newest revision of the newest published period before one."""
+    found = [path for path in public.glob("????-*/r*") if path.parent.name < period]
+    return max(found, key=lambda path: (path.parent.name, int(path.name[1:])), default=None)
 
 
 def _copy_tables(source: Path, target: Path) -> None:

@@ -15,6 +15,7 @@ _USES = {
     "tables": "tables to print, and reconciled sums",
     "measurements": "your own models, and any sums",
 }
+_PLURALS = {"card": "cards", "bus": "buses", "trip": "trips"}
 _UNIT_TEXTS = {
     ProtectionUnit.TRIP: "one trip",
     ProtectionUnit.CARD_DAY: "the trips of one card on one day",
@@ -73,8 +74,8 @@ def cumulative_sentence(card: dict[str, Any]) -> str:
     name = "rho" if lines[0]["rho_after"] else "epsilon"
     shown = max(lines, key=lambda line: float(line[f"{name}_after"] or 0))
     return (
-        f"All releases so far that touch the same {shown['unit'].split('_')[0]}s add up to {name} "
-        f"{shown[f'{name}_after']} for the most spent {shown['unit'].replace('_', '-')}."
+        f"All releases so far that touch the same {_PLURALS[shown['unit'].split('_')[0]]} add up "
+        f"to {name} {shown[f'{name}_after']} for the most spent {shown['unit'].replace('_', '-')}."
     )
 
 

@@ -1,0 +1,198 @@
+"""The pictures of the report, by Altair: SVG and PNG without a browser and without the network.
+
+Colours are of the cividis and blues scales, which readers with any colour vision tell apart; what
+is within its noise is pale. Each picture has a text that says what it shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.publishing import week_numbers
+from turnstile.publishing.cells import label_of
+from turnstile.publishing.contents import Contents
+
+NAMES = ("map", "hours", "change", "top")
+_WIDTH, _PNG_SCALE = 720, 2.0
+_TOP, _ROWS = 15, 25
+_PALE, _FULL = 0.15, 0.95
+_COLOUR = "#2166ac"
+
+
+@dataclass(frozen=True)  # without slots: what is drawn is remembered
+class Picture:
+    """One picture: its chart, its title and what it shows, in words."""
+
+    name: str
+    title: str
+    text: str
+    chart: Any
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture as SVG."""
+        import vl_convert as vlc
+
+        return str(vlc.vegalite_to_svg(self.chart.to_dict()))
+
+    @cached_property
+    def png(self) -> bytes:
+        """The picture as PNG, twice its size."""
+        import vl_convert as vlc
+
+        return bytes(vlc.vegalite_to_png(self.chart.to_dict(), scale=_PNG_SCALE))
+
+
+def pictures(contents: Contents) -> dict[str, Picture]:
+    """Return the pictures of a week by name; each is drawn once."""
+    if not contents.drawings and has_errors(contents):
+        found = (_map(contents), _hours(contents), _change(contents), _top(contents))
+        contents.drawings.update({one.name: one for one in found if one is not None})
+    return contents.drawings
+
+
+def has_errors(contents: Contents) -> bool:
+    """Whether sums of this release have an error: what a threshold left out is in none."""
+    mechanism = contents.drawn.programme.mechanism.kind
+    measures = {draw["statistic"] for draw in contents.card["draws"]}
+    return mechanism is not MechanismKind.STABILITY_HISTOGRAM and bool(
+        {"count", "buses"} & measures
+    )
+
+
+def _what(contents: Contents) -> str:
+    """Name what is counted."""
+    return "tap-ons" if label_of(contents) == "location" else "bus-days"
+
+
+def _map(contents: Contents) -> Picture | None:
+    """Draw each location or cell where it is, paler where its error is large."""
+    import altair as alt
+
+    numbers = week_numbers.by_location(contents)
+    places = pd.DataFrame(
+        {
+            "label": [one.label for one in contents.features],
+            "mode": [one.mode for one in contents.features],
+            "x": [one.center[0] for one in contents.features],
+            "y": [one.center[1] for one in contents.features],
+        }
+    )
+    if places.empty:
+        return None
+    keys = ["label", "mode"] if "mode" in numbers else ["label"]
+    joined = places[[*keys, "x", "y"]].merge(numbers, on=keys)
+    shown = joined[joined["value"] > 0]
+    certain = (1 - shown["half_width"] / shown["value"]).clip(_PALE, _FULL)
+    shown = shown.assign(certainty=certain.round(3))[["label", "x", "y", "value", "certainty"]]
+    position = alt.Scale(zero=False, nice=False)
+    chart = (
+        alt.Chart(shown.round(5))
+        .mark_circle(color=_COLOUR, stroke="#333", strokeWidth=0.3)
+        .encode(
+            x=alt.X("x:Q", scale=position, title="longitude"),
+            y=alt.Y("y:Q", scale=position, title="latitude"),
+            size=alt.Size("value:Q", title=_what(contents), scale=alt.Scale(range=[4, 500])),
+            opacity=alt.Opacity(
+                "certainty:Q", title="certainty", scale=alt.Scale(domain=[0, 1], range=[0, 1])
+            ),
+        )
+        .properties(width=_WIDTH, height=_WIDTH * 0.7)
+    )
+    first = numbers.iloc[0]
+    text = (
+        f"A map of {len(shown)} places by their {_what(contents)} in the week; the most are at "
+        f"{first['label']}, {first['value']:,.0f} ± {first['half_width']:,.0f}. Pale places are "
+        "uncertain: their noise is nearly as large as their number."
+    )
+    return Picture("map", f"Where: {_what(contents)} of the week", text, chart)
+
+
+def _hours(contents: Contents) -> Picture | None:
+    """Draw the hours of the busiest places; what is within its noise is left white."""
+    import altair as alt
+
+    numbers = week_numbers.by_location(contents)
+    labels = [one for one in dict.fromkeys(numbers["label"]) if one != "UNKNOWN"][:_ROWS]
+    table = week_numbers.by_time_and_location(contents, labels)
+    shown = table[(table["time"] != "UNKNOWN") & ~table["is_noise"]]
+    if shown.empty:
+        return None
+    chart = (
+        alt.Chart(shown[["time", "label", "value"]].round(1))
+        .mark_rect()
+        .encode(
+            x=alt.X("time:O", title="start of the slot"),
+            y=alt.Y("label:N", sort=labels, title=None),
+            color=alt.Color(
+                "value:Q", title=_what(contents), scale=alt.Scale(scheme="cividis", reverse=True)
+            ),
+        )
+        .properties(width=_WIDTH, height=18 * len(labels))
+    )
+    most = shown.iloc[0]
+    text = (
+        f"When: the {len(labels)} busiest places by time of day, all days of the week together. "
+        f"The most are at {most['label']} from {most['time']}: {most['value']:,.0f}. White is "
+        "what cannot be told from noise."
+    )
+    return Picture("hours", "When: the busiest places by time of day", text, chart)
+
+
+def _change(contents: Contents) -> Picture | None:
+    """Draw the change of each mode against the week before, with its band."""
+    import altair as alt
+
+    table = week_numbers.changes(contents)
+    if table.empty:
+        return None
+    table = table.assign(
+        low=table["value"] - table["half_width"], high=table["value"] + table["half_width"]
+    ).round(1)
+    base = alt.Chart(table[["mode", "value", "low", "high"]]).encode(
+        y=alt.Y("mode:N", title=None, sort=None)
+    )
+    chart = (
+        base.mark_bar(color=_COLOUR, opacity=0.6).encode(
+            x=alt.X("value:Q", title="change against the week before")
+        )
+        + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    ).properties(width=_WIDTH, height=50 * len(table))
+    parts = [
+        f"{row['mode']} {row['value']:+,.0f} ± {row['half_width']:,.0f}"
+        for row in table.to_dict("records")
+    ]
+    text = f"Change of tap-ons against the week before: {'; '.join(parts)}."
+    return Picture("change", "What changed against the week before", text, chart)
+
+
+def _top(contents: Contents) -> Picture | None:
+    """Draw the busiest places with their intervals."""
+    import altair as alt
+
+    numbers = week_numbers.by_location(contents)
+    table = numbers[numbers["label"] != "UNKNOWN"].head(_TOP)
+    names = table["label"]
+    if "mode" in table:
+        names = names + " (" + table["mode"] + ")"
+    table = table.assign(
+        name=names,
+        low=table["value"] - table["half_width"],
+        high=table["value"] + table["half_width"],
+    ).round(1)[["name", "value", "low", "high", "half_width"]]
+    base = alt.Chart(table).encode(y=alt.Y("name:N", sort=list(table["name"]), title=None))
+    chart = (
+        base.mark_bar(color=_COLOUR, opacity=0.6).encode(x=alt.X("value:Q", title=_what(contents)))
+        + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    ).properties(width=_WIDTH, height=22 * len(table))
+    parts = [
+        f"{row['name']} {row['value']:,.0f} ± {row['half_width']:,.0f}"
+        for row in table.head(5).to_dict("records")
+    ]
+    text = f"The busiest places with 95 % intervals: {'; '.join(parts)}."
+    return Picture("top", "The busiest places", text, chart)

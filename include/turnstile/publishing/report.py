@@ -1,0 +1,82 @@
+"""`report.html`: the week for a planner or a journalist, in one file that fetches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from markupsafe import Markup
+
+from turnstile.publishing import week_numbers
+from turnstile.publishing.cells import label_of
+from turnstile.publishing.contents import Contents
+from turnstile.publishing.pages import rendered
+from turnstile.publishing.pictures import NAMES, has_errors, pictures
+from turnstile.publishing.readme import cumulative_sentence, guarantee_sentence, unit_text
+
+
+def write(contents: Contents) -> bytes | None:
+    """Return the page; None for a thresholded release, whose sums have no stated error."""
+    if not has_errors(contents):
+        return None
+    programme, plan = contents.drawn.programme, contents.drawn.plan
+    drawn = pictures(contents)
+    return rendered(
+        "report.html.j2",
+        title=programme.title,
+        period=str(plan.week),
+        first_day=plan.week.days[0],
+        last_day=plan.week.days[-1],
+        curator=programme.publish.curator,
+        licence=programme.publish.licence,
+        key=str(contents.drawn.attempt.key),
+        sentences=_sentences(contents),
+        pictures=[
+            {"title": one.title, "text": one.text, "svg": Markup(one.svg)}  # noqa: S704 - vl-convert escapes
+            for one in (drawn[name] for name in NAMES if name in drawn)
+        ],
+        unit=unit_text(programme.mechanism.unit),
+        guarantee=guarantee_sentence(contents.card, programme.mechanism.unit),
+        cumulative=cumulative_sentence(contents.card),
+        gaps=contents.card["gaps"],
+    ).encode()
+
+
+def svg_of(name: str) -> Callable[[Contents], bytes | None]:
+    """Return the writer of a picture as SVG."""
+
+    def write_picture(contents: Contents) -> bytes | None:
+        one = pictures(contents).get(name)
+        return None if one is None else one.svg.encode()
+
+    return write_picture
+
+
+def png_of(name: str) -> Callable[[Contents], bytes | None]:
+    """Return the writer of a picture as PNG."""
+
+    def write_picture(contents: Contents) -> bytes | None:
+        one = pictures(contents).get(name)
+        return None if one is None else one.png
+
+    return write_picture
+
+
+def _sentences(contents: Contents) -> list[str]:
+    """Say what the week was, in words; every number with its error."""
+    days = week_numbers.by_day(contents)
+    found = []
+    if not days.empty:
+        value = days["value"].sum()
+        half = week_numbers.NORMAL_95 * float((days["deviation"] ** 2).sum()) ** 0.5
+        found.append(f"About {value:,.0f} tap-ons in the week (± {half:,.0f}).")
+        total = days.groupby("service_date")["value"].sum()
+        found.append(
+            f"The busiest day was {total.idxmax()} with about {total.max():,.0f}, the quietest "
+            f"{total.idxmin()} with about {total.min():,.0f}."
+        )
+    what = "tap-ons" if label_of(contents) == "location" else "bus-days"
+    first = week_numbers.by_location(contents).iloc[0]
+    where = f"{first['label']} ({first['mode']})" if "mode" in first else first["label"]
+    number = f"about {first['value']:,.0f} (± {first['half_width']:,.0f})"
+    found.append(f"The most {what} were at {where}: {number}.")
+    return found

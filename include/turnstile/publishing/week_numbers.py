@@ -1,0 +1,135 @@
+"""What the report shows of a week, from published tables alone: sums with their errors.
+
+Reconciled numbers of trips: days and modes are independent, so variances of their sums add up; a
+number and its error come from the same table. Of buses the measured bus-days.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from turnstile.publishing.cells import label_of
+from turnstile.publishing.contents import Contents
+
+NORMAL_95 = 1.959964
+_TAP_ON = "tap_on_"
+
+
+def by_location(contents: Contents) -> pd.DataFrame:
+    """Return value, deviation and half_width of each location (trips) or cell (buses).
+
+    Columns: `mode` (trips), `label`, `value`, `deviation`, `half_width`; largest value first.
+    """
+    if label_of(contents) == "location":
+        table = _with_columns(contents.folder, {f"{_TAP_ON}location"})
+        keys = [name for name in ("mode", f"{_TAP_ON}location") if name in table]
+        return _summed(table, keys).rename(columns={f"{_TAP_ON}location": "label"})
+    return _summed(_buses(contents), ["cell"], value="buses").rename(columns={"cell": "label"})
+
+
+def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
+    """Return the value of each hour and each of some locations or cells.
+
+    Columns: `time`, `label`, `value`, and `is_noise` where the value is within its 95 % noise.
+    """
+    if label_of(contents) == "location":
+        time, place = f"{_TAP_ON}slot", f"{_TAP_ON}location"
+        table = _with_columns(contents.folder, {time, place})
+        found = _summed(table[table[place].isin(labels)], [time, place])
+    else:
+        time, place = "slot", "cell"
+        table = _buses(contents)
+        found = _summed(table[table[place].isin(labels)], [time, place], value="buses")
+    found["is_noise"] = found["value"] <= found["half_width"]
+    return found.rename(columns={time: "time", place: "label"})
+
+
+def by_day(contents: Contents) -> pd.DataFrame:
+    """Return the total of each service day and mode; empty for telemetry, drawn by the week.
+
+    Columns: `service_date`, `mode`, `value`, `deviation`, `half_width`.
+    """
+    if label_of(contents) != "location":
+        return pd.DataFrame()
+    return day_totals(contents.folder)
+
+
+def day_totals(folder: Path) -> pd.DataFrame:
+    """Return the totals of days and modes of a package of trips; empty where it has none."""
+    paths = [p for p in sorted(folder.glob("tables/*_daily.parquet")) if _is_total(p)]
+    if not paths:
+        return pd.DataFrame()
+    table = pq.read_table(paths[0]).to_pandas()
+    name = "reconciled" if "reconciled" in table else "estimate"  # as version 0.1.0 called it
+    if "mode" not in table:
+        table["mode"] = "all"
+    return _summed(table, ["service_date", "mode"], value=name)
+
+
+def _is_total(path: Path) -> bool:
+    """Whether a table has no axis but the day and the mode."""
+    names = pq.read_schema(path).names
+    return not any(name.startswith("tap_") for name in names) and "standard_deviation" in names
+
+
+def changes(contents: Contents) -> pd.DataFrame:
+    """Return the change of each mode's week against the week before; empty without one.
+
+    Columns: `mode`, `value`, `deviation`, `half_width`, `share` (of the week before).
+    """
+    own = by_day(contents)
+    before = pd.DataFrame() if contents.earlier is None else day_totals(contents.earlier)
+    if own.empty or before.empty:
+        return pd.DataFrame()
+    now, then = (_summed(t, ["mode"], value="value", error="deviation") for t in (own, before))
+    joined = now.merge(then, on="mode", suffixes=("", "_before"))
+    joined["share"] = joined["value"] / joined["value_before"].where(joined["value_before"] > 0)
+    joined["value"] -= joined["value_before"]
+    joined["deviation"] = (joined["deviation"] ** 2 + joined["deviation_before"] ** 2) ** 0.5
+    joined["half_width"] = NORMAL_95 * joined["deviation"]
+    joined["share"] -= 1
+    return joined[["mode", "value", "deviation", "half_width", "share"]]
+
+
+def _summed(
+    table: pd.DataFrame,
+    keys: list[str],
+    value: str = "reconciled",
+    error: str = "standard_deviation",
+) -> pd.DataFrame:
+    """Add up independent numbers and their variances."""
+    plain = table.assign(**{key: table[key].astype(str) for key in keys})
+    plain["variance"] = plain[error] ** 2
+    found = plain.groupby(keys, as_index=False)[[value, "variance"]].sum()
+    found["deviation"] = found["variance"] ** 0.5
+    found["half_width"] = NORMAL_95 * found["deviation"]
+    found = found.rename(columns={value: "value"}).drop(columns="variance")
+    return found.sort_values(["value", *keys], ascending=[False, *[True] * len(keys)])
+
+
+def _with_columns(folder: Path, axes: set[str]) -> pd.DataFrame:
+    """Read the table of `tables/` with these axes and the fewest others."""
+    own = {
+        path: {n for n in pq.read_schema(path).names if n.startswith("tap_")}
+        for path in sorted(folder.glob("tables/*.parquet"))
+        if not path.stem.endswith(("_daily", "_rows"))
+    }
+    fitting = [path for path, names in own.items() if axes <= names]
+    path = min(fitting, key=lambda p: (len(own[p]), not p.stem.endswith("_hourly"), p.name))
+    return _frame(path)
+
+
+def _buses(contents: Contents) -> pd.DataFrame:
+    """Read the measured bus-days: presented ones are cut off at zero, so their sums are biased."""
+    draw = next(one for one in contents.card["draws"] if one["statistic"] == "buses")
+    table = _frame(contents.folder / f"measurements/{draw['table']}.parquet")
+    return table.assign(standard_deviation=draw["standard_deviation"])
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    """Read a table."""
+    frame: pd.DataFrame = pq.read_table(path).to_pandas()
+    return frame

@@ -1,0 +1,67 @@
+"""`report.html`: one file that fetches nothing, says what the tables say, and opens in Chromium."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+_OUTSIDE = re.compile(r"""(?:src|href|url)\s*[=(]\s*["']?(?!data:|#)[a-z]+:""", re.IGNORECASE)
+
+
+def test_the_page_refers_to_nothing_outside_of_itself(package: Path) -> None:
+    text = (package / "report.html").read_text()
+    assert not _OUTSIDE.findall(text)
+    assert "<script" not in text
+    assert (package / "report.html").stat().st_size < 3_000_000
+    assert _OUTSIDE.findall('<img src="https://elsewhere.example/x.png">')  # the check can fail
+
+
+def test_every_picture_is_there_as_svg_and_png_with_a_text(package: Path) -> None:
+    text = (package / "report.html").read_text()
+    svgs = sorted(path.stem for path in package.glob("pictures/*.svg"))
+    assert svgs == sorted(path.stem for path in package.glob("pictures/*.png"))
+    assert {"map", "hours", "top"} <= set(svgs)
+    assert text.count('role="img" aria-label=') >= len(svgs)
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in package.glob("pictures/*.png"))
+
+
+def test_the_week_in_words_is_the_sum_of_the_published_numbers(published: Path) -> None:
+    package = next(published.glob("opal/*/r0"))
+    said = (package / "report.html").read_text()
+    table = pq.read_table(package / "tables/on_time_daily.parquet").to_pandas()
+    total = table["reconciled"].sum()
+    half = 1.959964 * math.sqrt((table["standard_deviation"] ** 2).sum())
+    shown = re.search(r"About ([\d,]+) tap-ons in the week \(± ([\d,]+)\)", said)
+    assert shown is not None
+    assert abs(int(shown[1].replace(",", "")) - total) <= 1
+    assert abs(int(shown[2].replace(",", "")) - half) <= 1
+
+
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium and its driver")
+def test_it_opens_without_the_network_and_without_a_message_at_every_width(package: Path) -> None:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for argument in ("--headless=new", "--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    try:
+        for width in (390, 1280, 3840):
+            browser.set_window_size(width, 1200)
+            browser.get((package / "report.html").as_uri())
+            wide = "return document.documentElement.scrollWidth <= window.innerWidth"
+            assert browser.execute_script(wide)
+            fetched = "return performance.getEntriesByType('resource').length"
+            assert browser.execute_script(fetched) == 0
+            assert browser.get_log("browser") == []
+    finally:
+        browser.quit()
