@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from turnstile.programme.mechanism_spec import MechanismKind
+from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.publishing import week_numbers
 from turnstile.publishing.cells import label_of
 from turnstile.publishing.contents import Contents
