@@ -204,5 +204,6 @@ TABLE_FOLDERS: Mapping[str, frozenset[Role]] = {
     "tables": PUBLIC_ROLES,
     "estimates": PUBLIC_ROLES,
 }
-ROLL_UPS = ("", "_hourly", "_daily", "_buses")  # of a planned table; buses beside mean speeds
+# Of a planned table; buses beside mean speeds, and as many equal rows as a count.
+ROLL_UPS = ("", "_hourly", "_daily", "_buses", "_rows")
 METADATA = frozenset({b"ARROW:schema", b"turnstile.gaps"})
