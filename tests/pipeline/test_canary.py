@@ -6,18 +6,29 @@ validation, so every message that the product can write about rows had its chanc
 
 from __future__ import annotations
 
+import hashlib
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from small_deployment import INCLUDE, WEEK, Deployment
 
+from turnstile.commands import run
+from turnstile.pipeline import steps
+from turnstile.pipeline.context import open_release
+from turnstile.release.zones import commitment
+from turnstile.settings import Settings
+
 Cli = Callable[..., int]
 CARD, PLATE = "CANARY7731CARD", "GJ05CANARY77"
 FAILING_WEEK = "2016-W31"
+_BEGIN = 12  # hexadecimal digits that name a file or a folder somewhere
+_HEXADECIMAL = re.compile(rb"[0-9a-f]{%d,}" % _BEGIN)
 
 
 def plant(folder: Path, canary: str, *, column: str) -> None:
@@ -53,14 +64,39 @@ def texts_of(path: Path) -> Iterator[bytes]:
             yield repr(column.to_pylist()).encode()
 
 
+def private_digests(home: Path) -> frozenset[str]:
+    """Begins of the plain digests of everything that is private: files, their lines, snapshots.
+
+    Exact tables begin with 32 random bytes, so that theirs tell nothing.
+    """
+    found = set()
+    for zone in ("landing", "private"):
+        for path in (home / zone).rglob("*"):
+            if path.is_file() and not path.name.startswith("exact"):
+                content = path.read_bytes()
+                found |= {
+                    hashlib.sha256(part).hexdigest() for part in (content, *content.split(b"\n"))
+                }
+    noted = (home / "private").glob("*/*/r*/snapshot")
+    empty = hashlib.sha256(b"").hexdigest()
+    return frozenset(one[:_BEGIN] for one in (found | {p.read_text() for p in noted}) - {empty})
+
+
+def tells_a_digest(content: bytes, digests: frozenset[str]) -> bool:
+    """Whether any of them stands in a text, whole or its begin."""
+    return any(word.decode()[:_BEGIN] in digests for word in _HEXADECIMAL.findall(content))
+
+
 def leaks(home: Path) -> list[str]:
-    """Files outside of the landing and private zones in which a canary is found."""
+    """Files outside of the landing and private zones in which a canary or a digest is found."""
     found = []
+    digests = private_digests(home)
     for path in sorted(home.rglob("*")):
         zone = path.relative_to(home).parts[0]
         if path.is_file() and zone not in ("landing", "private"):
             texts = list(texts_of(path))
-            if any(canary.encode() in text for canary in (CARD, PLATE) for text in texts):
+            has_canary = any(c.encode() in text for c in (CARD, PLATE) for text in texts)
+            if has_canary or any(tells_a_digest(text, digests) for text in texts):
                 found.append(path.relative_to(home).as_posix())
     return found
 
@@ -85,8 +121,11 @@ def test_no_canary_leaves_the_private_zone_by_hand(
     turnstile: Cli,
     capfd: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caplog.set_level("DEBUG")
+    returned: dict[str, str] = {}
+    monkeypatch.setattr(run, "step_named", partial(recorded, returned))
     codes = [
         turnstile("run", programme, "--week", week)
         for programme in ("opal", "itms")
@@ -98,6 +137,61 @@ def test_no_canary_leaves_the_private_zone_by_hand(
     assert CARD not in said
     assert PLATE not in said
     assert leaks(planted.home) == []
+    check_what_is_returned(returned, private_digests(planted.home))
+
+
+def recorded(returned: dict[str, str], name: str) -> steps.Step:
+    """A step that also notes what it returned."""
+    step = steps.step_named(name)
+
+    def act(programme: str, week: str, revision: int = 0) -> str:
+        value = step(programme, week, revision)
+        returned[f"{programme} {week} {name}"] = value
+        return value
+
+    return act
+
+
+def check_what_is_returned(returned: dict[str, str], digests: frozenset[str]) -> None:
+    """Every value that a step of a published week returned, and what it is computed from."""
+    settings = Settings.from_environment()
+    for programme in ("opal", "itms"):
+        release = open_release(programme, WEEK)
+        sealed, private = release.sealed, release.folders.private
+        assert sealed is not None
+        sealed_digest = str(sealed.artefact_digest)
+        computed_from = {
+            "ingest": commitment(settings, (private / "snapshot").read_text()),  # under a secret
+            "validate": "warn",  # one word
+            "plan": release.plan.digest,  # programme and calendar
+            "count": (private / "exact").read_text(),  # salted with 32 random bytes
+            "reserve": sealed.attempt_id,  # release key and number
+            "draw": sealed_digest,  # noisy numbers
+            "reconcile": sealed_digest,
+            "assess": returned[f"{programme} {WEEK} assess"],
+            "approve": "not required",
+            "publish": sealed.manifest_digest,  # public bytes
+            "audit": returned[f"{programme} {WEEK} audit"],
+        }
+        own = {name.split()[-1]: v for name, v in returned.items() if f"{programme} {WEEK}" in name}
+        assert own == computed_from
+        assert own["assess"] == "passed"
+        assert not tells_a_digest(own["audit"].encode(), digests)
+    assert tuple(own) == steps.STEPS
+    assert not any(tells_a_digest(value.encode(), digests) for value in returned.values())
+
+
+def test_the_search_finds_a_digest_that_is_there(planted: Deployment) -> None:
+    """The negative control: of a file, of a line, of a snapshot; the begin of one."""
+    digests = private_digests(planted.home)
+    line = (planted.landing("opal") / "opal-2016-07-25.csv").read_bytes().split(b"\n")[7]
+    told = hashlib.sha256(line).hexdigest()
+    assert tells_a_digest(b"ingest returned " + told.encode(), digests)
+    assert tells_a_digest(told[:_BEGIN].encode(), digests)
+    assert not tells_a_digest(hashlib.sha256(b"else").hexdigest().encode(), digests)
+    planted.public.mkdir(parents=True)
+    (planted.public / "log.txt").write_text(told)
+    assert leaks(planted.home) == ["public/log.txt"]
 
 
 def test_the_search_finds_a_canary_that_is_there(planted: Deployment) -> None:

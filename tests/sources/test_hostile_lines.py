@@ -19,6 +19,7 @@ from hostile_lines import CSV, JSON_LINES, ODD, READABLE, Spoil
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from turnstile.cli import main
 from turnstile.duckdb_engine import connect
 from turnstile.errors import InputError
 from turnstile.programme.spec import Programme
@@ -260,3 +261,27 @@ def test_the_comparison_finds_a_reader_that_does_not(
     monkeypatch.setattr(physical, "_mark_unbalanced", lambda *_: None)
     with pytest.raises((AssertionError, InputError, duckdb.Error)):
         check_a_file(reader, [b'1,"2', b'3",4', b"5,6,7"], b"\n")
+
+
+@pytest.mark.parametrize("programme", ["opal", "itms"])
+@pytest.mark.parametrize("form", ["csv", "csv.gz"])
+def test_a_bad_quote_in_a_generated_week_costs_one_line(
+    tmp_path: Path, zones: Any, programme_of: Callable[..., Programme], programme: str, form: str
+) -> None:
+    """The week that was once published with half of its Monday."""
+    asked = ["sample", programme, "--weeks", WEEK, "--rows", "3000", "--format", form]
+    shape = ["--shape", "string"] if programme == "itms" else []
+    assert main([*asked, *shape, "--out", str(tmp_path / "made")]) == 0
+    files = {one.name: one.read_bytes() for one in (tmp_path / "made").rglob("*.csv*")}
+    zones.deliver(WEEK, files)
+    before = dict(counts_of(zones.ingest(programme_of(programme), WEEK)))
+    monday = min(files)
+    unpack, pack = (gzip.decompress, gzip.compress) if form == "csv.gz" else (bytes, bytes)
+    delivered = unpack(files[monday]).split(b"\n")
+    middle = len(delivered) // 2
+    bad = delivered[middle].replace(b",", b',"', 1)
+    spoiled = b"\n".join([*delivered[:middle], bad, *delivered[middle:]])
+    zones.deliver(WEEK, {monday: pack(spoiled)})
+    after = dict(counts_of(zones.ingest(programme_of(programme), WEEK)))
+    one_more = {"rows_in": before["rows_in"] + 1, "malformed_line": 1}
+    assert after == before | one_more

@@ -13,7 +13,7 @@ from turnstile.errors import TurnstileError
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.context import Release
 from turnstile.release.zones import commitment
-from turnstile.sources.ingest import snapshot_digest
+from turnstile.sources.ingest import PARSER_VERSION, snapshot_digest
 from turnstile.sources.landing import fingerprints
 from turnstile.sources.snapshot import load_snapshot
 
@@ -45,8 +45,14 @@ def _is_same(release: Release, sealed: Attempt, found: Fingerprints) -> bool:
     before = _files_of(release, sealed)
     if before is not None:
         return sorted(before) == sorted(found)
-    digest = snapshot_digest(release.programme, release.week, found)
-    return commitment(release.settings, digest) == sealed.bindings.snapshot_digest
+    return any(
+        commitment(
+            release.settings,
+            snapshot_digest(release.programme, release.week, found, parser=version),
+        )
+        == sealed.bindings.snapshot_digest
+        for version in range(1, PARSER_VERSION + 1)
+    )
 
 
 def _files_of(release: Release, sealed: Attempt) -> Fingerprints | None:

@@ -94,12 +94,16 @@ def ingest(
 
 
 def snapshot_digest(
-    programme: Programme, week: ServicePeriod, files: tuple[tuple[str, str], ...]
+    programme: Programme,
+    week: ServicePeriod,
+    files: tuple[tuple[str, str], ...],
+    *,
+    parser: int = PARSER_VERSION,
 ) -> str:
     """Return the SHA-256 of everything that decides a snapshot's rows, in hex."""
     source = programme.source
     made_from = {
-        "parser": PARSER_VERSION,
+        "parser": parser,
         "week": str(week),
         "zone": programme.time.zone.key,
         "feed": source.feed,
