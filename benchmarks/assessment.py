@@ -166,7 +166,7 @@ def risk() -> None:
             changes = (worst_changes if one.is_worst else typical_changes)(events, one.unit)
             if changes is None or one.guess_right is None:
                 continue
-            number = min(canaries, max(2_000, 20_000_000 // max(1, sum(changes.values()))))
+            number = min(canaries, max(2_000, 2_000_000 // max(1, sum(changes.values()))))
             (share,) = membership_accuracy(changes, weeks=1, canaries=number)
             print(
                 f"| {name} | {one.unit} | {one.who} | 1 | {one.guess_right:.4f} | {share:.4f} | "
