@@ -98,6 +98,19 @@ def test_the_card_names_model_inputs_and_measured_error(package: Path) -> None:
     assert "biased" in stated["read_as"]
 
 
+def test_a_sum_of_any_cells_has_an_interval_of_its_own(
+    package: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["estimates", "sum", str(package), "--table", "on_time_location"]
+    assert main([*asked, "--where", "mode=train", "--where", "tap_on_slot=08:00,08:30"]) == 0
+    drawn = pq.read_table(package / "measurements" / "on_time_location.parquet").to_pandas()
+    own = drawn[(drawn["mode"] == "train") & drawn["tap_on_slot"].isin(["08:00", "08:30"])]
+    said = capsys.readouterr().out
+    assert f"unbiased: {own['count'].sum()}, 90 % interval" in said
+    assert main([*asked, "--where", "mode=tram"]) == 2
+    assert main([*asked, "--where", "card=1"]) == 2
+
+
 def forge(package: Path) -> None:
     """Make a manifest that fits what lies in a package."""
     stated = json.loads((package / MANIFEST).read_bytes())

@@ -1,4 +1,4 @@
-"""`turnstile estimates verify`: makes a package's estimates again from public bytes alone."""
+"""`turnstile estimates verify` and `sum`: estimates made again, and sums of any cells."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from turnstile.errors import InputError, IntegrityError
 from turnstile.publishing.estimates_check import estimate_differences
 from turnstile.publishing.manifest import differences
+from turnstile.publishing.sums import sum_of
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,6 +23,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="folder of earlier packages by their keys; default: the zone that the package is in",
     )
     verify.set_defaults(command=_verify)
+    total = actions.add_parser("sum", help="sum of any cells, with an interval of its own")
+    total.add_argument("folder", type=Path, help="package")
+    total.add_argument("--table", required=True, help="drawn table, such as on_time_location")
+    total.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="COLUMN=LABEL[,LABEL...]",
+        help="cells to add up, such as tap_on_slot=08:00,08:15; may be given several times",
+    )
+    total.set_defaults(command=_sum)
 
 
 def _verify(args: argparse.Namespace) -> int:
@@ -36,4 +48,22 @@ def _verify(args: argparse.Namespace) -> int:
     if problems:
         raise IntegrityError(f"{folder}: {problems[0]}; restore the package")
     print(f"{folder}: the estimates are what the published numbers give, byte by byte")
+    return 0
+
+
+def _sum(args: argparse.Namespace) -> int:
+    """Print the sum of some cells: estimate, and the unbiased sum with its intervals."""
+    where = {}
+    for text in args.where:
+        name, sign, labels = text.partition("=")
+        if not sign:
+            rule = f"{text!r}: write COLUMN=LABEL[,LABEL...]"
+            raise InputError(where="--where", field="labels", rule=rule)
+        where[name] = frozenset(labels.split(","))
+    found = sum_of(args.folder, args.table, where)
+    if found.estimate is not None:
+        print(f"estimate: {found.estimate:.1f} ({found.cells} cells)")
+    for level, width in ((90, found.error.half_width_90), (95, found.error.half_width_95)):
+        low, high = found.unbiased - width, found.unbiased + width
+        print(f"unbiased: {found.unbiased}, {level} % interval {low:.0f} to {high:.0f}")
     return 0
