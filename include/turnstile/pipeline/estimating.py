@@ -1,7 +1,7 @@
 """Estimates of a sealed release, from its own numbers and the weeks that were public at that time.
 
 Which earlier releases went in is written down once, beside the sealed bytes: whoever repeats the
-step later, when more weeks are public, makes the same estimates (PRIVACY 6.6: a sealed key has one
+step later, when more weeks are public, makes the same estimates (PRIVACY 6.2: a sealed key has one
 package for ever). A better estimate of an old week is a new series, never a changed package.
 """
 
