@@ -159,7 +159,7 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
             texts AS (SELECT {as_texts} FROM source),
             raw AS (SELECT {as_fields} FROM texts),
             typed AS ({work.layout.typed_sql(work.programme, work.week)})
-        SELECT {staged}, broken_rule, CASE WHEN broken_rule IS NOT NULL THEN fields END,
+        SELECT {staged}, broken_rule, fields,
             {text(file.name)}
         FROM typed
     """

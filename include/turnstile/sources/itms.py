@@ -16,7 +16,7 @@ from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, SPEED_SCALE
 from turnstile.sources.coordinates import on_earth_sql, swapped_sql
-from turnstile.sources.layout import ColumnMissing, FeedLayout, as_it_came, week_rules
+from turnstile.sources.layout import ColumnMissing, FeedLayout, set_aside, week_rules
 from turnstile.sources.zoned import ServiceClock, stamp_sql
 
 _ALWAYS = ("vehicle_id", "observed_at", "speed")
@@ -102,7 +102,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
                 WHEN milli_kmh IS NULL THEN 'null_speed'
                 WHEN NOT (milli_kmh BETWEEN 0 AND {fastest}) THEN 'speed_out_of_range'
             END AS broken_rule,
-            {as_it_came(_FIELDS)} AS fields
+            {set_aside(_FIELDS)} AS fields
         FROM (
             SELECT *, {clock.day("local")} AS day
             FROM (

@@ -151,6 +151,14 @@ def as_it_came(fields: tuple[str, ...]) -> str:
     return f"CAST(json_object({pairs}) AS VARCHAR)"
 
 
+def set_aside(fields: tuple[str, ...]) -> str:
+    """Return SQL of a row's fields as JSON text, for rows that break a rule only.
+
+    It stands in a SELECT behind `broken_rule`: most rows break none and pay nothing.
+    """
+    return f"CASE WHEN broken_rule IS NOT NULL THEN {as_it_came(fields)} END"
+
+
 def unit_sql(source: SourceSpec, fields: tuple[str, ...]) -> str:
     """Return SQL of the card that bounds a row's contribution; NULL where a row has none.
 

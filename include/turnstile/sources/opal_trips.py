@@ -15,10 +15,10 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import UNKNOWN
 from turnstile.sources.layout import (
     FeedLayout,
-    as_it_came,
     carried_sql,
     mode_sql,
     plain_fields,
+    set_aside,
     unit_sql,
     week_rules,
 )
@@ -88,7 +88,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
                 WHEN has_off AND {elapsed} + {fold_allowance_sql(programme, week)} < 0
                     THEN 'tap_off_before_tap_on'
             END AS broken_rule,
-            {as_it_came(_FIELDS)} AS fields
+            {set_aside(_FIELDS)} AS fields
         FROM (
             SELECT *, {mode_sql("mode", source)} AS own_mode, {complete} AS has_off,
                 {unit_sql(source, _FIELDS)} AS unit,

@@ -24,9 +24,9 @@ from turnstile.sources.canonical import UNKNOWN
 from turnstile.sources.layout import (
     Joined,
     Joining,
-    as_it_came,
     carried_sql,
     mode_sql,
+    set_aside,
     unit_sql,
     week_rules,
 )
@@ -92,7 +92,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
                 WHEN place IS NULL THEN 'null_location'
                 WHEN {leaves} THEN 'tap_off_without_tap_on'
             END AS broken_rule,
-            {as_it_came(taps.fields)} AS fields
+            {set_aside(taps.fields)} AS fields
         FROM (
             SELECT *, {taps.service_day or service.day("local")} AS day
             FROM (
