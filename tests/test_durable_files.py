@@ -1,5 +1,6 @@
 """A file appears whole or not at all, and one of many writers makes it."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -47,3 +48,21 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.Mon
         replace_durably(path, b"second")
     assert path.read_bytes() == b"first"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_tree_is_synced_whole_before_it_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "package/tables").mkdir(parents=True)
+    (tmp_path / "package/tables/on_time.csv").write_text("slot\n")
+    synced: list[str] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    durable_files.sync_tree(tmp_path / "package")
+    below = (tmp_path / "package").rglob("*")
+    assert set(synced) == {str(path) for path in (*below, tmp_path / "package")}

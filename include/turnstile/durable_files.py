@@ -60,6 +60,20 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def sync_tree(folder: Path) -> None:
+    """Make everything below a folder durable, contents and names, before a rename shows it.
+
+    Raises:
+        OSError: a file or folder cannot be synced.
+    """
+    for path in (*folder.rglob("*"), folder):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 @contextmanager
 def _draft(path: Path, content: bytes, mode: int) -> Iterator[Path]:
     """Write content under a name beside the final one; whatever is left of it goes at the end."""

@@ -1,5 +1,6 @@
 -- Least privilege for the ledger on PostgreSQL 15. Run once, as the owner of the ledger's own
--- database, after the first `turnstile ledger balance` (or any command) has made the tables:
+-- database, after the owner has made or migrated the tables (docker/initialize_ledger.py does both; a
+-- new version of turnstile migrates when its owner opens the ledger):
 --
 --     psql --dbname=ledger --file=roles.sql
 --

@@ -11,7 +11,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from turnstile.durable_files import sync_folder
+from turnstile.durable_files import sync_folder, sync_tree
 from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.estimates.labelled import parquet_bytes
 from turnstile.estimates.release_tables import measurements, presented
@@ -133,6 +133,7 @@ def _stage(release: Release, attempt: Attempt, staged: Path) -> None:
         built_at=release.clock(),
         public=release.folders.latest.parent,
     )
+    sync_tree(building)
     building.rename(staged)
     sync_folder(staged.parent)
 
@@ -142,6 +143,7 @@ def _appear(staged: Path, public: Path) -> None:
     public.parent.mkdir(parents=True, exist_ok=True)
     arriving = public.with_name(f".{public.name}-{secrets.token_hex(4)}")
     shutil.copytree(staged, arriving)
+    sync_tree(arriving)
     arriving.rename(public)
     sync_folder(public.parent)
 
