@@ -162,9 +162,9 @@ def _week_field(programme: Programme) -> Param:
     is_week = programme.schedule.first_day is None
     example = "2016-W33" if is_week else "2021-11-15..2021-12-15"
     pattern = r"(\d{4}-W\d{2})?" if is_week else r"(\d{4}-\d{2}-\d{2}\.\.\d{4}-\d{2}-\d{2})?"
-    return Param(
-        "",
-        type="string",
+    return Param(  # null, not "": Airflow's dialogs hold their button until a text is filled in
+        None,
+        type=["null", "string"],
         pattern=f"^{pattern}$",
         title="Service week" if is_week else "Period",
         description=f"Which to release, such as {example}; only a run by hand needs one",

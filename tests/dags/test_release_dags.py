@@ -186,6 +186,14 @@ def test_owner_time_outs_and_the_version_of_repeated_runs_are_set_on_purpose(dag
     assert "final at 10:00" in dag.description
 
 
+def test_the_field_for_a_week_may_stay_empty_and_takes_no_rubbish(dag: Any) -> None:
+    field = dag.params.get_param("week")
+    assert field.resolve() is None  # an empty text would hold the button of Airflow's dialogs
+    exceptions = importlib.import_module("airflow.sdk.exceptions")
+    with pytest.raises(exceptions.ParamValidationError):
+        field.resolve("next week")
+
+
 def test_no_task_logs_what_it_returns(dag: Any) -> None:
     steps = [task for task in dag.tasks if task.task_id in STEPS]
     assert len(steps) == len(STEPS)
