@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from differencing_of_cells import derived_deviation, hidden_cell
 
-from turnstile.assessment.attacks.differencing import derived_deviation, hidden_cell
 from turnstile.assessment.attacks.reconstruction import (
     NoisyMarginals,
     exact_share,
