@@ -133,3 +133,17 @@ class TestAReader:
         reader = Ledger.open(site.url, clock=noon, read_only=True)
         with pytest.raises(TurnstileError, match=r"read-?\s?only"):
             reader.approve(ask().key, "olga", "release_officer", "no")
+
+
+def test_what_others_ship_meanwhile_is_no_sign_of_an_old_copy(url: str, tmp_path: Path) -> None:
+    """Several who release at once over one witness do not take each other for thieves."""
+    places = {"witnesses": [tmp_path / "second"], "key": tmp_path / "key.pem"}
+    sealed(Ledger.open(url, clock=noon, **places), ask(caps=MANY))  # type: ignore[arg-type]
+
+    def release(n: int) -> bool:
+        ledger = Ledger.open(url, clock=noon, **places)  # type: ignore[arg-type]
+        done = sealed(ledger, ask(week_number(n), caps=MANY), f"artefact-{n}")
+        return done.is_sealed and ledger.verify() == ()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(release, range(1, 9)))

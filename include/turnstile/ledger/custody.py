@@ -58,8 +58,9 @@ class Custody:
         """
         notes = self.witnesses.notes()  # before the ledger, see Witnesses.notes
         found = traces(self.witnesses.public, self.embargoed)
+        shipped = {folder: last_shipped(folder) for folder in self.witnesses.folders}
         history = self.store.read(read_history)
-        for finding in self._findings(history, found):
+        for finding in self._findings(history, found, shipped):
             raise _refusal(finding)
         trusted = self.witnesses.trusted_at(history.parties)
         for note in notes:
@@ -80,15 +81,17 @@ class Custody:
         for folder in self.witnesses.mounted:
             head = last_shipped(folder)
             found = self.store.read(lambda c, n=head: facts.hash_at(c, n)) if head else None  # type: ignore[misc]
-            for finding in newest_findings(folder, lambda _, own=found: own):  # type: ignore[misc]
+            for finding in newest_findings(folder, head, lambda _, own=found: own):  # type: ignore[misc]
                 raise _refusal(finding)
 
-    def _findings(self, history: History, found: tuple[Trace, ...]) -> Iterator[Finding]:
+    def _findings(
+        self, history: History, found: tuple[Trace, ...], shipped: Mapping[Path, int]
+    ) -> Iterator[Finding]:
         """Yield what disagrees, cheapest first."""
         yield from self.witnesses.findings(history.parties)
         yield from clock_findings(history.last_at, self.clock())
-        for folder in self.witnesses.folders:
-            yield from newest_findings(folder, history.hash_at)
+        for folder, last in shipped.items():
+            yield from newest_findings(folder, last, history.hash_at)
         yield from trace_findings(found, history.attempts, history.card_hash_at)
 
     def adopt(self) -> None:

@@ -101,22 +101,28 @@ def shipped_entries(folder: Path, *, after: int = 0) -> Iterator[Entry]:
         sequence += 1
 
 
-def newest_findings(folder: Path, hash_at: HashAt) -> Iterator[Finding]:
-    """Compare the last entry of a witness with the ledger: enough before a charge."""
-    last = last_shipped(folder)
+def newest_findings(folder: Path, last: int, hash_at: HashAt) -> Iterator[Finding]:
+    """Compare the last entry of a witness with the ledger: enough before a charge.
+
+    Args:
+        folder: of the witness.
+        last: number of its last entry, read before the ledger: others write meanwhile.
+        hash_at: looks up the hash of an entry of the ledger.
+    """
     if last:
         yield from _compared(folder, last, hash_at)
 
 
-def entry_findings(folder: Path, hash_at: HashAt, head: int) -> Iterator[Finding]:
+def entry_findings(folder: Path, last: int, hash_at: HashAt, head: int) -> Iterator[Finding]:
     """Compare every entry of a witness with the ledger.
 
     Args:
         folder: of the witness.
+        last: number of its last entry, read before the ledger: others write meanwhile.
         hash_at: looks up the hash of an entry of the ledger.
         head: number of the ledger's last entry.
     """
-    numbers = sorted(_numbers(folder))
+    numbers = sorted(number for number in _numbers(folder) if number <= last)
     missing = sorted(set(range(1, max(numbers, default=0) + 1)) - set(numbers))
     for sequence in missing[:1]:
         yield Finding("witness", sequence, f"{folder} holds later entries, but not this one")

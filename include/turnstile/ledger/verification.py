@@ -26,7 +26,7 @@ from turnstile.ledger.notes import TrustedAt, note_findings
 from turnstile.ledger.promise import promise_problems
 from turnstile.ledger.records import Finding
 from turnstile.ledger.release_files import file_findings
-from turnstile.ledger.shipped import entry_findings
+from turnstile.ledger.shipped import entry_findings, last_shipped
 from turnstile.ledger.stored_accounts import cap_columns_in, rows_in
 from turnstile.ledger.tables import ATTEMPT, ENTRY
 from turnstile.ledger.traces import trace_findings, traces
@@ -64,6 +64,7 @@ def verify_store(
     witnesses = custody.witnesses
     # Files first, and the database second: see Witnesses.notes.
     notes, found = witnesses.notes(), traces(witnesses.public, custody.embargoed)
+    shipped = {folder: last_shipped(folder) for folder in witnesses.folders}
     fold, last_at = Fold(), None
     for finding, at in _entries(connection, fold):
         last_at = at or last_at
@@ -76,8 +77,8 @@ def verify_store(
         yield from _accounts(connection, fold, family)
     yield from guard_findings(connection, version)
     yield from witnesses.findings(fold.parties)
-    for folder in witnesses.folders:
-        yield from entry_findings(folder, fold.hash_at, fold.chain.head[0])
+    for folder, last in shipped.items():
+        yield from entry_findings(folder, last, fold.hash_at, fold.chain.head[0])
     for note in notes:
         trusted = _trusted(custody, fold, scope)
         yield from note_findings(note, fold.hash_at, trusted, fold.parties.is_superseded)
