@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import RefusedError
+from turnstile.errors import RefusedError, TurnstileError
 from turnstile.ledger.ledger import Ledger
+from turnstile.pipeline.steps import STEPS, step_named
 
 Cli = Callable[..., int]
 FEED = {
@@ -28,27 +29,32 @@ def embargoed(landed: Deployment) -> Path:
     return landed.home / "embargoed/itms" / WEEK / "r0"
 
 
-def test_a_second_sealed_file_stops_the_week_and_a_burned_one_is_gone(
-    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+def test_a_second_sealed_file_stops_the_week(landed: Deployment) -> None:
+    for step in STEPS[: STEPS.index("assess")]:
+        step_named(step)("itms", WEEK, 0)
+    folder = embargoed(landed)
+    second = folder / "sealed-fedcba9876543210.parquet"
+    second.write_bytes(b"another draw of the same week")
+    with pytest.raises(TurnstileError, match="2 distinct sealed byte strings"):
+        step_named("assess")("itms", WEEK, 0)
+    report = json.loads((folder / "assessment.json").read_bytes())
+    assert [gate["gate"] for gate in report["gates"] if gate["outcome"] == "FAILED"] == [
+        "one_sealed"
+    ]
+    second.unlink()
+    assert step_named("assess")("itms", WEEK, 0) == "passed"
+
+
+def test_a_sealed_file_that_the_ledger_does_not_know_is_refused_before_a_charge(
+    landed: Deployment, turnstile: Cli
 ) -> None:
     folder = embargoed(landed)
     folder.mkdir(parents=True)
-    burned = folder / "sealed-0123456789abcdef.parquet"
-    burned.write_bytes(b"of a draw that died before its seal")
-    assert turnstile("run", "itms", "--week", WEEK) == 0
-    assert not burned.exists()
-    assert len(list(folder.glob("sealed-*"))) == 1
-
-    (folder / "package").rename(folder / "elsewhere")  # as if it was not staged yet
-    second = folder / "sealed-fedcba9876543210.parquet"
-    second.write_bytes(b"another draw of the same week")
-    assert turnstile("run", "itms", "--week", WEEK) != 0
-    assert "2 distinct sealed byte strings" in capsys.readouterr().err
-    report = json.loads((folder / "assessment.json").read_bytes())
-    assert [gate["gate"] for gate in report["gates"] if not gate["passed"]] == ["one_sealed"]
-    second.unlink()
-    (folder / "elsewhere").rename(folder / "package")
-    assert turnstile("run", "itms", "--week", WEEK) == 0
+    unknown = folder / "sealed-0123456789abcdef.parquet"
+    unknown.write_bytes(b"of a ledger that was restored too old")
+    assert turnstile("run", "itms", "--week", WEEK) == 4
+    assert unknown.exists()
+    assert landed.nothing_happened()
 
 
 def test_a_late_draw_whose_bytes_were_removed_is_refused_in_a_sentence(

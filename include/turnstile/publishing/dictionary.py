@@ -15,8 +15,8 @@ def described(name: str) -> tuple[str, ...]:
     """Return type, unit, role, title and description of a column; of one without an entry, blanks.
 
     Examples:
-        >>> described("bus_days")[:3]
-        ('integer', 'bus-days', 'presentation')
+        >>> [str(part) for part in described("bus_days")[:3]]
+        ['integer', 'bus-days', 'presentation']
     """
     field = field_of(name)
     if field is None:
