@@ -49,6 +49,7 @@ check: env ## lint, types, import rules, unreached definitions
 	$(BIN)/mypy --strict
 	MYPYPATH=include:plugins $(BIN)/mypy --strict $(wildcard plugins/*.py) $(wildcard dags/*.py)
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/unreached_definitions.py
 
 bench: env ## wall time and memory of every step of a week
 	$(BIN)/python benchmarks/week.py

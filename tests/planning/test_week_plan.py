@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from small_deployment import Deployment
 
 Cli = Callable[..., int]
+SUPPORT = Path(__file__).parents[1] / "support"
 
 
 def test_the_sources_thresholds_stand_beside_the_integers_that_they_become(
@@ -36,3 +40,22 @@ def test_another_calibration_has_no_thresholds_of_the_source(
 ) -> None:
     assert turnstile("plan", "opal", "--week", "2016-W30") == 0
     assert "source's threshold" not in capsys.readouterr().out
+
+
+def test_tighter_accountants_are_printed_beside_the_sums(
+    turnstile: Cli, deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(SUPPORT / "programmes/itms.yaml", deployment.include / "programmes/itms.yaml")
+    assert turnstile("plan", "itms", "--weeks", "4") == 0
+    printed = capsys.readouterr().out
+    figures = re.findall(r"epsilon at 1e-6 ([\d.]+)", printed)
+    _, sums, by_distributions, optimal = (float(figure) for figure in figures)
+    assert 0 < by_distributions <= optimal <= sums
+    assert printed.count("a report, not the gate") == 2
+
+
+def test_a_figure_that_no_accountant_gives_is_said_to_be_missing(
+    turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("plan", "opal", "--weeks", "4") == 0
+    assert "no figure where Gaussian draws move a cell by more than one" in capsys.readouterr().out

@@ -9,13 +9,12 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference_formulas import epsilon_by_sums, largest_fit_at
 
 from turnstile.privacy.accounting import (
     Draw,
     epsilon_by_pld,
-    epsilon_by_sums,
     largest_fit,
-    largest_fit_at,
     optimal_pure,
     scale_for_weeks,
     times,

@@ -16,9 +16,10 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from reference_formulas import repeats
 
 from turnstile.privacy.events import DrawEvent, NoiseFamily
-from turnstile.privacy.goodness import fits, repeats
+from turnstile.privacy.goodness import fits
 from turnstile.privacy.mechanisms import dense
 from turnstile.privacy.noise import noise_pmf, noise_variance
 from turnstile.privacy.units import Block

@@ -11,9 +11,17 @@ from statistics import NormalDist
 from turnstile.errors import InputError
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.ledger_caps import ledger_cap
-from turnstile.planning.alternatives import DesignErrors, as_written, compared
-from turnstile.privacy.accounting import largest_fit, scale_for_weeks, times
+from turnstile.planning.alternatives import AT_DELTA, DesignErrors, as_written, compared
+from turnstile.privacy.accounting import (
+    Draw,
+    epsilon_by_pld,
+    largest_fit,
+    optimal_pure,
+    scale_for_weeks,
+    times,
+)
 from turnstile.privacy.accounts import Loss
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
@@ -88,6 +96,7 @@ def many_weeks(release: Release, weeks: int) -> Iterator[str]:
         figures = loss_figures(loss)
         shown = figures["epsilon_at_delta_1e-6"] or "not bounded"
         yield f"  {name:8} rho {figures['rho'] or 'not bounded'}, epsilon at 1e-6 {shown}"
+    yield from _tighter(events, lifetime, weeks)
     for cap in release.programme.caps:
         if cap.unit is not lifetime or weekly[lifetime].rho is None:
             continue
@@ -100,6 +109,28 @@ def many_weeks(release: Release, weeks: int) -> Iterator[str]:
         for event in {event.label: event for event in events}.values():
             scale = scale_for_weeks(event.scale, factor)
             yield f"    {event.label:32} {float(event.scale):>10.4g} -> {float(scale):.4g}"
+
+
+def _tighter(events: tuple[DrawEvent, ...], unit: ProtectionUnit, weeks: int) -> Iterator[str]:
+    """Yield what tighter accountants say of the same draws: a report, never the gate (PRIVACY 3.4).
+
+    Distributions of privacy loss are made for draws that move a cell by one, or of Laplace noise;
+    optimal composition is for pure losses alone.
+    """
+    if any(event.joint for event in events):
+        return  # pieces of one vector are charged once, and these accountants take draws
+    draws = [Draw(e, s, weeks) for e in events for one, s in e.sensitivities if one is unit and s]
+    if not draws or len(draws) < len(events):
+        return
+    try:
+        tight = f"epsilon at 1e-6 {epsilon_by_pld(draws, float(AT_DELTA)):.2f}"
+    except ValueError:
+        tight = "no figure where Gaussian draws move a cell by more than one"
+    yield f"  privacy loss distributions: {tight} (a report, not the gate)"
+    weekly = loss_by_unit(events)[unit]
+    if weekly.epsilon is not None and weekly.delta == 0:
+        pure = float(optimal_pure(weekly.epsilon, weeks, AT_DELTA))
+        yield f"  optimal composition: epsilon at 1e-6 {pure:.2f} (a report, not the gate)"
 
 
 def _cap_loss(cap: CapSpec) -> Loss:

@@ -18,9 +18,8 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from turnstile.privacy.accounts import MICRO, NO_LOSS, Loss, loss_of, rounded_up
+from turnstile.privacy.accounts import MICRO, Loss, loss_of, rounded_up
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
-from turnstile.privacy.guarantees import ApproxDp, Zcdp, epsilon_shown, rho_for
 from turnstile.privacy.tails import decimal_of, exact_context
 
 _FLOAT_SLACK = 1e-9  # dp_accounting rounds its distributions up; its sums are floats
@@ -110,16 +109,6 @@ def epsilon_by_pld(draws: Sequence[Draw], delta: float) -> float:
     return float(composed.get_epsilon_for_delta(float(left))) + _FLOAT_SLACK
 
 
-def epsilon_by_sums(draws: Sequence[Draw], delta: Fraction) -> Fraction | None:
-    """Return the figure of the gate's two sums for the same draws: what the ledger would show."""
-    total = NO_LOSS
-    for draw in draws:
-        total += times(loss_of(draw.event, draw.sensitivity), draw.times)
-    approx = None if total.epsilon is None else ApproxDp(total.epsilon, total.delta)
-    concentrated = None if total.rho is None else Zcdp(total.rho, total.delta)
-    return epsilon_shown(approx, concentrated, delta)
-
-
 def times(loss: Loss, number: int) -> Loss:
     """Return the loss of so many equal releases on one account."""
     return Loss(
@@ -154,25 +143,6 @@ def largest_fit(weekly: Loss, cap: Loss, weeks: int) -> Fraction:
     if not factors:
         raise ValueError("a cap of epsilon or of rho is needed to fit weeks under")
     return Fraction(math.floor(min(factors) * MICRO), MICRO)
-
-
-def largest_fit_at(weekly: Loss, epsilon: Fraction, delta: Fraction, weeks: int) -> Fraction:
-    """Return the largest f as `largest_fit` does, for a cap on the shown figure at a delta.
-
-    The figure shown is the smaller of two conversions, so the better of two fits counts.
-
-    Examples:
-        >>> float(largest_fit_at(Loss(None, Fraction(1, 2)), Fraction(8), Fraction(1, 10**6), 52))
-        0.201184
-    """
-    used = weeks * weekly.delta
-    if used >= delta:
-        return Fraction(0)
-    rho = rho_for(epsilon, delta - used)
-    fits = [largest_fit(weekly, Loss(None, rho, delta), weeks)]
-    if weekly.epsilon is not None:
-        fits.append(largest_fit(weekly, Loss(epsilon, None, delta), weeks))
-    return max(fits)
 
 
 def scale_for_weeks(scale: Fraction, factor: Fraction) -> Fraction:

@@ -58,11 +58,3 @@ def fits(draws: NDArray[np.int64], noise: NoiseFamily, scale: Fraction) -> bool:
     would be rejected with up to 3.4e-9 (convolved bin by bin), at a tenth of it with below 1e-9.
     """
     return p_value(draws, noise, scale) >= ALPHA / 10
-
-
-def repeats(draws: NDArray[np.int64]) -> float:
-    """Return the share of draws that equal the one before them.
-
-    Reuse in pairs escapes the chi-squared test; it raises this share to about one half.
-    """
-    return float(np.mean(draws[1:] == draws[:-1]))

@@ -45,15 +45,6 @@ class ApproxDp:
         grown = (1 + exp_upper(self.epsilon)) * self.delta
         return ApproxDp(2 * self.epsilon, min(Fraction(1), grown))
 
-    def replaced_by_stability(self) -> ApproxDp:
-        """Return the replace-one figure of thresholded integer histograms: (2 epsilon, delta).
-
-        Valid for products of dense draws and `stability_histogram` draws only: each of the two
-        data sets has its own uncovered event, of probability at most delta
-        (stability_histogram.proof.md, line R).
-        """
-        return ApproxDp(2 * self.epsilon, self.delta)
-
 
 @dataclass(frozen=True, slots=True)
 class Zcdp:
@@ -65,19 +56,11 @@ class Zcdp:
     def replaced(self) -> Zcdp:
         """Return the replace-one figure: 4 rho by group privacy of two (Proposition 1.9).
 
-        With delta > 0 this is a fact about this package's draws, not about every mechanism: see
-        `ApproxDp.replaced_by_stability`.
+        With delta > 0 this is a fact about this package's draws, not about every mechanism: each of
+        the two data sets has its own uncovered event, of probability at most delta
+        (stability_histogram.proof.md, line R).
         """
         return Zcdp(4 * self.rho, self.delta)
-
-    def replaced_counts(self) -> Zcdp:
-        """Return the replace-one figure, 2 rho, where no unit moves two cells in opposite ways.
-
-        Valid for Gaussian draws of tables to which a unit only adds (u, v >= 0, so
-        |u - v|^2 <= |u|^2 + |v|^2). Not valid for Laplace draws, centered sums, or a unit finer
-        than the bounded one, whose arrival can displace another record (PRIVACY 4.3).
-        """
-        return Zcdp(2 * self.rho, self.delta)
 
 
 def epsilon_simple(guarantee: Zcdp, delta: Fraction) -> Fraction | None:

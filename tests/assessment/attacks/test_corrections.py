@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference_formulas import theorem_5_as_stated
 
 from turnstile.assessment.attacks.historical import (
     theorem_1_density,
-    theorem_5_as_stated,
     theorem_5_printed,
 )
 from turnstile.assessment.attacks.presence import proof_continuous

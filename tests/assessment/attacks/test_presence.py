@@ -8,14 +8,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from reference_formulas import average_half_width, proof_rounded
 
-from turnstile.assessment.attacks.averaging import average_half_width, averaged
+from turnstile.assessment.attacks.averaging import averaged
 from turnstile.assessment.attacks.membership import membership_accuracy
 from turnstile.assessment.attacks.presence import (
     guess_after,
     proof_continuous,
     proof_integer,
-    proof_rounded,
     step_of,
 )
 from turnstile.assessment.attacks.unit_changes import Change

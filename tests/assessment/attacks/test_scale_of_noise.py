@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from reference_formulas import difference_density
 
 from turnstile.assessment.attacks.scale_of_noise import (
-    difference_density,
     from_negatives,
     from_pairs,
     from_residuals,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from turnstile.assessment.attacks.presence import guess_after
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise_sums import half_width
-from turnstile.privacy.noise_terms import Term, term_of
+from turnstile.privacy.noise_terms import term_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,3 @@ def averaged(event: DrawEvent, draws: int) -> Averaged:
     single = replace(event, threshold=None, delta=Fraction(0))
     width = half_width([term_of(single, draws)], 0.95) / draws
     return Averaged(draws, width, guess_after([single], weeks=draws))
-
-
-def average_half_width(term: Term, draws: int, confidence: float = 0.95) -> float:
-    """Return the half-width of an average of so many draws, for any distribution."""
-    return half_width([Term(term.distribution, term.scale, term.times * draws)], confidence) / draws

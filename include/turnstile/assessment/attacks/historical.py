@@ -21,16 +21,6 @@ def theorem_5_printed(scale: float, alpha: float) -> float:
     return scale * math.log10(1 / (4 * alpha))
 
 
-def theorem_5_as_stated(scale: float, alpha: float) -> float:
-    """Return the half-width of Theorem 5 with the natural logarithm; it covers 53.4 %, not 95 %.
-
-    Examples:
-        >>> round(theorem_5_as_stated(1.4, 0.05), 3)
-        2.253
-    """
-    return scale * math.log(1 / (4 * alpha))
-
-
 def theorem_1_density(group: int, scale: float, threshold: float = 18.0) -> float:
     """Return the density that Theorem 1 takes for a probability: exp(-(t - g)/p)/(2p).
 

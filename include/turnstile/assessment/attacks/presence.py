@@ -44,18 +44,6 @@ def proof_continuous(group: int, *, threshold: float, scale: float) -> float:
     return math.exp(-distance / scale) / 2
 
 
-def proof_rounded(group: int, *, least: int, scale: float) -> float:
-    """Return P(round(group + Lap(scale)) >= least): rounded first, threshold afterwards.
-
-    Examples:
-        >>> f"{proof_rounded(1, least=18, scale=1.4):.3g}"
-        '3.81e-06'
-        >>> f"{proof_rounded(1, least=19, scale=1.4):.3g}"
-        '1.86e-06'
-    """
-    return proof_continuous(group, threshold=least - 0.5, scale=scale)
-
-
 def proof_integer(group: int, *, threshold: int, scale: float) -> float:
     """Return P(group + Z >= threshold) for discrete Laplace Z of scale b: r^(T-g)/(1 + r).
 

@@ -45,19 +45,6 @@ class ScaleEstimate:
         return self.low <= scale <= self.high
 
 
-def difference_density(distance: float, scale: float) -> float:
-    """Return the density of a difference of two Laplace(b): (b + |u|) e^(-|u|/b)/(4 b^2).
-
-    Appendix D of the 2017 assessment, which is right.
-
-    Examples:
-        >>> difference_density(0.0, 1.0)
-        0.25
-    """
-    size = abs(distance)
-    return (scale + size) * math.exp(-size / scale) / (4 * scale**2)
-
-
 def from_pairs(
     differences: NDArray[np.int64],
     *,
