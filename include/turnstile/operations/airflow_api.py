@@ -56,18 +56,11 @@ class AirflowApi:
     user: str
     password: str
     _token: str | None = field(default=None, init=False)
-    _client: httpx.Client = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Make the client; a machine's proxy has no business with the loopback interface."""
-        self._client = httpx.Client(
-            base_url=self.address, timeout=_TIMEOUT_S, trust_env=False, follow_redirects=True
-        )
 
     def answers(self) -> bool:
         """Tell whether the API server listens."""
         try:
-            return self._client.get("/api/v2/version").is_success
+            return self._send("GET", "/api/v2/version").is_success
         except httpx.HTTPError:
             return False
 
@@ -151,9 +144,7 @@ class AirflowApi:
         """
         for _ in range(_ATTEMPTS):
             try:
-                answer = self._client.request(
-                    method, path, json=body, headers=self._authorization()
-                )
+                answer = self._send(method, path, body, self._authorization())
                 if answer.is_success:
                     return answer.json() if answer.content else {}
                 message = _refusal(answer, method, path)
@@ -162,11 +153,27 @@ class AirflowApi:
             time.sleep(_PAUSE_S)
         raise TurnstileError(message)
 
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Send one request, over a connection that is closed after it.
+
+        A machine's proxy has no business with the loopback interface.
+        """
+        with httpx.Client(
+            base_url=self.address, timeout=_TIMEOUT_S, trust_env=False, follow_redirects=True
+        ) as client:
+            return client.request(method, path, json=body, headers=headers)
+
     def _authorization(self) -> dict[str, str]:
         """Return the header that carries the user's token; asked for once."""
         if self._token is None:
             login = {"username": self.user, "password": self.password}
-            answer = self._client.post("/auth/token", json=login)
+            answer = self._send("POST", "/auth/token", login)
             answer.raise_for_status()
             self._token = str(answer.json()["access_token"])
         return {"Authorization": f"Bearer {self._token}"}
