@@ -29,7 +29,9 @@ def test_an_honest_release_is_let_go_before_and_after_its_publication(case: Case
     assert failed(after(case.drawn)) == []
 
 
-@pytest.mark.parametrize("fault", [one for one in FAULTS if one.name in _SAMPLE], ids=str)
+@pytest.mark.parametrize(
+    "fault", [one for one in FAULTS if one.name in _SAMPLE], ids=lambda one: one.name
+)
 def test_a_fault_is_caught_before_and_after_a_publication(case: Case, fault: object) -> None:
     one = next(known for known in FAULTS if known is fault)
     spoiled = one.spoil(case, one.sizes[-1])
