@@ -22,6 +22,7 @@ ZONES = "/var/lib/turnstile"
 SHOWN = {f"{ZONES}/{folder}" for folder in ("public", "embargoed", "operations")}
 # Where the two differ on purpose: real users, and a schedule that runs by itself.
 NATIVE_ONLY = {
+    "AIRFLOW_CONN_TURNSTILE_AIRFLOW",  # under Compose made by hand, with a role (docs/RUNBOOK.md)
     "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE",
     "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS",
     "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE",
