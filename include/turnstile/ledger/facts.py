@@ -32,6 +32,12 @@ def head(connection: Connection, *, locked: bool = False) -> tuple[int, str]:
 def append(connection: Connection, at: str, kind: EntryKind, body: Mapping[str, Any]) -> Entry:
     """Append a fact to the chain."""
     entry = make_entry(head(connection, locked=True), at, kind, body)
+    write_entry(connection, entry)
+    return entry
+
+
+def write_entry(connection: Connection, entry: Entry) -> None:
+    """Write the entry that follows the head, and move the head to it."""
     connection.execute(
         insert(ENTRY),
         {
@@ -44,7 +50,6 @@ def append(connection: Connection, at: str, kind: EntryKind, body: Mapping[str, 
         },
     )
     connection.execute(update(HEAD).values(sequence=entry.sequence, hash=entry.hash))
-    return entry
 
 
 def entry_at(connection: Connection, sequence: int) -> Entry | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import insert, update
 from sqlalchemy.engine import Connection
 
-from turnstile.ledger import accounts, attempts
+from turnstile.ledger import accounts, attempts, facts
 from turnstile.ledger.changes import changes_of, declared_changes, postings_in, weeks_in
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.states import Move
-from turnstile.ledger.tables import ENTRY, HEAD
 
 _MOVES = {
     EntryKind.DRAW_BEGUN: Move.BEGIN_DRAW,
@@ -27,18 +25,7 @@ def replay(connection: Connection, entry: Entry) -> None:
         connection: of a writing transaction whose head is the entry before.
         entry: whose chain and meaning were checked.
     """
-    connection.execute(
-        insert(ENTRY),
-        {
-            "sequence": entry.sequence,
-            "kind": entry.kind.value,
-            "release_key": entry.key,
-            "attempt_id": entry.attempt_id,
-            "record": entry.record,
-            "hash": entry.hash,
-        },
-    )
-    connection.execute(update(HEAD).values(sequence=entry.sequence, hash=entry.hash))
+    facts.write_entry(connection, entry)
     store(connection, entry)
 
 

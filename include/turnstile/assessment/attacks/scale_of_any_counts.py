@@ -13,6 +13,7 @@ smaller scale cannot be told from scattered counts, and the interval says so by 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -69,17 +70,7 @@ def log_evidence(
         scale: that is tested, in counts.
         is_signed: whether raw numbers may be below zero.
     """
-    outcomes = _Outcomes(family, scale, is_signed)
-    seen = outcomes.of(values.ravel())
-    halves = seen[::2], seen[1::2]
-    if min(half.size for half in halves) == 0:
-        return 0.0
-    logs = [
-        _log_product(outcomes, learned, tested, times)
-        for learned, tested in (halves, halves[::-1])
-        for times in _ALTERNATIVES
-    ]
-    return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
+    return _log_mean(values, _Outcomes(family, scale, is_signed), _ALTERNATIVES)
 
 
 def log_evidence_of_kind(
@@ -95,13 +86,27 @@ def log_evidence_of_kind(
         scale: of it, in counts.
         is_signed: whether raw numbers may be below zero.
     """
-    outcomes = _Outcomes(family, scale, is_signed)
+    return _log_mean(values, _Outcomes(family, scale, is_signed), (None,))
+
+
+def _log_mean(
+    values: NDArray[np.int64], outcomes: _Outcomes, alternatives: Sequence[float | None]
+) -> float:
+    """Return the logarithm of the mean of the bets, each half of the cells learning for the other.
+
+    Args:
+        values: published numbers, any shape.
+        outcomes: of the tested noise.
+        alternatives: what is bet on; None for what the other half looks like itself.
+    """
     seen = outcomes.of(values.ravel())
     halves = seen[::2], seen[1::2]
     if min(half.size for half in halves) == 0:
         return 0.0
     logs = [
-        _log_product(outcomes, learned, tested, None) for learned, tested in (halves, halves[::-1])
+        _log_product(outcomes, learned, tested, times)
+        for learned, tested in (halves, halves[::-1])
+        for times in alternatives
     ]
     return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
 
