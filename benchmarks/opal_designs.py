@@ -124,7 +124,7 @@ def whole(table: Floats) -> Ints:
     return table.astype(np.int64)
 
 
-def cut_law(counts: NDArray[np.generic], one: DrawEvent) -> tuple[float, float]:
+def mean_and_variance_above(counts: NDArray[np.generic], one: DrawEvent) -> tuple[float, float]:
     """Expected mean square of a thresholded table, and the share of its records left out."""
     if one.threshold is None:
         raise ValueError(f"{one.table} has no threshold")
@@ -138,11 +138,11 @@ def cut_law(counts: NDArray[np.generic], one: DrawEvent) -> tuple[float, float]:
 
 def expected_of_source(days: Days) -> dict[str, float]:
     """Expected RMSE of each table of the thresholded design, and the mass lost from cells."""
-    laws: dict[str, list[tuple[float, float]]] = {name: [] for name in TABLE_OF}
+    moments: dict[str, list[tuple[float, float]]] = {name: [] for name in TABLE_OF}
     for exact in map(exact_tables, days):
         for one in side_events("opal_2017"):
-            laws[one.table].append(cut_law(getattr(exact, one.table), one))
-    means = {name: np.mean(found, axis=0) for name, found in laws.items()}
+            moments[one.table].append(mean_and_variance_above(getattr(exact, one.table), one))
+    means = {name: np.mean(found, axis=0) for name, found in moments.items()}
     return {
         **{name: float(mean[0]) ** 0.5 for name, mean in means.items()},
         "lost": float(means["cells"][1]),

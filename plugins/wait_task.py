@@ -48,7 +48,7 @@ class WaitUntilFinal(BaseOperator):
         """Look again."""
 
         def look(run: RunOfWeek) -> str:
-            self._wait_until_whole(run)
+            self._wait_until_complete(run)
             run.goes_on(self.task_id)
             return "waited"
 
@@ -61,10 +61,10 @@ class WaitUntilFinal(BaseOperator):
         self.log.info(note)
         if refusal := run.refusal():
             raise refusal
-        self._wait_until_whole(run)
+        self._wait_until_complete(run)
         return note
 
-    def _wait_until_whole(self, run: RunOfWeek) -> None:
+    def _wait_until_complete(self, run: RunOfWeek) -> None:
         """Defer until the next moment to look, unless the week may be read.
 
         Raises:
@@ -80,12 +80,12 @@ class WaitUntilFinal(BaseOperator):
         if now < final:
             self._look_at(final, run, f"{period} is final on {final:%Y-%m-%d %H:%M} UTC")
         arrived = arrival_of(programme.source, period, run.settings.landing)
-        if arrived.is_whole(now):
+        if arrived.is_complete(now):
             return
         if arrived.missing and now >= final + WAIT_FOR_FILES:
             name = "Week" if programme.schedule.first_day is None else "Period"
             raise NotArrived(f"{name} {period} did not arrive: {arrived}")
-        self._look_at(arrived.whole_at or now + LOOK_FOR_FILES, run, str(arrived))
+        self._look_at(arrived.complete_at or now + LOOK_FOR_FILES, run, str(arrived))
 
     def _look_at(self, moment: datetime, run: RunOfWeek, why: str) -> None:
         """Say what is waited for, and defer."""

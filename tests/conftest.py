@@ -18,8 +18,8 @@ _ROOT = Path(__file__).resolve().parents[1]
 _SHARED_DATA = _ROOT / "../shared/data"
 _AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="airflow-of-tests-"))
 
-# The same examples every time, and no limit of time for one: a busy machine makes no law false.
-# `--hypothesis-profile default` looks for new examples.
+# The same examples every time, and no limit of time for one: a busy machine makes no property
+# false. `--hypothesis-profile default` looks for new examples.
 settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -2,7 +2,7 @@
 
 One Airflow, one ledger. Weeks are brought into every state, then everything is done to them that
 an operator or a failing machine can do. Each row states which draws may come of it; after the row
-every charge, digest and state is recomputed (`books_of_weeks`). The rows are printed at the end.
+every charge, digest and state is recomputed (`accounts_of_weeks`). The rows are printed at the end.
 
 The card's cap over 52 weeks is three draws, so each group of weeks below has a budget of its own,
 and the first group has used it up.
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from books_of_weeks import Weeks, disagreements, weeks_of
+from accounts_of_weeks import Weeks, disagreements, weeks_of
 from matrix_of_weeks import (
     AT_FIRST,
     BESIDE_RUN,

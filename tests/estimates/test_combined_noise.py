@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from turnstile.estimates.combined_noise import (
+    MarginalNoise,
     Noise,
-    SideNoise,
     SumError,
     error_of,
     integer_sum_error,
@@ -30,9 +30,9 @@ BLOCK = (Block(date(2016, 7, 25), "bus"),)
 COUNTS = np.arange(24, dtype=np.int64).reshape(SHAPE)
 
 
-def side_noise(family: NoiseFamily, cells: int, marginals: int) -> SideNoise:
+def marginal_noise(family: NoiseFamily, cells: int, marginals: int) -> MarginalNoise:
     fine, coarse = Noise(family, Fraction(cells)), Noise(family, Fraction(marginals))
-    return SideNoise(SHAPE, fine, coarse, coarse)
+    return MarginalNoise(SHAPE, fine, coarse, coarse)
 
 
 def drawn(noise: Noise, exact: np.ndarray) -> np.ndarray:
@@ -41,7 +41,7 @@ def drawn(noise: Noise, exact: np.ndarray) -> np.ndarray:
     return dense.draw(event, np.repeat(exact[np.newaxis], DRAWS, axis=0))
 
 
-def simulated(side: SideNoise, exact: np.ndarray) -> list[Partition]:
+def simulated(side: MarginalNoise, exact: np.ndarray) -> list[Partition]:
     assert side.cells
     assert side.rows
     assert side.columns
@@ -60,7 +60,7 @@ def simulated(side: SideNoise, exact: np.ndarray) -> list[Partition]:
 class Estimates:
     """Fresh draws of both sides, reconciled; an estimate, and the errors of all cells."""
 
-    def __init__(self, side: SideNoise) -> None:
+    def __init__(self, side: MarginalNoise) -> None:
         exact = np.array([COUNTS, COUNTS[::-1]])
         on, off = (simulated(side, counts.copy()) for counts in exact)
         pairs = [reconcile_pair(one, other) for one, other in zip(on, off, strict=True)]
@@ -76,14 +76,14 @@ def block(slots: int, places: int) -> np.ndarray:
 
 
 @pytest.fixture(scope="module", params=[(LAPLACE, 1, 2), (LAPLACE, 3, 1), (GAUSSIAN, 5, 9)])
-def lab(request: pytest.FixtureRequest) -> tuple[SideNoise, Estimates]:
-    side = side_noise(*request.param)
+def lab(request: pytest.FixtureRequest) -> tuple[MarginalNoise, Estimates]:
+    side = marginal_noise(*request.param)
     return side, Estimates(side)
 
 
 @pytest.mark.parametrize(("slots", "places"), [(1, 1), (1, 4), (6, 1), (3, 1), (3, 4), (6, 4)])
 def test_the_standard_deviation_is_that_of_least_squares(
-    lab: tuple[SideNoise, Estimates], slots: int, places: int
+    lab: tuple[MarginalNoise, Estimates], slots: int, places: int
 ) -> None:
     side, found = lab
     error = sum_error(found.first, block(slots, places), side, side)
@@ -92,7 +92,7 @@ def test_the_standard_deviation_is_that_of_least_squares(
 
 
 def covered(
-    side: SideNoise, found: Estimates, size: tuple[int, int]
+    side: MarginalNoise, found: Estimates, size: tuple[int, int]
 ) -> tuple[float, float, SumError]:
     """Share of all blocks of a size and of all draws whose error is within 90 and 95 %."""
     slots, places = size
@@ -104,7 +104,7 @@ def covered(
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 4), (6, 1), (3, 1), (2, 4)])
 def test_pooled_intervals_cover_what_they_say(
-    lab: tuple[SideNoise, Estimates], size: tuple[int, int]
+    lab: tuple[MarginalNoise, Estimates], size: tuple[int, int]
 ) -> None:
     at_90, at_95, _ = covered(*lab, size)
     # Both sides of 4,000 draws: the slack is eight standard errors for cells, nine for blocks.
@@ -115,7 +115,7 @@ def test_pooled_intervals_cover_what_they_say(
 
 def test_normal_half_widths_would_not_cover_a_laplace_cell() -> None:
     # Negative control: 1.96 standard deviations are not 95 % where noise has Laplace's tails.
-    side = side_noise(LAPLACE, 1, 2)
+    side = marginal_noise(LAPLACE, 1, 2)
     found = Estimates(side)
     _, _, error = covered(side, found, (1, 1))
     normal = float((np.abs(found.errors) <= 1.96 * error.standard_deviation).mean())
@@ -150,7 +150,7 @@ def test_a_sum_of_many_is_nearly_normal() -> None:
 
 
 def test_a_sum_over_a_table_that_was_not_drawn_is_refused() -> None:
-    side = SideNoise(SHAPE, None, Noise(LAPLACE, Fraction(1)), None)
+    side = MarginalNoise(SHAPE, None, Noise(LAPLACE, Fraction(1)), None)
     rows = Measured(np.zeros(6, dtype=np.int64), 2.0)
     on, _ = reconcile_pair(Partition(SHAPE, rows=rows), Partition(SHAPE, rows=rows))
     assert sum_error(on, block(1, 4), side, side).standard_deviation > 0

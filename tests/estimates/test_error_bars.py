@@ -1,4 +1,4 @@
-"""Published half-widths hold what they promise, for the exact law of the noise."""
+"""Published half-widths hold what they promise, for the exact distribution of the noise."""
 
 from __future__ import annotations
 

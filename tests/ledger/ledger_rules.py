@@ -178,7 +178,7 @@ def a_revision_is_charged_in_full(ledger: Ledger) -> None:
     assert spent_micro(ledger) == 2 * LOSS_MICRO
 
 
-def chain_and_books_agree_after_a_whole_life(ledger: Ledger) -> None:
+def chain_and_accounts_agree_after_a_whole_life(ledger: Ledger) -> None:
     published(ledger, ask())
     ledger.void(ledger.reserve(ask(week_number(1))).attempt_id, "no data")
     drawn(ledger, ask(week_number(1)))

@@ -163,7 +163,7 @@ class History(RuleBasedStateMachine):
             assert found.artefact_digest == artefact
 
     @invariant()
-    def chain_and_books_agree(self) -> None:
+    def chain_and_accounts_agree(self) -> None:
         if hasattr(self, "ledger"):
             assert self.ledger.verify() == ()
 

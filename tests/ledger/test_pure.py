@@ -1,4 +1,4 @@
-"""Encodings, folds, windows and forecasts: laws of the pure rooms."""
+"""Encodings, folds, windows and forecasts: rules of the pure rooms."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class TestAFamily:
         ledger.void(ledger.reserve(ask(postings=gaussian, caps=wide)).attempt_id, "no data")
         assert ledger.reserve(ask(caps=(Cap(TRIP, epsilon_micro=8 * 10**6),))).is_open
 
-    def test_of_other_people_has_a_book_of_its_own(self, ledger: Ledger) -> None:
+    def test_of_other_people_has_accounts_of_its_own(self, ledger: Ledger) -> None:
         bus = ProtectionUnit.BUS
         caps = (Cap(bus, epsilon_micro=LOSS_MICRO, window_weeks=52),)
         drawn(ledger, ask())
@@ -186,7 +186,7 @@ class TestAFamily:
         assert {balance.family for balance in ledger.balance()} == {"opal_cards", "buses"}
         assert {balance.unit for balance in ledger.balance("buses")} == {bus}
 
-    def test_cannot_be_left_for_an_empty_book(self, ledger: Ledger) -> None:
+    def test_cannot_be_left_for_empty_accounts(self, ledger: Ledger) -> None:
         drawn(ledger, ask())
         with pytest.raises(InputError, match="would forget"):
             ledger.reserve(ask(week_number(1), family="fresh"))

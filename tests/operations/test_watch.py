@@ -163,7 +163,7 @@ def test_the_calendar_of_another_period_counts_such_periods(place: Place) -> Non
     assert next_week(marks) == "2016-02-10..2016-03-11"
 
 
-def test_books_follow_what_is_appended_and_equal_a_fresh_fold(place: Place) -> None:
+def test_the_snapshot_follows_what_is_appended_and_equal_a_fresh_fold(place: Place) -> None:
     books = LedgerFollower(place.ledger)
     assert books.now().lines == ()
     for week in ("2016-W30", "2016-W31"):

@@ -32,19 +32,19 @@ def test_each_week_of_a_period_that_has_no_file_is_named(tmp_path: Path) -> None
     _land(tmp_path, "a.csv")
     found = arrival_of(SOURCE, MONTH, tmp_path)
     assert found.missing == ("no file in landing/opal/2016-W31",)
-    assert not found.is_whole(datetime.max.replace(tzinfo=UTC))
+    assert not found.is_complete(datetime.max.replace(tzinfo=UTC))
 
 
 def test_files_are_whole_once_nothing_is_written_to_them_for_a_while(tmp_path: Path) -> None:
     file = _land(tmp_path, "a.csv", ".b.csv.part") / "a.csv"
     changed = datetime.fromtimestamp(file.stat().st_ctime, UTC)
     found = arrival_of(SOURCE, WEEK, tmp_path)
-    assert not found.is_whole(changed + QUIET_FOR - timedelta(seconds=1))
-    assert found.is_whole(changed + QUIET_FOR)
+    assert not found.is_complete(changed + QUIET_FOR - timedelta(seconds=1))
+    assert found.is_complete(changed + QUIET_FOR)
     assert "still written to" in str(found)
     with file.open("a") as stream:
         stream.write("one row more\n")
-    assert arrival_of(SOURCE, WEEK, tmp_path).whole_at != found.whole_at
+    assert arrival_of(SOURCE, WEEK, tmp_path).complete_at != found.complete_at
 
 
 def test_where_files_are_named_by_day_each_service_day_must_have_one(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_programme_may_ask_for_a_number_of_files_and_for_a_marker(tmp_path: Pa
     )
     _land(tmp_path, "b.csv", ".whole")
     changed = max(path.stat().st_ctime for path in folder.glob("[ab].csv"))
-    assert arrival_of(source, WEEK, tmp_path).is_whole(datetime.fromtimestamp(changed, UTC))
+    assert arrival_of(source, WEEK, tmp_path).is_complete(datetime.fromtimestamp(changed, UTC))
 
 
 def test_a_marker_that_would_be_read_as_data_is_refused() -> None:

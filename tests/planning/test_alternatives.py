@@ -66,16 +66,16 @@ def test_a_card_day_under_a_threshold_costs_noise_and_cut_in_proportion() -> Non
     one, two, ten = (found[name] for name in ("opal_2017", "card-day of 2", "card-day of 10"))
     assert one.cell < two.cell
     assert ten.cell == pytest.approx(5 * two.cell, rel=0.02)
-    assert ten.cut is not None
-    assert two.cut is not None
-    assert ten.cut > 4 * two.cut
+    assert ten.threshold is not None
+    assert two.threshold is not None
+    assert ten.threshold > 4 * two.threshold
 
 
 def test_an_hour_at_a_place_is_better_drawn_as_an_hour(
     designs: dict[tuple[str, str], DesignErrors],
 ) -> None:
     quarter, hour = designs["as written", "opal"], designs["slots", "60 minutes"]
-    assert hour.place_hour < 0.6 * quarter.place_hour
+    assert hour.location_hour < 0.6 * quarter.location_hour
 
 
 @pytest.mark.parametrize("kind", list(MechanismKind))

@@ -85,7 +85,7 @@ def test_a_smaller_k_means_less_noise_and_more_bias() -> None:
     small, middle, large = table.to_dict("records")
     assert large["share_of_pairs_kept"] == 1
     assert large["mean_speed_bias_kmh"] == large["speeding_bias_buses_a_day"] == 0
-    assert small["share_of_bus_days_cut"] == 1
+    assert small["share_of_bus_days_above_k"] == 1
     assert small["speeding_bias_buses_a_day"] > middle["speeding_bias_buses_a_day"] > 0
     assert middle["speeding_noise_buses_a_day"] == 3
 

@@ -101,15 +101,19 @@ def test_equal_scales_are_not_assumed() -> None:
     assert half_width(terms, 0.99) == pytest.approx(10.345, abs=0.005)
 
 
-@given(scale=st.floats(0.3, 20), times=st.integers(1, 6), law=st.sampled_from([DISCRETE, ROUNDED]))
+@given(
+    scale=st.floats(0.3, 20),
+    times=st.integers(1, 6),
+    distribution=st.sampled_from([DISCRETE, ROUNDED]),
+)
 @settings(max_examples=40, deadline=None)
-def test_whole_laws_add_up_to_one_and_have_the_stated_variance(
-    scale: float, times: int, law: NoiseDistribution
+def test_integer_distributions_add_up_to_one_and_have_the_stated_variance(
+    scale: float, times: int, distribution: NoiseDistribution
 ) -> None:
-    values, probabilities = integer_pmf([Term(law, scale, times)])
+    values, probabilities = integer_pmf([Term(distribution, scale, times)])
     assert probabilities.sum() == pytest.approx(1, abs=1e-9)
     measured = float(np.sum(values.astype(float) ** 2 * probabilities))
-    assert measured == pytest.approx(variance([Term(law, scale, times)]), rel=1e-6)
+    assert measured == pytest.approx(variance([Term(distribution, scale, times)]), rel=1e-6)
 
 
 def test_a_term_needs_a_positive_scale_and_number() -> None:

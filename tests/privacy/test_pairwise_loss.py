@@ -1,8 +1,9 @@
-"""The law: no pair of neighbors is told apart better than the planned draws' accounted loss.
+"""No pair of neighbors is told apart better than the planned draws' accounted loss.
 
 Tiny worlds: cards with a few trips in 2 slots and 2 places, bounded as the product bounds. The
-output laws on neighboring data are compared outright: for Laplace the log-ratio is an exact
-fraction; the Renyi divergence of Gaussians and the hockey-stick divergence of thresholds are sums.
+output distributions on neighboring data are compared outright: for Laplace the log-ratio is an
+exact fraction; the Renyi divergence of Gaussians and the hockey-stick divergence of thresholds are
+sums.
 """
 
 from __future__ import annotations
@@ -154,27 +155,28 @@ def test_replacing_a_unit_that_only_adds_costs_gaussian_draws_at_most_two_rho(
     assert renyi(here, there, Fraction(scale), alpha) <= alpha * rho + 1e-9
 
 
-def thresholded_law(count: int, scale: Fraction, threshold: int) -> dict[int, float]:
-    """Exact law of one released cell."""
+def thresholded_distribution(count: int, scale: Fraction, threshold: int) -> dict[int, float]:
+    """Exact distribution of one released cell."""
     if count == 0:
         return {0: 1.0}
     values, mass = noise_pmf(NoiseFamily.DISCRETE_LAPLACE, scale, reach=40)
-    law = {int(v) + count: float(p) for v, p in zip(values, mass, strict=True)}
-    shown = {value: p for value, p in law.items() if value >= threshold}
+    one = {int(v) + count: float(p) for v, p in zip(values, mass, strict=True)}
+    shown = {value: p for value, p in one.items() if value >= threshold}
     return {0: 1.0 - sum(shown.values()), **shown}
 
 
 def hockey_stick(one: list[int], other: list[int], event: DrawEvent, epsilon: float) -> float:
     """Sum of the positive part of P - e^epsilon Q over all outputs of two cells."""
-    laws = [
-        [thresholded_law(c, event.scale, event.threshold or 0) for c in x] for x in (one, other)
+    distributions = [
+        [thresholded_distribution(c, event.scale, event.threshold or 0) for c in x]
+        for x in (one, other)
     ]
-    outputs = itertools.product(*(p.keys() | q.keys() for p, q in zip(*laws, strict=True)))
+    outputs = itertools.product(*(p.keys() | q.keys() for p, q in zip(*distributions, strict=True)))
     total = 0.0
     for output in outputs:
         p, q = (
-            math.prod(law.get(value, 0.0) for law, value in zip(side, output, strict=True))
-            for side in laws
+            math.prod(one.get(value, 0.0) for one, value in zip(side, output, strict=True))
+            for side in distributions
         )
         total += max(0.0, p - math.exp(epsilon) * q)
     return total

@@ -25,10 +25,10 @@ from turnstile.privacy.noise import noise_pmf, noise_variance
 from turnstile.privacy.units import Block
 
 LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN
-LAWS = [(LAPLACE, 2), (LAPLACE, 10), (GAUSSIAN, 3), (GAUSSIAN, 20)]
+DISTRIBUTIONS = [(LAPLACE, 2), (LAPLACE, 10), (GAUSSIAN, 3), (GAUSSIAN, 20)]
 DRAWS = 200_000
 REUSES = 10  # batches of draws, each used ten times
-each_law = pytest.mark.parametrize(("noise", "scale"), LAWS)
+each_distribution = pytest.mark.parametrize(("noise", "scale"), DISTRIBUTIONS)
 
 
 @cache
@@ -38,12 +38,14 @@ def drawn(noise: NoiseFamily, scale: Fraction) -> NDArray[np.int64]:
     return dense.draw(event, np.zeros(DRAWS, dtype=np.int64))
 
 
-@each_law
-def test_the_production_sampler_draws_the_claimed_law(noise: NoiseFamily, scale: int) -> None:
+@each_distribution
+def test_the_production_sampler_draws_the_claimed_distribution(
+    noise: NoiseFamily, scale: int
+) -> None:
     assert fits(drawn(noise, Fraction(scale)), noise, Fraction(scale))
 
 
-@each_law
+@each_distribution
 @pytest.mark.parametrize("off", [0.95, 1.05])
 def test_a_scale_that_is_five_percent_off_is_rejected(
     noise: NoiseFamily, scale: int, off: float
@@ -51,17 +53,17 @@ def test_a_scale_that_is_five_percent_off_is_rejected(
     assert not fits(drawn(noise, Fraction(scale)), noise, Fraction(scale * off))
 
 
-@each_law
+@each_distribution
 def test_a_shift_by_one_count_is_rejected(noise: NoiseFamily, scale: int) -> None:
     assert not fits(drawn(noise, Fraction(scale)) + 1, noise, Fraction(scale))
 
 
-@each_law
+@each_distribution
 def test_noise_of_even_values_only_is_rejected(noise: NoiseFamily, scale: int) -> None:
     assert not fits(drawn(noise, Fraction(scale)) // 2 * 2, noise, Fraction(scale))
 
 
-@each_law
+@each_distribution
 def test_draws_that_are_used_ten_times_are_rejected(noise: NoiseFamily, scale: int) -> None:
     """Ten batches of their own, each used ten times: more than half are rejected.
 
@@ -73,7 +75,7 @@ def test_draws_that_are_used_ten_times_are_rejected(noise: NoiseFamily, scale: i
     assert rejected > REUSES / 2
 
 
-@each_law
+@each_distribution
 def test_draws_that_are_used_twice_in_a_row_are_seen_by_their_repeats(
     noise: NoiseFamily, scale: int
 ) -> None:
@@ -86,7 +88,7 @@ def test_draws_that_are_used_twice_in_a_row_are_seen_by_their_repeats(
 
 
 @pytest.mark.parametrize(("noise", "scale"), [(LAPLACE, Fraction(7, 2)), (GAUSSIAN, Fraction(3))])
-def test_the_seeded_oracle_draws_the_claimed_law(
+def test_the_seeded_oracle_draws_the_claimed_distribution(
     exact_sampler: Callable[..., NDArray[np.int64]], noise: NoiseFamily, scale: Fraction
 ) -> None:
     draws = exact_sampler(noise, scale, 30_000)
@@ -94,7 +96,7 @@ def test_the_seeded_oracle_draws_the_claimed_law(
     assert not fits(draws, noise, scale * Fraction(6, 5))
 
 
-@each_law
+@each_distribution
 def test_the_stated_variance_is_that_of_the_draws(noise: NoiseFamily, scale: int) -> None:
     spread = float(np.var(drawn(noise, Fraction(scale))))
     assert spread == pytest.approx(noise_variance(noise, Fraction(scale)), rel=0.06)

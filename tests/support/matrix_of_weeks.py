@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
-from books_of_weeks import disagreements, weeks_of
+from accounts_of_weeks import disagreements, weeks_of
 from real_airflow import SYDNEY, RealAirflow, running
 from sinks import Sinks, sinks
 

@@ -1,9 +1,10 @@
 """Three ways to read a week's noisy cells: clipped, from the week alone, with earlier weeks.
 
-Cells are places by days by slots of one side of one mode. Each fit is not negative. The last step
-of the two that borrow strength goes cell by cell: a count varies about its rate by the root of it,
-so a fitted rate is moved towards the drawn number by Z/(Z + s^2), and never further from it than
-2.75 of its own standard deviations would have it (limited translation: Efron & Morris 1972). Pure.
+Cells are locations by days by slots of the tap-ons or tap-offs of one mode. Each fit is not
+negative. The last step of the two that borrow strength goes cell by cell: a count varies about its
+rate by the root of it, so a fitted rate is moved towards the drawn number by Z/(Z + s^2), and never
+further from it than 2.75 of its own standard deviations would have it (limited translation: Efron &
+Morris 1972). Pure.
 """
 
 from __future__ import annotations

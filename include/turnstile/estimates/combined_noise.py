@@ -42,14 +42,14 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
-class SideNoise:
-    """Noise of the drawn tables of one side of a partition; None where one was not drawn.
+class MarginalNoise:
+    """Noise of the drawn tables of tap-ons or of tap-offs; None where one was not drawn.
 
     Args:
-        shape: slots, places.
-        cells: of the table of slots and places.
+        shape: slots, locations.
+        cells: of the table of slots and locations.
         rows: of the table of slots.
-        columns: of the table of places.
+        columns: of the table of locations.
     """
 
     shape: tuple[int, int]
@@ -68,15 +68,18 @@ class SumError:
 
 
 def sum_error(
-    estimate: Reconciled, chosen: NDArray[np.bool_], own: SideNoise, other: SideNoise | None = None
+    estimate: Reconciled,
+    chosen: NDArray[np.bool_],
+    own: MarginalNoise,
+    other: MarginalNoise | None = None,
 ) -> SumError:
     """Return the error of the sum of chosen cells of a reconciled table.
 
     Args:
         estimate: of any day; only its precisions are used.
-        chosen: shape (slots, places).
-        own: noise of the side itself.
-        other: noise of the other side, where both share their total (`reconcile_pair`).
+        chosen: shape (slots, locations).
+        own: noise of the marginals themselves.
+        other: noise of the other tap's, where both share their total (`reconcile_pair`).
     """
     terms = _terms(own, _influence(estimate, chosen))
     if other is not None:
@@ -119,12 +122,12 @@ def _influence(estimate: Reconciled, chosen: NDArray[np.bool_]) -> Floats:
     return influence
 
 
-def _terms(side: SideNoise, influence: Floats) -> list[Weighted]:
+def _terms(own: MarginalNoise, influence: Floats) -> list[Weighted]:
     """Return the weight of every drawn number: what the sum covaries with, over its variance."""
     tables = (
-        (side.cells, influence.ravel()),
-        (side.rows, influence.sum(axis=1)),
-        (side.columns, influence.sum(axis=0)),
+        (own.cells, influence.ravel()),
+        (own.rows, influence.sum(axis=1)),
+        (own.columns, influence.sum(axis=0)),
     )
     return [
         Weighted(noise.term(), part / noise.variance) for noise, part in tables if noise is not None

@@ -13,7 +13,7 @@ from turnstile.estimates.public_numbers import Promise
 from turnstile.estimates.roll_ups import Groups, roll_ups
 from turnstile.estimates.tap_estimates import MARGINAL_EDGES_SDS, SIZE_EDGES, TapEstimates
 from turnstile.estimates.tap_numbers import TapNumbers
-from turnstile.estimates.trip_marginals import Side, side_of
+from turnstile.estimates.trip_marginals import Axes, axes_of
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.spec import TableSpec
 
@@ -46,7 +46,7 @@ class PublishedTable:
 
     table: TableSpec
     domain: PublicDomain
-    taps: Side
+    taps: Axes
     kind: Kind
     groups: Mapping[str, Groups] | None
 
@@ -54,12 +54,12 @@ class PublishedTable:
 def published_tables(promise: Promise, domain: PublicDomain) -> Iterator[PublishedTable]:
     """Yield the tables of estimates: those that were drawn, then their roll-ups."""
     for table in promise.tables:
-        taps = side_of(table.by)
+        taps = axes_of(table.by)
         part = _part(table, taps)
         grain = Grain.DAY if part is Part.PLACES else Grain.SLOT
         yield PublishedTable(table, domain, taps, (part, grain), None)
     for one in roll_ups(promise.tables, domain, slot_minutes=promise.slot_minutes):
-        taps = side_of(one.source.by)
+        taps = axes_of(one.source.by)
         part = _part(one.source, taps)
         if any(axis in taps[:1] for axis in one.table.by):
             yield PublishedTable(one.table, one.domain, taps, (part, Grain.HOUR), one.groups)
@@ -68,7 +68,7 @@ def published_tables(promise: Promise, domain: PublicDomain) -> Iterator[Publish
             yield PublishedTable(one.table, one.domain, taps, (whole, Grain.DAY), None)
 
 
-def _part(table: TableSpec, taps: Side) -> Part:
+def _part(table: TableSpec, taps: Axes) -> Part:
     """Return which numbers a drawn table holds."""
     if table.by == taps:
         return Part.CELLS

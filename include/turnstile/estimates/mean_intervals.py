@@ -220,6 +220,6 @@ def _truncated_normal_tail(
     steep = np.where(means == 0, _ALMOST_ZERO, means)
     spare = counts - (noise.least_count - 0.5)
     edge = apart + spare * deviation**2 / (steep * count_variance)
-    side = np.sign(steep)  # T is cut off above for positive means, below for negative ones
-    tail: Floats = np.exp(log_ndtr(side * apart / deviation) - log_ndtr(side * edge / deviation))
-    return np.where(side > 0, tail, 1 - tail)
+    sign = np.sign(steep)  # T is truncated above for positive means, below for negative ones
+    tail: Floats = np.exp(log_ndtr(sign * apart / deviation) - log_ndtr(sign * edge / deviation))
+    return np.where(sign > 0, tail, 1 - tail)

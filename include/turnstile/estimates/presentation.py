@@ -41,19 +41,19 @@ def presentation_of(estimate: Reconciled) -> Presentation:
     so that both marginals are kept.
     """
     total = max(0, round(estimate.total))
-    rows = None if estimate.rows is None else whole_parts(estimate.rows, total)
-    columns = None if estimate.columns is None else whole_parts(estimate.columns, total)
+    rows = None if estimate.rows is None else integer_parts(estimate.rows, total)
+    columns = None if estimate.columns is None else integer_parts(estimate.columns, total)
     cells = None
     if estimate.cells is not None and rows is not None and columns is not None:
-        cells = whole_table(estimate.cells, rows, columns)
+        cells = integer_table(estimate.cells, rows, columns)
     return Presentation(total, rows, columns, cells)
 
 
-def whole_parts(values: NDArray[np.float64], total: int) -> NDArray[np.int64]:
+def integer_parts(values: NDArray[np.float64], total: int) -> NDArray[np.int64]:
     """Return non-negative whole numbers near the values that sum to the total.
 
     Examples:
-        >>> whole_parts(np.array([2.6, -1.0, 2.6]), 4).tolist()
+        >>> integer_parts(np.array([2.6, -1.0, 2.6]), 4).tolist()
         [2, 0, 2]
     """
     if total == 0:
@@ -65,7 +65,7 @@ def whole_parts(values: NDArray[np.float64], total: int) -> NDArray[np.int64]:
     return whole
 
 
-def whole_table(
+def integer_table(
     values: NDArray[np.float64], rows: NDArray[np.int64], columns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return a non-negative whole table near the values, with exactly these row and column sums.

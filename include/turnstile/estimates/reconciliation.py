@@ -39,7 +39,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partition:
-    """The drawn tables of one partition and one side.
+    """The drawn tables of one mode and day, of its tap-ons or its tap-offs.
 
     Args:
         shape: a slots, b places.
@@ -200,10 +200,10 @@ def reconcile(drawn: Partition) -> Reconciled:
 
 
 def reconcile_pair(on: Partition, off: Partition) -> tuple[Reconciled, Reconciled]:
-    """Return the estimates of two sides of which every record counts once in each.
+    """Return the estimates of tap-ons and tap-offs, where every record counts once in each.
 
     Their true totals are equal, so both take the inverse-variance mean of the two totals. Valid
-    only if a record that is dropped from one side is dropped from the other too.
+    only if a record that is dropped from one is dropped from the other too.
     """
     one, other = reconcile(on), reconcile(off)
     shared_variance = 1 / (1 / one.total_variance + 1 / other.total_variance)
@@ -211,10 +211,10 @@ def reconcile_pair(on: Partition, off: Partition) -> tuple[Reconciled, Reconcile
     return _with_total(one, shared, shared_variance), _with_total(other, shared, shared_variance)
 
 
-def _with_total(side: Reconciled, total: float, variance: float) -> Reconciled:
+def _with_total(estimate: Reconciled, total: float, variance: float) -> Reconciled:
     """Put another total, of another variance, under the same effects (they are uncorrelated)."""
-    precision = side.shape[0] * side.shape[1] / variance
-    return replace(side, total=total, precisions=replace(side.precisions, total=precision))
+    precision = estimate.shape[0] * estimate.shape[1] / variance
+    return replace(estimate, total=total, precisions=replace(estimate.precisions, total=precision))
 
 
 def _effects(

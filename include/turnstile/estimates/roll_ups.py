@@ -1,6 +1,6 @@
 """Hourly and daily roll-ups of reconciled tables: sums of numbers that are public anyway.
 
-Post-processing, so free; each has its own exact error (`trip_sides`), because errors of numbers
+Post-processing, so free; each has its own exact error (`trip_marginals`), because errors of numbers
 that were reconciled together are not independent: adding up their variances would be wrong.
 """
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from turnstile.estimates.combined_noise import Noise, SumError, integer_sum_error
 from turnstile.estimates.roll_ups import roll_ups
-from turnstile.estimates.trip_marginals import side_errors, side_of
+from turnstile.estimates.trip_marginals import axes_of, marginal_errors
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
@@ -29,8 +29,8 @@ def stated_errors(
 
     A thresholded release has none for sums: what it left out is in no sum.
     """
-    is_cut = programme.mechanism.kind.is_thresholded
-    if programme.source.feed.shape is not RowShape.TRIPS or is_cut:
+    is_thresholded = programme.mechanism.kind.is_thresholded
+    if programme.source.feed.shape is not RowShape.TRIPS or is_thresholded:
         return {"estimates": [], "sums_of_measured_cells": []}
     return {
         "estimates": list(_estimates(programme, domain, plan)),
@@ -42,7 +42,7 @@ def _estimates(
     programme: Programme, domain: PublicDomain, plan: ReleasePlan
 ) -> Iterator[dict[str, Any]]:
     """Yield the error of one number of each table and roll-up, by mode."""
-    laws = side_errors(programme, domain, plan.events)
+    errors_of = marginal_errors(programme, domain, plan.events)
     rolled = roll_ups(programme.shared_tables, domain, slot_minutes=programme.time.slot_minutes)
     own = {event.table: event for event in plan.events if event.own_records}
     for mode in domain.modes:
@@ -50,13 +50,17 @@ def _estimates(
             error = integer_sum_error(Noise(event.noise, event.scale), 1)
             yield {"table": event.table, "mode": mode, **_figures(error)}
         for table in programme.shared_tables:
-            error = laws[mode, side_of(table.by)].of_table(table.by)
+            error = errors_of[mode, axes_of(table.by)].of_table(table.by)
             yield {"table": table.name, "mode": mode, **_figures(error)}
         for one in rolled:
-            law = laws[mode, side_of(one.source.by)]
+            errors = errors_of[mode, axes_of(one.source.by)]
             slots = max(len(group) for group in one.groups[mode])
-            places = 1 if len(one.source.by) > 1 else law.shape[1]
-            yield {"table": one.table.name, "mode": mode, **_figures(law.of_block(slots, places))}
+            locations = 1 if len(one.source.by) > 1 else errors.shape[1]
+            yield {
+                "table": one.table.name,
+                "mode": mode,
+                **_figures(errors.of_block(slots, locations)),
+            }
 
 
 def _sums(plan: ReleasePlan) -> Iterator[dict[str, Any]]:

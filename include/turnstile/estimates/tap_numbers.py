@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES, split
 from turnstile.estimates.reconciliation import Measured, Reconciled
-from turnstile.estimates.trip_marginals import By, Side, reconciled_sides
+from turnstile.estimates.trip_marginals import Axes, By, reconciled_marginals
 
 Floats = NDArray[np.float64]
 
@@ -84,8 +84,8 @@ class TapNumbers:
 
 
 def tap_numbers(
-    tables: Mapping[By, DrawnDays], shapes: Mapping[Side, tuple[int, int]], *, shares_total: bool
-) -> dict[Side, TapNumbers]:
+    tables: Mapping[By, DrawnDays], shapes: Mapping[Axes, tuple[int, int]], *, shares_total: bool
+) -> dict[Axes, TapNumbers]:
     """Reconcile the drawn tables of one mode, day by day.
 
     Args:
@@ -95,7 +95,7 @@ def tap_numbers(
     """
     days = len(next(iter(tables.values())).values)
     by_day = [
-        reconciled_sides(
+        reconciled_marginals(
             shapes,
             {by: Measured(one.values[day], one.variance) for by, one in tables.items()},
             shares_total=shares_total,
@@ -110,7 +110,7 @@ def tap_numbers(
 
 
 def _tap_numbers(
-    tables: Mapping[By, DrawnDays], taps: Side, by_day: list[Reconciled]
+    tables: Mapping[By, DrawnDays], taps: Axes, by_day: list[Reconciled]
 ) -> TapNumbers:
     """Put the days together."""
     cells = tables[taps]

@@ -1,7 +1,8 @@
-"""The two sides of a partition: which drawn tables belong together, and their least squares.
+"""Tap-on and tap-off marginals: which drawn tables belong together, and their least squares.
 
-A partition is one mode on one service day; its sides are tap-on and tap-off. Every counted trip
-counts once on both, so both have one total, unless rows outside the domain are dropped
+Of each mode and service day the tables over the tap-on's slot and location are reconciled together,
+and so are those of the tap-off. Every counted trip counts once in both, so both have one total,
+unless rows outside the domain are dropped
 (PRIVACY 7.1). The errors come from shapes and declared noise alone: they are known before a draw.
 """
 
@@ -16,7 +17,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.combined_noise import Noise, SideNoise, SumError, sum_error
+from turnstile.estimates.combined_noise import MarginalNoise, Noise, SumError, sum_error
 from turnstile.estimates.reconciliation import (
     Measured,
     Partition,
@@ -30,53 +31,53 @@ from turnstile.programme.fields import TAPS, categories
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
 
-Side = tuple[str, str]
+Axes = tuple[str, str]
 # A category has one axis and no second one: it is reconciled with nothing.
-SIDES: tuple[Side, ...] = (*TAPS, *((one.name, "") for one in categories(RowShape.TRIPS)))
+MARGINAL_AXES: tuple[Axes, ...] = (*TAPS, *((one.name, "") for one in categories(RowShape.TRIPS)))
 By = tuple[str, ...]
 
 
-def side_of(by: By) -> Side:
-    """Return the side that a table belongs to."""
-    return next(side for side in SIDES if set(by) <= set(side))
+def axes_of(by: By) -> Axes:
+    """Return the axes of the marginals that a table belongs to."""
+    return next(axes for axes in MARGINAL_AXES if set(by) <= set(axes))
 
 
-def shape_of(domain: PublicDomain, mode: str, side: Side) -> tuple[int, int]:
-    """Return the number of slots and places of a side."""
-    slots, places = (len(domain.dimension(mode, axis).labels) if axis else 1 for axis in side)
-    return slots, places
+def shape_of(domain: PublicDomain, mode: str, axes: Axes) -> tuple[int, int]:
+    """Return the number of slots and locations."""
+    slots, locations = (len(domain.dimension(mode, axis).labels) if axis else 1 for axis in axes)
+    return slots, locations
 
 
-def shapes_of(domain: PublicDomain, mode: str) -> dict[Side, tuple[int, int]]:
-    """Return the shape of each side whose axes a mode has."""
-    axes = {axis.name for axis in domain.dimensions(mode)} | {""}
-    return {side: shape_of(domain, mode, side) for side in SIDES if set(side) <= axes}
+def shapes_of(domain: PublicDomain, mode: str) -> dict[Axes, tuple[int, int]]:
+    """Return the shape of the marginals whose axes a mode has."""
+    known = {axis.name for axis in domain.dimensions(mode)} | {""}
+    return {axes: shape_of(domain, mode, axes) for axes in MARGINAL_AXES if set(axes) <= known}
 
 
-def reconciled_sides(
-    shapes: Mapping[Side, tuple[int, int]], measured: Mapping[By, Measured], *, shares_total: bool
-) -> dict[Side, Reconciled]:
+def reconciled_marginals(
+    shapes: Mapping[Axes, tuple[int, int]], measured: Mapping[By, Measured], *, shares_total: bool
+) -> dict[Axes, Reconciled]:
     """Reconcile the drawn tables of one mode and day.
 
     Args:
-        shapes: slots and places of each side.
+        shapes: slots and locations of the marginals.
         measured: drawn tables by their dimensions.
-        shares_total: True if both sides count the same trips, where both are drawn.
+        shares_total: True if tap-ons and tap-offs count the same trips, where both are drawn.
     """
     partitions = {}
-    for side in SIDES:
-        tables = {by: table for by, table in measured.items() if set(by) <= set(side)}
+    for axes in MARGINAL_AXES:
+        tables = {by: table for by, table in measured.items() if set(by) <= set(axes)}
         if tables:
-            partitions[side] = Partition(
-                shapes[side],
-                cells=tables.get(side),
-                rows=tables.get(side[:1]),
-                columns=tables.get(side[1:]),
+            partitions[axes] = Partition(
+                shapes[axes],
+                cells=tables.get(axes),
+                rows=tables.get(axes[:1]),
+                columns=tables.get(axes[1:]),
             )
     if not (shares_total and all(tap in partitions for tap in TAPS)):
-        return {side: reconcile(partition) for side, partition in partitions.items()}
+        return {axes: reconcile(partition) for axes, partition in partitions.items()}
     taps = reconcile_pair(*(partitions.pop(tap) for tap in TAPS))
-    alone = {side: reconcile(partition) for side, partition in partitions.items()}
+    alone = {axes: reconcile(partition) for axes, partition in partitions.items()}
     return dict(zip(TAPS, taps, strict=True)) | alone
 
 
@@ -86,54 +87,54 @@ def shares_total(programme: Programme) -> bool:
 
 
 @dataclass(frozen=True, eq=False)  # no slots: errors are worked out once for each size of block
-class SideErrors:
-    """Errors of one side of one mode, known from the plan.
+class MarginalErrors:
+    """Errors of the tap-on or tap-off marginals of one mode, known from the plan.
 
     Args:
-        side: whose errors.
+        axes: whose errors.
         estimate: least squares of tables of zeros, for its precisions.
-        own: noise of the side's tables.
-        other: of the other side's, where both share a total.
+        own: noise of their tables.
+        other: of the other tap's, where both share a total.
     """
 
-    side: Side
+    axes: Axes
     estimate: Reconciled
-    own: SideNoise
-    other: SideNoise | None
+    own: MarginalNoise
+    other: MarginalNoise | None
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Slots and places."""
+        """Slots and locations."""
         return self.own.shape
 
     @cache  # noqa: B019 - lives as long as its handful of objects, a few sizes each
-    def of_block(self, slots: int, places: int) -> SumError:
-        """Return the error of the sum over some slots and some places, whichever they are."""
-        return sum_error(self.estimate, self._block(slots, places), self.own, self.other)
+    def of_block(self, slots: int, locations: int) -> SumError:
+        """Return the error of the sum over some slots and some locations, whichever they are."""
+        return sum_error(self.estimate, self._block(slots, locations), self.own, self.other)
 
-    def deviation_of_block(self, slots: int, places: int) -> float:
+    def deviation_of_block(self, slots: int, locations: int) -> float:
         """Return the standard deviation of such a sum alone, which is quicker to have."""
-        return math.sqrt(self.estimate.variance_of_sum(self._block(slots, places)))
+        return math.sqrt(self.estimate.variance_of_sum(self._block(slots, locations)))
 
-    def _block(self, slots: int, places: int) -> NDArray[np.bool_]:
-        """Mark the first slots and places."""
+    def _block(self, slots: int, locations: int) -> NDArray[np.bool_]:
+        """Mark the first slots and locations."""
         chosen = np.zeros(self.shape, dtype=np.bool_)
-        chosen[:slots, :places] = True
+        chosen[:slots, :locations] = True
         return chosen
 
     def of_table(self, by: By) -> SumError:
         """Return the error of one number of a table with these dimensions."""
-        slots, places = self.shape
-        first, second = self.side
-        return self.of_block(1 if first in by else slots, 1 if second in by else places)
+        slots, locations = self.shape
+        first, second = self.axes
+        return self.of_block(1 if first in by else slots, 1 if second in by else locations)
 
 
-def side_errors(
+def marginal_errors(
     programme: Programme, domain: PublicDomain, events: Sequence[DrawEvent]
-) -> dict[tuple[str, Side], SideErrors]:
-    """Return the errors of every mode and side of a plan of dense draws."""
-    kinds = {event.table: event for event in events}
-    noises = {table.by: _noise(kinds[table.name]) for table in programme.shared_tables}
+) -> dict[tuple[str, Axes], MarginalErrors]:
+    """Return the errors of the marginals of every mode, of a plan of dense draws."""
+    event_of = {event.table: event for event in events}
+    noises = {table.by: _noise(event_of[table.name]) for table in programme.shared_tables}
     found = {}
     for mode in domain.modes:
         measured = {
@@ -143,15 +144,18 @@ def side_errors(
             )
             for by, noise in noises.items()
         }
-        estimates = reconciled_sides(
+        estimates = reconciled_marginals(
             shapes_of(domain, mode), measured, shares_total=shares_total(programme)
         )
-        laws = {side: _side_noise(side, noises, shape_of(domain, mode, side)) for side in estimates}
-        for side, estimate in estimates.items():
-            taps = side in TAPS and all(tap in estimates for tap in TAPS)
+        noise_of = {
+            axes: _noise_of_marginals(axes, noises, shape_of(domain, mode, axes))
+            for axes in estimates
+        }
+        for axes, estimate in estimates.items():
+            taps = axes in TAPS and all(tap in estimates for tap in TAPS)
             shares = taps and shares_total(programme)
-            other = laws[TAPS[1 - TAPS.index(side)]] if shares else None
-            found[mode, side] = SideErrors(side, estimate, laws[side], other)
+            other = noise_of[TAPS[1 - TAPS.index(axes)]] if shares else None
+            found[mode, axes] = MarginalErrors(axes, estimate, noise_of[axes], other)
     return found
 
 
@@ -160,8 +164,10 @@ def _noise(event: DrawEvent) -> Noise:
     return Noise(event.noise, Fraction(event.scale))
 
 
-def _side_noise(side: Side, noises: Mapping[By, Noise], shape: tuple[int, int]) -> SideNoise:
-    """Return the noise of a side's tables."""
-    return SideNoise(
-        shape, cells=noises.get(side), rows=noises.get(side[:1]), columns=noises.get(side[1:])
+def _noise_of_marginals(
+    axes: Axes, noises: Mapping[By, Noise], shape: tuple[int, int]
+) -> MarginalNoise:
+    """Return the noise of the drawn tables over these axes."""
+    return MarginalNoise(
+        shape, cells=noises.get(axes), rows=noises.get(axes[:1]), columns=noises.get(axes[1:])
     )

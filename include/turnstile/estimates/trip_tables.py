@@ -23,12 +23,12 @@ from turnstile.estimates.reconciliation import Measured, Reconciled
 from turnstile.estimates.roll_ups import Groups, roll_ups
 from turnstile.estimates.thresholded_tables import synthetic_rows, thresholded_tables
 from turnstile.estimates.trip_marginals import (
-    Side,
-    SideErrors,
-    reconciled_sides,
+    Axes,
+    MarginalErrors,
+    marginal_errors,
+    reconciled_marginals,
     shapes_of,
     shares_total,
-    side_errors,
 )
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import TableSpec
@@ -58,20 +58,20 @@ def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
     programme, domain = drawn.programme, drawn.domain
     rolled = roll_ups(programme.shared_tables, domain, slot_minutes=programme.time.slot_minutes)
     shared = shares_total(programme)
-    errors = side_errors(programme, domain, drawn.events)
+    errors = marginal_errors(programme, domain, drawn.events)
     days = list(drawn.vectors(programme.shared_tables[0], "count"))
     columns: dict[str, Columns] = defaultdict(lambda: defaultdict(list))
     for day, mode in product(days, domain.modes):
         measured, shapes = _measured(drawn, day, mode), shapes_of(domain, mode)
-        sides = reconciled_sides(shapes, measured, shares_total=shared)
-        for side, estimate in sides.items():
-            shown, law = presentation_of(estimate), errors[mode, side]
-            for table in (one for one in programme.shared_tables if set(one.by) <= set(side)):
-                numbers = _numbers(table, side, estimate, shown)
-                _add(columns[table.name], numbers, law.of_table(table.by))
-            for roll_up in (one for one in rolled if set(one.source.by) <= set(side)):
-                numbers = _numbers(roll_up.source, side, estimate, shown)
-                _add_rolled(columns[roll_up.table.name], numbers, roll_up.groups[mode], law)
+        marginals = reconciled_marginals(shapes, measured, shares_total=shared)
+        for axes, estimate in marginals.items():
+            shown, own_errors = presentation_of(estimate), errors[mode, axes]
+            for table in (one for one in programme.shared_tables if set(one.by) <= set(axes)):
+                numbers = _numbers(table, axes, estimate, shown)
+                _add(columns[table.name], numbers, own_errors.of_table(table.by))
+            for roll_up in (one for one in rolled if set(one.source.by) <= set(axes)):
+                numbers = _numbers(roll_up.source, axes, estimate, shown)
+                _add_rolled(columns[roll_up.table.name], numbers, roll_up.groups[mode], own_errors)
     fine = {t.name: labelled(domain, t, days, columns[t.name]) for t in programme.shared_tables}
     coarse = {
         r.table.name: labelled(r.domain, r.table, days, columns[r.table.name]) for r in rolled
@@ -111,11 +111,11 @@ class _Numbers:
     reconciled: Floats
 
 
-def _numbers(table: TableSpec, side: Side, estimate: Reconciled, shown: Presentation) -> _Numbers:
-    """Pick the part of a reconciled side that a table publishes."""
-    if table.by == side:
+def _numbers(table: TableSpec, axes: Axes, estimate: Reconciled, shown: Presentation) -> _Numbers:
+    """Pick the part of reconciled marginals that a table publishes."""
+    if table.by == axes:
         counts, values = shown.cells, estimate.cells
-    elif table.by == side[:1]:
+    elif table.by == axes[:1]:
         counts, values = shown.rows, estimate.rows
     else:
         counts, values = shown.columns, estimate.columns
@@ -132,7 +132,9 @@ def _add(columns: Columns, numbers: _Numbers, error: SumError) -> None:
     columns["standard_deviation"].append(np.full(numbers.counts.size, deviation))
 
 
-def _add_rolled(columns: Columns, numbers: _Numbers, groups: Groups, errors: SideErrors) -> None:
+def _add_rolled(
+    columns: Columns, numbers: _Numbers, groups: Groups, errors: MarginalErrors
+) -> None:
     """Append one part of a roll-up: sums over slots, each with the error of such a sum."""
     places = errors.shape[1] if numbers.counts.ndim == 1 else 1
     by_size = {size: errors.of_block(size, places) for size in {len(g) for g in groups}}

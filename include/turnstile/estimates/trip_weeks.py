@@ -10,7 +10,7 @@ import numpy as np
 from turnstile.estimates.cell_fits import Earlier, prior
 from turnstile.estimates.public_numbers import PublicNumbers, WeekToEstimate
 from turnstile.estimates.tap_numbers import DrawnDays, TapNumbers, tap_numbers
-from turnstile.estimates.trip_marginals import By, Side, shapes_of
+from turnstile.estimates.trip_marginals import Axes, By, shapes_of
 from turnstile.programme.domain import PublicDomain, layout
 from turnstile.programme.spec import TableSpec
 
@@ -30,7 +30,7 @@ class ModeTaps:
     """
 
     mode: str
-    taps: Side
+    taps: Axes
     numbers: TapNumbers
     looks: tuple[tuple[TapNumbers, TapNumbers], ...]
     earlier: Earlier | None

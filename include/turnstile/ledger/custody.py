@@ -44,7 +44,7 @@ class Custody:
     embargoed: Path | None
     clock: Callable[[], datetime]
 
-    def require_whole(self) -> tuple[Trace, ...]:
+    def require_intact(self) -> tuple[Trace, ...]:
         """Refuse to go on unless every trace outside of the ledger agrees with it.
 
         Read are all notes, release cards, packages, staged packages and sealed files, and the last

@@ -55,7 +55,7 @@ class Ledger(Stewardship):
             RefusedError: the key has no draw left, or its revision follows nothing.
         """
         if self._custody.witnesses.is_wanted:
-            self._custody.require_whole()
+            self._custody.require_intact()
         # A refusal is returned, not raised, inside the transaction: what it found out (a burned
         # draw) is a fact that has to stay.
         outcome = self._store.write(lambda c: self._reserve(c, request))
@@ -134,7 +134,7 @@ class Ledger(Stewardship):
         """
         if not self._custody.witnesses.is_wanted:
             return self._store.write(lambda c: self._begin(c, attempt_id, bindings, {}))
-        found = self._custody.require_whole()
+        found = self._custody.require_intact()
         self._custody.require_space(space or {})
         self._custody.adopt()
         nonce = {"nonce": secrets.token_hex(16)}  # no two copies of a ledger write the same entry

@@ -26,22 +26,22 @@ class Arrival:
 
     Args:
         missing: what is not there, one sentence each; empty if everything is.
-        whole_at: when the files may be read, if nothing is written to them until then; aware. None
-            while something is missing.
+        complete_at: when the files may be read, if nothing is written to them until then; aware.
+            None while something is missing.
     """
 
     missing: tuple[str, ...]
-    whole_at: datetime | None
+    complete_at: datetime | None
 
-    def is_whole(self, now: datetime) -> bool:
+    def is_complete(self, now: datetime) -> bool:
         """Tell whether the files may be read."""
-        return self.whole_at is not None and self.whole_at <= now
+        return self.complete_at is not None and self.complete_at <= now
 
     def __str__(self) -> str:
         """Say what the wait is for."""
         if self.missing:
             return "; ".join(self.missing)
-        return f"files are still written to; read from {self.whole_at:%Y-%m-%d %H:%M:%S} UTC on"
+        return f"files are still written to; read from {self.complete_at:%Y-%m-%d %H:%M:%S} UTC on"
 
 
 def arrival_of(source: SourceSpec, period: ServicePeriod, landing: Path) -> Arrival:

@@ -23,7 +23,7 @@ def is_public(release: Release, attempt: Attempt) -> bool:
     if attempt.state is not ReleaseState.PUBLISHED or not public.exists():
         return False
     read_sealed_bytes(release, attempt)  # the seal and the package stand or fall together
-    require_whole(public)
+    require_intact(public)
     if digest_of((public / MANIFEST).read_bytes()) != attempt.manifest_digest:
         raise IntegrityError(
             f"{release.key}: the package in the public zone is not the one that the ledger names; "
@@ -32,7 +32,7 @@ def is_public(release: Release, attempt: Attempt) -> bool:
     return True
 
 
-def require_whole(package: Path) -> None:
+def require_intact(package: Path) -> None:
     """Refuse a package that is not as its manifest says.
 
     Raises:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from turnstile.estimates.roll_ups import MINUTES_PER_HOUR
-from turnstile.estimates.trip_marginals import SIDES, side_errors
+from turnstile.estimates.trip_marginals import MARGINAL_AXES, marginal_errors
 from turnstile.planning.generated_bias import left_out
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
 from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
@@ -37,17 +37,17 @@ LoadDomain = Callable[[Programme], PublicDomain]
 
 @dataclass(frozen=True, slots=True)
 class DesignErrors:
-    """Standard deviations of the noise of one design on the tap-on side of one mode.
+    """Standard deviations of the noise of one design of tap-ons of one mode.
 
     Args:
         varied: what differs from the programme.
         design: how.
-        cell: of slot and place.
+        cell: of slot and location.
         time: of a slot.
-        location: of a place and day.
-        place_hour: of an hour at a place: comparable over slot lengths.
+        location: of a location and day.
+        location_hour: of an hour at a location: comparable over slot lengths.
         day: of the mode's total.
-        cut: numbers below it are left out; None where nothing is.
+        threshold: numbers below it are left out; None where nothing is.
         left_out: share of generated trips that the bound does not count; None if not known.
     """
 
@@ -56,9 +56,9 @@ class DesignErrors:
     cell: float
     time: float
     location: float
-    place_hour: float
+    location_hour: float
     day: float
-    cut: int | None = None
+    threshold: int | None = None
     left_out: float | None = None
 
 
@@ -68,7 +68,7 @@ def compared(
     """Return the programme and its alternatives with their errors.
 
     Args:
-        programme: of trips with a slot-and-place table on both sides.
+        programme: of trips with a table of slots and locations of both taps.
         load_domain: returns the public cells of a programme.
         week: any service week.
         include: folder of `domains/`.
@@ -101,8 +101,8 @@ def at_same_loss(mechanism: MechanismSpec, kind: MechanismKind) -> MechanismSpec
     if mechanism.kind.amount == "rho":
         epsilon = epsilon_tight(Zcdp(mechanism.amount), AT_DELTA) or epsilon
     amount = rho_for(epsilon, AT_DELTA) if kind.amount == "rho" else epsilon
-    is_cut = kind.is_thresholded
-    delta = AT_DELTA / max(1, len(mechanism.split)) if is_cut else Fraction(0)
+    is_thresholded = kind.is_thresholded
+    delta = AT_DELTA / max(1, len(mechanism.split)) if is_thresholded else Fraction(0)
     return replace(mechanism, kind=kind, amount=amount, delta=delta, calibration=Calibration.TIGHT)
 
 
@@ -143,7 +143,7 @@ def _has_marginals(programme: Programme) -> bool:
     """Whether both marginals of a tap are drawn, and no two trips share a finest cell."""
     drawn = {table.by for table in programme.shared_tables}
     is_once = any(bound.once_per_finest_cell for bound in programme.units)
-    return is_once and all({side[:1], side[1:]} <= drawn for side in SIDES)
+    return is_once and all({axes[:1], axes[1:]} <= drawn for axes in MARGINAL_AXES)
 
 
 def _splits(programme: Programme) -> Iterator[tuple[str, tuple[tuple[str, Fraction], ...]]]:
@@ -195,18 +195,20 @@ def _errors(  # noqa: PLR0913, PLR0917 - a row of the comparison is made from it
     """Return the errors of one design."""
     bias = left_out(programme, programme.shared_tables[0], include)
     events = make_plan(replace(programme, caps=()), domain, week).events
-    kinds = {event.table: event for event in events}
+    event_of = {event.table: event for event in events}
     if programme.mechanism.kind.is_thresholded:
-        by = {table.by: kinds[table.name] for table in programme.tables}
-        side = SIDES[0]
-        cell, time, place = (
-            noise_variance(by[b].noise, by[b].scale) ** 0.5 for b in (side, side[:1], side[1:])
+        by = {table.by: event_of[table.name] for table in programme.tables}
+        axes = MARGINAL_AXES[0]
+        cell, time, location = (
+            noise_variance(by[b].noise, by[b].scale) ** 0.5 for b in (axes, axes[:1], axes[1:])
         )
-        nan = float("nan")  # sums lack what was left out: no noise formula tells their error
-        return DesignErrors(*named, cell, time, place, nan, nan, by[side].threshold, bias)
-    law = side_errors(programme, domain, events)[mode, SIDES[0]]
-    slots, places = law.shape
+        nan = float("nan")  # sums lack what was left out: no noise formula gives their error
+        return DesignErrors(*named, cell, time, location, nan, nan, by[axes].threshold, bias)
+    errors = marginal_errors(programme, domain, events)[mode, MARGINAL_AXES[0]]
+    slots, locations = errors.shape
     hour = max(1, MINUTES_PER_HOUR // programme.time.slot_minutes)
-    blocks = ((1, 1), (1, places), (slots, 1), (hour, 1), (slots, places))
-    cell, time, place, place_hour, day = (law.deviation_of_block(*block) for block in blocks)
-    return DesignErrors(*named, cell, time, place, place_hour, day, None, bias)
+    blocks = ((1, 1), (1, locations), (slots, 1), (hour, 1), (slots, locations))
+    cell, time, location, location_hour, day = (
+        errors.deviation_of_block(*block) for block in blocks
+    )
+    return DesignErrors(*named, cell, time, location, location_hour, day, None, bias)

@@ -35,7 +35,7 @@ from turnstile.service_calendar import ServiceWeek
 
 YEAR_WEEKS = 52
 _WEEK = ServiceWeek(2016, 30)  # any: a plan's errors and losses are the same in every week
-_ERRORS = ("cell", "time", "location", "place_hour", "day")
+_ERRORS = ("cell", "time", "location", "location_hour", "day")
 
 
 def comparison(release: Release) -> Iterator[str]:
@@ -172,9 +172,9 @@ def _row(row: DesignErrors) -> str:
     """Return one design as a line of the table."""
     numbers = [getattr(row, name) for name in _ERRORS]
     shown = ["no formula" if math.isnan(number) else f"{number:.2f}" for number in numbers]
-    cut = "" if row.cut is None else str(row.cut)
+    threshold = "" if row.threshold is None else str(row.threshold)
     bias = "" if row.left_out is None else f"{row.left_out:.1%}"
-    return " | ".join([f"| {row.varied}", row.design, *shown, cut, bias]) + " |"
+    return " | ".join([f"| {row.varied}", row.design, *shown, threshold, bias]) + " |"
 
 
 def _places(domain: PublicDomain, mode: str) -> int:

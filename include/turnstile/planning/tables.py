@@ -134,7 +134,7 @@ def _row_of_k(  # noqa: PLR0913, PLR0917 - one row of one table, called once
     return {
         "k": noise.bound,
         "share_of_pairs_kept": _mean(kept),
-        "share_of_bus_days_cut": _mean(pairs.hats_per_bus_day() > noise.bound),
+        "share_of_bus_days_above_k": _mean(pairs.hats_per_bus_day() > noise.bound),
         "hats_with_a_mean": int(shown.sum()),
         "mean_speed_bias_kmh": _rms(bias[shown]),
         "mean_speed_noise_kmh": _rms(deviation[shown]),

@@ -141,18 +141,18 @@ def _dropped(release: Release, complete: Release, truth: Counts) -> Iterator[str
     digest = recorded(release, "exact", step="count")
     for exact in load_exact(release.folders.private, digest):
         counted.setdefault(exact.table, []).append(exact.reveal_to_mechanism())
-    cuts = {event.table: event.threshold for event in release.plan.events}
-    yield "## Trips left out of each table, by mode and side"
+    threshold_of = {event.table: event.threshold for event in release.plan.events}
+    yield "## Trips left out of each table, by mode and tap"
     yield ""
-    yield "| table | mode | trips | not counted: bound, outside | in cells below the cut |"
+    yield "| table | mode | trips | not counted: bound, outside | in cells below the threshold |"
     yield "|---|---|---|---|---|"
     for table in release.programme.tables:
         segments = (layout(one.domain, table) for one in (complete, release))
-        for whole, segment in zip(*segments, strict=True):
-            total = sum(int(_part(day, whole).sum()) for day in truth[table.name])
+        for unbounded, segment in zip(*segments, strict=True):
+            total = sum(int(_part(day, unbounded).sum()) for day in truth[table.name])
             kept = np.concatenate([_part(day, segment) for day in counted[table.name]])
-            cut = cuts[table.name]
-            below = 0 if cut is None else int(kept[kept < cut].sum())
+            threshold = threshold_of[table.name]
+            below = 0 if threshold is None else int(kept[kept < threshold].sum())
             shares = [share(total - int(kept.sum()), total), share(below, total)]
             yield f"| {table.name} | {segment.mode} | {total:,} | " + " | ".join(shares) + " |"
 

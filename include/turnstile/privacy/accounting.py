@@ -82,7 +82,7 @@ def epsilon_by_pld(draws: Sequence[Draw], delta: float) -> float:
     l1 sensitivity s is dominated by one cell moved by s: with f, g the trade-offs of shifts by s
     and t, moving two cells has the trade-off f (x) g >= g o (1 - f) (Dong, Roth & Su 2022, Lemma
     A.5), and g o (1 - f) is that of one shift by s + t, because threshold tests are most powerful
-    for every shift of a log-concave law. Thresholds take their delta off the target.
+    for every shift of a log-concave distribution. Thresholds take their delta off the target.
 
     Args:
         draws: what one instance of the unit is in.

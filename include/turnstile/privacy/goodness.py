@@ -1,4 +1,4 @@
-"""How well integer draws fit the law that they claim: a pooled chi-squared test.
+"""How well integer draws fit the distribution that they claim: a pooled chi-squared test.
 
 For tests and for a deployment's own check of its sampler; it reads noise drawn on zeros, never
 data. At 100,000 draws and alpha 1e-9 a scale 5 % off is rejected and the right one accepted: a run
@@ -28,7 +28,7 @@ _REACH_SDS = 12
 
 
 def p_value(draws: NDArray[np.int64], noise: NoiseFamily, scale: Fraction) -> float:
-    """Return the p-value of the pooled chi-squared test of the draws against the law.
+    """Return the p-value of the pooled chi-squared test of the draws against its distribution.
 
     Single values are bins while 25 and more draws are expected there; both tails are pooled.
 
@@ -52,9 +52,10 @@ def p_value(draws: NDArray[np.int64], noise: NoiseFamily, scale: Fraction) -> fl
 
 
 def fits(draws: NDArray[np.int64], noise: NoiseFamily, scale: Fraction) -> bool:
-    """Tell whether the draws are compatible with the law; wrong about the right law once in 1e9.
+    """Return whether the draws fit the distribution; wrong about the right one once in 1e9.
 
-    Bins of few draws have a longer tail than the chi-squared law: at a nominal 1e-9 the right law
-    would be rejected with up to 3.4e-9 (convolved bin by bin), at a tenth of it with below 1e-9.
+    Bins of few draws have a longer tail than the chi-squared distribution: at a nominal 1e-9 the
+    right one would be rejected with up to 3.4e-9 (convolved bin by bin), at a tenth of it with
+    below 1e-9.
     """
     return p_value(draws, noise, scale) >= ALPHA / 10

@@ -41,7 +41,7 @@ def noise_variance(noise: NoiseFamily, scale: Fraction) -> float:
 def noise_fourth_cumulant(noise: NoiseFamily, scale: Fraction) -> float:
     """Return E Z^4 - 3 (E Z^2)^2 of one draw; 0 for a normal deviate, above 0 for heavier tails.
 
-    Cumulants of independent draws add up, so this one tells how a squared sum of them scatters:
+    Cumulants of independent draws add up, so this one gives the spread of a squared sum of them:
     Var(S^2) = 2 Var(S)^2 + the sum of the fourth cumulants.
 
     Examples:
@@ -49,9 +49,9 @@ def noise_fourth_cumulant(noise: NoiseFamily, scale: Fraction) -> float:
         >>> round(noise_fourth_cumulant(NoiseFamily.DISCRETE_LAPLACE, Fraction(2)), 1)
         192.0
     """
-    values, law = noise_pmf(noise, scale, reach=math.ceil(_REACH_SDS * float(scale)))
+    values, probabilities = noise_pmf(noise, scale, reach=math.ceil(_REACH_SDS * float(scale)))
     squares = values.astype(np.float64) ** 2
-    return float(squares**2 @ law - 3 * (squares @ law) ** 2)
+    return float(squares**2 @ probabilities - 3 * (squares @ probabilities) ** 2)
 
 
 def noise_pmf(

@@ -13,7 +13,7 @@ from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.noise_terms import NoiseDistribution, Term, pmf
 
 CELLS = 1_000
-LAWS = {
+DISTRIBUTIONS = {
     NoiseFamily.DISCRETE_GAUSSIAN: (NoiseDistribution.DISCRETE_GAUSSIAN, 15.0),
     NoiseFamily.DISCRETE_LAPLACE: (NoiseDistribution.DISCRETE_LAPLACE, 4.0),
 }
@@ -21,7 +21,7 @@ LAWS = {
 
 def noise(label: str, family: NoiseFamily, times: float = 1.0) -> np.ndarray:
     """Noise of so many times the declared scale, by a label."""
-    distribution, scale = LAWS[family]
+    distribution, scale = DISTRIBUTIONS[family]
     values, chances = pmf(Term(distribution, times * scale), reach=math.ceil(40 * times * scale))
     return values[
         np.searchsorted(np.cumsum(chances), uniforms(label, CELLS)).clip(0, values.size - 1)
@@ -54,7 +54,7 @@ RAW = (
 )
 
 
-@pytest.mark.parametrize("family", LAWS)
+@pytest.mark.parametrize("family", DISTRIBUTIONS)
 @pytest.mark.parametrize("kind", RAW)
 def test_a_declared_scale_is_never_refuted_whatever_the_counts(
     family: NoiseFamily, kind: str
@@ -64,11 +64,11 @@ def test_a_declared_scale_is_never_refuted_whatever_the_counts(
     for seed in range(6):
         label = f"{kind} {family} {seed}"
         values = raw(kind, label) + noise(label, family)
-        refuted += log_evidence(values, family, LAWS[family][1]) > math.log(20)
+        refuted += log_evidence(values, family, DISTRIBUTIONS[family][1]) > math.log(20)
     assert refuted <= 1
 
 
-@pytest.mark.parametrize("family", LAWS)
+@pytest.mark.parametrize("family", DISTRIBUTIONS)
 @pytest.mark.parametrize(
     ("kind", "times"),
     [("empty", 0.5), ("empty", 2.0), ("half empty", 0.5), ("half empty", 2.0), ("all alike", 0.5)],
@@ -77,7 +77,7 @@ def test_another_scale_is_refuted_where_many_cells_are_alike(
     family: NoiseFamily, times: float, kind: str
 ) -> None:
     values = raw(kind, kind) + noise(f"{kind} {times}", family, times)
-    assert log_evidence(values, family, LAWS[family][1]) > math.log(1e9)
+    assert log_evidence(values, family, DISTRIBUTIONS[family][1]) > math.log(1e9)
 
 
 def test_scattered_counts_hide_a_smaller_scale_and_the_interval_says_so() -> None:
@@ -90,9 +90,9 @@ def test_scattered_counts_hide_a_smaller_scale_and_the_interval_says_so() -> Non
     assert log_evidence(halved, family, scale) < math.log(20)
 
 
-@pytest.mark.parametrize("family", LAWS)
+@pytest.mark.parametrize("family", DISTRIBUTIONS)
 def test_an_interval_holds_the_scale_and_not_every_scale(family: NoiseFamily) -> None:
-    scale = LAWS[family][1]
+    scale = DISTRIBUTIONS[family][1]
     for seed in range(2):
         label = f"interval {family} {seed}"
         found = interval(raw("half empty", label) + noise(label, family), family, scale)

@@ -78,7 +78,7 @@ def test_no_differences_are_no_estimate() -> None:
         from_pairs(np.array([], dtype=np.int64))
 
 
-def test_the_density_of_a_difference_is_that_of_the_exact_law() -> None:
+def test_the_density_of_a_difference_is_that_of_the_exact_distribution() -> None:
     grid = np.linspace(-60, 60, 240_001)
     density = np.array([difference_density(float(u), 1.4) for u in grid])
     assert float(np.trapezoid(density, grid)) == pytest.approx(1, abs=1e-6)
