@@ -76,7 +76,7 @@ class WaitUntilFinal(BaseOperator):
             return  # the sealed bytes stand, whatever the landing zone holds now
         programme = load_programme(self.programme, run.settings.include)
         period = parse_period(run.week)
-        final, now = final_at(period, programme.schedule, zone=programme.time.zone), system_clock()
+        final, now = final_at(period, programme.schedule, programme.time), system_clock()
         if now < final:
             self._look_at(final, run, f"{period} is final on {final:%Y-%m-%d %H:%M} UTC")
         arrived = arrival_of(programme.source, period, run.settings.landing)

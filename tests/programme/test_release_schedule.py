@@ -16,7 +16,7 @@ from turnstile.programme.release_schedule import (
     period_of_interval,
     starts_at,
 )
-from turnstile.programme.spec import ScheduleSpec
+from turnstile.programme.spec import ScheduleSpec, TimeSpec
 from turnstile.service_calendar import ServiceDays, ServiceWeek
 
 SYDNEY = ZoneInfo("Australia/Sydney")
@@ -86,8 +86,16 @@ def test_a_week_that_is_not_over_is_refused_until_its_last_instant() -> None:
 
 def test_a_week_is_final_some_days_after_its_end_on_the_agencys_clock() -> None:
     schedule = ScheduleSpec(final_after_days=4, weekly_at=time(10))
-    moment = final_at(ServiceWeek(2016, 39), schedule, zone=SYDNEY)
+    moment = final_at(ServiceWeek(2016, 39), schedule, TimeSpec(SYDNEY, slot_minutes=15))
     assert moment.astimezone(SYDNEY) == datetime(2016, 10, 7, 10, tzinfo=SYDNEY)
+
+
+@pytest.mark.parametrize(("days", "hour"), [(0, 4), (1, 3)])
+def test_a_week_is_never_final_before_its_last_service_day_is_over(days: int, hour: int) -> None:
+    schedule = ScheduleSpec(final_after_days=days, weekly_at=time(3))
+    clock = TimeSpec(SYDNEY, slot_minutes=15, day_starts=240)
+    moment = final_at(ServiceWeek(2016, 39), schedule, clock)  # clocks change on its Sunday
+    assert moment.astimezone(SYDNEY) == datetime(2016, 10, 3 + days, hour, tzinfo=SYDNEY)
 
 
 @given(st.dates(min_value=date(2016, 1, 4)), st.integers(1, 400).filter(lambda n: n != 7))

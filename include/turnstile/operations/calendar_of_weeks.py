@@ -87,7 +87,7 @@ def calendar_of(
     marks = []
     for period in _without_gaps(known, programme, now):
         name = str(period)
-        final = final_at(period, programme.schedule, zone=programme.time.zone)
+        final = final_at(period, programme.schedule, programme.time)
         mark = _mark(name, charged.get(name, ()), reports.get(name, ()), approvals or {})
         if mark.state == "missing" and final > now:
             mark = WeekMark(name, "waiting")
@@ -110,7 +110,7 @@ def _without_gaps(
         period = period.plus(1)
     for _ in range(_OVERDUE_SHOWN):
         period = period.plus(1)
-        if final_at(period, programme.schedule, zone=programme.time.zone) > now:
+        if final_at(period, programme.schedule, programme.time) > now:
             break
         by_day[period.first_day] = period
     return tuple(by_day[day] for day in sorted(by_day))
@@ -125,10 +125,10 @@ def overdue_since(
         return None
     zone, schedule = programme.time.zone, programme.schedule
     first = parse_period(taken_up[-1]).plus(1)
-    if final_at(first, schedule, zone=zone) > now:
+    if final_at(first, schedule, programme.time) > now:
         return None
     last = period_containing(now.astimezone(zone).date(), schedule)
-    while final_at(last, schedule, zone=zone) > now:
+    while final_at(last, schedule, programme.time) > now:
         last = last.plus(-1)
     return first, last
 

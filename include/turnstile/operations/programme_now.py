@@ -158,7 +158,7 @@ def _next(programme: Programme, marks: Sequence[WeekMark], now: datetime) -> str
     if following is None:
         return "it has never run"
     zone = programme.time.zone
-    due = final_at(parse_period(following), programme.schedule, zone=zone)
+    due = final_at(parse_period(following), programme.schedule, programme.time)
     is_or_was = "is" if due > now else "was"
     return f"{following} {is_or_was} due on {due.astimezone(zone):%A %d %B %Y, %H:%M} ({zone.key})"
 
@@ -189,7 +189,7 @@ def _overdue(
         return
     first, last = found
     weeks = str(first) if first == last else f"{first} to {last}"
-    due = final_at(first, programme.schedule, zone=programme.time.zone)
+    due = final_at(first, programme.schedule, programme.time)
     reason = f"due since {due:%Y-%m-%d %H:%M} UTC, and no run took it up"
     step = _NEXT_STEP["missing"]
     if in_airflow == "paused":

@@ -96,7 +96,7 @@ def _overdue(
     if not public:
         return
     due = parse_period(public[-1]).plus(1)
-    moment = final_at(due, programme.schedule, zone=programme.time.zone)
+    moment = final_at(due, programme.schedule, programme.time)
     if now - moment > OVERDUE_AFTER:
         yield Alert("release_overdue", programme.name, str(due))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import tempfile
-from datetime import timedelta
 from pathlib import Path
 
 from turnstile.errors import InputError, NotFinal, TurnstileError
@@ -168,8 +167,7 @@ def described(planned: ReleasePlan) -> dict[str, object]:
 def _require_final(release: Release) -> None:
     """Refuse a week that is not over for long enough."""
     programme = release.programme
-    moment = final_at(release.week, programme.schedule, zone=programme.time.zone)
-    moment += timedelta(minutes=programme.time.day_starts)  # the last service day ends so late
+    moment = final_at(release.week, programme.schedule, programme.time)
     if release.clock() < moment:
         raise NotFinal(
             f"{release.key}: the week is final on {moment:%Y-%m-%d %H:%M} UTC; run it after that"

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from turnstile.errors import InputError, NotFinal
-from turnstile.programme.spec import ScheduleSpec
+from turnstile.programme.spec import ScheduleSpec, TimeSpec
 from turnstile.service_calendar import ServiceDays, ServicePeriod, ServiceWeek
 
 
@@ -105,10 +105,18 @@ def _what_it_should_be(schedule: ScheduleSpec, zone: ZoneInfo) -> str:
     )
 
 
-def final_at(week: ServicePeriod, schedule: ScheduleSpec, *, zone: ZoneInfo) -> datetime:
+def final_at(period: ServicePeriod, schedule: ScheduleSpec, clock: TimeSpec) -> datetime:
     """Return the instant from which a period may be released, in UTC.
 
-    That is `final_after_days` days after the period's end, at `weekly_at` on the agency's clock.
+    That is `final_after_days` days after the period's end, at `weekly_at` on the agency's clock,
+    and never before the last service day is over, which may be hours after midnight.
+
+    Examples:
+        >>> night = TimeSpec(ZoneInfo("UTC"), slot_minutes=15, day_starts=240)
+        >>> f"{final_at(ServiceWeek(2016, 30), ScheduleSpec(0, time(0, 30)), night):%A %H:%M}"
+        'Monday 04:00'
     """
-    day = week.days[-1] + timedelta(days=1 + schedule.final_after_days)
-    return datetime.combine(day, schedule.weekly_at, zone).astimezone(UTC)
+    last = period.days[-1]
+    asked = last + timedelta(days=1 + schedule.final_after_days)
+    ends = datetime.combine(last, time(), clock.zone) + timedelta(minutes=clock.day_ends)
+    return max(datetime.combine(asked, schedule.weekly_at, clock.zone), ends).astimezone(UTC)
