@@ -60,6 +60,7 @@ bench-assessment: env ## faults put into releases: caught or missed, and by whic
 bench-utility: env ## error of the published tables at equal privacy
 	$(BIN)/python benchmarks/utility.py
 	$(BIN)/python benchmarks/utility_estimates.py $(OPAL_RELEASE:%=--opal-release %)
+	$(BIN)/python benchmarks/utility_year.py $(OPAL_RELEASE:%=--opal-release %)
 	$(BIN)/python benchmarks/utility_itms.py
 	$(BIN)/python benchmarks/utility_itms_estimates.py
 	$(BIN)/python benchmarks/itms_resolutions.py

@@ -29,13 +29,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--compare", action="store_true", help="errors of other designs at the same loss"
     )
     parser.add_argument("--weeks", type=int, help="the loss of so many weekly releases")
+    parser.add_argument(
+        "--year-to-date",
+        action="store_true",
+        help="errors of 13-week and yearly sums if each week carried the year along, and the price",
+    )
     parser.add_argument("--json", action="store_true", help="write everything as JSON")
     parser.set_defaults(command=_plan)
 
 
 def _plan(args: argparse.Namespace) -> int:
     """Print the plan."""
-    if args.compare or args.weeks is not None:
+    if args.compare or args.year_to_date or args.weeks is not None:
         return _tables(open_release(args.programme, args.week or _ANY_WEEK), args)
     if args.week is None:
         rule = "is missing; write an ISO week, for example 2016-W30"
@@ -78,4 +83,9 @@ def _tables(release: Release, args: argparse.Namespace) -> int:
         print(*plan_tables.many_weeks(release, args.weeks), sep="\n")
     if args.compare:
         print(*plan_tables.comparison(release), sep="\n")
+    if args.year_to_date:
+        from turnstile.planning.year_to_date import year_to_date
+
+        for line in year_to_date(release):  # what is known is printed before a refusal
+            print(line)
     return 0

@@ -1,0 +1,107 @@
+"""A year of a card against a day of a card: error of `opal_year`'s estimates beside unbiased `opal`.
+
+The published train table of a week of 2016, at full volume, 30 % of it (about two million tap-ons a
+week) and more than was there, varied week by week (`estimate_weeks`), is drawn on with the noise
+that the two shipped programmes plan. `opal_year` is estimated with seven earlier weeks, `opal` is
+taken as drawn, summed up, and as least squares give it. Prints each bar and whether it is met. Run:
+`make bench-utility`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from math import sqrt
+from pathlib import Path
+
+from estimate_weeks import CELLS, LOCATION, Floats, Noise, real_week
+from utility_estimates import WEEKS, Compared, compared, reconciled_errors, rmse
+from utility_estimates import weighted_relative_error as relative
+
+from turnstile.privacy.noise import noise_variance
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.release.plan import make_plan
+from turnstile.service_calendar import ServiceWeek
+
+INCLUDE = Path(__file__).parents[1] / "include"
+ANY_WEEK = ServiceWeek(2016, 30)
+HOUR, DAY = f"{CELLS.name}_hourly", f"{CELLS.name}_daily"
+RMSE_BARS = {1.0: 10.0, 0.3: 6.2}
+RELATIVE_BARS = {CELLS.name: 13.0, HOUR: 8.5, DAY: 3.0}  # per cent, full volume
+SHARES = (0.3, 1.0, 2.0)
+TRIPS = 6_500_000  # tap-ons of the table
+
+
+def noise_of(name: str) -> Noise:
+    """Return the standard deviations that a shipped programme plans for its tap-on tables."""
+    programme = load_programme(name, INCLUDE)
+    events = make_plan(programme, load_domain(programme, INCLUDE), ANY_WEEK).events
+    found = {one.table: sqrt(noise_variance(one.noise, one.scale)) for one in events}
+    return Noise(found[CELLS.name], found.get(LOCATION.name))
+
+
+def errors_of(one: Compared, values: Floats) -> dict[str, float]:
+    """Return weighted relative errors by table of numbers of cells, per cent.
+
+    Args:
+        one: whose truth it is.
+        values: cells, shape (days, slots * places).
+    """
+    truth = one.truth[CELLS.name]
+    places = one.truth[LOCATION.name].shape[1]
+    errors = {CELLS.name: relative(values, truth)}
+    for name, length in ((HOUR, 4), (DAY, 96)):
+        shape = (len(truth), -1, length, places)
+        errors[name] = relative(*(x.reshape(shape).sum(axis=2) for x in (values, truth)))
+    return errors
+
+
+def lines(real: Floats) -> Iterator[str]:
+    """Yield one line a table and share."""
+    yearly, daily = noise_of("opal_year"), noise_of("opal")
+    yield f"Noise of a cell: opal_year {yearly.cells:.2f}, opal {daily.cells:.2f}.\n"
+    yield "| tap-ons a week | table | opal_year, estimates | bar | opal, drawn | opal, least squares |"
+    yield "|---|---|---|---|---|---|"
+    for share in SHARES:
+        year = compared(share * real, yearly, [share * real] * WEEKS)
+        day = compared(share * real, daily, [])
+        truth = year.truth[CELLS.name]
+        found = rmse(year.column(CELLS.name) - truth)
+        unbiased = rmse(day.drawn(CELLS.name) - day.truth[CELLS.name])
+        bar = RMSE_BARS.get(share)
+        head = f"| {share * TRIPS:,.0f} |"
+        yield f"{head} RMSE of a cell | {found:.2f} | {verdict(found, bar)} | {unbiased:.2f} | |"
+        own = errors_of(year, year.column(CELLS.name))
+        drawn, squares = errors_of(day, day.drawn(CELLS.name)), reconciled_errors(day)
+        raw = errors_of(year, year.drawn(CELLS.name))
+        for name, error in own.items():
+            limit = RELATIVE_BARS[name] if share == 1 else None
+            least = squares.get(LOCATION.name if name == DAY else name)
+            shown = "" if least is None else f"{least:.2f} %"
+            yield (
+                f"{head} {name} | {error:.2f} % (as drawn {raw[name]:.1f}) | "
+                f"{verdict(error, limit)} | {drawn[name]:.2f} % | {shown} |"
+            )
+
+
+def verdict(found: float, bar: float | None) -> str:
+    """Say whether an error is low enough."""
+    return "" if bar is None else f"at most {bar}: {'met' if found <= bar else 'NOT met'}"
+
+
+def main() -> None:
+    """Print the comparison."""
+    parser = argparse.ArgumentParser(description="opal_year's estimates beside unbiased opal")
+    parser.add_argument("--opal-release", type=Path, help="folder of the published release of 2016")
+    folder = parser.parse_args().opal_release
+    if folder is None:
+        print("no folder of the published release was given (--opal-release)", file=sys.stderr)
+        return
+    print("\n# A year of a card: eight weeks of trains, weighted relative error by table\n")
+    print(*lines(real_week(folder)), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
