@@ -23,7 +23,8 @@ COPY include/ include/
 COPY dags/ dags/
 COPY plugins/ plugins/
 COPY docker/ docker/
-RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation -e .
+RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation -e . \
+    && .venv/bin/python -m compileall -q include dags plugins
 
 USER airflow
 CMD ["airflow", "version"]

@@ -11,6 +11,10 @@ INSTALLED := $(VENV)/.installed
 RELEASE = $(BIN)/python -m turnstile.deployment.weekly_release \
 	--first-week $(FIRST_WEEK) --weeks $(WEEKS) --port $(PORT)
 
+# Each step of a week and each test of a command is a process of its own: without compiled modules
+# it would spend three times its CPU on compiling the same libraries anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help env release ui test test-long check bench bench-utility bench-assessment lock clean
 

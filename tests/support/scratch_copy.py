@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_AWAY = shutil.ignore_patterns("__pycache__", "*.egg-info")
+_AWAY = shutil.ignore_patterns("*.egg-info")  # compiled modules come along: nothing else is quick
 
 
 @dataclass
