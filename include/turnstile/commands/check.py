@@ -9,10 +9,16 @@ from pathlib import Path
 from turnstile.errors import InputError, TurnstileError
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.keys import reference
-from turnstile.programme.loading import load_programme, programme_files
+from turnstile.programme.loading import ProgrammeFile, programme_file, programme_files
+from turnstile.programme.problems import problems_of
 from turnstile.programme.release_schedule import period_containing
+from turnstile.programme.spec import Programme
 from turnstile.release.plan import make_plan
 from turnstile.settings import Settings, system_clock
+from turnstile.sources.feeds import layout_of
+from turnstile.sources.layout import names_in_source
+
+_DECIDE_THE_CELLS = frozenset({"source", "time", "domain", "tables"})
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -29,21 +35,37 @@ def _check(args: argparse.Namespace) -> int:
         print(reference(), end="")
         return 0
     include = Settings.from_environment().include
-    names = [args.programme] if args.programme else [f.name for f in programme_files(include)]
-    problems = [problem for name in names if (problem := _problem(name, include))]
+    files = programme_files(include)
+    if args.programme is not None:
+        files = (programme_file(args.programme, include),)
+    problems = [problem for file in files for problem in _problems(file, include)]
     for problem in problems:
         print(f"turnstile: {problem}", file=sys.stderr)
     if not problems:
-        print(f"{', '.join(names)}: in order")
+        print(f"{', '.join(file.name for file in files)}: in order")
     return InputError.exit_code if problems else 0
 
 
-def _problem(name: str, include: Path) -> TurnstileError | None:
-    """Return why a programme could not be released, as far as its files tell."""
+def _problems(file: ProgrammeFile, include: Path) -> tuple[TurnstileError, ...]:
+    """Return every reason why a programme could not be released, as far as its files tell."""
+    checked = problems_of(file.text, file.path.name)
+    further: TurnstileError | None = None
+    if checked.programme is not None and not checked.mended & _DECIDE_THE_CELLS:
+        further = _problem_of_cells(checked.programme, include, is_whole=not checked.problems)
+    return checked.problems if further is None else (*checked.problems, further)
+
+
+def _problem_of_cells(
+    programme: Programme, include: Path, *, is_whole: bool
+) -> TurnstileError | None:
+    """Return what is wrong with columns, public domain or, for a whole programme, the plan."""
     try:
-        programme = load_programme(name, include)
-        period = period_containing(system_clock().date(), programme.schedule)
-        make_plan(programme, load_domain(programme, include), period)
+        names_in_source(layout_of(programme.source.feed), programme.source)
+        domain = load_domain(programme, include)
+        if is_whole:
+            make_plan(
+                programme, domain, period_containing(system_clock().date(), programme.schedule)
+            )
     except TurnstileError as error:
         return error
     return None

@@ -6,6 +6,7 @@ the readers ask for with what stands here. NAME stands for a free name, N for a 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -389,6 +390,27 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("meant_for", "texts", OPTIONAL, "queries that the release is meant for", "", Query),
 )
+
+
+def key_at(path: str) -> Key | None:
+    """Return the key at a path of a file, free names and places in lists allowed for.
+
+    Examples:
+        >>> key_at("caps[1].rho").path
+        'caps[N].rho'
+        >>> key_at("tables.on_time.by").path
+        'tables.NAME.by'
+        >>> key_at("time.slot_minute") is None
+        True
+    """
+    ways = re.sub(r"\[\d+\]", "[N]", path).split(".")
+    for key in KEYS:
+        known = key.path.split(".")
+        if len(known) == len(ways) and all(
+            mine in (its, "NAME") for mine, its in zip(known, ways, strict=True)
+        ):
+            return key
+    return None
 
 
 def reference() -> str:

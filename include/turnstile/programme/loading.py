@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, time
 from pathlib import Path
 
-from turnstile.errors import InputError
+from turnstile.errors import InputError, ProgrammeError
 from turnstile.programme.read_inputs import read_domain, read_source, read_time
 from turnstile.programme.read_promises import (
     read_cap,
@@ -36,10 +36,37 @@ class ProgrammeFile:
         """Name of the programme: the file's, without suffix."""
         return self.path.stem
 
+    @property
+    def text(self) -> str:
+        """Text of the file.
+
+        Raises:
+            ProgrammeError: it is not UTF-8.
+        """
+        try:
+            return self.path.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            rule = "is not UTF-8; save it as UTF-8"
+            raise ProgrammeError(where=self.path.name, field="encoding", rule=rule) from None
+
 
 def programme_files(include: Path) -> tuple[ProgrammeFile, ...]:
     """List the programmes there are, by name."""
     return tuple(ProgrammeFile(path) for path in sorted((include / "programmes").glob("*.yaml")))
+
+
+def programme_file(name: str, include: Path) -> ProgrammeFile:
+    """Return the file of a programme.
+
+    Raises:
+        InputError: there is no such programme.
+    """
+    files = {file.name: file for file in programme_files(include)}
+    if name not in files:
+        known = ", ".join(files) or "none"
+        rule = f"{name!r} is no programme; choose one of: {known}"
+        raise InputError(where="include/programmes", field="programme", rule=rule)
+    return files[name]
 
 
 def load_programme(name: str, include: Path) -> Programme:
@@ -49,13 +76,8 @@ def load_programme(name: str, include: Path) -> Programme:
         InputError: there is no such programme.
         ProgrammeError: the file breaks a rule.
     """
-    files = {file.name: file for file in programme_files(include)}
-    if name not in files:
-        known = ", ".join(files) or "none"
-        rule = f"{name!r} is no programme; choose one of: {known}"
-        raise InputError(where="include/programmes", field="programme", rule=rule)
-    path = files[name].path
-    return parse_programme(path.read_text(encoding="utf-8"), path.name)
+    file = programme_file(name, include)
+    return parse_programme(file.text, file.path.name)
 
 
 def parse_programme(text: str, file: str) -> Programme:
@@ -64,9 +86,17 @@ def parse_programme(text: str, file: str) -> Programme:
     Raises:
         ProgrammeError: the text breaks a rule; the message names file, line and field.
     """
-    top = open_section(text, file)
+    return read_programme(open_section(text, file))
+
+
+def read_programme(top: Section) -> Programme:
+    """Read a programme from the top of its file.
+
+    Raises:
+        ProgrammeError: the file breaks a rule; the message names file, line and field.
+    """
     name = top.text("name")
-    if f"{name}.yaml" != file:
+    if f"{name}.yaml" != top.file:
         top.fail("name", f"{name!r} must be the file's own name; rename one of the two")
     source = read_source(top.section("source"))
     shape = source.feed.shape

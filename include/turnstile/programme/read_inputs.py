@@ -53,6 +53,10 @@ def read_source(section: Section) -> SourceSpec:
         section.fail("grid_decimals", f"is too fine; write 0 to {_GRID_FINEST}")
     if spec.landing.startswith("/") or ".." in spec.landing:
         section.fail("landing", "must stay below the landing zone; write it without / or ..")
+    if "{week}" not in spec.landing:
+        section.fail("landing", "names no week; write {week} where the week's name stands")
+    if feed.shape is RowShape.TELEMETRY and len(spec.modes) > 1:
+        section.fail("modes", f"{feed} tells no modes apart; write one")
     marker = spec.marker
     if marker and fnmatch(marker, spec.landing) and not marker.rpartition("/")[2].startswith("."):
         section.fail(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -22,6 +23,7 @@ _INTEGER = "tag:yaml.org,2002:int"
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _FLOAT = "tag:yaml.org,2002:float"
 _AMOUNT = re.compile(r"\d+(/\d+|\.\d+)?(e-?\d+)?")
+_SURE = 0.8  # likeness of two keys, one of which is meant for the other
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -44,7 +46,8 @@ class Section:
             ProgrammeError: always.
         """
         node = self._pairs().get(key, self.node)
-        where = f"{self.file}:{node.start_mark.line + 1}"
+        mark = node.start_mark or self.node.start_mark
+        where = f"{self.file}:{mark.line + 1 if mark else 1}"
         raise ProgrammeError(where=where, field=self._name(key), rule=rule)
 
     @property
@@ -111,7 +114,9 @@ class Section:
         try:
             return kinds(name)
         except ValueError:
-            self.fail(key, f"{name!r} is unknown; write one of {', '.join(kinds)}")
+            near = difflib.get_close_matches(name, list(kinds), n=1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            self.fail(key, f"{name!r} is unknown{meant}; write one of {', '.join(kinds)}")
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a non-empty list of different strings."""
@@ -166,12 +171,18 @@ class Section:
                 meant = f" (did you mean {near[0]}?)" if near else ""
                 self.fail(key, f"is unknown here{meant}; remove it, or use one of {known}")
 
+    def misspelt(self, key: str) -> str | None:
+        """Return the key of the file that may be meant for one that is missing."""
+        others = [own for own in self._pairs() if own not in self._taken]
+        return next(iter(difflib.get_close_matches(key, others, n=1, cutoff=_SURE)), None)
+
     def _take(self, key: str, *, optional: bool) -> yaml.Node | None:
         """Return the node of a key and mark the key as known."""
         self._taken.add(key)
         node = self._pairs().get(key)
         if node is None and not optional:
-            self.fail(key, "is missing; add it")
+            near = self.misspelt(key)
+            self.fail(key, f"is missing; {f'is {near} meant for it?' if near else 'add it'}")
         return node
 
     def _pairs(self) -> dict[str, yaml.Node]:
@@ -183,21 +194,49 @@ class Section:
         return ".".join(part for part in (self.path, key) if part)
 
 
+def compose(text: str, file: str) -> yaml.MappingNode:
+    """Parse a YAML file into the nodes of its top mapping.
+
+    Raises:
+        ProgrammeError: not YAML, or not a mapping.
+    """
+    try:
+        _refuse_unusual(text, file)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        rule = f"is not YAML ({error.problem}); mend the syntax"
+        raise ProgrammeError(where=f"{file}:{line}", field="file", rule=rule) from None
+    except yaml.YAMLError:
+        rule = "is not YAML (a character that YAML does not allow); mend the syntax"
+        raise ProgrammeError(where=f"{file}:1", field="file", rule=rule) from None
+    if not isinstance(node, yaml.MappingNode):
+        raise ProgrammeError(where=f"{file}:1", field="file", rule="must be a mapping of keys")
+    return node
+
+
+def _refuse_unusual(text: str, file: str) -> None:
+    """Refuse what YAML can do and no programme needs: references, and keys that are no texts."""
+    before: yaml.Token | None = None
+    for token in yaml.scan(text, Loader=yaml.SafeLoader):
+        where = f"{file}:{token.start_mark.line + 1}"
+        if isinstance(token, yaml.AliasToken):
+            rule = "refers to another place of the file; write it out"
+            raise ProgrammeError(where=where, field=f"*{token.value}", rule=rule)
+        if isinstance(before, yaml.KeyToken) and not isinstance(token, yaml.ScalarToken):
+            raise ProgrammeError(where=where, field="file", rule="has a key that is no text")
+        before = token
+
+
 def open_section(text: str, file: str) -> Section:
     """Parse a YAML file into its top mapping.
 
     Raises:
         ProgrammeError: not YAML, not a mapping, or a key twice.
     """
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        rule = f"is not YAML ({error.problem}); mend the syntax"
-        raise ProgrammeError(where=f"{file}:{line}", field="file", rule=rule) from None
-    if not isinstance(node, yaml.MappingNode):
-        raise ProgrammeError(where=f"{file}:1", field="file", rule="must be a mapping of keys")
-    _refuse_twice(node, file)
+    node = compose(text, file)
+    for complaint in remove_twice(node, file):
+        raise complaint
     return Section(file, "", node)
 
 
@@ -215,17 +254,28 @@ def _plain(node: yaml.Node) -> object:
     return str(node.value)
 
 
-def _refuse_twice(node: yaml.Node, file: str) -> None:
-    """Refuse a mapping, at any depth, that has a key twice: YAML would keep the last one."""
+def remove_twice(node: yaml.Node, file: str, path: str = "") -> Iterator[ProgrammeError]:
+    """Yield a complaint for every key that stands twice, at any depth, and take its repeats out.
+
+    YAML itself would keep the last one without a word.
+
+    Args:
+        node: changed.
+        file: name of the file.
+        path: that leads to the node.
+    """
     if isinstance(node, yaml.SequenceNode):
-        for entry in node.value:
-            _refuse_twice(entry, file)
+        for place, entry in enumerate(node.value):
+            yield from remove_twice(entry, file, f"{path}[{place}]")
     if not isinstance(node, yaml.MappingNode):
         return
-    seen: set[str] = set()
+    kept: dict[str, tuple[yaml.Node, yaml.Node]] = {}
     for key, value in node.value:
-        if key.value in seen:
+        name = f"{path}.{key.value}" if path else str(key.value)
+        if key.value in kept:
             where = f"{file}:{key.start_mark.line + 1}"
-            raise ProgrammeError(where=where, field=str(key.value), rule="stands twice; remove one")
-        seen.add(key.value)
-        _refuse_twice(value, file)
+            yield ProgrammeError(where=where, field=name, rule="stands twice; remove one")
+        else:
+            kept[key.value] = (key, value)
+            yield from remove_twice(value, file, name)
+    node.value = list(kept.values())
