@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from turnstile.ledger.amounts import Cap
@@ -141,21 +142,23 @@ def most_spent_window(
     The window named is the one with the largest epsilon and rho; the figure is at least that of
     each window.
     """
-    charged = week_names(weeks)
-    last = ServiceWeek.parse(charged[-1])
-    week = ServiceWeek.parse(charged[0]).plus(1 - window_weeks)
-    names = [str(week.plus(n)) for n in range(_weeks_between(week, last) + window_weeks)]
-    figures = [taken(row._replace(week=name)) for name in names]
-    pairs = [taken(row._replace(week=pair_of(name))) for name in names[:-1]]
+    names, pair_names = _weeks_around(weeks, window_weeks)
+    unit, scope = row.unit, row.scope
+    figures = [taken(AccountRow(unit, scope, name)) for name in names]
+    pairs = [taken(AccountRow(unit, scope, name)) for name in pair_names]
     windows = list(_window_sums(figures, pairs, window_weeks))
     most_spent = max(range(len(windows)), key=lambda n: (windows[n].loss_rank(), n))
     upper = Amount(*(max(column) for column in zip(*(w.total for w in windows), strict=True)))
     return f"{names[most_spent]}..{names[most_spent + window_weeks - 1]}", upper
 
 
-def _weeks_between(first: ServiceWeek, last: ServiceWeek) -> int:
-    """Count the weeks from one to another."""
-    return (last.monday - first.monday).days // 7
+@lru_cache(maxsize=1024)
+def _weeks_around(weeks: str, window_weeks: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return every week that shares a window with a period, and the pairs of neighbors in them."""
+    charged = week_names(weeks)
+    first = ServiceWeek.parse(charged[0]).plus(1 - window_weeks)
+    names = [str(first.plus(n)) for n in range(len(charged) + 2 * (window_weeks - 1))]
+    return tuple(names), tuple(pair_of(name) for name in names[:-1])
 
 
 class _Window(NamedTuple):
@@ -177,9 +180,9 @@ def _window_sums(
     for n, figure in enumerate(figures):
         total = total.plus(figure)
         if n and window_weeks > 1:
-            total = total.plus(pairs[n - 1].negated())
+            total = total.minus(pairs[n - 1])
         if n >= window_weeks:
-            total = total.plus(figures[n - window_weeks].negated())
+            total = total.minus(figures[n - window_weeks])
             if window_weeks > 1:
                 total = total.plus(pairs[n - window_weeks])
         if n >= window_weeks - 1:

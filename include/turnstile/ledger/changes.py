@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from operator import add, neg, sub
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnstile.ledger.amounts import AccountLoss, is_lifetime_unit
@@ -57,11 +58,15 @@ class Amount(NamedTuple):
 
     def plus(self, other: Amount) -> Amount:
         """Add every figure."""
-        return Amount(*(a + b for a, b in zip(self, other, strict=True)))
+        return self if other is NOTHING else Amount._make(map(add, self, other))
+
+    def minus(self, other: Amount) -> Amount:
+        """Take every figure away."""
+        return self if other is NOTHING else Amount._make(map(sub, self, other))
 
     def negated(self) -> Amount:
         """Return what takes this away again."""
-        return Amount(*(-a for a in self))
+        return Amount._make(map(neg, self))
 
     @property
     def loss(self) -> AccountLoss:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from turnstile.ledger.amounts import Cap
@@ -75,18 +76,24 @@ def decode_event(written: Mapping[str, Any]) -> DrawEvent:
         table=written["table"],
         statistic=written["statistic"],
         noise=NoiseFamily(written["noise"]),
-        scale=Fraction(written["scale"]),
+        scale=_fraction(written["scale"]),
         blocks=tuple(Block(date.fromisoformat(d), m, b) for d, m, b in written["blocks"]),
         sensitivities=tuple(
             (ProtectionUnit(unit), None if bounds is None else Sensitivity(*bounds))
             for unit, bounds in written["sensitivities"]
         ),
-        delta=Fraction(written["delta"]),
+        delta=_fraction(written["delta"]),
         threshold=written["threshold"],
         joint=written.get("joint"),
         own_records=written.get("own_records", False),
         mechanism=written.get("mechanism"),
     )
+
+
+@lru_cache(maxsize=1024)
+def _fraction(text: str) -> Fraction:
+    """Read a fraction; the draws of a release share a few."""
+    return Fraction(text)
 
 
 def encode_posting(posting: Posting) -> list[Any]:

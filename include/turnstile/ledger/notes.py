@@ -10,10 +10,12 @@ is replaced.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from turnstile.ledger.folders import listed, period_folders
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.signed_note import Checkpoint, is_signed_by, parse_note
 
@@ -57,12 +59,21 @@ class NoteFolder:
     is_public: bool
 
     def notes(self) -> list[Path]:
-        """Return every note, oldest first."""
-        if self.is_public:
-            beside = sorted(self.folder.glob("*/*/checkpoint-r*.note"))
-            latest = self.folder / LATEST_NOTE
-            return [*beside, *([latest] if latest.exists() else [])]
-        return sorted((self.folder / "checkpoints").glob("*.note"))
+        """Return every note, oldest first.
+
+        Raises:
+            InputError: a folder cannot be read.
+        """
+        if not self.is_public:
+            return [Path(one.path) for one in listed(self.folder / "checkpoints") if _is_note(one)]
+        beside = [
+            Path(one.path)
+            for _, period in period_folders(self.folder)
+            for one in listed(period.path)
+            if _is_note(one) and one.name.startswith("checkpoint-r")
+        ]
+        latest = self.folder / LATEST_NOTE
+        return [*beside, *([latest] if latest.exists() else [])]
 
     def key_lines(self) -> tuple[str, ...]:
         """Return the verifier keys that the folder was given, one a line."""
@@ -83,6 +94,11 @@ class NoteFolder:
     def path_beside(self, key: ReleaseKey) -> Path:
         """Return where the note of a release goes, in the public zone."""
         return self.folder / key.programme / key.period / f"checkpoint-r{key.revision}.note"
+
+
+def _is_note(found: os.DirEntry[str]) -> bool:
+    """Tell whether a file is named as notes are."""
+    return found.name.endswith(".note")
 
 
 def note_findings(

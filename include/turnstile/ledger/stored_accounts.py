@@ -118,7 +118,7 @@ def _plus(one: Taken, other: Taken) -> Taken:
 
 def _minus(one: Taken, other: Taken) -> Taken:
     """Take spent and held away."""
-    return one[0].plus(other[0].negated()), one[1].plus(other[1].negated())
+    return one[0].minus(other[0]), one[1].minus(other[1])
 
 
 def _rank(taken: Amount) -> tuple[int, ...]:

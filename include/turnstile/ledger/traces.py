@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from turnstile.errors import InputError
+from turnstile.ledger.folders import listed, release_folders
 from turnstile.ledger.notes import head_findings
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState
@@ -28,7 +29,6 @@ from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState
 MANIFEST = "manifest.json"
 CARD = "release_card.json"
 STAGED = "package"
-_REVISION = re.compile(r"r(0|[1-9][0-9]*)")
 _SEALED_FILE = re.compile(r"sealed-([0-9a-f]{16})\.parquet")
 _CARD_HEAD = re.compile(rb'"head_sha256":\s*"([0-9a-f]{64})",\s*"sequence":\s*(\d+)')
 
@@ -91,31 +91,29 @@ HashOf = Callable[[tuple[int, str]], str | None]
 
 
 def traces(public: Path | None, embargoed: Path | None) -> tuple[Trace, ...]:
-    """Read every trace of every release."""
-    found = list(_packages(public)) if public is not None else []
+    """Read every trace of every release.
+
+    Raises:
+        InputError: a folder cannot be read.
+    """
+    found = []
+    if public is not None:
+        found += [_package(TraceKind.PACKAGE, *one) for one in release_folders(public)]
     if embargoed is not None:
         for key, folder in release_folders(embargoed):
-            staged = folder / STAGED
-            if staged.is_dir():
-                found.append(_package(TraceKind.STAGED, key, staged))
-            found += _sealed_files(key, folder)
+            found += _under_embargo(key, folder)
     return tuple(found)
 
 
-def _packages(public: Path) -> Iterator[Trace]:
-    """Yield the packages of a public zone."""
-    for key, folder in release_folders(public):
-        yield _package(TraceKind.PACKAGE, key, folder)
-
-
-def release_folders(zone: Path) -> Iterator[tuple[str, Path]]:
-    """Yield release key and folder of everything that a zone holds, in order."""
-    for folder in sorted(zone.glob("*/*/r*")):
-        if not _REVISION.fullmatch(folder.name) or folder.parent.is_symlink():
-            continue
-        if folder.is_dir():
-            programme, period = folder.parent.parent.name, folder.parent.name
-            yield f"{programme}/{period}/{folder.name}", folder
+def _under_embargo(key: str, folder: Path) -> Iterator[Trace]:
+    """Yield the staged package and the sealed files of one release."""
+    for entry in listed(folder):
+        if entry.name == STAGED and entry.is_dir():
+            yield _package(TraceKind.STAGED, key, folder / STAGED)
+        elif entry.name.startswith("sealed-") and entry.name.endswith(".parquet"):
+            match = _SEALED_FILE.fullmatch(entry.name)
+            digits = None if match is None else match[1]
+            yield Trace(TraceKind.SEALED, Path(entry.path), key, digits)
 
 
 def _package(kind: TraceKind, key: str, folder: Path) -> Trace:
@@ -134,13 +132,6 @@ def _package(kind: TraceKind, key: str, folder: Path) -> Trace:
     except OSError:
         pass
     return Trace(kind, folder, key, sealed, digest, head)
-
-
-def _sealed_files(key: str, folder: Path) -> Iterator[Trace]:
-    """Yield the sealed files of one release."""
-    for path in sorted(folder.glob("sealed-*.parquet")):
-        match = _SEALED_FILE.fullmatch(path.name)
-        yield Trace(TraceKind.SEALED, path, key, None if match is None else match[1])
 
 
 def trace_findings(

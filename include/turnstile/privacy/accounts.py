@@ -9,7 +9,7 @@ end.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -43,6 +43,14 @@ class Loss:
             epsilon=_sum(self.epsilon, other.epsilon),
             rho=_sum(self.rho, other.rho),
             delta=min(Fraction(1), self.delta + other.delta),
+        )
+
+    def times(self, count: int) -> Loss:
+        """Compose so many draws of this loss."""
+        return Loss(
+            epsilon=None if self.epsilon is None else count * self.epsilon,
+            rho=None if self.rho is None else count * self.rho,
+            delta=min(Fraction(1), count * self.delta),
         )
 
 
@@ -89,15 +97,20 @@ def loss_of(event: DrawEvent, sensitivity: Sensitivity | None) -> Loss:
 
 def losses(events: Sequence[DrawEvent]) -> dict[tuple[ProtectionUnit, str], Loss]:
     """Return the exact sum of costs for every unit and scope that the draws touch."""
-    totals: defaultdict[tuple[ProtectionUnit, str], Loss] = defaultdict(lambda: NO_LOSS)
+    alike: defaultdict[tuple[object, ...], list[tuple[DrawEvent, ...]]] = defaultdict(list)
     for vector in vectors(events):
-        blocks = [block for event in vector for block in event.blocks]
-        for unit, sensitivity in vector[0].sensitivities:
-            loss = loss_of(vector[0], sensitivity)
+        one = vector[0]
+        alike[one.noise, one.scale, one.sensitivities, one.threshold, one.delta].append(vector)
+    totals: defaultdict[tuple[ProtectionUnit, str], Loss] = defaultdict(lambda: NO_LOSS)
+    for found in alike.values():
+        touched = [{block for event in vector for block in event.blocks} for vector in found]
+        for unit, sensitivity in found[0][0].sensitivities:
+            loss = loss_of(found[0][0], sensitivity)
             # A bound holds over the whole vector, so a scope pays once however many of its blocks
             # (modes, days, batches) the draw reads.
-            for scope in {scope_of(unit, block) for block in blocks}:
-                totals[unit, scope] += loss
+            paid = Counter(s for blocks in touched for s in {scope_of(unit, b) for b in blocks})
+            for scope, draws in paid.items():
+                totals[unit, scope] += loss.times(draws)
     return dict(totals)
 
 
@@ -114,9 +127,14 @@ def vectors(events: Sequence[DrawEvent]) -> tuple[tuple[DrawEvent, ...], ...]:
     for number, event in enumerate(events):
         pieces.setdefault((event.joint, -1 if event.joint else number), []).append(event)
     for (joint, _), found in pieces.items():
-        if len({(one.noise, one.scale, one.sensitivities) for one in found}) > 1:
+        if any(_noise_of(one) != _noise_of(found[0]) for one in found[1:]):
             raise ValueError(f"the pieces of {joint} differ in noise, scale or sensitivities")
     return tuple(tuple(found) for found in pieces.values())
+
+
+def _noise_of(event: DrawEvent) -> tuple[object, ...]:
+    """Return what all pieces of one vector share."""
+    return (event.noise, event.scale, event.sensitivities)
 
 
 def postings(events: Sequence[DrawEvent]) -> tuple[Posting, ...]:

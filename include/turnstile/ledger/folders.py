@@ -1,0 +1,57 @@
+"""What lies in the folders of zones and witnesses, listed in order.
+
+Every charge lists all of them (PRIVACY 6.2), so ten years of releases must not take seconds. A
+folder that cannot be read is an error: what is not seen would count as not there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from turnstile.errors import InputError
+
+_REVISION = re.compile(r"r(0|[1-9][0-9]*)")
+
+
+def listed(folder: str | Path) -> list[os.DirEntry[str]]:
+    """Return what a folder holds, by name; nothing if there is no such folder.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        rule = f"{error.strerror}; what lies there has to be read before a charge: make it readable"
+        raise InputError(where=str(folder), field="folder", rule=rule) from error
+
+
+def period_folders(zone: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield `opal/2016-W30` and folder of every period of a zone, in order.
+
+    Raises:
+        InputError: a folder cannot be read.
+    """
+    for programme in listed(zone):
+        if programme.is_dir():
+            for period in listed(programme.path):
+                if period.is_dir(follow_symlinks=False):
+                    yield f"{programme.name}/{period.name}", period
+
+
+def release_folders(zone: Path) -> Iterator[tuple[str, Path]]:
+    """Yield release key and folder of everything that a zone holds, in order.
+
+    Raises:
+        InputError: a folder cannot be read.
+    """
+    for name, period in period_folders(zone):
+        for release in listed(period.path):
+            if _REVISION.fullmatch(release.name) and release.is_dir():
+                yield f"{name}/{release.name}", Path(release.path)
