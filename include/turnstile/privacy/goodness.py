@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from turnstile.privacy.noise import noise_pmf, noise_variance
+from turnstile.privacy.tail_probabilities import chi_squared_above
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -37,8 +38,6 @@ def p_value(draws: NDArray[np.int64], noise: NoiseFamily, scale: Fraction) -> fl
         noise: claimed family.
         scale: claimed b or sigma.
     """
-    from scipy.stats import chi2
-
     reach = math.ceil(_REACH_SDS * math.sqrt(noise_variance(noise, scale)))
     values, probabilities = noise_pmf(noise, scale, reach=reach)
     half = int(np.sum(draws.size * probabilities >= _EXPECTED_PER_BIN)) // 2
@@ -48,7 +47,7 @@ def p_value(draws: NDArray[np.int64], noise: NoiseFamily, scale: Fraction) -> fl
     observed = np.bincount(np.clip(draws, -half - 1, half + 1) + half + 1, minlength=2 * half + 3)
     expected = np.concatenate(([tail], expected, [tail]))
     statistic = float(np.sum((observed - expected) ** 2 / expected))
-    return float(chi2.sf(statistic, df=expected.size - 1))
+    return chi_squared_above(statistic, expected.size - 1)
 
 
 def fits(draws: NDArray[np.int64], noise: NoiseFamily, scale: Fraction) -> bool:

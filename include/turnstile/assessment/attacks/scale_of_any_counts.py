@@ -19,6 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from turnstile.assessment.attacks.mixtures import likeliest_mixture
 from turnstile.privacy.events import NoiseFamily
@@ -38,6 +39,8 @@ _UNIFORM = 0.01  # of q, so that one odd number does not undo all evidence
 _GAP = 1e-3
 _FARTHEST = 8.0  # times narrower or wider that an interval looks
 _STEPS = 6
+_HALF_A_BET = 10.0  # nats, of the 41 that both halves need for 1e-9 in one
+_MANY = 10  # expected numbers, from which on their scatter is normal
 
 Floats = NDArray[np.float64]
 
@@ -87,6 +90,40 @@ def log_evidence_of_kind(
         is_signed: whether raw numbers may be below zero.
     """
     return _log_mean(values, _Outcomes(family, scale, is_signed), (None,))
+
+
+def is_worth_a_bet(
+    values: NDArray[np.int64], family: NoiseFamily, scale: float, *, is_signed: bool = False
+) -> bool:
+    """Tell whether the declared noise fits so badly that a bet against it could pass 1e-9.
+
+    A bet with half of the numbers gains about half of what the likeliest mixture falls short of the
+    numbers' own shares, beyond what chance takes anyway. Not to bet is always allowed: it raises no
+    alarm.
+
+    Args:
+        values: published numbers, any shape.
+        family: of the noise.
+        scale: that is tested, in counts.
+        is_signed: whether raw numbers may be below zero.
+    """
+    outcomes = _Outcomes(family, scale, is_signed)
+    counts = np.bincount(outcomes.of(values.ravel()), minlength=outcomes.number)
+    declared = outcomes.distributions(outcomes.means(_MEANS_PER_SCALE)) + 1e-300
+    seen = counts > 0
+    mixture = likeliest_mixture(declared[seen], counts[seen].astype(np.float64))
+    expected = values.size * (declared @ mixture.shares)
+    short = float(np.sum(counts[seen] * np.log(counts[seen] / expected[seen])))
+    return short - float(_short_by_chance(expected).sum()) > _HALF_A_BET
+
+
+def _short_by_chance(expected: Floats) -> Floats:
+    """Return E[x ln(x / expected)] of Poisson counts x, less their mean excess: 1/2 where many."""
+    few = np.minimum(expected, _MANY)[:, None]
+    counts = np.arange(1, 4 * _MANY)
+    logs = np.log(counts / few)
+    chances = np.exp(counts * np.log(few) - few - gammaln(counts + 1))
+    return np.where(expected < _MANY, (chances * counts * logs).sum(axis=1), 0.5)
 
 
 def _log_mean(

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 from turnstile.privacy.noise_sums import integer_pmf
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.privacy.tail_probabilities import failures_at_least, failures_at_most
 
 _SPREADS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # shares of pairs that are no pairs
 _STEPS = 60
@@ -116,15 +118,13 @@ def from_negatives(values: NDArray[np.int64], confidence: float = 0.95) -> Scale
         values: noisy counts, any shape.
         confidence: strictly between 0 and 1.
     """
-    from scipy.stats import beta
-
     excess = -values[values < 0] - 1
     if excess.size == 0:
         return None
     steps, stops = int(excess.sum()), excess.size
     alpha = (1 - confidence) / 2
-    low = float(beta.ppf(alpha, steps, stops)) if steps else 0.0
-    high = float(beta.ppf(1 - alpha, steps + 1, stops))
+    low = float(betaincinv(steps, stops, alpha)) if steps else 0.0
+    high = float(betaincinv(steps + 1, stops, 1 - alpha))
     return ScaleEstimate(
         _scale_of_ratio(steps / (steps + stops)),
         _scale_of_ratio(low),
@@ -139,15 +139,13 @@ def negatives_p_value(values: NDArray[np.int64], scale: float) -> float:
 
     1 without any: a table of busy cells says nothing.
     """
-    from scipy.stats import nbinom
-
     excess = -values[values < 0] - 1
     if excess.size == 0:
         return 1.0
     steps, stops = int(excess.sum()), excess.size
     stop_probability = -math.expm1(-1 / scale)
-    fewer = float(nbinom.cdf(steps, stops, stop_probability))
-    more = float(nbinom.sf(steps - 1, stops, stop_probability))
+    fewer = failures_at_most(steps, stops, stop_probability)
+    more = failures_at_least(steps, stops, stop_probability)
     return min(1.0, 2 * min(fewer, more))
 
 

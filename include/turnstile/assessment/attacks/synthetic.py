@@ -21,7 +21,7 @@ from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 
 _ROWS, _COLUMNS = 12, 10
-_CANARIES = 2_000
+_CANARIES = 1_000
 _WEEKS = 4
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.privacy.tail_probabilities import binomial_at_least
+
 WHAT_IT_MEANS = (
     "A lower bound above the claim refutes the claim, at the stated confidence. A lower bound "
     "below it does not prove the claim: other canaries, other outputs or more of them might "
@@ -103,19 +105,12 @@ def p_value(epsilon: float, guesses: int, right: int, *, canaries: int, delta: f
     P(Bin(r, q) >= v) with q = e^epsilon/(1 + e^epsilon), plus 2 m delta times the largest mean of
     the binomial's mass just below v (Theorem 5.2 and appendix D of the paper).
     """
-    from scipy.stats import binom
-
     chance = 1 / (1 + math.exp(-epsilon))
-    beyond = float(binom.sf(right - 1, guesses, chance))
+    beyond = binomial_at_least(right, guesses, chance)
     if delta == 0:
         return beyond
+    from scipy.stats import binom
+
     below = np.cumsum(binom.pmf(np.arange(right - 1, -1, -1), guesses, chance))
     steepest = float(np.max(below / np.arange(1, right + 1))) if right else 0.0
     return min(1.0, beyond + 2 * canaries * delta * steepest)
-
-
-def accuracy_at_least(right: int, guesses: int, *, confidence: float) -> float:
-    """Return the lower bound of the chance that a guess is right (Clopper & Pearson 1934)."""
-    from scipy.stats import beta
-
-    return 0.0 if right == 0 else float(beta.ppf(1 - confidence, right, guesses - right + 1))

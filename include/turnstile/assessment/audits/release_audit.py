@@ -8,6 +8,7 @@ which stops a publication.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,18 +16,20 @@ from statistics import NormalDist
 
 import numpy as np
 
-from turnstile.assessment.audits.one_run import LowerBound, accuracy_at_least, audit
+from turnstile.assessment.audits.one_run import LowerBound, audit
 from turnstile.assessment.audits.pipeline_copy import (
     CanaryRun,
+    ObservedSensitivity,
     PipelineCopy,
     declared_change,
     group_of,
     run_canaries,
 )
 from turnstile.privacy.accounts import loss_of
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity, one_of_each_label
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.tail_probabilities import chance_at_least
 from turnstile.privacy.units import ProtectionUnit
 
 CANARIES = 20_000  # for the unit whose loss the programme states
@@ -37,6 +40,8 @@ GAUSSIAN_DELTA = Fraction(1, 10**5)
 _REACH_SDS = 40
 _POWER = 0.99
 _EPSILON_MOST = 20.0  # beyond, no number of canaries would say more
+_Noise = tuple[NoiseFamily, Fraction, int | None]
+_Kind = tuple[_Noise, ProtectionUnit, Sensitivity, ObservedSensitivity]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class DrawAudit:
     """What the audit of one kind of draw found.
 
     Args:
-        label: table and statistic.
+        label: tables and statistics that are drawn so.
         unit: audited unit.
         claimed: epsilon of one draw for the unit, at delta.
         delta: of the claim; 0 for Laplace noise.
@@ -80,6 +85,8 @@ def audit_release(
 ) -> tuple[DrawAudit, ...]:
     """Audit each kind of draw of a plan once, for the units that it bounds.
 
+    Draws with one noise that one unit moves as far are of one kind.
+
     Args:
         events: of the plan.
         unit: whose loss the programme states.
@@ -87,25 +94,23 @@ def audit_release(
             left out for it.
         copy: of the pipeline; the product's own stages by default.
     """
-    kinds = list({event.label: event for event in events}.values())
-    asked = [
-        (event, dict(event.sensitivities).get(one), one, canaries)
-        for one, canaries in [(unit, CANARIES), *((other, CANARIES_OF_OTHERS) for other in others)]
-        for event in kinds
-    ]
     pipeline = copy or PipelineCopy()
-    error = ALPHA / max(1, len(asked))
-    return tuple(
-        _audited(
-            event,
-            one,
-            sensitivity,
-            run=run_canaries(pipeline, event, one, sensitivity, canaries=canaries),
-            error=error,
-        )
-        for event, sensitivity, one, canaries in asked
-        if sensitivity is not None
-    )
+    kinds: defaultdict[_Kind, list[DrawEvent]] = defaultdict(list)
+    for one in (unit, *others):
+        for event in one_of_each_label(events):
+            declared = dict(event.sensitivities).get(one)
+            if declared is not None:
+                noise = (event.noise, event.scale, event.threshold)
+                kinds[noise, one, declared, pipeline.sensitivity(event, one, declared)].append(
+                    event
+                )
+    found = []
+    for (_, one, declared, _), own in kinds.items():
+        canaries = CANARIES if one is unit else CANARIES_OF_OTHERS
+        run = run_canaries(pipeline, own[0], one, declared, canaries=canaries)
+        first = _audited(own[0], one, declared, run=run, error=ALPHA / len(kinds))
+        found.append(replace(first, label=", ".join(event.label for event in own)))
+    return tuple(found)
 
 
 def _audited(
@@ -148,8 +153,8 @@ def _gaussian(
     Gaussian's tails, and its delta term leaves no power at 1 - 1e-9.
     """
     right = int(((run.scores > 0) == run.is_in).sum())
-    shown = accuracy_at_least(right, run.is_in.size, confidence=SHOWN_CONFIDENCE)
-    certain = accuracy_at_least(right, run.is_in.size, confidence=1 - error)
+    shown = chance_at_least(right, run.is_in.size, alpha=1 - SHOWN_CONFIDENCE)
+    certain = chance_at_least(right, run.is_in.size, alpha=error)
     change = declared_change(event, sensitivity)
     distance = 2 * NormalDist().inv_cdf(max(0.5, shown)) / change
     rho = Fraction(distance**2 / 2) * sensitivity.l2_squared

@@ -12,6 +12,7 @@ from turnstile.assessment.audits.pipeline_copy import Draw
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.goodness import p_value
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.tail_probabilities import binomial_at_least
 
 DRAWS = 20_000
 _POWER = 0.99
@@ -31,8 +32,6 @@ def misfit(event: DrawEvent, draw: Draw, *, alpha: float, draws: int = DRAWS) ->
         alpha: chance that the right noise is found wrong.
         draws: on zeros.
     """
-    from scipy.stats import binom
-
     dense = replace(event, threshold=None, delta=Fraction(0))
     noise = np.concatenate(draw(dense, np.zeros(draws, dtype=np.int64)))
     fit = p_value(noise, event.noise, event.scale)
@@ -43,7 +42,7 @@ def misfit(event: DrawEvent, draw: Draw, *, alpha: float, draws: int = DRAWS) ->
     for start in (0, 1):  # disjoint pairs of neighbors are independent of each other
         pairs = noise[start : noise.size - (noise.size - start) % 2].reshape(-1, 2)
         equal = int((pairs[:, 0] == pairs[:, 1]).sum())
-        if float(binom.sf(equal - 1, len(pairs), same)) < alpha / 4:
+        if binomial_at_least(equal, len(pairs), same) < alpha / 4:
             return f"{equal} of {len(pairs)} pairs of draws are equal"
     return None
 

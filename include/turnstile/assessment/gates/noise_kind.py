@@ -15,10 +15,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.scale_of_any_counts import log_evidence_of_kind
+from turnstile.assessment.attacks.scale_of_any_counts import is_worth_a_bet, log_evidence_of_kind
 from turnstile.assessment.gates.numbers import Numbers
 from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.tail_probabilities import chi_squared_above
 
 _NAME = "noise_kind"
 _EXPECTED_PER_BIN = 25.0
@@ -37,10 +38,7 @@ def noise_kind(numbers: Numbers) -> GateResult:
         f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g} alone"
         for label, (event, values) in pooled.items()
         if geometric_p_value(values, event) < alpha * _SHARE_OF_ALPHA
-        or log_evidence_of_kind(
-            values, event.noise, float(event.scale), is_signed=event.statistic == "sum"
-        )
-        > math.log(1 / alpha)
+        or _is_refuted(values, event, alpha)
     ]
     passed = f"{len(pooled)} dense tables: none shows noise of another kind"
     largest = max(values.size for _, values in pooled.values())
@@ -54,13 +52,20 @@ def noise_kind(numbers: Numbers) -> GateResult:
     )
 
 
+def _is_refuted(values: NDArray[np.int64], event: DrawEvent, alpha: float) -> bool:
+    """Tell whether the bet on what one half of the numbers looks like is won."""
+    scale, is_signed = float(event.scale), event.statistic == "sum"
+    if not is_worth_a_bet(values, event.noise, scale, is_signed=is_signed):
+        return False
+    evidence = log_evidence_of_kind(values, event.noise, scale, is_signed=is_signed)
+    return evidence > math.log(1 / alpha)
+
+
 def geometric_p_value(values: NDArray[np.int64], event: DrawEvent) -> float:
     """Return the p-value of the numbers at and below zero against the geometric distribution.
 
     1 where they say nothing: other noise, sums, or too few numbers.
     """
-    from scipy.stats import chi2
-
     if event.noise is not NoiseFamily.DISCRETE_LAPLACE or event.statistic == "sum":
         return 1.0
     sizes = -values[values <= 0]
@@ -75,4 +80,4 @@ def geometric_p_value(values: NDArray[np.int64], event: DrawEvent) -> float:
     expected = np.append(expected, sizes.size * ratio**bins)
     observed = np.bincount(np.minimum(sizes, bins), minlength=bins + 1)
     statistic = float(np.sum((observed - expected) ** 2 / expected))
-    return float(chi2.sf(statistic, df=bins))
+    return chi_squared_above(statistic, bins)

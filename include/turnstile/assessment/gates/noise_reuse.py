@@ -23,6 +23,7 @@ from turnstile.assessment.gates.numbers import Numbers, Vector
 from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.assessment.gates.zeros import largest_probability
 from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.tail_probabilities import binomial_at_least, binomial_limit
 
 CELLS_MOST = 60_000_000  # compared in all: about two CPU seconds
 _NAME = "drawn_once"
@@ -58,10 +59,8 @@ def equal_share_found(cells: int, largest: float, *, pairs: int = 1) -> float:
         largest: probability of the noise.
         pairs: that are compared in all.
     """
-    from scipy.stats import binom
-
     alpha = ALPHA * largest / pairs / 2
-    least = int(binom.isf(alpha, cells, largest)) + 1
+    least = binomial_limit(alpha, cells, largest)
     share = least / cells
     return min(1.0, share + 2.33 * math.sqrt(max(0.0, share * (1 - share)) / cells))
 
@@ -99,8 +98,6 @@ def _pairs(numbers: Numbers) -> Iterator[_Pair]:
 
 def _chance(event: DrawEvent, one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
     """Return a bound on the chance that independent noise gives so many equal differences."""
-    from scipy.stats import binom
-
     largest = _largest(event)
     if event.threshold is not None:  # suppressed cells are alike without any noise
         released = (one != 0) & (other != 0)
@@ -108,7 +105,7 @@ def _chance(event: DrawEvent, one: NDArray[np.int64], other: NDArray[np.int64]) 
     if one.size == 0:
         return 1.0
     most = max(_most_frequent(one - other), _most_frequent(one + other))
-    return 2 * float(binom.sf(most - 1, one.size, largest)) / largest
+    return 2 * binomial_at_least(most, one.size, largest) / largest
 
 
 def _largest(event: DrawEvent) -> float:

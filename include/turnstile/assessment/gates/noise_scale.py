@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.attacks.scale_of_any_counts import log_evidence
+from turnstile.assessment.attacks.scale_of_any_counts import is_worth_a_bet, log_evidence
 from turnstile.assessment.attacks.scale_of_noise import from_negatives, negatives_p_value
 from turnstile.assessment.gates.numbers import Numbers, Totals, relative_reach
 from turnstile.assessment.gates.result import (
@@ -80,8 +80,9 @@ def any_counts(numbers: Numbers) -> GateResult:
         f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g}, whatever the "
         "raw counts are"
         for label, (event, values) in pooled.items()
-        if log_evidence(values, event.noise, float(event.scale), is_signed=event.statistic == "sum")
-        > enough
+        for is_signed in [event.statistic == "sum"]
+        if is_worth_a_bet(values, event.noise, float(event.scale), is_signed=is_signed)
+        and log_evidence(values, event.noise, float(event.scale), is_signed=is_signed) > enough
     ]
     return GateResult(
         name,

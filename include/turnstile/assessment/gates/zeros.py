@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from turnstile.assessment.gates.numbers import Numbers, Vector
 from turnstile.assessment.gates.result import ALPHA, GateResult
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.tail_probabilities import binomial_at_least, binomial_limit
 
 _WINDOW_LEAST = 16
 
@@ -41,13 +42,11 @@ def noised_zeros(numbers: Numbers) -> GateResult:
 
 def _chance(one: Vector) -> float:
     """Return a bound on the chance that noise leaves so many zeros in any window."""
-    from scipy.stats import binom
-
     most = largest_probability(one)
     chance = 1.0
     windows = list(_windows(one.values == 0))
     for width, sums in windows:
-        least = float(binom.sf(int(sums.max()) - 1, width, most))
+        least = binomial_at_least(int(sums.max()), width, most)
         chance = min(chance, least * sums.size * len(windows))
     return chance
 
@@ -72,12 +71,10 @@ def _detects(dense: tuple[Vector, ...]) -> str:
     """State the share of an empty table that is found without noise, and the shortest stretch."""
     if not dense:
         return "a thresholded table with numbers below its threshold"
-    from scipy.stats import binom
-
     one = max(dense, key=lambda vector: vector.values.size)
     cells, most = one.values.size, largest_probability(one)
     alpha = ALPHA / len(dense) / (math.log2(max(2, cells)) + 1)
-    least = int(binom.isf(alpha, cells, most)) + 1
+    least = binomial_limit(alpha, cells, most)
     share = min(1.0, max(0.0, (least - cells * most) / (cells * (1 - most))))
     # What noise itself leaves scatters too: with this power the zeros reach their limit.
     share += float(2.33 * math.sqrt(most * (1 - most) / cells))
