@@ -10,7 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnstile.commands.ledger_opened import open_to_write
+from turnstile.commands.ledger_opened import (
+    open_to_write,
+    publish_no_release,
+    publish_series,
+)
 from turnstile.errors import InputError
 
 if TYPE_CHECKING:
@@ -120,17 +124,18 @@ def _key(args: argparse.Namespace) -> ReleaseKey:
 
 
 def _withdraw(args: argparse.Namespace) -> int:
-    """Flag a publication."""
-    return _state(args, open_to_write().withdraw(_key(args), *_said(args)))
+    """Flag a publication, in the ledger and in the public zone."""
+    found = open_to_write().withdraw(_key(args), *_said(args))
+    publish_series(found.key.programme)
+    return _state(args, found)
 
 
 def _no_release(args: argparse.Namespace) -> int:
     """State a missing release, in the ledger and in the public zone."""
-    from turnstile.commands.ledger_opened import publish_no_release
-
     key = _key(args)
     entry = open_to_write().declare_no_release(key, *_said(args))
     path = publish_no_release(key, entry)
+    publish_series(key.programme)
     return _print(args, {"key": str(key), "entry": entry.sequence, "published": str(path)})
 
 

@@ -74,3 +74,17 @@ def publish_no_release(key: ReleaseKey, entry: Entry) -> Path:
         rule = f"{error.strerror}; make the folder writable, then state it again"
         raise InputError(where=str(folder), field="public", rule=rule) from error
     return path
+
+
+def publish_series(programme: str) -> None:
+    """Bring index, pages and `latest` of a programme to what the ledger says now.
+
+    Raises:
+        InputError: no such programme.
+    """
+    from turnstile.programme.loading import load_programme
+    from turnstile.publishing.series.writing import write_series
+
+    settings = Settings.from_environment()
+    spec = load_programme(programme, settings.include)
+    write_series(spec, open_to_read(), settings.public, settings.include)

@@ -25,6 +25,7 @@ from turnstile.pipeline.public_package import is_public, require_intact
 from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package import build_package
+from turnstile.publishing.series.writing import write_series
 from turnstile.release.zones import digest_of, exclusively, write_atomically
 
 _PACKAGE = "package"
@@ -77,7 +78,7 @@ def publish(release: Release) -> str:
 def _publish(release: Release, attempt: Attempt) -> str:
     """Go on from whatever stands already, alone."""
     if is_public(release, attempt):
-        _point_latest(release)
+        _write_series(release)
         release.say("re-issued, 0 charged")
         return str(attempt.manifest_digest)
     staged = release.folders.embargoed / _PACKAGE
@@ -91,7 +92,7 @@ def _publish(release: Release, attempt: Attempt) -> str:
     release.ledger.publish(release.key, manifest_digest)
     if not release.folders.public.exists():
         _appear(staged, release.folders.public)
-    _point_latest(release)
+    _write_series(release)
     release.say("published")
     return manifest_digest
 
@@ -131,7 +132,7 @@ def _stage(release: Release, attempt: Attempt, staged: Path) -> None:
         embargoed=release.folders.embargoed,
         include=release.settings.include,
         built_at=release.clock(),
-        public=release.folders.latest.parent,
+        public=release.settings.public / release.key.programme,
     )
     sync_tree(building)
     building.rename(staged)
@@ -148,11 +149,7 @@ def _appear(staged: Path, public: Path) -> None:
     sync_folder(public.parent)
 
 
-def _point_latest(release: Release) -> None:
-    """Point `latest` at the newest published package of the programme."""
-    parent = release.folders.latest.parent
-    packages = [path for path in parent.glob("????-*/r*") if path.is_dir()]
-    newest = max(packages, key=lambda path: (path.parent.name, int(path.name[1:])))
-    arriving = parent / f".latest-{secrets.token_hex(4)}"
-    arriving.symlink_to(newest.relative_to(parent))
-    arriving.replace(release.folders.latest)
+def _write_series(release: Release) -> None:
+    """Bring index, dataset, pages and `latest` to what is published now."""
+    settings = release.settings
+    write_series(release.programme, release.ledger, settings.public, settings.include)

@@ -308,6 +308,31 @@ FIELDS: tuple[Field, ...] = (
         )
         for level in (90, 95)
     ),
+    # of a series
+    Field("period", _T.STRING, "", "Period", "ISO week, or first and last service day.", Role.KEY),
+    Field("revision", _T.INTEGER, "", "Revision", "Of the release that is in force.", Role.KEY),
+    *(
+        field
+        for unit in ("day", "week")
+        for field in (
+            Field(
+                f"{unit}s",
+                _T.INTEGER,
+                f"{unit}s",
+                f"Number of {unit}s",
+                f"Of the {unit}s that the mean is taken over.",
+                Role.KEY,
+            ),
+            Field(
+                f"trips_a_{unit}",
+                _T.NUMBER,
+                "trips",
+                f"Mean number of trips counted a {unit}",
+                "Mean of reconciled numbers, without bias for the trips counted.",
+                Role.ESTIMATE,
+            ),
+        )
+    ),
     # speeds and buses
     Field(
         "sum",

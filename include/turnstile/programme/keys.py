@@ -388,6 +388,13 @@ KEYS: tuple[Key, ...] = (
         "stability_histogram: also one row per counted trip",
         "true",
     ),
+    Key(
+        "publish.holidays",
+        "text",
+        OPTIONAL,
+        "public holidays: CSV with service_date, holiday",
+        "domains/holidays_nsw.csv",
+    ),
     Key("meant_for", "texts", OPTIONAL, "queries that the release is meant for", "", Query),
 )
 

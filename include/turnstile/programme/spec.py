@@ -184,12 +184,14 @@ class PublishSpec:
         curator: who publishes.
         contact: whom to ask.
         synthetic_rows: True if the package also holds each count table as that many equal rows.
+        holidays: CSV of public holidays (service_date, holiday), below the folder of domains.
     """
 
     licence: str
     curator: str
     contact: str
     synthetic_rows: bool = False
+    holidays: str | None = None
 
 
 class Query(StrEnum):

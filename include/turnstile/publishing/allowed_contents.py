@@ -190,6 +190,39 @@ ASSESSMENT: Fields = {
     "limits": D,
     "formulas": dict.fromkeys(("what", "formula", "source"), D),
 }
+# The index of a series (`series/index.json`), and what a withdrawal leaves.
+SERIES: Fields = {
+    **dict.fromkeys(("programme", "title", "description", "curator", "contact"), D),
+    "licence": dict.fromkeys(("name", "path"), D),
+    **dict.fromkeys(("latest", "ledger_sequence"), L),
+    "periods": {
+        **dict.fromkeys(("period", "first_day", "last_day"), D),
+        **dict.fromkeys(
+            (
+                *("state", "revision", "path", "manifest_sha256"),
+                *("published_at", "stated_at"),
+            ),
+            L,
+        ),
+        "withdrawn": dict.fromkeys(("revision", "withdrawn_at", "reason"), L),
+    },
+    "totals": {
+        **dict.fromkeys(("period", "mode", "what", "half_width_95"), D),
+        "total": P,
+    },
+    "tables": {
+        "name": D,
+        "versions": {
+            **dict.fromkeys(("version", "path", "periods"), D),
+            "columns": dict.fromkeys(("name", "type"), D),
+        },
+    },
+    "files": dict.fromkeys(("path", "bytes", "sha256"), P),
+}
+TOMBSTONE: Fields = {
+    **dict.fromkeys(("release", "state", "withdrawn_at", "reason", "manifest_sha256"), L),
+    "ledger": dict.fromkeys(("sequence", "entry_sha256"), L),
+}
 JSON_FILES: Mapping[str, Fields] = {
     "release_card.json": CARD,
     "plan.json": PLAN,

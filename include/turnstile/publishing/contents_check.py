@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.fields import Role, field_of
+from turnstile.programme.fields import PUBLIC_ROLES, Role, field_of
 from turnstile.publishing.allowed_contents import (
     ANYTHING,
     JSON_FILES,
@@ -19,7 +20,9 @@ from turnstile.publishing.allowed_contents import (
     NAME,
     OTHER_FILES,
     ROLL_UPS,
+    SERIES,
     TABLE_FOLDERS,
+    TOMBSTONE,
     UNIT,
 )
 from turnstile.publishing.files import FILES
@@ -40,6 +43,22 @@ def unknown_contents(folder: Path) -> tuple[str, ...]:
     for path in sorted(folder.rglob("*")):
         if path.is_file() or path.is_symlink():
             found += _of_file(path, path.relative_to(folder).as_posix(), planned)
+    return tuple(found)
+
+
+def unknown_in_series(
+    index: Mapping[str, Any], tombstones: Iterable[Mapping[str, Any]]
+) -> tuple[str, ...]:
+    """Name every field of a series' index and tombstones, and every column, without a source."""
+    found = [*_unknown(index, SERIES)]
+    for one in tombstones:
+        found += _unknown(one, TOMBSTONE)
+    for table in index["tables"]:
+        columns = (column["name"] for one in table["versions"] for column in one["columns"])
+        for name in columns:
+            known = field_of(name)
+            if known is None or known.role not in PUBLIC_ROLES:
+                found.append(f"{table['name']}: column {name}")
     return tuple(found)
 
 

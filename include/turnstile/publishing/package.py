@@ -17,6 +17,7 @@ from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.estimates.week_estimates import FOLDER, RECORD
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.card import release_card
 from turnstile.publishing.contents import PARTS, Contents
 from turnstile.publishing.contents_check import unknown_contents
@@ -65,7 +66,7 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
         | {"estimates": _estimates_record(embargoed)},
         include=include,
         built_at=built_at,
-        earlier=None if public is None else _earlier(public, str(drawn.plan.week)),
+        earlier=None if public is None else _earlier(public, drawn.attempt.key, ledger),
         history=history(ledger, drawn.attempt.key, built_at),
         sign=ledger.sign_payload if ledger.has_key else None,
     )
@@ -93,10 +94,15 @@ def _estimates_record(embargoed: Path) -> dict[str, Any] | None:
     return found
 
 
-def _earlier(public: Path, period: str) -> Path | None:
-    """Return the newest revision of the newest published period before one."""
-    found = [path for path in public.glob("????-*/r*") if path.parent.name < period]
-    return max(found, key=lambda path: (path.parent.name, int(path.name[1:])), default=None)
+def _earlier(public: Path, key: ReleaseKey, ledger: Ledger) -> Path | None:
+    """Return the newest revision of the newest period before one, of those not withdrawn."""
+    found = [path for path in public.glob("????-*/r*") if path.parent.name < key.period]
+    found.sort(key=lambda path: (path.parent.name, int(path.name[1:])), reverse=True)
+    for path in found:
+        release = ledger.find(ReleaseKey(key.programme, path.parent.name, int(path.name[1:])))
+        if release is None or not release.is_withdrawn:
+            return path
+    return None
 
 
 def _copy_tables(source: Path, target: Path) -> None:

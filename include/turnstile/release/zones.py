@@ -52,11 +52,6 @@ class ReleaseFolders:
         return self.settings.public / self._name
 
     @property
-    def latest(self) -> Path:
-        """Pointer to the newest week of the programme."""
-        return self.settings.public / self.key.programme / "latest"
-
-    @property
     def _name(self) -> str:
         return str(self.key)
 

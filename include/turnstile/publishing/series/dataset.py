@@ -1,0 +1,94 @@
+"""All releases in force as a Parquet dataset: a folder a table and schema version, a file a period.
+
+    series/tables/on_location/v1/2016-W30-r0.parquet
+
+Every file of a version has the same columns: `period`, `revision`, then those of the package. Other
+columns are another version, numbered in the order of publication, so that numbers never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from turnstile.estimates.labelled import parquet_bytes
+from turnstile.publishing.contents import PARTS, type_of
+from turnstile.publishing.series.periods import Revision
+
+Columns = tuple[tuple[str, str], ...]
+LABELS = (("period", "string"), ("revision", "integer"))
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesTable:
+    """One table of all packages.
+
+    Args:
+        name: `tables/on_location`.
+        versions: columns of each schema version; the first is version 1.
+        parts: revision and version of each file, in the order of the calendar.
+    """
+
+    name: str
+    versions: tuple[Columns, ...]
+    parts: tuple[tuple[Revision, int], ...]
+
+    def path_of(self, revision: Revision, version: int) -> str:
+        """Return where a part lies, below the series."""
+        return f"{self.name}/v{version}/{revision.key.period}-r{revision.key.revision}.parquet"
+
+
+def series_tables(
+    in_force: Sequence[Revision], all_published: Sequence[Revision], public: Path
+) -> tuple[SeriesTable, ...]:
+    """Return every table that a release in force has, by name.
+
+    Args:
+        in_force: in the order of the calendar; their packages are there.
+        all_published: whose packages are there, withdrawn and superseded ones too: they keep their
+            version numbers taken.
+        public: zone of published packages.
+    """
+    order = sorted(all_published, key=lambda one: one.published.sequence)
+    columns = {one.key: _columns(public / str(one.key)) for one in order}
+    names = sorted({name for one in in_force for name in columns[one.key]})
+    found = []
+    for name in names:
+        versions = tuple(
+            dict.fromkeys(columns[one.key][name] for one in order if name in columns[one.key])
+        )
+        parts = tuple(
+            (one, versions.index(columns[one.key][name]) + 1)
+            for one in in_force
+            if name in columns[one.key]
+        )
+        found.append(SeriesTable(name, versions, parts))
+    return tuple(found)
+
+
+def _columns(package: Path) -> Mapping[str, Columns]:
+    """Return the columns of every table of a package, from the footers of its files."""
+    return {
+        f"{part}/{path.stem}": tuple(
+            (field.name, type_of(field.type)) for field in pq.read_schema(path)
+        )
+        for part in PARTS
+        for path in sorted((package / part).glob("*.parquet"))
+    }
+
+
+def part_bytes(package: Path, name: str, revision: Revision) -> bytes:
+    """Return the file of one table and period."""
+    table = pq.read_table(package / f"{name}.parquet").replace_schema_metadata()
+    labels = {
+        "period": pa.array([revision.key.period]),
+        "revision": pa.array([revision.key.revision], pa.int64()),
+    }
+    rows = pa.array([0] * len(table), pa.int32())
+    for place, (column, _) in enumerate(LABELS):
+        table = table.add_column(place, column, labels[column].take(rows))
+    return parquet_bytes(table)

@@ -1,0 +1,134 @@
+"""`series/index.json`: every period with its state, every file with its digest, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from turnstile.programme.spec import Programme
+from turnstile.publishing.licences import path_of
+from turnstile.publishing.series.dataset import LABELS, SeriesTable
+from turnstile.publishing.series.periods import Fact, Period, Revision
+from turnstile.release.zones import digest_of
+
+INDEX = "series/index.json"
+
+
+def index(  # noqa: PLR0913 - each a part of the page
+    programme: Programme,
+    periods: Sequence[Period],
+    in_force: Sequence[Revision],
+    tables: Sequence[SeriesTable],
+    files: Mapping[str, bytes | tuple[int, str]],
+    totals: Sequence[Mapping[str, object]],
+) -> dict[str, Any]:
+    """Return the index.
+
+    Args:
+        programme: whose title, licence and people it names.
+        periods: in order.
+        in_force: releases that are here, in order.
+        tables: of the dataset.
+        files: of the series, by path below the programme's folder: bytes, or size and digest.
+        totals: of each period, with their errors.
+    """
+    licence = {"name": programme.publish.licence, "path": path_of(programme.publish.licence)}
+    return {
+        "programme": programme.name,
+        "title": programme.title,
+        "description": programme.description,
+        "licence": {name: value for name, value in licence.items() if value},
+        "curator": programme.publish.curator,
+        "contact": programme.publish.contact,
+        "latest": _below(str(in_force[-1].key)) if in_force else None,
+        "ledger_sequence": max(
+            (fact.sequence for one in periods for fact in _facts(one)), default=0
+        ),
+        "periods": [_period(one, in_force) for one in periods],
+        "totals": list(totals),
+        "tables": [_table(one) for one in tables],
+        "files": [_file(path, one) for path, one in sorted(files.items())],
+    }
+
+
+def tombstones(periods: Sequence[Period]) -> dict[str, dict[str, Any]]:
+    """Return the record of each withdrawn revision, by path below the programme's folder."""
+    return {
+        f"{one.key.period}/withdrawn-r{one.key.revision}.json": {
+            "release": str(one.key),
+            "state": "withdrawn",
+            "withdrawn_at": one.withdrawn.at,
+            "reason": one.withdrawn.reason,
+            "manifest_sha256": one.manifest_sha256,
+            "ledger": {"sequence": one.withdrawn.sequence, "entry_sha256": one.withdrawn.sha256},
+        }
+        for period in periods
+        for one in period.revisions
+        if one.withdrawn is not None
+    }
+
+
+def _facts(period: Period) -> list[Fact]:
+    """Return every fact about a period."""
+    found = [fact for one in period.revisions for fact in (one.published, one.withdrawn)]
+    return [fact for fact in (*found, period.no_release) if fact is not None]
+
+
+def _below(key: str) -> str:
+    """Return the path of a package below its programme's folder."""
+    return key.partition("/")[2]
+
+
+def _period(one: Period, in_force: Sequence[Revision]) -> dict[str, Any]:
+    """Return what is known of a period; keys without a value are left out."""
+    days, own = one.period.days, one.in_force
+    told: dict[str, Any] = {
+        "period": str(one.period),
+        "first_day": days[0].isoformat(),
+        "last_day": days[-1].isoformat(),
+        "state": one.state.value,
+    }
+    if own is not None:
+        told |= {
+            "revision": own.key.revision,
+            "manifest_sha256": own.manifest_sha256,
+            "published_at": own.published.at,
+        }
+        if own in in_force:
+            told["path"] = _below(str(own.key))
+    elif one.no_release is not None:
+        told["stated_at"] = one.no_release.at
+    withdrawn = [
+        {
+            "revision": revision.key.revision,
+            "withdrawn_at": revision.withdrawn.at,
+            "reason": revision.withdrawn.reason,
+        }
+        for revision in one.revisions
+        if revision.withdrawn is not None
+    ]
+    return told | ({"withdrawn": withdrawn} if withdrawn else {})
+
+
+def _table(one: SeriesTable) -> dict[str, Any]:
+    """Return the schema versions of a table."""
+    return {
+        "name": one.name,
+        "versions": [
+            {
+                "version": number,
+                "path": f"series/{one.name}/v{number}",
+                "columns": [{"name": name, "type": kind} for name, kind in (*LABELS, *columns)],
+                "periods": [
+                    revision.key.period for revision, version in one.parts if version == number
+                ],
+            }
+            for number, columns in enumerate(one.versions, start=1)
+        ],
+    }
+
+
+def _file(path: str, one: bytes | tuple[int, str]) -> dict[str, Any]:
+    """Return path, size and digest of a file."""
+    size, digest = (len(one), digest_of(one)) if isinstance(one, bytes) else one
+    return {"path": path, "bytes": size, "sha256": digest}

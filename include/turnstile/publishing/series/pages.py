@@ -1,0 +1,148 @@
+"""The static site: pages and feeds beside the packages, as any web server or object store serves.
+
+Links are relative, so that they hold wherever the zone is put.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from markupsafe import Markup
+
+from turnstile.publishing.json_text import json_bytes
+from turnstile.publishing.pages import rendered
+from turnstile.publishing.series.index import INDEX
+from turnstile.publishing.series.plot import totals_svg
+
+_ATOM = "http://www.w3.org/2005/Atom"
+_OF_PACKAGE = {
+    "report.html": "report",
+    "README.md": "read me",
+    "release_card.md": "release card",
+    "datapackage.json": "data package",
+    "dictionary.csv": "dictionary",
+    "SHA256SUMS": "files",
+}
+Index = Mapping[str, Any]
+
+
+def programme_files(about: Index, folder: Path) -> dict[str, bytes]:
+    """Return page and feeds of a programme, by path below its folder.
+
+    Args:
+        about: its index.
+        folder: of the programme, with its packages.
+    """
+    entries = [entry for period in about["periods"] if (entry := _entry(about, period))]
+    newest_first = sorted(entries, key=lambda one: one["updated"], reverse=True)
+    return {
+        "index.html": _page(about, folder),
+        "feed.atom": _atom(about, newest_first),
+        "feed.json": _json_feed(about, newest_first),
+    }
+
+
+def catalogue_page(indexes: Sequence[Index]) -> bytes:
+    """Return the first page: every programme with its newest release."""
+    return rendered("catalogue.html.j2", programmes=indexes).encode()
+
+
+def _page(about: Index, folder: Path) -> bytes:
+    """Return the page of a programme: what became of each period, newest first."""
+    periods = [
+        {"revision": 0, "withdrawn": []}
+        | period
+        | {
+            "links": [
+                (f"{period['path']}/{name}", words)
+                for name, words in _OF_PACKAGE.items()
+                if "path" in period and (folder / period["path"] / name).is_file()
+            ]
+        }
+        for period in reversed(about["periods"])
+    ]
+    plot = totals_svg(about["totals"])
+    return rendered(
+        "series.html.j2",
+        about=about,
+        index=INDEX,
+        periods=periods,
+        plot=plot and Markup(plot),  # noqa: S704 - vl-convert escapes
+    ).encode()
+
+
+def _entry(about: Index, period: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return what a feed says of a period; None where nothing happened."""
+    withdrawn = period.get("withdrawn", [])
+    at = [
+        *(one["withdrawn_at"] for one in withdrawn),
+        *(period[name] for name in ("published_at", "stated_at") if name in period),
+    ]
+    if not at:
+        return None
+    about_it = f"{period['first_day']} to {period['last_day']}: {period['state']}."
+    reasons = "".join(
+        f" Revision {one['revision']} withdrawn: {one['reason']}." for one in withdrawn
+    )
+    name = (
+        f"{about['contact']}/{about['programme']}/{period['period']}/{period.get('revision', '')}"
+    )
+    path = period.get("path")
+    return {
+        "id": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, name)}",
+        "title": f"{about['title']}, {period['period']}: {period['state']}",
+        "updated": max(at),
+        "summary": about_it + reasons,
+        "link": f"{path}/README.md" if path else "index.html",
+    }
+
+
+def _atom(about: Index, entries: Sequence[Mapping[str, str]]) -> bytes:
+    """Return the feed as Atom (RFC 4287)."""
+    feed = ET.Element("feed", {"xmlns": _ATOM})
+    own = uuid.uuid5(uuid.NAMESPACE_URL, f"{about['contact']}/{about['programme']}")
+    _add(feed, "id", f"urn:uuid:{own}")
+    _add(feed, "title", about["title"])
+    _add(feed, "updated", max((one["updated"] for one in entries), default="1970-01-01T00:00:00Z"))
+    _add(ET.SubElement(feed, "author"), "name", about["curator"])
+    for relation, target in (("self", "feed.atom"), ("alternate", "index.html")):
+        ET.SubElement(feed, "link", {"rel": relation, "href": target})
+    for one in entries:
+        entry = ET.SubElement(feed, "entry")
+        for name in ("id", "title", "updated", "summary"):
+            _add(entry, name, one[name])
+        ET.SubElement(entry, "link", {"rel": "alternate", "href": one["link"]})
+    ET.indent(feed)
+    return bytes(ET.tostring(feed, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _add(parent: ET.Element, name: str, text: str) -> None:
+    """Add an element with a text."""
+    ET.SubElement(parent, name).text = text
+
+
+def _json_feed(about: Index, entries: Sequence[Mapping[str, str]]) -> bytes:
+    """Return the feed as JSON Feed 1.1."""
+    return json_bytes(
+        {
+            "version": "https://jsonfeed.org/version/1.1",
+            "title": about["title"],
+            "description": about["description"],
+            "home_page_url": "index.html",
+            "authors": [{"name": about["curator"]}],
+            "items": [
+                {
+                    "id": one["id"],
+                    "url": one["link"],
+                    "title": one["title"],
+                    "content_text": one["summary"],
+                    "date_modified": one["updated"],
+                }
+                for one in entries
+            ],
+        }
+    )

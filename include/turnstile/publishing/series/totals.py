@@ -1,0 +1,53 @@
+"""Totals of each period with their errors, for the plot of a series."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from turnstile.publishing.series.periods import Revision
+from turnstile.publishing.week_numbers import NORMAL_95, day_totals
+
+_BUSES = "buses"
+
+
+def period_totals(in_force: Sequence[Revision], public: Path) -> list[dict[str, object]]:
+    """Return the total of each period and mode: `period`, `mode`, `what`, `total`, `half_width_95`.
+
+    Args:
+        in_force: releases.
+        public: zone of published packages.
+    """
+    return [one for revision in in_force for one in _of_package(public, revision)]
+
+
+def _of_package(public: Path, revision: Revision) -> list[dict[str, object]]:
+    """Return the totals of one package: tap-ons by mode, or bus-days; none where it has neither."""
+    package, period = public / str(revision.key), revision.key.period
+    days = day_totals(package)
+    if not days.empty:
+        days["variance"] = days["deviation"] ** 2
+        summed = days.groupby("mode")[["value", "variance"]].sum()
+        return [
+            _total(period, str(mode), "tap-ons", row["value"], row["variance"])
+            for mode, row in summed.iterrows()
+        ]
+    draws = json.loads((package / "release_card.json").read_bytes())["draws"]
+    for draw in draws:
+        if draw["statistic"] == _BUSES and draw["threshold"] is None:
+            path = package / f"measurements/{draw['table']}.parquet"
+            buses = pq.read_table(path, columns=[_BUSES])[_BUSES].to_numpy()
+            variance = buses.size * draw["standard_deviation"] ** 2
+            return [_total(period, "bus", "bus-days", int(np.sum(buses)), variance)]
+    return []
+
+
+def _total(period: str, mode: str, what: str, value: float, variance: float) -> dict[str, object]:
+    """Return one total."""
+    half = NORMAL_95 * float(variance) ** 0.5
+    named: dict[str, object] = {"period": period, "mode": mode, "what": what}
+    return named | {"total": round(float(value), 1), "half_width_95": round(half, 1)}

@@ -1,0 +1,206 @@
+"""Brings the series of a programme in the public zone to what the ledger says; safe to repeat.
+
+Files are replaced one by one and the index last, so a reader who starts at the index finds what it
+names. A file that is as it should be is not written again.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from turnstile.errors import IntegrityError
+from turnstile.estimates.labelled import csv_bytes, parquet_bytes
+from turnstile.ledger.view import LedgerView
+from turnstile.programme.spec import Programme
+from turnstile.publishing.contents_check import unknown_in_series
+from turnstile.publishing.json_text import json_bytes
+from turnstile.publishing.manifest import MANIFEST
+from turnstile.publishing.series.dataset import SeriesTable, part_bytes, series_tables
+from turnstile.publishing.series.days import Days, days_csv, holidays_of
+from turnstile.publishing.series.index import INDEX, index, tombstones
+from turnstile.publishing.series.means import (
+    WEEKS,
+    four_weeks,
+    four_weeks_of_speeds,
+    typical_weekday,
+)
+from turnstile.publishing.series.pages import catalogue_page, programme_files
+from turnstile.publishing.series.periods import Period, Revision, periods_of
+from turnstile.publishing.series.totals import period_totals
+from turnstile.release.zones import digest_of, exclusively, write_atomically
+from turnstile.service_calendar import ServiceWeek
+
+FOLDER = "series"
+_DAYS = f"{FOLDER}/days.csv"
+Kept = tuple[int, str]
+
+
+def write_series(programme: Programme, ledger: LedgerView, public: Path, include: Path) -> Path:
+    """Write index, dataset, means, pages, tombstones and the pointer `latest` of a programme.
+
+    Args:
+        programme: as it is now.
+        ledger: whose facts say what is published.
+        public: zone of published packages.
+        include: folder of public files.
+
+    Returns:
+        The index.
+
+    Raises:
+        IntegrityError: a package in the public zone is not the one that the ledger names.
+    """
+    folder = public / programme.name
+    folder.mkdir(parents=True, exist_ok=True)
+    with exclusively(folder / ".series.lock"):
+        periods = periods_of(programme.name, ledger.entries())
+        here = _here(periods, public)
+        in_force = [one.in_force for one in periods if one.in_force in here and one.in_force]
+        tables = series_tables(in_force, here, public)
+        files: dict[str, bytes | Kept] = dict(_parts(tables, folder, public))
+        gaps = {one.key.period: _gaps(public / str(one.key)) for one in in_force}
+        days = Days(holidays_of(programme, include), gaps)
+        files |= _means(programme, tables, _last_weeks(in_force), public, days)
+        files[_DAYS] = days_csv(periods, days)
+        totals = period_totals(in_force, public)
+        about, stones = (
+            index(programme, periods, in_force, tables, files, totals),
+            tombstones(periods),
+        )
+        if unknown := unknown_in_series(about, stones.values()):
+            raise IntegrityError(
+                f"{programme.name}: the series holds what nothing declares: {unknown}"
+            )
+        for path, record in stones.items():
+            _write(folder / path, json_bytes(record))
+        for path, content in (files | programme_files(about, folder)).items():
+            if isinstance(content, bytes):
+                _write(folder / path, content)
+        _point_latest(folder, about["latest"])
+        _write(folder / INDEX, json_bytes(about))
+        _remove_others(folder, {*files, INDEX})
+    _write(public / "index.html", catalogue_page(_indexes(public)))
+    return folder / INDEX
+
+
+def _here(periods: Sequence[Period], public: Path) -> list[Revision]:
+    """Return the published revisions whose packages are in the public zone.
+
+    Raises:
+        IntegrityError: one of them is another package.
+    """
+    found = []
+    for one in (revision for period in periods for revision in period.revisions):
+        manifest = public / str(one.key) / MANIFEST
+        if not manifest.is_file():
+            continue
+        if digest_of(manifest.read_bytes()) != one.manifest_sha256:
+            raise IntegrityError(
+                f"{one.key}: the package in the public zone is not the one that the ledger names; "
+                "move it aside, then run the step publish again"
+            )
+        found.append(one)
+    return found
+
+
+def _gaps(package: Path) -> tuple[str, ...]:
+    """Return the service days without input."""
+    return tuple(json.loads((package / "release_card.json").read_bytes())["gaps"])
+
+
+def _parts(
+    tables: Sequence[SeriesTable], folder: Path, public: Path
+) -> Iterator[tuple[str, bytes | Kept]]:
+    """Yield every file of the dataset; one that the last index knows is not made again."""
+    known = _known(folder)
+    for table in tables:
+        for revision, version in table.parts:
+            path = f"{FOLDER}/{table.path_of(revision, version)}"
+            kept, file = known.get(path), folder / path
+            if kept is not None and file.is_file() and file.stat().st_size == kept[0]:
+                yield path, kept
+            else:
+                yield path, part_bytes(public / str(revision.key), table.name, revision)
+
+
+def _known(folder: Path) -> dict[str, Kept]:
+    """Return the files that the last index names: packages never change, so neither do they."""
+    path = folder / INDEX
+    listed = json.loads(path.read_bytes())["files"] if path.exists() else []
+    return {one["path"]: (one["bytes"], one["sha256"]) for one in listed}
+
+
+def _last_weeks(in_force: Sequence[Revision]) -> list[Revision]:
+    """Return the releases of the last four weeks, of those that were published."""
+    weeks = [one for one in in_force if "-W" in one.key.period]
+    if not weeks:
+        return []
+    first = ServiceWeek.parse(weeks[-1].key.period).plus(1 - WEEKS)
+    return [one for one in weeks if ServiceWeek.parse(one.key.period) >= first]
+
+
+def _means(
+    programme: Programme,
+    tables: Sequence[SeriesTable],
+    weeks: Sequence[Revision],
+    public: Path,
+    days: Days,
+) -> dict[str, bytes]:
+    """Return the files of the means over the last weeks."""
+    packages = [public / str(one.key) for one in weeks]
+    without = [day for one in weeks for day in days.gaps[one.key.period]]
+    found: dict[str, pa.Table | None] = {}
+    for table in tables:
+        part, _, name = table.name.partition("/")
+        if part == "tables":
+            found[f"typical_weekday/{name}"] = typical_weekday(
+                packages, name, days.holidays, without
+            )
+            found[f"four_weeks/{name}"] = four_weeks(packages, name, without)
+    for spec in programme.tables:
+        if spec.clamp_kmh is not None:
+            found[f"four_weeks/{spec.name}"] = four_weeks_of_speeds(
+                packages, spec.name, spec.clamp_kmh
+            )
+    return {
+        f"{FOLDER}/{name}.{suffix}": write(table)
+        for name, table in found.items()
+        if table is not None
+        for suffix, write in (("parquet", parquet_bytes), ("csv", csv_bytes))
+    }
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file unless it is as it should be."""
+    if not path.is_file() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+
+
+def _point_latest(folder: Path, target: str | None) -> None:
+    """Point `latest` at the newest release in force; at nothing where there is none."""
+    latest = folder / "latest"
+    if target is None:
+        latest.unlink(missing_ok=True)
+        return
+    arriving = folder / f".latest-{secrets.token_hex(4)}"
+    arriving.symlink_to(target)
+    arriving.replace(latest)
+
+
+def _remove_others(folder: Path, kept: set[str]) -> None:
+    """Delete what no longer belongs to the series: all of it can be made again."""
+    for path in (folder / FOLDER).rglob("*"):
+        if path.is_file() and path.relative_to(folder).as_posix() not in kept:
+            path.unlink()
+
+
+def _indexes(public: Path) -> list[dict[str, Any]]:
+    """Return the index of every programme, by name."""
+    return [json.loads(path.read_bytes()) for path in sorted(public.glob(f"*/{INDEX}"))]

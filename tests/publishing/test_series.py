@@ -1,0 +1,179 @@
+"""All weeks of a programme together: index, dataset, gaps, withdrawal, feeds."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from small_deployment import WEEK
+
+from turnstile.cli import main
+from turnstile.commands.ledger_opened import publish_series
+from turnstile.ledger.records import ReleaseKey
+from turnstile.publishing.contents_check import unknown_in_series
+from turnstile.publishing.series.dataset import series_tables
+from turnstile.publishing.series.periods import Fact, Revision
+
+WITHDRAW = ["ledger", "withdraw", f"opal/{WEEK}/r0", "--person", "ada.lovelace"]
+
+
+@pytest.fixture
+def public(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the published home, whose ledger a test may write to."""
+    shutil.copytree(published.parents[1], tmp_path / "root", symlinks=True)
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "root/var"))
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "root/include"))
+    monkeypatch.delenv("TURNSTILE_LEDGER_URL", raising=False)
+    return tmp_path / "root/var/public"
+
+
+def _index(public: Path, programme: str = "opal") -> dict[str, object]:
+    found: dict[str, object] = json.loads((public / programme / "series/index.json").read_bytes())
+    return found
+
+
+def _state(public: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        path.relative_to(public).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(public.rglob("*"))
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+def test_every_table_of_a_release_is_in_the_dataset(published: Path) -> None:
+    own = pd.read_parquet(published / f"opal/{WEEK}/r0/tables/on_location.parquet")
+    dataset = published / "opal/series/tables/on_location/v1"
+    for read in (
+        pd.read_parquet(dataset),
+        duckdb.sql(f"SELECT * FROM read_parquet('{dataset}/*.parquet')").df(),
+        pl.read_parquet(dataset / "*.parquet").to_pandas(),
+    ):
+        assert list(read.columns) == ["period", "revision", *own.columns]
+        assert set(read["period"]) == {WEEK}
+        assert list(read["count"]) == list(own["count"])
+    index = _index(published)
+    (period,) = index["periods"]
+    assert period["state"] == "published"
+    assert index["latest"] == period["path"] == f"{WEEK}/r0"
+    listed = {one["path"]: one["bytes"] for one in index["files"]}
+    below = {p for p in (published / "opal/series").rglob("*") if p.is_file()}
+    named = {p.relative_to(published / "opal").as_posix(): p.stat().st_size for p in below}
+    assert listed == {name: size for name, size in named.items() if name != "series/index.json"}
+
+
+def test_a_second_time_nothing_is_written(public: Path) -> None:
+    before = _state(public)
+    publish_series("opal")
+    assert _state(public) == before
+    part = public / f"opal/series/tables/on_time/v1/{WEEK}-r0.parquet"
+    whole = part.read_bytes()
+    part.write_bytes(whole[:100])  # cut off
+    (public / "opal/series/tables/left_over.parquet").write_bytes(b"")
+    publish_series("opal")
+    assert part.read_bytes() == whole
+    assert set(_state(public)) == set(before)
+
+
+def test_a_withdrawn_week_leaves_a_tombstone_and_its_bytes(
+    public: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = public / f"opal/{WEEK}/r0"
+    before = _state(package)
+    assert main([*WITHDRAW, "--reason", "bus 400 was counted <twice>"]) == 0
+    assert "withdrawn" in capsys.readouterr().out
+    stone = json.loads((public / f"opal/{WEEK}/withdrawn-r0.json").read_bytes())
+    assert (stone["state"], stone["reason"]) == ("withdrawn", "bus 400 was counted <twice>")
+    assert _state(package) == before
+    index = _index(public)
+    assert index["periods"][0]["state"] == "withdrawn"
+    assert index["latest"] is None
+    assert not (public / "opal/latest").is_symlink()
+    assert not list((public / "opal/series").rglob("*.parquet"))
+    page = (public / "opal/index.html").read_text()
+    assert "bus 400 was counted &lt;twice&gt;" in page
+    public_files = (path for path in public.rglob("*") if path.is_file())
+    assert not [path for path in public_files if b"lovelace" in path.read_bytes()]
+    assert main(["package", "verify", str(package)]) == 0  # the bytes are what they were
+
+
+def test_a_gap_between_weeks_is_published_as_one(public: Path) -> None:
+    command = ["ledger", "no-release", "opal/2016-W33/r0", "--reason", "strike"]
+    assert main(command) == 0
+    states = {one["period"]: one["state"] for one in _index(public)["periods"]}
+    assert states == {
+        WEEK: "published",
+        "2016-W31": "missing",
+        "2016-W32": "missing",
+        "2016-W33": "no release",
+    }
+    with (public / "opal/series/days.csv").open() as stream:
+        days = list(csv.DictReader(stream))
+    assert len(days) == 28
+    assert {day["state"] for day in days[7:21]} == {"missing"}
+
+
+def test_holidays_are_named_from_the_public_file(public: Path) -> None:
+    calendar = public.parents[1] / "include/domains/holidays_nsw.csv"
+    calendar.write_text(calendar.read_text() + "2016-07-27,Made-up Day\n")
+    whole = pd.read_csv(public / "opal/series/typical_weekday/on_time_daily.csv")
+    publish_series("opal")
+    with (public / "opal/series/days.csv").open() as stream:
+        named = {day["service_date"]: day["holiday"] for day in csv.DictReader(stream)}
+    assert named["2016-07-27"] == "Made-up Day"
+    assert named["2016-07-26"] == ""
+    without = pd.read_csv(public / "opal/series/typical_weekday/on_time_daily.csv")
+    assert (set(whole["days"]), set(without["days"])) == ({5}, {4})
+    calendar.write_text(calendar.read_text() + "27 July,Made-up Day\n")
+    assert main(["ledger", "no-release", "opal/2016-W31/r0", "--reason", "x"]) == 2
+
+
+def test_a_package_that_was_replaced_stops_the_series(public: Path) -> None:
+    manifest = public / f"opal/{WEEK}/r0/manifest.json"
+    manifest.write_bytes(manifest.read_bytes() + b" ")
+    assert main(["ledger", "no-release", "opal/2016-W31/r0", "--reason", "x"]) == 4
+
+
+def test_feeds_hold_an_entry_a_period_and_need_no_address(public: Path) -> None:
+    assert main(["ledger", "no-release", "opal/2016-W31/r0", "--reason", "strike"]) == 0
+    feed = ET.fromstring((public / "opal/feed.atom").read_bytes())  # noqa: S314 - our own
+    atom = "{http://www.w3.org/2005/Atom}"
+    entries = feed.findall(f"{atom}entry")
+    required = ("id", "title", "updated")
+    assert all(one.find(atom + name) is not None for one in (feed, *entries) for name in required)
+    items = json.loads((public / "opal/feed.json").read_bytes())["items"]
+    assert [one["id"] for one in items] == [one.findtext(f"{atom}id") for one in entries]
+    assert len({one["id"] for one in items}) == len(items) == 2
+
+
+def test_every_field_of_the_index_has_a_source(published: Path) -> None:
+    for programme in ("opal", "itms"):
+        index = _index(published, programme)
+        assert unknown_in_series(index, []) == ()
+    index["tables"][0]["versions"][0]["columns"].append({"name": "card_id", "type": "string"})
+    index["exact_total"] = 5
+    unknown = unknown_in_series(index, [{"person": "ada"}])
+    assert len(unknown) == 3
+
+
+def test_other_columns_are_another_version_and_numbers_stay(tmp_path: Path) -> None:
+    columns = {"a": pa.array([1]), "b": pa.array(["x"])}
+    found = []
+    for number, names in enumerate((["a", "b"], ["a"], ["a", "b"])):
+        key = ReleaseKey("opal", f"2016-W3{number}")
+        folder = tmp_path / str(key) / "tables"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({n: columns[n] for n in names}), folder / "t.parquet")
+        found.append(Revision(key, "", Fact(number, "", "")))
+    (table,) = series_tables(found, found, tmp_path)
+    assert [version for _, version in table.parts] == [1, 2, 1]
+    (later,) = series_tables(found[1:], found, tmp_path)  # the first was withdrawn
+    assert [version for _, version in later.parts] == [2, 1]

@@ -1,0 +1,65 @@
+"""The static site: strict HTML, every link leads somewhere, and none leaves the site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import html5lib
+import pytest
+
+_LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "iframe": "src"}
+
+
+def _problems(page: Path, root: Path) -> list[str]:
+    """Name what is wrong with a page's HTML and links."""
+    try:
+        document = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(
+            page.read_text()
+        )
+    except html5lib.html5parser.ParseError as error:
+        return [f"{page}: {error}"]
+    names = {element.get("id") for element in document.iter()}
+    found = []
+    for element in document.iter():
+        target = element.get(_LINKS.get(str(element.tag), ""))
+        if target is None or target.startswith("data:"):
+            continue
+        parts = urlsplit(target)
+        place = (page.parent / unquote(parts.path)).resolve()
+        if parts.scheme or parts.netloc or not place.is_relative_to(root.resolve()):
+            found.append(f"{page}: {target} leaves the site")
+        elif parts.path and not place.is_file():
+            found.append(f"{page}: {target} leads nowhere")
+        elif not parts.path and parts.fragment and parts.fragment not in names:
+            found.append(f"{page}: no {target} on the page")
+    return found
+
+
+def test_pages_of_the_public_zone_are_valid_and_their_links_lead_somewhere(
+    published: Path,
+) -> None:
+    pages = [published / "index.html", *published.glob("*/index.html")]
+    pages += published.glob("*/*/r0/report.html")
+    assert len(pages) == 5
+    assert [problem for page in pages for problem in _problems(page, published)] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("</table>", "</div>"),
+        ('href="feed.atom"', 'href="feed.rss"'),
+        ('href="../index.html"', 'href="https://example.org/"'),
+        ('href="../index.html"', 'href="../../ledger.sqlite"'),
+    ],
+)
+def test_a_broken_page_is_found(published: Path, tmp_path: Path, old: str, new: str) -> None:
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public/opal").symlink_to(published / "opal")
+    page = tmp_path / "public/broken/index.html"
+    page.parent.mkdir()
+    text = (published / "opal/index.html").read_text()
+    assert old in text
+    page.write_text(text.replace(old, new))
+    assert _problems(page, tmp_path / "public")
