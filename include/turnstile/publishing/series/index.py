@@ -18,6 +18,7 @@ def index(  # noqa: PLR0913 - each a part of the page
     programme: Programme,
     periods: Sequence[Period],
     in_force: Sequence[Revision],
+    *,
     tables: Sequence[SeriesTable],
     files: Mapping[str, bytes | tuple[int, str]],
     totals: Sequence[Mapping[str, object]],

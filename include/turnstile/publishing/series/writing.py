@@ -70,7 +70,7 @@ def write_series(programme: Programme, ledger: LedgerView, public: Path, include
         files[_DAYS] = days_csv(periods, days)
         totals = period_totals(in_force, public)
         about, stones = (
-            index(programme, periods, in_force, tables, files, totals),
+            index(programme, periods, in_force, tables=tables, files=files, totals=totals),
             tombstones(periods),
         )
         if unknown := unknown_in_series(about, stones.values()):
