@@ -18,6 +18,7 @@ from turnstile.commands import (
     itms,
     lab,
     ledger,
+    new,
     package,
     plan,
     report,
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; a failure is one sentence on standard error."""
     parser = argparse.ArgumentParser(prog="turnstile", description=__doc__)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    releases = (sample, check, domain, plan, run, report, itms, ledger)
+    releases = (sample, new, check, domain, plan, run, report, itms, ledger)
     for command in (*releases, assess, lab, package, estimates):
         command.add_parser(subparsers)
     args = parser.parse_args(arguments)

@@ -21,7 +21,7 @@ Maker = Callable[["LandingWeek"], tuple[Path, ...]]
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `sample` to the command line."""
     parser = subparsers.add_parser("sample", help="write made-up landing files of some weeks")
-    parser.add_argument("programme", choices=("opal", "itms"))
+    parser.add_argument("programme", choices=tuple(_MAKERS))
     parser.add_argument("--weeks", required=True, help="2016-W30 or 2016-W30:2016-W32")
     parser.add_argument("--rows", type=int, default=_ROWS, help="rows of each week")
     parser.add_argument("--seed", type=int, default=1)
@@ -52,10 +52,15 @@ def run(args: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     landing = args.out or settings.landing
     domains = settings.include / "domains"
-    make = _opal_maker if args.programme == "opal" else _itms_maker
-    maker = make(args, domains)
+    maker = _MAKERS[args.programme](args, domains)
     for week in weeks:
         _write(maker, args, landing / args.programme / str(week), week)
+    if args.programme == "tides":
+        from turnstile.sources.samples.tides import write_gtfs
+
+        feed = (args.out or settings.home) / "tides_gtfs.zip"
+        write_gtfs(feed)
+        print(f"tides: the public feed of its stops in {feed}")
     return 0
 
 
@@ -100,3 +105,22 @@ def _itms_maker(args: argparse.Namespace, domains: Path) -> Maker:
         return writing.write_itms(rows, shape, to)
 
     return write
+
+
+def _tides_maker(args: argparse.Namespace, domains: Path) -> Maker:
+    """Return what writes one week of fare transactions."""
+    from turnstile.sources.samples import opal, tides
+    from turnstile.sources.samples.corruption import parse_corruptions
+
+    corruptions = parse_corruptions(args.corruption, legal=tides.CORRUPTIONS)
+    places = opal.read_places(domains / "opal_locations.csv")
+
+    def write(to: LandingWeek) -> tuple[Path, ...]:
+        """Write one week."""
+        rows = opal.opal_rows(to.week, args.rows, args.seed, places=places, corruptions=corruptions)
+        return tides.write_tides(rows, to)
+
+    return write
+
+
+_MAKERS = {"opal": _opal_maker, "itms": _itms_maker, "tides": _tides_maker}

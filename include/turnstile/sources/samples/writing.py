@@ -68,12 +68,12 @@ class LandingWeek:
 def write_opal(rows: Rows, places: Places, to: LandingWeek) -> tuple[Path, ...]:
     """Write trips; return the files, in order of their days."""
     to.folder.mkdir(parents=True, exist_ok=True)
-    with _engine(rows) as connection:
+    with engine(rows) as connection:
         _register_names(connection, "places", places.names)
         _register_names(connection, "modes", (*MODES, "monorail"))
         return tuple(
-            _copy(connection, _opal_sql(to.week, day), _path(to, "opal", day, to.form), to.form)
-            for day in _days_of(rows, to.week)
+            copied(connection, _opal_sql(to.week, day), path_of(to, "opal", day, to.form), to.form)
+            for day in days_of(rows, to.week)
         )
 
 
@@ -84,18 +84,18 @@ def write_itms(rows: Rows, shape: ItmsShape, to: LandingWeek) -> tuple[Path, ...
     """
     files = []
     to.folder.mkdir(parents=True, exist_ok=True)
-    with _engine(rows) as connection:
-        for day in _days_of(rows, to.week):
+    with engine(rows) as connection:
+        for day in days_of(rows, to.week):
             turn = (day - to.week.monday).days % len(_TURNS)
             own = _TURNS[turn] if shape is ItmsShape.MIXED else shape
             form = SampleForm.JSON if own is ItmsShape.NESTED else to.form
-            path = _path(to, "itms", day, form)
-            files.append(_copy(connection, _itms_sql(to.week, day, own), path, form))
+            path = path_of(to, "itms", day, form)
+            files.append(copied(connection, _itms_sql(to.week, day, own), path, form))
     return tuple(files)
 
 
 @contextmanager
-def _engine(rows: Rows) -> Iterator[DuckDBPyConnection]:
+def engine(rows: Rows) -> Iterator[DuckDBPyConnection]:
     """One-threaded engine that knows the rows, so that bytes come in the same order every time."""
     import pyarrow as pa
 
@@ -115,24 +115,24 @@ def _register_names(connection: DuckDBPyConnection, table: str, names: tuple[str
     connection.register(table, pa.table({"code": np.arange(len(names)), "name": list(names)}))
 
 
-def _days_of(rows: Rows, week: ServiceWeek) -> tuple[date, ...]:
+def days_of(rows: Rows, week: ServiceWeek) -> tuple[date, ...]:
     """Service days that get a file."""
     present = {int(day) for day in np.unique(rows["file_day"])}
     return tuple(day for number, day in enumerate(week.days) if number in present)
 
 
-def _path(to: LandingWeek, feed: str, day: date, form: SampleForm) -> Path:
+def path_of(to: LandingWeek, feed: str, day: date, form: SampleForm) -> Path:
     """Name of a day's file."""
     return to.folder / f"{feed}-{day}.{form}"
 
 
-def _copy(connection: DuckDBPyConnection, select: str, path: Path, form: SampleForm) -> Path:
+def copied(connection: DuckDBPyConnection, select: str, path: Path, form: SampleForm) -> Path:
     """Write one selection as a file."""
     connection.execute(f"COPY ({select}) TO {text(path)} ({_COPY_OPTIONS[form]})")
     return path
 
 
-def _coded(columns: Mapping[str, str]) -> str:
+def coded(columns: Mapping[str, str]) -> str:
     """SQL of a list of columns."""
     return ", ".join(f'{sql} AS "{name}"' for name, sql in columns.items())
 
@@ -154,7 +154,7 @@ def _opal_sql(week: ServiceWeek, day: date) -> str:
         "tap_off_location": "coalesce(ended.name, 'UNKNOWN')",
     }
     return f"""
-        SELECT {_coded(columns)} FROM (SELECT *, row_number() OVER () AS number FROM rows) AS rows
+        SELECT {coded(columns)} FROM (SELECT *, row_number() OVER () AS number FROM rows) AS rows
         JOIN modes ON modes.code = rows.mode
         JOIN places AS begun ON begun.code = on_place
         LEFT JOIN places AS ended ON ended.code = off_place
@@ -190,7 +190,7 @@ def _itms_sql(week: ServiceWeek, day: date, shape: ItmsShape) -> str:
         "speed": f"CASE WHEN speed <> {MISSING} THEN speed / {SPEED_CODE_SCALE} END",
     } | _location(shape, latitude, longitude)
     return f"""
-        SELECT {_coded(columns)} FROM (SELECT *, row_number() OVER () AS number FROM rows)
+        SELECT {coded(columns)} FROM (SELECT *, row_number() OVER () AS number FROM rows)
         WHERE file_day = {(day - week.monday).days} ORDER BY number
     """
 

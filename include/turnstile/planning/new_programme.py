@@ -1,0 +1,160 @@
+"""A first programme for a delivered file: public choices, and the page of decisions that they ask.
+
+Cells come from public sources alone: stops of a GTFS feed, or a polygon. Of the delivered file only
+the names of its columns are known here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from turnstile.errors import InputError
+from turnstile.planning.delivered_columns import Delivery
+from turnstile.programme.domain_build import BuildRules, Stop, build_domain
+from turnstile.programme.domain_build_sources import read_feed, read_stops
+from turnstile.programme.source_spec import RowShape
+
+_COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
+_THE_MODE = "bus"  # of a feed of vehicles that names none
+
+
+@dataclass(frozen=True, slots=True)
+class PublicSources:
+    """Where the public cells of a new programme come from.
+
+    Args:
+        gtfs: GTFS feed (zip or folder), or a bare stops.txt; None if an area is given.
+        area: GeoJSON polygon, for vehicles; None if a feed is given.
+        mode: the one mode of the rows; None to take the modes of the feed.
+        zone: time zone; None to take that of the feed's agency.
+    """
+
+    gtfs: Path | None
+    area: Path | None
+    mode: str | None
+    zone: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewProgramme:
+    """The files of a new programme, as names below `include/` and their texts."""
+
+    files: tuple[tuple[str, str], ...]
+
+
+def new_programme(
+    name: str, delivery: Delivery, sources: PublicSources, *, curator: str, contact: str
+) -> NewProgramme:
+    """Return a programme, its domain and its page of decisions.
+
+    Args:
+        name: of the programme.
+        delivery: what the delivered file is.
+        sources: of the public cells.
+        curator: who publishes.
+        contact: where questions go.
+
+    Raises:
+        InputError: a public source is missing or does not tell what is needed.
+    """
+    trips = delivery.feed.shape is RowShape.TRIPS
+    domain, modes, cells = _domain_of_trips(sources) if trips else _area_of_vehicles(sources)
+    if trips and len(modes) > 1 and not delivery.has_mode:
+        rule = f"the file has no column of the mode, and the feed has {', '.join(modes)}; give one"
+        raise InputError(where="new", field="--mode", rule=rule)
+    suffix = ".geojson" if sources.area else ".csv"
+    values = {
+        "name": name,
+        "title": name.replace("_", " ").capitalize(),
+        "feed": str(delivery.feed),
+        "trips": trips,
+        "modes": modes,
+        "renamed": delivery.renamed,
+        "zone": sources.zone or _zone(sources.gtfs),
+        "domain": f"domains/{name}{suffix}",
+        "curator": curator,
+        "contact": contact,
+        "sheet": delivery.sheet,
+        "cells": cells,
+    }
+    return NewProgramme(
+        (
+            (f"domains/{name}{suffix}", domain),
+            (f"programmes/{name}.yaml", _rendered("programme.yaml.j2", values)),
+            (f"programmes/{name}.decisions.md", _rendered("decisions.md.j2", values)),
+        )
+    )
+
+
+def _domain_of_trips(sources: PublicSources) -> tuple[str, list[str], str]:
+    """Return the domain file of stops, its modes, and a sentence on its cells."""
+    if sources.gtfs is None:
+        rule = "is missing; name the public GTFS feed, or its stops.txt and --mode"
+        raise InputError(where="new", field="--gtfs", rule=rule)
+    stops = read_stops(sources.gtfs, sources.mode).stops
+    built = build_domain(stops, (), BuildRules(postcode_modes=()))
+    if not built.places:
+        rule = "no stop has coordinates and a mode; check the feed, or give --mode"
+        raise InputError(where=sources.gtfs.name, field="stops", rule=rule)
+    areas = ", ".join(f"{mode} {number}" for mode, number in built.areas_by_mode.items())
+    cells = f"From {sources.gtfs.name}: {areas} locations (a stop belongs to its parent station)."
+    return built.csv(), list(built.areas_by_mode), cells
+
+
+def _area_of_vehicles(sources: PublicSources) -> tuple[str, list[str], str]:
+    """Return the service area, the mode, and a sentence on its cells."""
+    modes = [sources.mode or _THE_MODE]
+    if sources.area is not None:
+        try:
+            return sources.area.read_text("utf-8"), modes, f"The polygon of {sources.area.name}."
+        except (OSError, UnicodeDecodeError):
+            rule = "is no readable GeoJSON file; name one"
+            raise InputError(where=sources.area.name, field="--area", rule=rule) from None
+    if sources.gtfs is None:
+        rule = "is missing; name a polygon (--area) or the public GTFS feed (--gtfs)"
+        raise InputError(where="new", field="--area", rule=rule)
+    stops = read_stops(sources.gtfs, modes[0]).stops
+    return _stop_list(stops), modes, f"Cells around the stops of {sources.gtfs.name}."
+
+
+def _stop_list(stops: tuple[Stop, ...]) -> str:
+    """Return stops as a CSV file."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS_OF_STOPS)
+    writer.writerows((s.stop_id, s.latitude, s.longitude) for s in stops if s.latitude is not None)
+    return text.getvalue()
+
+
+def _zone(gtfs: Path | None) -> str:
+    """Return the time zone that a feed's agency states.
+
+    Raises:
+        InputError: it states none.
+    """
+    agency = None if gtfs is None or gtfs.suffix == ".txt" else read_feed(gtfs).agency
+    if agency is None or "agency_timezone" not in agency or agency.empty:
+        rule = "is missing, and no feed states it; give one, for example Europe/Oslo"
+        raise InputError(where="new", field="--zone", rule=rule)
+    return str(agency["agency_timezone"].iloc[0])
+
+
+def _rendered(template: str, values: dict[str, object]) -> str:
+    """Return a page."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    """Return the templates of this room; they are YAML and Markdown."""
+    return Environment(  # noqa: S701 - no HTML
+        loader=PackageLoader("turnstile.planning"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )

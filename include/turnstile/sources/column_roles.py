@@ -1,0 +1,32 @@
+"""What becomes of every column of a delivered file: plain data, for the decision sheet.
+
+Fields are those of the layouts; every other column is never read.
+"""
+
+from __future__ import annotations
+
+NEVER_READ = "dropped: never read"
+ROLES = {
+    "card_id": "unit: bounds what one card adds; hashed in the private zone, published nowhere",
+    "vehicle_id": "unit: bounds what one vehicle adds; published nowhere",
+    "tap_id": "dropped: tells a record that came twice",
+    "service_date": "published: as the service day of a cell, with noise",
+    "tapped_at": "published: as the slot of a cell, with noise",
+    "tap_date": "published: as the service day of a cell, with noise",
+    "tap_time": "published: as the slot of a cell, with noise",
+    "observed_at": "published: as the slot of a cell, with noise",
+    "action": "bounded: tells tap-ons from tap-offs",
+    "place": "published: as the location of a cell, with noise",
+    "latitude": "published: as the location of a cell, with noise",
+    "longitude": "published: as the location of a cell, with noise",
+    "coordinates": "published: as the location of a cell, with noise",
+    "mode": "published: as the mode of a cell, with noise",
+    "riders": "bounded: a record of riders 0 is set aside, any other is one trip",
+    "speed": "bounded: clamped; its mean is published, with noise",
+    "tap_on_date": "published: as the service day of a cell, with noise",
+    "tap_on_time": "published: as the slot of a cell, with noise",
+    "tap_on_location": "published: as the location of a cell, with noise",
+    "tap_off_date": "bounded: goes with the time of the tap-off",
+    "tap_off_time": "published: as the slot of a cell, with noise",
+    "tap_off_location": "published: as the location of a cell, with noise",
+}

@@ -1,0 +1,157 @@
+"""`turnstile new`: which feed a file is, by the names of its columns, and nothing else of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from turnstile.cli import main
+from turnstile.planning.delivered_columns import look_at
+from turnstile.programme.source_spec import Feed
+from turnstile.sources.column_roles import ROLES
+from turnstile.sources.feeds import LAYOUTS
+from turnstile.sources.samples.tides import write_gtfs
+
+ROOT = Path(__file__).parents[2]
+OPAL = (
+    "card_id,mode,tap_on_date,tap_on_time,tap_on_location,"
+    "tap_off_date,tap_off_time,tap_off_location\n"
+)
+TAPS = "id_tarjeta,fecha,hora,parada,modo\n"
+OF_TAPS = ("card_id=id_tarjeta", "tap_date=fecha", "tap_time=hora", "place=parada", "mode=modo")
+VEHICLE = {"vehicle": {"id": "v"}, "timestamp": 1, "position": {"latitude": 1, "longitude": 1}}
+POSITION = {"vehicle": VEHICLE | {"position": {"latitude": 1, "longitude": 2, "speed": 3}}}
+TELEMETRY = {"license_plate": "p", "observationDateTime": "t", "speed": 1}
+
+
+@pytest.fixture
+def new(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., int]:
+    """`turnstile new` over a file of a text, in a folder of its own."""
+    shutil.copytree(ROOT / "include/programmes", tmp_path / "include/programmes")
+    shutil.copytree(ROOT / "include/domains", tmp_path / "include/domains")
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "include"))
+    write_gtfs(tmp_path / "gtfs.zip")
+
+    def run(file: str, text: str, *options: str) -> int:
+        (tmp_path / file).write_text(text)
+        given = [option.replace("HERE", str(tmp_path)) for option in options]
+        return main(["new", "city", "--from", str(tmp_path / file), *given])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "feed"),
+    [
+        ("x.csv", OPAL, Feed.OPAL_TRIPS),
+        ("x.json", json.dumps([POSITION, {"other": 1}]), Feed.GTFS_VEHICLE_POSITIONS),
+        ("x.ndjson", json.dumps(POSITION) + "\n{}", Feed.GTFS_VEHICLE_POSITIONS),
+        ("x.json", json.dumps([TELEMETRY | {"location.coordinates": "[1, 2]"}]), Feed.ITMS),
+        ("x.json", json.dumps(TELEMETRY | {"location": {"coordinates": [1, 2]}}), Feed.ITMS),
+        (
+            "x.csv",
+            "vehicle_id,event_timestamp,latitude,longitude,speed\n",
+            Feed.TIDES_VEHICLE_LOCATIONS,
+        ),
+    ],
+)
+def test_a_feed_is_told_by_its_columns(tmp_path: Path, file: str, text: str, feed: Feed) -> None:
+    (tmp_path / file).write_text(text)
+    assert look_at(tmp_path / file, {}).feed is feed
+
+
+def test_every_field_of_every_feed_has_a_role() -> None:
+    fields = {field for layout in LAYOUTS.values() for field, _ in layout.names}
+    assert fields <= set(ROLES)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "options"),
+    [
+        ("x.csv", OPAL, ("--gtfs", "HERE/gtfs.zip")),
+        (
+            "x.csv",
+            TAPS,
+            ("--gtfs", "HERE/gtfs.zip", "--feed", "taps", *(f"--column={p}" for p in OF_TAPS)),
+        ),
+        ("x.json", json.dumps([POSITION]), ("--gtfs", "HERE/gtfs.zip")),
+        (
+            "x.json",
+            json.dumps([POSITION]),
+            ("--area", str(ROOT / "include/domains/surat_area.geojson"), "--zone", "Asia/Kolkata"),
+        ),
+    ],
+)
+def test_what_is_written_is_in_order_and_never_written_over(
+    new: Callable[..., int], file: str, text: str, options: tuple[str, ...]
+) -> None:
+    assert new(file, text, *options) == 0
+    assert main(["check", "city"]) == 0
+    assert main(["plan", "city", "--week", "2026-W01"]) == 0
+    assert new(file, text, *options) == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "options", "said"),
+    [
+        ("x.csv", "9123456,2016-07-25,Elm St\n", (), "its columns are not those of any feed"),
+        ("x.csv", OPAL, (), "--gtfs: is missing"),
+        ("x.csv", OPAL, ("--gtfs", "HERE/none.zip"), "is not there"),
+        ("x.csv", OPAL, ("--gtfs", "HERE/stops.txt", "--mode", "bus"), "--zone: is missing"),
+        ("x.csv", OPAL, ("--column", "card_id"), "write FIELD=NAME"),
+        ("x.csv", OPAL, ("--feed", "taps"), "not those of taps"),
+        ("x.csv", "\x00\x01", (), "columns"),
+        ("x.json", "{", (), "does not begin as json"),
+        ("x.parquet", "none", (), "does not begin as parquet"),
+        ("x.zip", "none", (), "is an archive"),
+        ("x.doc", "none", (), "a landing file ends in"),
+        ("x.json", json.dumps([POSITION]), (), "--area: is missing"),
+        (
+            "x.csv",
+            "transaction_id,service_date,event_timestamp,token_id,stop_id,fare_action\n",
+            ("--gtfs", "HERE/two.zip"),
+            "--mode",
+        ),
+    ],
+)
+def test_a_refusal_is_one_sentence_without_a_value_of_the_file(
+    new: Callable[..., int],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    text: str,
+    options: tuple[str, ...],
+    said: str,
+) -> None:
+    (tmp_path / "stops.txt").write_text("stop_id,stop_name,stop_lat,stop_lon\na,A,1,1\n")
+    two_modes(tmp_path / "gtfs.zip", tmp_path / "two.zip")
+    assert new(file, text, *options) == 2
+    words = capsys.readouterr().err
+    assert said in words
+    assert "9123456" not in words
+    assert "Elm" not in words
+    assert not (tmp_path / "include/programmes/city.yaml").exists()
+
+
+def two_modes(feed: Path, out: Path) -> None:
+    """Write a feed with a second route, of trains."""
+    more = {
+        "routes.txt": "r2,2,2\n",
+        "trips.txt": "r2,daily,t2\n",
+        "stop_times.txt": "t2,06:00:00,06:00:00,s1,1\n",
+    }
+    with zipfile.ZipFile(feed) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).decode() + more.get(name, ""))
+
+
+def test_what_is_no_name_of_a_column_is_not_repeated(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(OPAL.strip() + ",9123456,phone 0412345678,remark\n")
+    sheet = dict(look_at(tmp_path / "x.csv", {}).sheet)
+    assert "remark" in sheet
+    assert not [column for column in sheet if "123456" in column or "04123" in column]
