@@ -85,8 +85,10 @@ def errors_of_city(city: City, bound: int) -> dict[str, Result]:
         errors = [fine_errors((fine, domain), truth, one) for one in drawn_often]
         errors_rms = np.sqrt(np.mean(np.square(errors), axis=0)).reshape(shape)
         parts = (slice(None), dense, ~dense)
-        told = [rmse(errors_rms[:, part].ravel(), weights[:, part].ravel()) for part in parts]
-        found[name] = Result(len(domain.dimension("bus", "cell").labels), own_rho, np.array(told))
+        found_kmh = [rmse(errors_rms[:, part].ravel(), weights[:, part].ravel()) for part in parts]
+        found[name] = Result(
+            len(domain.dimension("bus", "cell").labels), own_rho, np.array(found_kmh)
+        )
     return found
 
 
@@ -139,16 +141,16 @@ def lines_of(cities: Sequence[dict[str, Result]]) -> list[str]:
     lines.append("|---|---|---|---|---|---|")
     for name in cities[0]:
         cells = np.mean([city[name].cells for city in cities])
-        told = _told(np.array([city[name].errors_kmh for city in cities]))
-        lines.append(f"| {name} | {cells:.0f} | {float(cities[0][name].rho):.4f} | {told} |")
+        shown = _mean_and_deviation(np.array([city[name].errors_kmh for city in cities]))
+        lines.append(f"| {name} | {cells:.0f} | {float(cities[0][name].rho):.4f} | {shown} |")
     for name in cities[0]:
         if name != MANY:
             apart = [city[MANY].errors_kmh - city[name].errors_kmh for city in cities]
-            lines.append(f"| {MANY} less {name} | | | {_told(np.array(apart))} |")
+            lines.append(f"| {MANY} less {name} | | | {_mean_and_deviation(np.array(apart))} |")
     return lines
 
 
-def _told(values: Floats) -> str:
+def _mean_and_deviation(values: Floats) -> str:
     """Return mean and standard deviation over the cities of three columns."""
     spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(3)
     return " | ".join(

@@ -166,8 +166,8 @@ def error_lines(asked: Compared, outcomes: dict[str, Outcome]) -> list[str]:
     ]
     for design, found in outcomes.items():
         start = f"| {asked.name} | {design} | {found.kept:.1%} |"
-        told = [(equal, found.at_equal), (str(AIM_EPSILON), found.at_aim)]
-        lines += [f"{start} {epsilon} | {a:.2f} | {b:.2f} |" for epsilon, (a, b) in told]
+        columns = [(equal, found.at_equal), (str(AIM_EPSILON), found.at_aim)]
+        lines += [f"{start} {epsilon} | {a:.2f} | {b:.2f} |" for epsilon, (a, b) in columns]
         reached = f"{found.reached[0]:.2f} speed, {found.reached[1]:.2f} speeding"
         lines.append(f"{start} {reached} | {error} | {error} |")
     return lines
@@ -210,10 +210,10 @@ def planning_lines(city: City) -> list[str]:
             f"| meet the condition | {share:.1%} | {row['share_meeting_condition']:.1%} |",
         ]
     hours = records_by_hour(MONTH.days, city.rows)
-    told = zip(("5:00 to 21:00", "9:00 to 21:00"), REPORT_RECORDS, ((5, 21), (9, 21)), strict=True)
+    rows = zip(("5:00 to 21:00", "9:00 to 21:00"), REPORT_RECORDS, ((5, 21), (9, 21)), strict=True)
     lines += [
         f"| records, {name} | {report:,} | {int(hours[first:last].sum()):,} |"
-        for name, report, (first, last) in told
+        for name, report, (first, last) in rows
     ]
     return lines
 

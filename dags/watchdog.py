@@ -1,4 +1,4 @@
-"""Airflow DAG `watchdog`: four times an hour, what died without telling anybody is told."""
+"""Airflow DAG `watchdog`: four times an hour, what died without a report is reported."""
 
 from datetime import timedelta
 
@@ -12,9 +12,9 @@ dag = operations_dag(
     doc_md="""\
 # The watchdog
 
-A worker that is killed tells nobody. This DAG compares the journal of runs with Airflow, the ledger
-with the clock and the calendar with what is public, and sends each finding once. It charges nothing
-and changes nothing. What each alarm means: `docs/RUNBOOK.md`.
+A worker that is killed reports nothing. This DAG compares the journal of runs with Airflow, the
+ledger with the clock and the calendar with what is public, and sends each finding once. It charges
+nothing and changes nothing. What each alarm means: `docs/RUNBOOK.md`.
 """,
     retries=1,
     execution_timeout=timedelta(minutes=10),

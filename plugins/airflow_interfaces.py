@@ -41,7 +41,7 @@ def _word(state: Any) -> str:  # noqa: ANN401 - a text, or an enum whose text is
 
 
 def names_people_by_user_id() -> bool:
-    """Tell whether user ids are user names: so it is in the simple auth manager only."""
+    """Return whether user ids are user names: so it is in the simple auth manager only."""
     return "Simple" in conf.get("core", "auth_manager", fallback="")
 
 
@@ -58,7 +58,7 @@ def current_user() -> Any:  # noqa: ANN401 - a FastAPI dependency
 
 
 def may_read_dag(dag_id: str, user: Any) -> bool:  # noqa: ANN401 - Airflow's own
-    """Tell whether a user may read a DAG."""
+    """Return whether a user may read a DAG."""
     from airflow.api_fastapi.app import get_auth_manager
     from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
 
@@ -67,7 +67,7 @@ def may_read_dag(dag_id: str, user: Any) -> bool:  # noqa: ANN401 - Airflow's ow
 
 
 def may_change_runs(dag_id: str, user: Any) -> bool:  # noqa: ANN401 - Airflow's own
-    """Tell whether a user may start, clear and mark the runs of a DAG."""
+    """Return whether a user may start, clear and mark the runs of a DAG."""
     from airflow.api_fastapi.app import get_auth_manager
     from airflow.api_fastapi.auth.managers.models.resource_details import (
         DagAccessEntity,
@@ -123,7 +123,7 @@ def runs_by_start(dag_id: str) -> dict[datetime, KnownRun]:
         }
 
 
-def whole_application() -> "FastAPI":
+def application_of_airflow() -> "FastAPI":
     """Return the API server's own application, of which the page is a part."""
     from airflow.api_fastapi.main import app
 

@@ -20,7 +20,7 @@ from people_task import (
     remembering,
 )
 from period_of_run import release_of_run
-from run_reports import told_asked
+from run_reports import report_question
 from step_task import of_run
 
 from turnstile.errors import NotApproved
@@ -89,7 +89,7 @@ class AskApproval(ApprovalOperator):
         self.assigned_users = assigned(release.programme)
         self.subject = f"Publish {release.key}?"
         self.body = question(release, started)
-        told_asked(run, self.task_id, question_in_short(release, started))
+        report_question(run, self.task_id, question_in_short(release, started))
         return str(release.key)
 
     def _record(self, context: Context, answer: Answer, asked: str) -> str:

@@ -1,4 +1,4 @@
-"""Who set a run going again: read from Airflow's audit log, because a task is not told.
+"""Who set a run going again: read from Airflow's audit log; tasks cannot know it.
 
 A run names who triggered it first; who cleared it later, or asked for a backfill over it, stands in
 the audit log alone. Airflow writes that line before it acts. Tasks have no access to its database,
@@ -70,13 +70,13 @@ def users_in(
 
 
 def _concerns(line: Mapping[str, Any], run_id: str, logical_date: datetime) -> bool:
-    """Tell whether a line of the DAG is about the run; in doubt it is."""
-    told = json.loads(line["extra"] or "{}")
-    if line["event"] == "create_backfill" and {"from_date", "to_date"} <= told.keys():
-        return _instant(told["from_date"]) <= logical_date <= _instant(told["to_date"])
+    """Return whether a line of the DAG is about the run; in doubt it is."""
+    extra = json.loads(line["extra"] or "{}")
+    if line["event"] == "create_backfill" and {"from_date", "to_date"} <= extra.keys():
+        return _instant(extra["from_date"]) <= logical_date <= _instant(extra["to_date"])
     if line["run_id"] not in {run_id, None, "~"}:
         return False
-    tasks = told.get("task_ids") or [line["task_id"]]
+    tasks = extra.get("task_ids") or [line["task_id"]]
     is_question = all(_APPROVAL.fullmatch(str(task)) for task in tasks)
     return not (line["event"] == "post_clear_task_instances" and is_question)
 

@@ -86,7 +86,7 @@ def release_dag(name: str, *, file: str) -> DAG:
 def dags_without_a_file(file: str) -> dict[str, DAG]:
     """Return the DAGs of the programmes that have no DAG file of their own, by their names.
 
-    A programme whose file breaks a rule has none; `broken_programmes` tells why.
+    A programme whose file breaks a rule has none; `broken_programmes` says why.
 
     Args:
         file: `__file__` of the DAG file that asks; a file `release_<programme>.py` beside it is the
@@ -99,7 +99,7 @@ def dags_without_a_file(file: str) -> dict[str, DAG]:
 def broken_programmes(file: str) -> str:
     """Return what is wrong with the programmes that should have a DAG and cannot; empty if none.
 
-    A broken list of people is told too: their answers would count for nothing.
+    A broken list of people is reported too: their answers would count for nothing.
 
     Args:
         file: as for `dags_without_a_file`.
@@ -139,9 +139,9 @@ def _dag_id(programme: str) -> str:
 
 def _timetable(programme: Programme) -> ServicePeriods:
     """Return when runs are due and which periods they stand for."""
-    told = programme.schedule
+    schedule = programme.schedule
     zone = programme.time.zone
-    return ServicePeriods(programme.name, told.first_day, told.period_days, zone)
+    return ServicePeriods(programme.name, schedule.first_day, schedule.period_days, zone)
 
 
 def _first_instant(programme: Programme) -> str:
@@ -152,9 +152,9 @@ def _first_instant(programme: Programme) -> str:
 
 def _when(programme: Programme) -> str:
     """Say in the agency's time when a period is released."""
-    told, zone = programme.schedule, programme.time.zone.key
-    days = f"{told.final_after_days + 1} day(s) after the last service day"
-    return f"final at {told.weekly_at:%H:%M} {zone}, {days}"
+    schedule, zone = programme.schedule, programme.time.zone.key
+    days = f"{schedule.final_after_days + 1} day(s) after the last service day"
+    return f"final at {schedule.weekly_at:%H:%M} {zone}, {days}"
 
 
 def _week_field(programme: Programme) -> Param:

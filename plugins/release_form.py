@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import httpx
 from airflow_interfaces import (
+    application_of_airflow,
     credentials_of,
     current_user,
     may_change_runs,
     runs_by_start,
-    whole_application,
 )
 
 if TYPE_CHECKING:
@@ -65,13 +65,13 @@ def add_release_form(app: "FastAPI", budget: "BudgetPage", visible: "params.Depe
         content = await request.body()
         if len(content) > _FORM_BYTES:
             raise HTTPException(413, "That is no form of this page")
-        told = dict(parse_qsl(content.decode("utf-8", "replace")))
-        wanted = {name: told.get(name, "") for name in _FIELDS}
+        form = dict(parse_qsl(content.decode("utf-8", "replace")))
+        wanted = {name: form.get(name, "") for name in _FIELDS}
         programme = wanted["programme"]
         if not may_release(programme, seen, user):
             raise HTTPException(403, "You may not start runs of this programme")
         spec = load_programme(programme, budget.settings.include)
-        if digest_of(spec, budget.weeks_previewed(programme, wanted)) != told.get("seen"):
+        if digest_of(spec, budget.weeks_previewed(programme, wanted)) != form.get("seen"):
             note = "Something changed since this was shown. Nothing was asked for; look again."
             return HTMLResponse(budget.release(seen, wanted, may_release=True, note=note))
         asked = week_requests(
@@ -82,7 +82,7 @@ def add_release_form(app: "FastAPI", budget: "BudgetPage", visible: "params.Depe
 
 
 def _is_from_this_page(request: "Request") -> bool:
-    """Tell whether a browser sent the form from a page of this very address."""
+    """Return whether a browser sent the form from a page of this very address."""
     origin = request.headers.get("origin")
     site = request.headers.get("sec-fetch-site", "same-origin")
     return site == "same-origin" and (
@@ -93,7 +93,7 @@ def _is_from_this_page(request: "Request") -> bool:
 async def _ask(request: "Request", asked: "tuple[WeekRequest, ...]") -> str:
     """Ask Airflow for the runs, in order, until it refuses one; return what became of it."""
     done: list[str] = []
-    transport = httpx.ASGITransport(app=whole_application())
+    transport = httpx.ASGITransport(app=application_of_airflow())
     async with httpx.AsyncClient(transport=transport, base_url="http://airflow") as client:
         for one in asked:
             if one.path:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.hitl import HITLOperator
 from people_task import answer_in, asking, assigned, excluded_from, numbered, remembering
 from period_of_run import release_of_run
-from run_reports import RunOfWeek, told_asked, told_restated
+from run_reports import RunOfWeek, report_question, report_restated
 from step_task import of_run
 
 from turnstile.errors import RefusedError
@@ -87,7 +87,7 @@ class AskRevision(HITLOperator):
         files = changed_files(release)
         if files is None or not is_to_be_asked(release, files, self.number):
             return {}
-        told_restated(_run(release, context))
+        report_restated(_run(release, context))
         if refusal := refusal_of_correction(release):
             self.log.warning("files changed, and there is no room to correct them: %s", refusal)
             return {}
@@ -98,7 +98,7 @@ class AskRevision(HITLOperator):
             f"The files of {release.key} came again. Its sealed bytes stand unless somebody asks "
             "for a correction, which charges once more; no answer keeps them."
         )
-        told_asked(run, self.task_id, sentence)
+        report_question(run, self.task_id, sentence)
         return {"asked": str(next_after(release.key)), "files": files}
 
     def _record(self, context: Context, answer: Answer, asked: str, files: str) -> str:
@@ -120,7 +120,7 @@ class AskRevision(HITLOperator):
 
 
 def _run(release: Release, context: Context) -> RunOfWeek:
-    """Return the run as it tells people of itself."""
+    """Return the run as its reports name it."""
     run_id = context.get("run_id", "")
     key = release.key
     return RunOfWeek(release.settings, key.programme, key.period, run_id, key.revision)

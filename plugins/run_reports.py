@@ -1,7 +1,7 @@
-"""What runs tell: the journal of each week, the first task's note, and alerts to people.
+"""What runs report: the journal of each week, the first task's note, and alerts to people.
 
-Nothing here may stop a release: what cannot be told is logged by its kind and tried again by the
-watchdog.
+Nothing here may stop a release: what cannot be reported is logged by its kind and tried again by
+the watchdog.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import quote
 from airflow_interfaces import address_of_ui
 from alert_addresses import addresses_of
 
-from turnstile.operations.alerts import Severity, of_budget, of_questions, of_run, to_runbook
+from turnstile.operations.alerts import Severity, of_budget, of_questions, of_run, runbook_link
 from turnstile.operations.journal import Happening, Journal, Line, instant, open_runs
 from turnstile.settings import Settings, system_clock
 
@@ -48,8 +48,8 @@ class RunOfWeek:
     def begin(self, triggered_by: str) -> str:
         """Write that the run takes the week up; return what it will do to the budget."""
         note = self._note()
-        told = {"triggered_by": triggered_by, "note": note, "revision": self.revision}
-        self._write(Happening.BEGUN, **told)
+        details = {"triggered_by": triggered_by, "note": note, "revision": self.revision}
+        self._write(Happening.BEGUN, **details)
         return note
 
     def resume(self, step: str) -> None:
@@ -64,38 +64,38 @@ class RunOfWeek:
     def waits(self, sentence: str) -> None:
         """Write what the run waits for, once."""
         said = [line for line in self._lines() if line.run_id == self.run_id]
-        if not said or (said[-1].happening, said[-1].told.get("sentence")) != (
+        if not said or (said[-1].happening, said[-1].details.get("sentence")) != (
             Happening.WAITS,
             sentence,
         ):
             self._write(Happening.WAITS, sentence=sentence)
 
     def did(self, step: str) -> None:
-        """Write what a step that succeeded gives cause to tell; after the last, tell people."""
+        """Write what a step that succeeded gives cause to report; after the last, notify people."""
         if step == "ingest" and self._is_restated():
             self._write(Happening.RESTATED)
         if step == "validate":
             self._write_verdicts()
         if step == LAST_STEP:
             self._write(Happening.ENDED)
-            self.tell()
+            self.notify()
 
     def failed(self, step: str, kind: str, sentence: str) -> None:
-        """Write that a step stopped the run, and tell people."""
+        """Write that a step stopped the run, and notify people."""
         if step == "validate":
             self._write_verdicts()
         self._write(Happening.FAILED, step=step, kind=kind, sentence=sentence)
-        self.tell()
+        self.notify()
 
     def asks(self, task: str, sentence: str) -> None:
         """Write that people are asked, and notify them."""
         self._write(Happening.ASKED, task=task, sentence=sentence)
-        self.tell()
+        self.notify()
 
     def restated(self) -> None:
-        """Write that files of a sealed week came again, and tell people at once."""
+        """Write that files of a sealed week came again, and notify people at once."""
         self._write(Happening.RESTATED)
-        self.tell()
+        self.notify()
 
     def refusal(self) -> TurnstileError | None:
         """Return how the ledger would refuse the week now, before anything is read."""
@@ -108,12 +108,12 @@ class RunOfWeek:
         )
 
     def is_sealed(self) -> bool:
-        """Tell whether the week has its bytes, whatever its files are now."""
+        """Return whether the week has its bytes, whatever its files are now."""
         from turnstile.pipeline.context import open_release
 
         return open_release(self.programme, self.week, self.revision).sealed is not None
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Send one digest of this run to those who are named for it."""
         from turnstile.pipeline.context import open_ledger
 
@@ -138,14 +138,14 @@ class RunOfWeek:
         """Return the journal of the week."""
         return Journal.of(self.settings).of_week(self.programme, self.week)
 
-    def _write(self, happening: Happening, **told: object) -> None:
+    def _write(self, happening: Happening, **details: object) -> None:
         """Append a line about this run."""
         at = instant(system_clock())
-        line = Line(at, happening, self.programme, self.week, self.run_id, told)
+        line = Line(at, happening, self.programme, self.week, self.run_id, details)
         Journal.of(self.settings).write(line)
 
     def _is_restated(self) -> bool:
-        """Tell whether the files changed since the week was sealed."""
+        """Return whether the files changed since the week was sealed."""
         from turnstile.pipeline.inputs import RESTATED
 
         folder = self.settings.private / self.programme / self.week / f"r{self.revision}"
@@ -161,41 +161,41 @@ class RunOfWeek:
             self._write(Happening.JUDGED, verdicts=found)
 
 
-def told(run: RunOfWeek, step: str) -> None:
-    """Tell that a step succeeded; trouble in telling does not undo the step."""
+def report_success(run: RunOfWeek, step: str) -> None:
+    """Report that a step succeeded; trouble in that does not undo the step."""
     _try(lambda: run.did(step))
 
 
-def told_resumed(run: RunOfWeek, step: str) -> None:
-    """Tell that a run goes on; trouble in telling does not stop it."""
+def report_resumed(run: RunOfWeek, step: str) -> None:
+    """Report that a run goes on; trouble in that does not stop it."""
     _try(lambda: run.resume(step))
 
 
-def told_asked(run: RunOfWeek, task: str, sentence: str) -> None:
+def report_question(run: RunOfWeek, task: str, sentence: str) -> None:
     """Notify people that they are asked; trouble in that does not take the question back."""
     _try(lambda: run.asks(task, sentence))
 
 
-def told_restated(run: RunOfWeek) -> None:
-    """Tell that files of a sealed week came again; trouble in telling does not undo that."""
+def report_restated(run: RunOfWeek) -> None:
+    """Report that files of a sealed week came again; trouble in that does not undo it."""
     _try(run.restated)
 
 
-def told_failure(run: RunOfWeek, step: str, kind: str, sentence: str) -> None:
-    """Tell that a step stopped the run; trouble in telling does not hide why."""
+def report_failure(run: RunOfWeek, step: str, kind: str, sentence: str) -> None:
+    """Report that a step stopped the run; trouble in that does not hide why."""
     _try(lambda: run.failed(step, kind, sentence))
 
 
-def _try(tell: Callable[[], None]) -> None:
-    """Tell something; log trouble by its kind."""
+def _try(report: Callable[[], None]) -> None:
+    """Report something; log trouble by its kind."""
     try:
-        tell()
-    except Exception as error:  # noqa: BLE001 - whatever it is, what was to be told is the news
-        _log.warning("telling failed: %s; the watchdog tries again", type(error).__name__)
+        report()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the report matters more
+        _log.warning("a report failed: %s; the watchdog tries again", type(error).__name__)
 
 
 def send_alerts(alerts: Iterable[Alert], settings: Settings) -> tuple[Alert, ...]:
-    """Send what was not told before to Airflow's connections; return it."""
+    """Send what was not sent before to Airflow's connections; return it."""
     from turnstile.operations.delivery import deliver, send_by_apprise
 
     return deliver(
@@ -221,4 +221,4 @@ def _links(alert: Alert) -> tuple[str, ...]:
             )
         else:
             found.append(f"run: {run}")
-    return (*found, f"budget: {address}/privacy-budget/", *to_runbook(alert))
+    return (*found, f"budget: {address}/privacy-budget/", *runbook_link(alert))

@@ -1,4 +1,4 @@
-"""One step of a release as an Airflow task: an identifier comes back, a failure tells no value."""
+"""One step of a release as an Airflow task: an identifier comes back, errors hold no value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from period_of_run import programme_and_period, revision_of
-from run_reports import RunOfWeek, told, told_failure, told_resumed
+from run_reports import RunOfWeek, report_failure, report_resumed, report_success
 
 from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps
@@ -58,9 +58,9 @@ def run_step(step: str, programme: str, **context: Any) -> str:  # noqa: ANN401 
     """
 
     def act(run: RunOfWeek) -> str:
-        told_resumed(run, step)
+        report_resumed(run, step)
         answer = steps.step_named(step)(programme, run.week, run.revision)
-        told(run, step)
+        report_success(run, step)
         return answer
 
     return of_run(programme, step, context, act)
@@ -69,7 +69,7 @@ def run_step(step: str, programme: str, **context: Any) -> str:  # noqa: ANN401 
 def of_run(
     programme: str, task: str, context: Mapping[str, Any], act: Callable[[RunOfWeek], T]
 ) -> T:
-    """Do something for a run's week; whatever goes wrong is told, without a value.
+    """Do something for a run's week; whatever goes wrong is reported, without a value.
 
     Raises:
         AirflowFailException: it refused, or failed in a way that a retry cannot mend.
@@ -87,15 +87,15 @@ def of_run(
         kind = type(error).__name__
         failure = failure_without_values(error, settings, f"{programme}-{task}")
     if run is not None and isinstance(failure, AirflowFailException):
-        told_failure(run, task, kind, str(failure))
+        report_failure(run, task, kind, str(failure))
     # Raised here, not in a handler: otherwise the first exception would travel in __context__.
     raise failure
 
 
 def failure_without_values(error: Exception, settings: Settings, name: str) -> AirflowException:
-    """Return a failure that tells no value: our own sentence, or the kind only.
+    """Return a failure that reveals no value: our own sentence, or the kind only.
 
-    The whole story of what is not our own is kept in the private zone.
+    All about what is not our own is kept in the private zone.
     """
     if isinstance(error, TurnstileError):
         return AirflowFailException(str(error))

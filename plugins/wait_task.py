@@ -26,10 +26,10 @@ LOOK_FOR_FILES = timedelta(minutes=10)
 
 
 class WaitUntilFinal(BaseOperator):
-    """Say what the run will do to the budget, then wait until the week is final and whole.
+    """Say what the run will do to the budget, then wait until the week is final and complete.
 
     The wait holds no worker. A week that the budget would refuse is refused here, before anything
-    is read. A week that is not whole two days after it became final did not arrive.
+    is read. A week that is not complete two days after it became final did not arrive.
     """
 
     def __init__(self, *, programme: str, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own

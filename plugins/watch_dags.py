@@ -64,7 +64,7 @@ def audit_ledger() -> str:
 
 
 def watch() -> str:
-    """Look for what nobody was told, and tell it."""
+    """Look for what nobody reported, and report it."""
     from turnstile.operations.journal import Journal
     from turnstile.operations.page import BudgetPage
     from turnstile.operations.watch import watched
@@ -79,7 +79,7 @@ def watch() -> str:
         now=system_clock(),
     )
     new = send_alerts(alerts, settings)
-    return f"{len(alerts)} findings, {len(new)} told now"
+    return f"{len(alerts)} findings, {len(new)} sent now"
 
 
 def weekly_digest() -> str:
@@ -94,4 +94,4 @@ def weekly_digest() -> str:
         Alert("weekly_digest", one.name, week, sentence=page.in_one_sentence(one))
         for one in page.programmes()
     ]
-    return f"{len(send_alerts(alerts, settings))} programmes told"
+    return f"{len(send_alerts(alerts, settings))} programmes reported"

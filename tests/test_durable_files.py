@@ -10,7 +10,7 @@ from turnstile import durable_files
 from turnstile.durable_files import OWNER_ONLY, create_durably, replace_durably
 
 
-def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+def test_a_file_is_replaced_completely_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     replace_durably(path, b"first")
     replace_durably(path, b"second", OWNER_ONLY)
@@ -50,7 +50,7 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_tree_is_synced_whole_before_it_is_shown(
+def test_a_tree_is_synced_completely_before_it_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "package/tables").mkdir(parents=True)

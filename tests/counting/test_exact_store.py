@@ -19,7 +19,7 @@ def tables() -> tuple[ExactTable, ...]:
     )
 
 
-def test_tables_come_back_in_order_and_whole(
+def test_tables_come_back_in_order_and_complete(
     tables: tuple[ExactTable, ...], tmp_path: Path
 ) -> None:
     found = load_exact(tmp_path, save_exact(tables, tmp_path))
@@ -52,7 +52,7 @@ def test_only_the_owner_reads_the_file_and_no_part_of_it_stays(
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_digest_tells_nothing_to_somebody_who_guesses_the_counts(
+def test_a_digest_reveals_nothing_to_somebody_who_guesses_the_counts(
     tables: tuple[ExactTable, ...], tmp_path: Path
 ) -> None:
     assert save_exact(tables, tmp_path) != save_exact(tables, tmp_path)

@@ -337,7 +337,7 @@ def test_a_tap_outside_of_the_hours_of_its_mode_is_unknown_or_dropped(
 @pytest.mark.parametrize("name", ["on", "off"])
 @settings(max_examples=5, deadline=None)
 @given(rows=TRIPS)
-def test_a_programme_of_one_side_counts_what_it_counts_with_the_other(
+def test_a_programme_of_one_tap_counts_what_it_counts_with_the_other(
     rows: list[Row], name: str, trip_lab: Lab
 ) -> None:
     side = tuple(t for t in trip_lab.programme.tables if t.by[0].startswith(f"tap_{name}"))

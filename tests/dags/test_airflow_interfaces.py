@@ -59,7 +59,7 @@ def test_a_task_may_ask_for_runs_and_their_tasks(
     assert arguments <= set(inspect.signature(asked).parameters)
 
 
-def test_states_are_told_as_the_database_has_them(
+def test_states_are_reported_as_the_database_has_them(
     interfaces: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generated = importlib.import_module("airflow.sdk.api.datamodels._generated")

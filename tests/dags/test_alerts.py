@@ -1,4 +1,4 @@
-"""A step that fails tells those whom Airflow's connections name, once, without a raw value."""
+"""A step that fails notifies those whom Airflow's connections name, once, without a raw value."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_connection_stands_for_addresses(
         {"conn_type": "apprise", "extra": {"config": [{"url": "slack://hunter2"}]}},
     ],
 )
-def test_a_connection_that_names_no_receiver_is_told_without_its_secret_and_falls_back(
+def test_a_connection_that_names_no_receiver_is_reported_without_its_secret_and_falls_back(
     addresses: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,

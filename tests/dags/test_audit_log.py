@@ -30,8 +30,8 @@ def _line(event: str, **other: Any) -> dict[str, Any]:
 
 
 def _backfill(first: datetime, last: datetime) -> dict[str, Any]:
-    told = {"dag_id": DAG, "from_date": first.isoformat(), "to_date": last.isoformat()}
-    return _line("create_backfill", run_id=None, extra=told)
+    extra = {"dag_id": DAG, "from_date": first.isoformat(), "to_date": last.isoformat()}
+    return _line("create_backfill", run_id=None, extra=extra)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_log_that_cannot_be_read_lets_nobody_approve_a_run_that_was_cleared(
     assert module.who_set_going_again(run) == {"olga"}
 
 
-def test_people_are_told_apart_by_user_name_where_ids_are_numbers(bag: Any) -> None:
+def test_people_are_distinguished_by_user_name_where_ids_are_numbers(bag: Any) -> None:
     assert bag.dags
     people = importlib.import_module("people_task")
     event = {
@@ -99,7 +99,7 @@ def test_people_are_told_apart_by_user_name_where_ids_are_numbers(bag: Any) -> N
 
 
 @pytest.mark.parametrize(("manager", "assigned"), [("x.SimpleAuthManager", 1), ("x.Fab", 0)])
-def test_airflow_is_told_whom_to_ask_only_where_its_ids_are_names(
+def test_airflow_knows_whom_to_ask_only_where_its_ids_are_names(
     bag: Any, monkeypatch: pytest.MonkeyPatch, manager: str, assigned: int
 ) -> None:
     assert bag.dags
@@ -107,5 +107,5 @@ def test_airflow_is_told_whom_to_ask_only_where_its_ids_are_names(
     loading = importlib.import_module("turnstile.programme.loading")
     settings = importlib.import_module("turnstile.settings").Settings.from_environment()
     monkeypatch.setenv("AIRFLOW__CORE__AUTH_MANAGER", manager)
-    told = people.assigned(loading.load_programme("opal", settings.include))
-    assert len(told or ()) == assigned
+    found = people.assigned(loading.load_programme("opal", settings.include))
+    assert len(found or ()) == assigned

@@ -270,7 +270,7 @@ def test_a_draw_that_is_cleared_midway_is_burned_and_charged_again(sealed: Matri
     assert attempts(airflow, CLEARED_MIDWAY) == ("burned", "published")
 
 
-def test_a_draw_that_is_killed_is_burned_told_once_and_charged_again(sealed: Matrix) -> None:
+def test_a_draw_that_is_killed_is_burned_reported_once_and_charged_again(sealed: Matrix) -> None:
     airflow = sealed.airflow
     landed = sorted((airflow.home / "landing/opal" / KILLED_ONCE).glob("*.csv"))
     for file in landed:
@@ -286,7 +286,7 @@ def test_a_draw_that_is_killed_is_burned_told_once_and_charged_again(sealed: Mat
         assert airflow.runs()[KILLED_ONCE] == "failed"
         assert airflow.tasks(KILLED_ONCE)["draw"] == "failed"
     assert attempts(airflow, KILLED_ONCE) == ("drawing",)
-    _the_watchdog_tells_once(sealed, KILLED_ONCE, landed)
+    _the_watchdog_reports_once(sealed, KILLED_ONCE, landed)
     with sealed.row("the killed draw's run again, backfill, failed", {KILLED_ONCE: 1}):
         airflow.backfill(KILLED_ONCE, KILLED_ONCE, "failed")
         airflow.backfilled(KILLED_ONCE)
@@ -294,18 +294,18 @@ def test_a_draw_that_is_killed_is_burned_told_once_and_charged_again(sealed: Mat
     assert attempts(airflow, KILLED_ONCE) == ("burned", "published")
 
 
-def _the_watchdog_tells_once(sealed: Matrix, week: str, landed: list[Path]) -> None:
+def _the_watchdog_reports_once(sealed: Matrix, week: str, landed: list[Path]) -> None:
     """Let the watchdog look twice: one message by mail and webhook, and no card in any."""
-    airflow, told = sealed.airflow, sealed.sinks
-    assert not any("run_died" in text for text in (*told.mails(), *told.posts()))
+    airflow, sinks = sealed.airflow, sealed.sinks
+    assert not any("run_died" in text for text in (*sinks.mails(), *sinks.posts()))
     for _ in range(2):
         assert run_by_hand(airflow, "watchdog") == "success"
-    mails = [text for text in told.mails() if "run_died" in text and week in text]
-    posts = [text for text in told.posts() if "run_died" in text and week in text]
+    mails = [text for text in sinks.mails() if "run_died" in text and week in text]
+    posts = [text for text in sinks.posts() if "run_died" in text and week in text]
     assert (len(mails), len(posts)) == (1, 1)
     cards = {line.split(",")[0] for file in landed for line in file.read_text().splitlines()[1:]}
     assert CANARY in cards
-    messages = "\n".join([*told.mails(), *told.posts()])
+    messages = "\n".join([*sinks.mails(), *sinks.posts()])
     assert not [card for card in cards if card in messages]
 
 
@@ -407,7 +407,7 @@ def test_a_release_by_hand_at_the_same_time_draws_once(sealed: Matrix) -> None:
     assert attempts(airflow, BESIDE_RUN) == ("published",)
 
 
-def test_a_late_file_that_the_budget_has_no_room_to_correct_is_told_and_changes_nothing(
+def test_a_late_file_that_the_budget_has_no_room_to_correct_is_reported_and_changes_nothing(
     sealed: Matrix,
 ) -> None:
     airflow = sealed.airflow

@@ -309,7 +309,7 @@ def test_a_click_by_another_site_without_the_right_or_on_something_else_asks_for
     site: Any, bearer: Callable[[str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = importlib.import_module("release_form")
-    monkeypatch.setattr(module, "whole_application", lambda: pytest.fail("Airflow was asked"))
+    monkeypatch.setattr(module, "application_of_airflow", lambda: pytest.fail("Airflow was asked"))
     monkeypatch.setattr(module, "runs_by_start", lambda _: {})
 
     def click(role: str, **headers: str) -> Any:
@@ -339,18 +339,18 @@ def test_a_click_asks_airflow_for_each_week_by_name_in_the_persons_name(
         return fastapi.Response("no room", status_code=409 if len(asked) > 1 else 200)
 
     airflow.add_route("/api/v2/dags/release_opal/dagRuns", started, methods=["POST"])
-    monkeypatch.setattr(module, "whole_application", lambda: airflow)
+    monkeypatch.setattr(module, "application_of_airflow", lambda: airflow)
     monkeypatch.setattr(module, "runs_by_start", lambda _: {})
     wanted = WANTED | {"first": "2016-W31"}
     shown = _get(site, "/release", params=wanted, headers=bearer("admin")).text
     seen = re.search(r'name="seen" value="(\w+)"', shown)
     assert seen is not None
     headers = bearer("admin")
-    told = site.post("/privacy-budget/release", data=wanted | {"seen": seen[1]}, headers=headers)
+    answer = site.post("/privacy-budget/release", data=wanted | {"seen": seen[1]}, headers=headers)
     assert [body["dag_run_id"] for _, body in asked] == ["opal_2016-W31", "opal_2016-W32"]
     assert {token for token, _ in asked} == {headers["Authorization"]}
     assert asked[0][1]["logical_date"] == "2016-07-31T14:00:00+00:00"
-    assert "Asked for: opal_2016-W31. Airflow refused opal_2016-W32 (409): no room" in told.text
+    assert "Asked for: opal_2016-W31. Airflow refused opal_2016-W32 (409): no room" in answer.text
 
 
 def test_the_application_is_built_in_the_api_server_only(airflow_home: Path) -> None:

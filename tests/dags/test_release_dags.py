@@ -111,7 +111,7 @@ def test_a_programme_whose_dag_cannot_be_made_leaves_no_half_of_one(
     assert "ferries.yaml: ValueError: no questions" in error
 
 
-def test_a_broken_list_of_people_is_told_and_takes_no_dag_down(
+def test_a_broken_list_of_people_is_reported_and_takes_no_dag_down(
     programmes: Path, parse: Callable[[Path], Any], bag: Any
 ) -> None:
     (programmes.parent / "people.yaml").write_text("release_officer: ada\n", encoding="utf-8")
@@ -232,7 +232,7 @@ def _next_periods(dag: Any, after: datetime, number: int) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["release_opal", "release_itms"])
-def test_the_schedule_gives_whole_service_weeks_over_daylight_saving(bag: Any, name: str) -> None:
+def test_the_schedule_gives_full_service_weeks_over_daylight_saving(bag: Any, name: str) -> None:
     after = datetime(2016, 9, 20, tzinfo=UTC)
     expected = ["2016-W39", "2016-W40", "2016-W41", "2016-W42"]
     assert _next_periods(bag.dags[name], after, 4) == expected

@@ -93,7 +93,7 @@ def test_only_an_officers_answer_makes_a_revision_and_it_is_charged_once(
     assert airflow.ledger.verify() == ()
 
 
-def test_a_yaml_gives_a_programme_that_releases_and_a_broken_one_beside_it_is_told(
+def test_a_yaml_gives_a_programme_that_releases_and_a_broken_one_beside_it_is_reported(
     airflow: RealAirflow,
 ) -> None:
     folder = airflow.base / "include/programmes"

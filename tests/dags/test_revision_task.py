@@ -91,7 +91,7 @@ def deployment(sealed_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def module(bag: Any, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module of the task; what Airflow's database would be told goes nowhere."""
+    """The module of the task; what Airflow's database would hear goes nowhere."""
     assert bag.dags
     hitl = importlib.import_module("airflow.providers.standard.operators.hitl")
     monkeypatch.setattr(hitl, "upsert_hitl_detail", lambda **_: None)
@@ -150,7 +150,7 @@ def test_an_officers_yes_publishes_one_revision_charged_once_and_for_ever(
     assert Question(module).ask() is None  # but the day has no budget for a third draw
 
 
-def test_the_question_tells_plan_and_budget_and_no_count(
+def test_the_question_shows_plan_and_budget_and_no_count(
     deployment: Deployment, module: ModuleType
 ) -> None:
     question = Question(module)
@@ -162,7 +162,7 @@ def test_the_question_tells_plan_and_budget_and_no_count(
     assert not any(count in body for count in ("2000", "2001", "rows"))
     assert "Keep the sealed week" in question.task.defaults
     lines = Journal.of(Settings.from_environment()).of_week("opal", WEEK)
-    assert [line.happening for line in lines if line.happening is not Happening.TOLD] == [
+    assert [line.happening for line in lines if line.happening is not Happening.NOTIFIED] == [
         Happening.RESTATED,
         Happening.ASKED,
     ]

@@ -1,4 +1,4 @@
-"""A step in a task: its identifier travels, a refusal is told once, and no raw value leaves."""
+"""A step in a task: its identifier travels, a refusal is reported once, and no raw value leaves."""
 
 from __future__ import annotations
 

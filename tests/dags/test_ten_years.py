@@ -70,8 +70,8 @@ def _write_journal(journal: Journal) -> None:
     for n in range(52 * YEARS):
         week = str(FIRST.plus(n))
         journal.write(Line(NOW.isoformat(), Happening.BEGUN, "opal", week, f"scheduled__{week}"))
-        told = {"verdicts": verdicts}
-        journal.write(Line(NOW.isoformat(), Happening.JUDGED, "opal", week, told=told))
+        details = {"verdicts": verdicts}
+        journal.write(Line(NOW.isoformat(), Happening.JUDGED, "opal", week, details=details))
 
 
 @pytest.fixture(scope="module")

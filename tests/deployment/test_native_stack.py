@@ -1,4 +1,4 @@
-"""The stack leaves no process behind, tells how a component died, and runs once per folder."""
+"""The stack leaves no process behind, says how a component died, and runs once per folder."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_a_published_package_that_changes_is_an_integrity_error(
         outcome(before, after)
 
 
-def test_a_digest_tells_names_from_contents(tmp_path: Path) -> None:
+def test_a_digest_distinguishes_names_from_contents(tmp_path: Path) -> None:
     for name, content in (("x", "yz"), ("xy", "z")):
         folder = tmp_path / f"folder-{name}"
         folder.mkdir()

@@ -151,7 +151,7 @@ def sides() -> tuple[Reconciled, Reconciled, Reconciled, Reconciled]:
     return (*reconcile_pair(on, off), reconcile(on), reconcile(off))
 
 
-def test_both_sides_share_one_total_that_is_better_than_either() -> None:
+def test_both_taps_share_one_total_that_is_better_than_either() -> None:
     on, off, on_alone, off_alone = sides()
     assert on.total == pytest.approx(off.total)
     assert on_alone.total < on.total < off_alone.total
@@ -160,7 +160,7 @@ def test_both_sides_share_one_total_that_is_better_than_either() -> None:
     assert on.cell_variance < on_alone.cell_variance
 
 
-def test_both_sides_still_add_up_after_sharing_a_total() -> None:
+def test_both_taps_still_add_up_after_sharing_a_total() -> None:
     for side in sides()[:2]:
         assert side.cells is not None
         assert side.cells.sum() == pytest.approx(side.total)
@@ -188,7 +188,7 @@ def test_a_table_of_the_wrong_shape_or_without_noise_is_refused() -> None:
 
 
 @given(partitions(needs=("cells", "rows")))
-def test_presentation_tables_are_whole_not_negative_and_add_up(partition: Partition) -> None:
+def test_presentation_tables_are_integer_not_negative_and_add_up(partition: Partition) -> None:
     shown = presentation_of(reconcile(partition))
     assert shown.cells is not None
     assert shown.cells.dtype == np.int64

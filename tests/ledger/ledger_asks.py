@@ -189,7 +189,7 @@ class Task:
         self.ledger, self.zone = ledger, zone
 
     def run(self, request: Request, *, stop_after: str = "") -> str | None:
-        """Run the steps, dying silently after one of them if told to; return the sealed digest."""
+        """Run the steps, dying silently after one of them if asked to; return the sealed digest."""
         attempt = self.ledger.reserve(request)
         if stop_after == "reserve":
             return None

@@ -178,7 +178,7 @@ def run_histories(stores: Stores, *, examples: int, steps: int) -> None:
             stateful_step_count=steps,
             deadline=None,
             derandomize=True,
-            phases=[Phase.generate],  # a failing history is told as it was found
+            phases=[Phase.generate],  # a failing history is shown as it was found
             database=None,
             suppress_health_check=list(HealthCheck),
         ),

@@ -102,7 +102,7 @@ class TestTheCommand:
         assert card["reached_in"] == week_number(13)
         assert main_code_of(lambda: lived.reserve(ask(card["reached_in"], caps=WIDE))) == 3
 
-    def test_verify_is_0_for_a_whole_ledger(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_verify_is_0_for_an_intact_ledger(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(capsys, "verify")[0] == 0
 
     def test_verify_is_4_and_names_the_entry_of_an_altered_one(

@@ -377,7 +377,7 @@ def _spent(site: Site) -> list[tuple[str, str]]:
     return _rows(site.url, "SELECT scope, spent_epsilon_micro FROM account ORDER BY 1, week")
 
 
-def test_a_whole_site_is_found_whole_and_goes_on(site: Site) -> None:
+def test_an_intact_site_is_found_intact_and_goes_on(site: Site) -> None:
     """The table's negative control."""
     site.publish(2)
     site.publish(3)
@@ -411,7 +411,7 @@ def test_of_two_copies_with_a_shared_witness_the_second_is_refused(
 def test_a_fork_without_a_shared_witness_cannot_be_seen(
     site: Site, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Documented in the runbook: nothing in either copy tells of the other."""
+    """Documented in the runbook: nothing in either copy names the other."""
     copy = site.copy_of(stores, tmp_path / "copy")
     site.at(monkeypatch).draw(3)
     copy.at(monkeypatch).draw(3)

@@ -229,7 +229,7 @@ def test_a_draw_under_way_is_burned_by_a_recovery_and_charged_again(site: Site) 
     assert spent_micro(site.ledger) == 3 * LOSS_MICRO
 
 
-def test_a_whole_ledger_has_nothing_to_recover(site: Site) -> None:
+def test_an_intact_ledger_has_nothing_to_recover(site: Site) -> None:
     site.publish(0)
     head = site.ledger.head()
     assert run("recover", *WHO) == 0

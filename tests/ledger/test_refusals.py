@@ -98,7 +98,7 @@ class TestACap:
         assert ledger.reserve(ask(caps=CAPS, revision=1)).is_open
 
     @pytest.mark.parametrize("window_weeks", [None, 1, 52])
-    def test_on_a_whole_life_or_a_window(self, ledger: Ledger, window_weeks: int | None) -> None:
+    def test_on_a_lifetime_or_a_window(self, ledger: Ledger, window_weeks: int | None) -> None:
         caps = (Cap(CARD, epsilon_micro=LOSS_MICRO, window_weeks=window_weeks),)
         drawn(ledger, ask(caps=caps))
         if window_weeks == 1:

@@ -1,4 +1,4 @@
-"""The client logs in once, waits for a busy SQLite, and tells a refusal in one sentence."""
+"""The client logs in once, waits for a busy SQLite, and reports a refusal in one sentence."""
 
 from __future__ import annotations
 

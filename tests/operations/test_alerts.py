@@ -1,4 +1,4 @@
-"""Alerts: told once, to the right people, through real mail and a real webhook, without values."""
+"""Alerts: sent once, to the right people, through real mail and a real webhook, without values."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def inbox() -> Iterator[tuple[Inbox, str]]:
         yield found.inbox, found.mail_url
 
 
-def _line(happening: Happening, run_id: str = "a", **told: object) -> Line:
-    return Line(AT, happening, "opal", "2016-W30", run_id, told)
+def _line(happening: Happening, run_id: str = "a", **details: object) -> Line:
+    return Line(AT, happening, "opal", "2016-W30", run_id, details)
 
 
 def _failed(kind: str) -> Line:
@@ -75,8 +75,8 @@ def test_alerts_arrive_by_mail_and_by_webhook_and_hold_no_value(
     webhook = f"json://127.0.0.1:{httpserver.port}/hook"
     addresses = {Severity.ERROR: (mail_url, webhook), Severity.WARN: (webhook,)}
     lines = [_line(Happening.JUDGED, verdicts={"volume": "warn"}), _failed("ValueError")]
-    told = deliver(of_run(lines, "a"), addresses, Journal(tmp_path), send=send_by_apprise, now=NOW)
-    assert {alert.rule for alert in told} == {"quality_warned", "week_stopped"}
+    sent = deliver(of_run(lines, "a"), addresses, Journal(tmp_path), send=send_by_apprise, now=NOW)
+    assert {alert.rule for alert in sent} == {"quality_warned", "week_stopped"}
     (message,) = mail.received
     posted = [request.get_data(as_text=True) for request, _ in httpserver.log]
     assert "opal 2016-W30" in message["subject"]
@@ -89,7 +89,7 @@ def test_alerts_arrive_by_mail_and_by_webhook_and_hold_no_value(
     assert CANARY in str(lines[1])  # the canary was there to be leaked
 
 
-def test_what_was_told_is_not_told_again(tmp_path: Path) -> None:
+def test_what_was_reported_is_not_reported_again(tmp_path: Path) -> None:
     journal, post = Journal(tmp_path), Post()
     alert = Alert("hold_stuck", "opal", "2016-W30", "opal/2016-W30/r0#1")
     assert _deliver([alert, alert], journal, post) == (alert,)
@@ -99,7 +99,7 @@ def test_what_was_told_is_not_told_again(tmp_path: Path) -> None:
     assert len(post.sent) == 2
 
 
-def test_what_did_not_arrive_is_told_again(tmp_path: Path) -> None:
+def test_what_did_not_arrive_is_reported_again(tmp_path: Path) -> None:
     journal, alert = Journal(tmp_path), Alert("run_died", "opal", "2016-W30", "a")
     assert _deliver([alert], journal, Post(takes=False)) == ()
     assert _deliver([alert], journal, Post()) == (alert,)
@@ -140,7 +140,7 @@ def test_severities_go_to_their_own_addresses(tmp_path: Path) -> None:
         ("IntegrityError", "bytes_disagree"),
     ],
 )
-def test_a_failure_is_told_by_its_kind(kind: str, rule: str) -> None:
+def test_a_failure_is_reported_by_its_kind(kind: str, rule: str) -> None:
     assert [alert.rule for alert in of_run([_failed(kind)], "a")] == [rule]
     assert of_run([_failed(kind)], "another run") == ()
 
@@ -155,7 +155,7 @@ def _forecast(taken: int, limit: int = 100) -> CapForecast:
     ("taken", "rules"),
     [(49, []), (50, ["budget_50"]), (75, ["budget_75"]), (89, ["budget_75"]), (90, ["budget_90"])],
 )
-def test_the_highest_threshold_passed_is_told_of_what_is_spent_not_of_what_is_forecast(
+def test_the_highest_threshold_passed_is_reported_of_what_is_spent_not_of_what_is_forecast(
     taken: int, rules: list[str]
 ) -> None:
     assert [alert.rule for alert in of_budget([_forecast(taken)])] == rules
@@ -172,7 +172,7 @@ def test_a_digest_names_the_runbook() -> None:
     assert "docs/RUNBOOK.md#run_died" in text
 
 
-def test_a_failure_of_our_own_is_told_in_the_operators_words_with_its_run() -> None:
+def test_a_failure_of_our_own_is_reported_in_the_operators_words_with_its_run() -> None:
     sentence = "Week 2016-W34 did not arrive: no file in landing/opal/2016-W34"
     line = _line(Happening.FAILED, step="wait", kind="NotArrived", sentence=sentence)
     (alert,) = of_run([line], "a")
@@ -195,7 +195,7 @@ def test_people_are_notified_when_they_are_asked_and_reminded_once_a_day() -> No
     assert rules(timedelta(hours=23)) == [first]
     day, later = rules(timedelta(hours=25)), rules(timedelta(hours=49))
     assert [rule for rule, _ in day] == ["people_asked", "people_reminded"]
-    assert day[0] == later[0] == first  # told once
+    assert day[0] == later[0] == first  # sent once
     assert day[1] != later[1]
     answered = _line(Happening.RESUMED, step="ask_1")
     assert rules(timedelta(hours=49), answered) == [first]

@@ -136,7 +136,7 @@ CAUSES: dict[str, Cause] = {
     "run_lasts": _lasts,
     "audit_failed": _altered,
 }
-# What is told of a cap is told once for ever, not once a week.
+# What is sent of a cap is sent once for ever, not once a week.
 OF_THE_LEDGER = {rule for rule in RULES if rule.startswith("budget")}
 
 
@@ -168,8 +168,8 @@ def place(tmp_path: Path) -> Place:
     return Place.new(tmp_path)
 
 
-def _tell(place: Place, receivers: Receivers, rule: str, now: datetime) -> list[Alert]:
-    """Look for everything, as watchdog and audit do, and tell what the rule is about."""
+def _send(place: Place, receivers: Receivers, rule: str, now: datetime) -> list[Alert]:
+    """Look for everything, as watchdog and audit do, and send what the rule is about."""
     settings = Settings(place.journal._folder.parent, "", (), INCLUDE)
     state = "failed" if rule == "run_died" else "running"
     found = [*place.watched(state), *audited(lambda: (), settings)]
@@ -186,20 +186,20 @@ def test_every_rule_has_a_cause_here() -> None:
 def test_an_alert_arrives_at_every_receiver_once_for_its_week_without_a_value(
     place: Place, receivers: Receivers, rule: str
 ) -> None:
-    assert _tell(place, receivers, rule, place.clock()) == []
+    assert _send(place, receivers, rule, place.clock()) == []
     CAUSES[rule](place, WEEK)
-    (told,) = _tell(place, receivers, rule, place.clock())
-    assert _tell(place, receivers, rule, place.clock()) == []
+    (sent,) = _send(place, receivers, rule, place.clock())
+    assert _send(place, receivers, rule, place.clock()) == []
     texts = receivers.texts()
     assert len(texts) == len(receivers.urls)
     for text in texts:
         assert f"docs/RUNBOOK.md#{rule}" in text
-        assert (told.sentence or RULES[rule].sentence) in text
+        assert (sent.sentence or RULES[rule].sentence) in text
         assert CANARY not in text
     if rule not in OF_THE_LEDGER:
-        assert told.week == (LATER if rule == "release_overdue" else WEEK)
+        assert sent.week == (LATER if rule == "release_overdue" else WEEK)
         CAUSES[rule](place, "2016-W33")
-        (later,) = _tell(place, receivers, rule, place.clock())
+        (later,) = _send(place, receivers, rule, place.clock())
         assert later.week > WEEK
         assert len(receivers.texts()) == 2 * len(receivers.urls)
 
@@ -214,17 +214,17 @@ def test_the_canary_was_there_to_be_leaked(place: Place, receivers: Receivers) -
     assert all(CANARY in text for text in receivers.texts())
 
 
-def test_thresholds_follow_one_another_and_each_is_told_once(
+def test_thresholds_follow_one_another_and_each_is_reported_once(
     place: Place, receivers: Receivers
 ) -> None:
     addresses = dict.fromkeys(Severity, receivers.urls[:1])
-    told = []
+    rules_sent = []
     for week, cost in (("2016-W30", 400), ("2016-W31", 150), ("2016-W32", 250), ("2016-W33", 150)):
         place.publish(week, cost)
         budget = [alert for alert in place.watched() if alert.rule.startswith("budget")]
         sent = deliver(budget, addresses, place.journal, send=send_by_apprise, now=place.clock())
-        told.append([alert.rule for alert in sent])
-    assert told == [[], ["budget_50"], ["budget_75"], ["budget_90"]]
+        rules_sent.append([alert.rule for alert in sent])
+    assert rules_sent == [[], ["budget_50"], ["budget_75"], ["budget_90"]]
     assert len(receivers.mail.received) == 3
 
 
@@ -241,14 +241,14 @@ def test_a_ledger_that_contradicts_itself_arrives_by_the_name_of_the_check(
     assert all("(chain)" in text and CANARY not in text for text in receivers.texts())
 
 
-def test_a_service_that_takes_nothing_is_noticed_and_told_again(
+def test_a_service_that_takes_nothing_is_noticed_and_reported_again(
     place: Place, receivers: Receivers
 ) -> None:
     receivers.services.status = 500
     CAUSES["hold_stuck"](place, WEEK)
-    assert _tell(place, receivers, "hold_stuck", place.clock()) == []
+    assert _send(place, receivers, "hold_stuck", place.clock()) == []
     receivers.services.status = 200
-    assert len(_tell(place, receivers, "hold_stuck", place.clock())) == 1
+    assert len(_send(place, receivers, "hold_stuck", place.clock())) == 1
 
 
 def test_slack_and_teams_get_the_forms_that_they_ask_for(receivers: Receivers) -> None:

@@ -51,7 +51,7 @@ def test_lines_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert journal.of_week("opal", "2016-W31") == ()
 
 
-def test_a_line_that_a_crash_cut_short_is_passed_over(tmp_path: Path) -> None:
+def test_a_line_that_a_crash_truncated_is_passed_over(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.write(_line(Happening.BEGUN))
     with (tmp_path / "opal/2016-W30.jsonl").open("a") as file:

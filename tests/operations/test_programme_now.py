@@ -55,11 +55,11 @@ def test_a_programme_whose_last_week_is_out_in_time_is_in_order(place: Place) ->
     )
 
 
-def test_having_told_somebody_changes_nothing(place: Place) -> None:
+def test_having_notified_somebody_changes_nothing(place: Place) -> None:
     place.publish("2016-W30")
     place.say(Happening.FAILED, "2016-W31", step="wait", kind="NotArrived", sentence="no file")
     before = _now(place).attention
-    place.say(Happening.TOLD, "2016-W31", identity="week_stopped:x", severity="error")
+    place.say(Happening.NOTIFIED, "2016-W31", identity="week_stopped:x", severity="error")
     assert _now(place).attention == before != ()
 
 

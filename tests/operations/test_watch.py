@@ -62,7 +62,7 @@ def test_a_run_that_said_how_it_ended_did_not_die(place: Place) -> None:
 
 
 @pytest.mark.parametrize("working", ["running", "queued", "up_for_retry"])
-def test_a_run_that_works_for_long_is_told(place: Place, working: str) -> None:
+def test_a_run_that_works_for_long_is_reported(place: Place, working: str) -> None:
     place.say(Happening.BEGUN, "2016-W30")
     place.clock.now += timedelta(hours=7)
     assert _rules(place.watched("running", {"wait": "success", "draw": working})) == {"run_lasts"}
@@ -90,7 +90,7 @@ def test_a_run_that_was_cleared_and_killed_died_once_more(place: Place) -> None:
     assert second.identity != first.identity
 
 
-def test_a_week_that_is_known_to_have_stopped_is_not_told_about_again_for_being_late(
+def test_a_week_that_is_known_to_have_stopped_is_not_reported_again_for_being_late(
     place: Place,
 ) -> None:
     place.publish("2016-W30")
@@ -100,7 +100,7 @@ def test_a_week_that_is_known_to_have_stopped_is_not_told_about_again_for_being_
     assert _rules(place.watched("failed")) == {"week_stopped"}
 
 
-def test_a_failure_that_could_not_be_told_is_told_by_the_watchdog(place: Place) -> None:
+def test_a_failure_that_could_not_be_sent_is_sent_by_the_watchdog(place: Place) -> None:
     place.say(Happening.BEGUN, "2016-W30")
     place.say(Happening.FAILED, "2016-W30", step="draw", kind="BudgetExceeded", sentence="no")
     assert _rules(place.watched("failed")) == {"week_refused"}
@@ -148,9 +148,9 @@ def test_the_calendar_knows_every_state(place: Place) -> None:
 def test_the_calendar_of_another_period_counts_such_periods(place: Place) -> None:
     month = load_programme("itms_month", INCLUDE)
     at = instant(place.clock.now)
-    told = {"step": "validate", "kind": "InputError", "sentence": "rule"}
+    details = {"step": "validate", "kind": "InputError", "sentence": "rule"}
     lines = [
-        Line(at, Happening.FAILED, "itms_month", period, "run", told)
+        Line(at, Happening.FAILED, "itms_month", period, "run", details)
         for period in ("2015-11-09..2015-12-09", "2016-01-10..2016-02-09")
     ]
     marks = calendar_of(month, LedgerFollower(place.ledger).now(), lines, place.clock.now)
@@ -164,14 +164,14 @@ def test_the_calendar_of_another_period_counts_such_periods(place: Place) -> Non
 
 
 def test_the_snapshot_follows_what_is_appended_and_equal_a_fresh_fold(place: Place) -> None:
-    books = LedgerFollower(place.ledger)
-    assert books.now().lines == ()
+    follower = LedgerFollower(place.ledger)
+    assert follower.now().lines == ()
     for week in ("2016-W30", "2016-W31"):
         place.publish(week)
-        assert books.now().lines == LedgerFollower(place.ledger).now().lines
-        assert books.now().forecasts == place.ledger.forecast()
-    assert books.now().balances == place.ledger.balance()
-    assert books.now().problems == 0
+        assert follower.now().lines == LedgerFollower(place.ledger).now().lines
+        assert follower.now().forecasts == place.ledger.forecast()
+    assert follower.now().balances == place.ledger.balance()
+    assert follower.now().problems == 0
 
 
 def _settings(tmp_path: Path) -> Settings:

@@ -35,7 +35,7 @@ def test_each_week_of_a_period_that_has_no_file_is_named(tmp_path: Path) -> None
     assert not found.is_complete(datetime.max.replace(tzinfo=UTC))
 
 
-def test_files_are_whole_once_nothing_is_written_to_them_for_a_while(tmp_path: Path) -> None:
+def test_files_are_complete_once_nothing_is_written_to_them_for_a_while(tmp_path: Path) -> None:
     file = _land(tmp_path, "a.csv", ".b.csv.part") / "a.csv"
     changed = datetime.fromtimestamp(file.stat().st_ctime, UTC)
     found = arrival_of(SOURCE, WEEK, tmp_path)
@@ -56,7 +56,7 @@ def test_where_files_are_named_by_day_each_service_day_must_have_one(tmp_path: P
     (folder / "opal_20160730.csv").touch()
     assert arrival_of(SOURCE, WEEK, tmp_path).missing == ()
     (folder / "opal_20160730.csv").unlink()
-    (folder / "late_rows.csv").touch()  # a file that is not named by day: the rows will tell
+    (folder / "late_rows.csv").touch()  # a file that is not named by day: the rows will show
     assert arrival_of(SOURCE, WEEK, tmp_path).missing == ()
 
 

@@ -96,7 +96,7 @@ def cpu_s(act: Callable[[], object]) -> float:
 def cost_of_audit(events: Sequence[DrawEvent], audit: Callable[[], object]) -> float:
     """CPU time of an audit over that of the canaries' noise alone, the better of two rounds.
 
-    Both are slow on a slow or busy machine: their ratio is near 1, and tells of the code alone.
+    Both are slow on a slow or busy machine: their ratio is near 1, and depends on the code alone.
     """
     quarter = np.zeros(CANARIES // 4, dtype=np.int64)
     kinds = {event.label: event for event in events}.values()

@@ -67,7 +67,7 @@ def texts_of(path: Path) -> Iterator[bytes]:
 def private_digests(home: Path) -> frozenset[str]:
     """Begins of the plain digests of everything that is private: files, their lines, snapshots.
 
-    Exact tables begin with 32 random bytes, so that theirs tell nothing.
+    Exact tables begin with 32 random bytes, so that theirs say nothing.
     """
     found = set()
     for zone in ("landing", "private"):
@@ -82,7 +82,7 @@ def private_digests(home: Path) -> frozenset[str]:
     return frozenset(one[:_BEGIN] for one in (found | {p.read_text() for p in noted}) - {empty})
 
 
-def tells_a_digest(content: bytes, digests: frozenset[str]) -> bool:
+def holds_a_digest(content: bytes, digests: frozenset[str]) -> bool:
     """Whether any of them stands in a text, whole or its begin."""
     return any(word.decode()[:_BEGIN] in digests for word in _HEXADECIMAL.findall(content))
 
@@ -96,7 +96,7 @@ def leaks(home: Path) -> list[str]:
         if path.is_file() and zone not in ("landing", "private"):
             texts = list(texts_of(path))
             has_canary = any(c.encode() in text for c in (CARD, PLATE) for text in texts)
-            if has_canary or any(tells_a_digest(text, digests) for text in texts):
+            if has_canary or any(holds_a_digest(text, digests) for text in texts):
                 found.append(path.relative_to(home).as_posix())
     return found
 
@@ -176,21 +176,21 @@ def check_what_is_returned(returned: dict[str, str], digests: frozenset[str]) ->
         own = {name.split()[-1]: v for name, v in returned.items() if f"{programme} {WEEK}" in name}
         assert own == computed_from
         assert own["assess"] == "passed"
-        assert not tells_a_digest(own["audit"].encode(), digests)
+        assert not holds_a_digest(own["audit"].encode(), digests)
     assert tuple(own) == steps.STEPS
-    assert not any(tells_a_digest(value.encode(), digests) for value in returned.values())
+    assert not any(holds_a_digest(value.encode(), digests) for value in returned.values())
 
 
 def test_the_search_finds_a_digest_that_is_there(planted: Deployment) -> None:
     """The negative control: of a file, of a line, of a snapshot; the begin of one."""
     digests = private_digests(planted.home)
     line = (planted.landing("opal") / "opal-2016-07-25.csv").read_bytes().split(b"\n")[7]
-    told = hashlib.sha256(line).hexdigest()
-    assert tells_a_digest(b"ingest returned " + told.encode(), digests)
-    assert tells_a_digest(told[:_BEGIN].encode(), digests)
-    assert not tells_a_digest(hashlib.sha256(b"else").hexdigest().encode(), digests)
+    identifier = hashlib.sha256(line).hexdigest()
+    assert holds_a_digest(b"ingest returned " + identifier.encode(), digests)
+    assert holds_a_digest(identifier[:_BEGIN].encode(), digests)
+    assert not holds_a_digest(hashlib.sha256(b"else").hexdigest().encode(), digests)
     planted.public.mkdir(parents=True)
-    (planted.public / "log.txt").write_text(told)
+    (planted.public / "log.txt").write_text(identifier)
     assert leaks(planted.home) == ["public/log.txt"]
 
 

@@ -74,7 +74,7 @@ def test_a_year_passes_no_cap_and_the_window_rolls(ledger: Ledger) -> None:
     for number in range(WEEKS):
         released(ledger, asked(number))
         (found,) = ledger.forecast(PROGRAMME.family)
-        assert found.reached_in is None  # every week since has been told that all others fit
+        assert found.reached_in is None  # every week since was ordered knowing that all others fit
         assert found.path[number][1] == spent_nano(ledger) <= found.limit == NANO
     refused = ledger.refusal_of(asked(WEEKS - 1, revision=1))
     assert isinstance(refused, BudgetExceeded)  # a correction waits until a week was left out

@@ -28,7 +28,7 @@ def _refusal(name: str, week: str = WEEK) -> TurnstileError | None:
     return refusal_before_reading(release.ledger, release.programme, release.plan, release.settings)
 
 
-def test_a_programme_that_another_one_excludes_is_told_which_stands_in_the_way(
+def test_a_programme_that_another_one_excludes_is_reported_which_stands_in_the_way(
     deployment: Deployment,
 ) -> None:
     deployment.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")

@@ -80,7 +80,7 @@ def test_of_a_week_that_is_not_sealed_nothing_changes(release: Release, file: Pa
     assert changed_files(open_release("itms", WEEK, 1)) is None
 
 
-def test_without_the_record_of_the_snapshot_the_ledgers_commitment_tells(
+def test_without_the_record_of_the_snapshot_the_ledgers_commitment_decides(
     release: Release, file: Path
 ) -> None:
     shutil.rmtree(release.settings.private / "itms" / WEEK / "snapshots")

@@ -60,7 +60,7 @@ def test_a_card_day_of_more_trips_costs_the_root_of_their_number(
     assert every.time < designs["as written", "opal"].time / 2
 
 
-def test_a_card_day_under_a_threshold_costs_noise_and_cut_in_proportion() -> None:
+def test_a_card_day_under_a_threshold_costs_noise_and_threshold_in_proportion() -> None:
     rows = compared(load_programme("opal_2017", INCLUDE), domain_of, WEEK, INCLUDE, mode="train")
     found = {row.design: row for row in rows if row.varied in ("as written", "unit")}
     one, two, ten = (found[name] for name in ("opal_2017", "card-day of 2", "card-day of 10"))

@@ -25,9 +25,9 @@ def test_the_report_is_private_and_no_package_holds_a_byte_of_it(
     landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert turnstile("itms", "report", "--week", WEEK) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     folder = landed.home / "private" / "itms" / WEEK / "r0" / "planning"
-    assert told == f"private: {folder}\n"  # a path, no number of the data
+    assert output == f"private: {folder}\n"  # a path, no number of the data
     files = sorted(folder.iterdir())
     assert {path.suffix for path in files} == {".csv", ".svg"}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700

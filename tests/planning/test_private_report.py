@@ -65,11 +65,11 @@ def test_a_suppressed_cell_is_an_error_of_its_whole_count() -> None:
     assert change == pytest.approx((300**2 / 2) ** 0.5)
 
 
-def test_a_change_without_a_week_before_is_not_told() -> None:
+def test_a_change_without_a_week_before_has_no_answer() -> None:
     assert answer(Query.WEEK_ON_WEEK_CHANGE, TRUE, TRUE).value is None
 
 
-def test_a_query_whose_table_is_not_published_is_not_told() -> None:
+def test_a_query_whose_table_is_not_published_has_no_answer() -> None:
     bare = Frames({"place": TRUE.tables["place"]})
     assert answer(Query.TOP_STATIONS_BY_HOUR, bare, bare).value is None
     assert answer(Query.PEAK_SHARE, bare, bare).value is None

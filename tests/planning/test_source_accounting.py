@@ -52,8 +52,8 @@ def test_inputs_that_cannot_be_are_refused(bus_days: list[int]) -> None:
 
 def test_the_command_labels_the_figures_as_the_sources(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["itms", "accounting"]) == 0
-    told = capsys.readouterr().out
-    assert "not a guarantee" in told
+    output = capsys.readouterr().out
+    assert "not a guarantee" in output
     for figure in ("12.361", "2.871", "15.232", "30.46", "472.2"):
-        assert figure in told
+        assert figure in output
     assert main(["itms", "accounting", "--n", "0"]) == 2

@@ -100,7 +100,7 @@ def test_a_known_bad_or_unknown_mechanism_is_refused(name: str) -> None:
         parse_programme(text.replace("kind: dense_gaussian", f"kind: {name}"), "opal.yaml")
 
 
-def test_noise_and_threshold_tell_the_module_of_stored_events() -> None:
+def test_noise_and_threshold_identify_the_module_of_stored_events() -> None:
     opal = load_programme("opal_2017", INCLUDE)
     event = make_plan(opal, load_domain(opal, INCLUDE), ServiceWeek(2016, 30)).events[0]
     assert module_of(event) == "stability_histogram"

@@ -72,7 +72,7 @@ def test_intervals_with_a_continuous_term_cover_what_they_state(terms: list[Term
 
 
 @pytest.mark.parametrize("terms", WHOLE_SUMS, ids=str)
-def test_whole_intervals_cover_exactly_what_their_tail_says_and_are_the_shortest(
+def test_integer_intervals_cover_exactly_what_their_tail_says_and_are_the_shortest(
     terms: list[Term],
 ) -> None:
     total = np.abs(sum(sample(term, f"whole {n}") for n, term in enumerate(terms)))

@@ -1,4 +1,4 @@
-"""No pair of neighbors is told apart better than the planned draws' accounted loss.
+"""No pair of neighbors is distinguished better than the planned draws' accounted loss.
 
 Tiny worlds: cards with a few trips in 2 slots and 2 places, bounded as the product bounds. The
 output distributions on neighboring data are compared outright: for Laplace the log-ratio is an
@@ -92,7 +92,7 @@ UNITS = st.sampled_from([ProtectionUnit.TRIP, ProtectionUnit.CARD_DAY])
 
 @settings(max_examples=200)
 @given(TRIPS, PLANS, UNITS, st.integers(1, 3), st.integers(0, 5))
-def test_laplace_draws_tell_no_neighbors_apart_beyond_their_accounted_epsilon(
+def test_laplace_draws_distinguish_no_neighbors_beyond_their_accounted_epsilon(
     trips: list[Trip], drawn: list[tuple[str, str]], unit: ProtectionUnit, bound: int, salt: int
 ) -> None:
     events = plan(drawn, bound)

@@ -105,9 +105,9 @@ def test_a_feed_and_a_lookup_become_a_domain_with_a_report(
     }
     assert record["feed_version"] == "2016-07"
     assert set(record["sources"]) == {"feed.zip", "postcodes.csv"}
-    told = capsys.readouterr().out
-    assert "train: 3 locations in 1 areas, served 06:00 to 06:10" in told
-    assert "left out, far from postcodes: 1 stops (b3)" in told
+    output = capsys.readouterr().out
+    assert "train: 3 locations in 1 areas, served 06:00 to 06:10" in output
+    assert "left out, far from postcodes: 1 stops (b3)" in output
 
 
 def test_a_folder_gives_the_same_bytes_as_the_archive_and_so_does_a_second_run(
@@ -189,7 +189,7 @@ def test_a_bare_list_of_stops_needs_a_mode(
         ("feed.zip", None, "is not there"),
     ],
 )
-def test_a_source_that_cannot_be_used_is_told_in_one_sentence(
+def test_a_source_that_cannot_be_used_is_reported_in_one_sentence(
     sources: Path, capsys: pytest.CaptureFixture[str], file: str, content: str | None, word: str
 ) -> None:
     (sources / file).unlink()

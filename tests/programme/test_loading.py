@@ -65,7 +65,7 @@ def test_an_unknown_programme_is_answered_with_the_known_ones() -> None:
         ("feed: opal_trips", "feed: opal", "source.feed", "is unknown; write one of"),
         ('"1/8"\n    on_location', '"1/4"\n    on_location', "mechanism.split", "add up to 9/8"),
         ("slot_minutes: 15", "slot_minutes: 7", "time.slot_minutes", "does not divide"),
-        ("slot_minutes: 15", "slot_minutes: '15'", "time.slot_minutes", "whole number"),
+        ("slot_minutes: 15", "slot_minutes: '15'", "time.slot_minutes", "an integer"),
         ("[tap_on_slot]}", "[tap_on_hour]}", "tables.on_time.by", "is unknown; use"),
         (
             "[tap_on_slot, tap_on_location]",
@@ -126,7 +126,7 @@ def test_telemetry_has_its_own_measures_and_limits() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "rule"),
     [
-        ("limits_kmh: [40, 60]", "limits_kmh: [fast]", "whole positive km/h"),
+        ("limits_kmh: [40, 60]", "limits_kmh: [fast]", "positive integers, km/h"),
         ("measure: mean_speed, clamp_kmh: 65", "measure: count", "count is for trips"),
         ("by: [slot, cell], measure: mean_speed", "by: [slot], measure: mean_speed", "must be"),
         ("h3_resolution: 7", "h3_resolution: 16", "too fine"),

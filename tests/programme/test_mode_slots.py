@@ -41,7 +41,7 @@ def opal(include: Path, hours: str = HOURS, **domain: object) -> Programme:
     return replace(programme, domain=replace(programme.domain, **domain))
 
 
-def test_each_mode_has_the_slots_of_its_own_hours_widened_to_whole_slots(include: Path) -> None:
+def test_each_mode_has_the_slots_of_its_own_hours_widened_to_full_slots(include: Path) -> None:
     domain = load_domain(opal(include), include)
     train = domain.dimension("train", "tap_on_slot").labels
     assert (train[0], train[-2:], len(train)) == ("05:30", ("23:45", "UNKNOWN"), 74 + 1)

@@ -15,7 +15,7 @@ ITMS = (Path(__file__).parents[2] / "include/programmes/itms.yaml").read_text()
 SUBE = (Path(__file__).parents[1] / "pipeline/programmes/sube.yaml").read_text()
 
 
-def test_a_mapping_of_taps_is_read_whole() -> None:
+def test_a_mapping_of_taps_is_read_completely() -> None:
     source = parse_programme(SUBE, "sube.yaml").source
     assert source.feed is Feed.TAPS
     assert dict(source.action_names) == {
@@ -54,7 +54,9 @@ def test_a_source_that_states_no_speed_unit_has_the_one_of_its_feed(
         ("TRE: train", "TRE: tram", "source.mode_names", "none of the modes"),
     ],
 )
-def test_a_broken_mapping_is_told_with_its_field(old: str, new: str, field: str, rule: str) -> None:
+def test_a_broken_mapping_is_reported_with_its_field(
+    old: str, new: str, field: str, rule: str
+) -> None:
     assert old in SUBE
     with pytest.raises(ProgrammeError, match=rule) as failure:
         parse_programme(SUBE.replace(old, new, 1), "sube.yaml")
@@ -71,7 +73,9 @@ def test_a_broken_mapping_is_told_with_its_field(old: str, new: str, field: str,
         ('east: "73.5"', 'east: "73.5", up: "1"', "up", "is unknown"),
     ],
 )
-def test_a_broken_extent_is_told_with_its_side(old: str, new: str, side: str, rule: str) -> None:
+def test_a_broken_extent_is_reported_with_its_side(
+    old: str, new: str, side: str, rule: str
+) -> None:
     assert old in ITMS
     with pytest.raises(ProgrammeError, match=rule) as failure:
         parse_programme(ITMS.replace(old, new, 1), "itms.yaml")

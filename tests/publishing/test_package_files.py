@@ -44,10 +44,10 @@ def test_every_column_of_every_table_is_a_public_field_of_the_registry(package: 
 
 def test_the_dictionary_has_a_line_for_every_column(package: Path) -> None:
     with (package / "dictionary.csv").open() as stream:
-        told = {(row["file"], row["column"]): row for row in csv.DictReader(stream)}
+        dictionary = {(row["file"], row["column"]): row for row in csv.DictReader(stream)}
     for path in package.glob("*/*.parquet"):
         for name in pq.read_schema(path).names:
-            row = told[f"{path.parent.name}/{path.stem}", name]
+            row = dictionary[f"{path.parent.name}/{path.stem}", name]
             assert row["description"]
             assert row["type"]
 

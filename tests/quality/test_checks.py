@@ -168,9 +168,9 @@ def test_a_planted_card_is_in_no_finding_no_message_and_no_log(
     programme = programme_of("opal")
     report = _judged(zones, programme)
     snapshot = zones.ingest(programme, WEEK)
-    told = capfd.readouterr()
+    output = capfd.readouterr()
     written = (snapshot.folder / "quality.json").read_text()
-    for text in (repr(report), report.refusal(), written, caplog.text, told.out, told.err):
+    for text in (repr(report), report.refusal(), written, caplog.text, output.out, output.err):
         assert CANARY not in text
     assert not report.passed
 

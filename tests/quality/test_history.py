@@ -1,4 +1,4 @@
-"""Learned ranges: what is usual passes, what is not warns, and nothing of either is ever told."""
+"""Learned ranges: what is usual passes, what is not warns, and no figure leaves."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _earlier(day: str, weeks: int) -> str:
 
 
 @pytest.mark.parametrize("name", ["opal", "itms"])
-def test_validation_learns_from_what_it_kept_and_tells_no_figure(
+def test_validation_learns_from_what_it_kept_and_reveals_no_figure(
     zones: Any,
     programme_of: MakeProgramme,
     name: str,

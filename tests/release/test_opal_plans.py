@@ -148,7 +148,9 @@ def tight() -> str:
     return text[:i] + '  epsilon: "4"\n  split:\n' + shares + "\n" + text[j:]
 
 
-def test_a_tight_calibration_spends_what_it_may_and_cuts_lower_for_the_same_noise() -> None:
+def test_a_tight_calibration_spends_what_it_may_and_has_a_lower_threshold_for_the_same_noise() -> (
+    None
+):
     plan = planned("opal_2017", tight())
     own = loss(plan, ProtectionUnit.TRIP)
     assert own.epsilon is not None

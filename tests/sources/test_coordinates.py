@@ -1,4 +1,4 @@
-"""Positions at the ends of the earth are kept; swapped ones are told apart from wrong ones."""
+"""Positions at the ends of the earth are kept; swapped ones are distinguished from wrong ones."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_position_off_the_earth_is_named(
         (-179.9, -18.1, FIJI, "coordinates_swapped"),
     ],
 )
-def test_with_an_extent_swapped_positions_are_told_that_could_be_on_earth(
+def test_with_an_extent_swapped_positions_are_reported_that_could_be_on_earth(
     judged: Judged, latitude: float, longitude: float, extent: Extent | None, rule: str
 ) -> None:
     assert judged(latitude, longitude, extent) == rule

@@ -118,7 +118,7 @@ def test_a_position_without_speed_goes_to_quarantine(ingested: Ingested) -> None
     assert counts_of(snapshot)["null_speed"] == 1
 
 
-def test_an_archive_without_positions_is_told(ingested: Ingested) -> None:
+def test_an_archive_without_positions_is_reported(ingested: Ingested) -> None:
     frame = pd.DataFrame(PATHS).drop(columns="vehicle.position.latitude")
     with pytest.raises(InputError, match="latitude"):
         ingested("a.csv", frame.to_csv(index=False))

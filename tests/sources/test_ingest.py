@@ -1,4 +1,4 @@
-"""What ingest promises of any delivery: nothing lost, nothing twice, faults told by name."""
+"""What ingest promises of any delivery: nothing lost, nothing twice, faults reported by name."""
 
 from __future__ import annotations
 
@@ -230,14 +230,14 @@ def test_a_fault_of_a_file_is_one_sentence_and_leaves_nothing(
     files, field = _FAULTS[fault]
     zones.deliver(WEEK, {"a-good-one.csv": CLEAN} if files else {})
     zones.deliver(WEEK, files)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as refused:
         zones.ingest(programme_of("opal"), WEEK)
-    assert told.value.field == field
-    assert told.value.exit_code == 2
-    assert "\n" not in str(told.value)
-    assert CANARY not in str(told.value)
-    assert told.value.__cause__ is None
-    assert told.value.__suppress_context__ or told.value.__context__ is None
+    assert refused.value.field == field
+    assert refused.value.exit_code == 2
+    assert "\n" not in str(refused.value)
+    assert CANARY not in str(refused.value)
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None
     assert not list(zones.private.rglob("snapshot.json"))
     assert not list(zones.private.rglob(".ingest-*"))
 
@@ -316,18 +316,18 @@ def test_a_snapshot_that_was_altered_or_removed_is_an_integrity_error(
         load_snapshot(zones.private, "opal", WEEK, snapshot.digest)
 
 
-def test_progress_tells_files_and_days_but_neither_cards_nor_counts(
+def test_progress_names_files_and_days_but_neither_cards_nor_counts(
     zones: Any, programme_of: Callable[..., Programme]
 ) -> None:
-    told: list[str] = []
+    messages: list[str] = []
     zones.deliver(WEEK, {"trips.csv": CLEAN + _line(card_id=CANARY) + "\n"})
     week = ServiceWeek.parse(WEEK)
     places = {"landing": zones.landing, "private": zones.private}
-    ingest(programme_of("opal"), week, **places, progress=told.append)
-    ingest(programme_of("opal"), week, **places, progress=told.append)
-    assert told[0] == "reading 2016-W30/trips.csv (1 of 1 files)"
-    assert told[-1] == "opal 2016-W30: these files are ingested already"
-    assert not any(CANARY in line or "51" in line for line in told)
+    ingest(programme_of("opal"), week, **places, progress=messages.append)
+    ingest(programme_of("opal"), week, **places, progress=messages.append)
+    assert messages[0] == "reading 2016-W30/trips.csv (1 of 1 files)"
+    assert messages[-1] == "opal 2016-W30: these files are ingested already"
+    assert not any(CANARY in line or "51" in line for line in messages)
 
 
 @pytest.mark.parametrize("feed", Feed)
@@ -335,7 +335,7 @@ def test_every_feed_that_a_programme_may_name_is_read_into_its_shape(feed: Feed)
     assert layout_of(feed).shape is feed.shape
 
 
-def test_a_mapped_field_that_the_feed_does_not_have_is_told(
+def test_a_mapped_field_that_the_feed_does_not_have_is_reported(
     zones: Any, programme_of: Callable[..., Programme]
 ) -> None:
     zones.deliver(WEEK, {"trips.csv": CLEAN})

@@ -163,7 +163,7 @@ def test_meters_per_second_become_kilometers_per_hour(
     assert rows_of(snapshot, "speed_milli_kmh") == [(0,), (25_200,), (156_600,)]
 
 
-def test_a_file_without_coordinates_is_told(
+def test_a_file_without_coordinates_is_reported(
     zones: Any, programme_of: Callable[..., Programme]
 ) -> None:
     zones.deliver(WEEK, {"a.csv": "license_plate,observationDateTime,speed\nP,x,1\n"})

@@ -46,7 +46,7 @@ def test_a_tap_off_that_lacks_place_or_time_is_unknown_altogether(
     assert rows_of(snapshot, OFF) == [(None, None, "UNKNOWN")]
 
 
-def test_times_may_have_seconds_and_are_cut_to_the_minute(
+def test_times_may_have_seconds_and_are_truncated_to_the_minute(
     zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
 ) -> None:
     zones.deliver("2016-W30", _trips("c,bus,2016-07-25,08:00:59,A,2016-07-25,08:30:59,B"))

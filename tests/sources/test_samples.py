@@ -199,7 +199,7 @@ def test_every_switch_of_a_feed_is_tried() -> None:
         ["itms", "--weeks", WEEK, "--corruption", "dust"],
     ],
 )
-def test_what_cannot_be_sampled_is_told(tmp_path: Path, arguments: list[str]) -> None:
+def test_what_cannot_be_sampled_is_reported(tmp_path: Path, arguments: list[str]) -> None:
     with pytest.raises(InputError):
         _sample(*arguments, "--out", str(tmp_path))
     assert not list(tmp_path.iterdir())
@@ -214,7 +214,7 @@ def test_one_row_is_a_sample_too(places: opal.Places, area: npt.NDArray[np.float
     assert len(itms.itms_rows(week, 1, 1, area=area, corruptions=corruptions)["day"]) == 2
 
 
-def test_places_without_a_mode_are_told(tmp_path: Path) -> None:
+def test_places_without_a_mode_are_reported(tmp_path: Path) -> None:
     (tmp_path / "places.csv").write_text("mode,location\nbus,A\n")
     with pytest.raises(InputError, match="no place of mode ferry"):
         opal.read_places(tmp_path / "places.csv")

@@ -214,11 +214,11 @@ def test_the_sources_own_words_are_mapped(trips: Ingested) -> None:
 
 
 @pytest.mark.parametrize("header", ["card_id,place", "card_id,tap_date,place", "tapped_at,place"])
-def test_a_file_without_card_or_time_is_told(trips: Ingested, header: str) -> None:
+def test_a_file_without_card_or_time_is_reported(trips: Ingested, header: str) -> None:
     with pytest.raises(InputError, match="the column is missing"):
         trips(",".join("x" for _ in header.split(",")), header=header)
 
 
-def test_a_file_without_any_place_is_told(trips: Ingested) -> None:
+def test_a_file_without_any_place_is_reported(trips: Ingested) -> None:
     with pytest.raises(InputError, match="place"):
         trips("c,2016-07-25 08:00,1", header="card_id,tapped_at,latitude")

@@ -96,7 +96,7 @@ def test_a_column_of_modes_is_read_and_needed_where_there_are_several(fares: Ing
     assert rows[0][1] == "train"
 
 
-def test_a_file_of_an_older_tides_is_told(fares: Ingested) -> None:
+def test_a_file_of_an_older_tides_is_reported(fares: Ingested) -> None:
     with pytest.raises(InputError, match="fare_action"):
         fares("1,2016-07-25,x,t,A,Enter,1", header=FARES.replace("fare_action", "action"))
 

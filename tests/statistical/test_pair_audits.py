@@ -1,8 +1,8 @@
 """Audits: draws on neighboring tables never show a larger loss than was claimed.
 
 For each mechanism and unit the released tables of two neighbors are drawn 40,000 times, a test
-chosen beforehand tells them apart, and Clopper-Pearson intervals give a lower bound of epsilon that
-holds with probability 1 - 1e-9. It must lie below the claim; for a halved scale, a wrong
+chosen beforehand distinguishes them, and Clopper-Pearson intervals give a lower bound of epsilon
+that holds with probability 1 - 1e-9. It must lie below the claim; for a halved scale, a wrong
 sensitivity and a wrong delta it must lie above, and has six standard deviations to spare for it.
 """
 
@@ -29,7 +29,7 @@ from turnstile.privacy.units import Block
 
 RUNS = 40_000
 ALPHA = 5e-10  # of either side, so 1e-9 of both
-DELTA = Fraction(1, 20)  # large, so that so many runs tell half the scale
+DELTA = Fraction(1, 20)  # large, so that so many runs show half the scale
 LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN
 BLOCKS = (Block(date(2016, 7, 25), "bus"),)
 

@@ -1,4 +1,4 @@
-"""A ledger, a journal and a clock, for tests of what is watched and told."""
+"""A ledger, a journal and a clock, for tests of what is watched and reported."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Place:
         self.ledger.seal(attempt, f"bytes of {week}")
         self.ledger.publish(ReleaseKey("opal", week), f"manifest of {week}")
 
-    def say(self, happening: Happening, week: str, run_id: str = "run", **told: object) -> None:
-        self.journal.write(Line(instant(self.clock.now), happening, "opal", week, run_id, told))
+    def say(self, happening: Happening, week: str, run_id: str = "run", **details: object) -> None:
+        self.journal.write(Line(instant(self.clock.now), happening, "opal", week, run_id, details))
 
     def watched(
         self, state: str | None = "running", tasks: Mapping[str, str | None] | None = None

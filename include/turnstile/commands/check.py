@@ -47,22 +47,22 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _problems(file: ProgrammeFile, include: Path) -> tuple[TurnstileError, ...]:
-    """Return every reason why a programme could not be released, as far as its files tell."""
+    """Return every reason why a programme could not be released, as far as its files show."""
     checked = problems_of(file.text, file.path.name)
     further: TurnstileError | None = None
     if checked.programme is not None and not checked.mended & _DECIDE_THE_CELLS:
-        further = _problem_of_cells(checked.programme, include, is_whole=not checked.problems)
+        further = _problem_of_cells(checked.programme, include, is_complete=not checked.problems)
     return checked.problems if further is None else (*checked.problems, further)
 
 
 def _problem_of_cells(
-    programme: Programme, include: Path, *, is_whole: bool
+    programme: Programme, include: Path, *, is_complete: bool
 ) -> TurnstileError | None:
-    """Return what is wrong with columns, public domain or, for a whole programme, the plan."""
+    """Return what is wrong with columns, public domain or, for a complete programme, the plan."""
     try:
         names_in_source(layout_of(programme.source.feed), programme.source)
         domain = load_domain(programme, include)
-        if is_whole:
+        if is_complete:
             make_plan(
                 programme, domain, period_containing(system_clock().date(), programme.schedule)
             )

@@ -23,10 +23,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("domain", help="make the public cells of a programme")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     build = actions.add_parser("build", help="from a GTFS feed and a lookup of postcodes")
-    build.add_argument("feed", type=Path, help="GTFS feed (zip or folder), or a bare stops.txt")
+    build.add_argument("feed", type=Path, help="GTFS feed (zip or folder), or a stops.txt alone")
     build.add_argument("--out", type=Path, required=True, help="domain file, .csv")
     build.add_argument("--postcodes", type=Path, help="CSV: postcode, latitude, longitude")
-    build.add_argument("--mode", help="mode of every stop, where the feed does not tell")
+    build.add_argument("--mode", help="mode of every stop, where the feed does not say")
     build.add_argument(
         "--postcode-modes", default="bus", help="modes published by postcode, with commas"
     )
@@ -86,7 +86,7 @@ def _sources(paths: list[Path]) -> dict[str, str]:
 
 
 def _write(out: Path, built: BuiltDomain, hours: str, record: dict[str, Any]) -> None:
-    """Write the domain, the hours if the feed tells them, and the record."""
+    """Write the domain, the hours if the feed has them, and the record."""
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(built.csv(), encoding="utf-8")
     if record["service_hours"]:

@@ -74,8 +74,8 @@ def ancestors_of(cells: NDArray[np.uint64], resolution: int) -> NDArray[np.uint6
         resolution: 0-15.
     """
     unused = np.uint64((1 << _DIGIT_BITS * (_FINEST - resolution)) - 1)
-    bare = cells & ~(_RESOLUTION_BITS << _RESOLUTION_SHIFT)
-    return bare | np.uint64(resolution) << _RESOLUTION_SHIFT | unused
+    without_resolution = cells & ~(_RESOLUTION_BITS << _RESOLUTION_SHIFT)
+    return without_resolution | np.uint64(resolution) << _RESOLUTION_SHIFT | unused
 
 
 def _finest_listed(cells: NDArray[np.uint64], found: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ class ExactTable:
     """True integers of one draw, for one task's memory and the private zone.
 
     A plain class on purpose: the serializers of Airflow, pickle, copy and json turn dataclasses,
-    named tuples and arrays into their values. This one tells its name and its length only.
+    named tuples and arrays into their values. This one shows its name and its length only.
 
     Args:
         table: name of the table in the programme.

@@ -1,6 +1,6 @@
 """Exact tables of a week as one file of the private zone, found again by its digest.
 
-The digest travels between tasks, so it must not tell the counts to somebody who guesses them: the
+The digest travels between tasks, so it must not reveal the counts to somebody who guesses them: the
 file begins with 32 random bytes. A repeated count thus writes another file with another digest and
 the same counts.
 """
@@ -28,7 +28,7 @@ _NUMBERS = np.dtype("<i8")
 def save_exact(tables: Sequence[ExactTable], folder: Path) -> str:
     """Write all exact tables of a week and return the digest by which they are found again.
 
-    The file appears whole or not at all, readable by its owner only.
+    The file appears complete or not at all, readable by its owner only.
 
     Args:
         tables: in the order in which they are to be read back.

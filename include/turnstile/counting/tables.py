@@ -61,7 +61,7 @@ def count(  # noqa: PLR0913 - the keyword-only rest is where it runs, not what i
         rows_folder: `rows/` of the snapshot; a day without files counts as zeros.
         secret: release secret, the key of the contribution bounds.
         work: folder of the private zone for what does not fit into memory.
-        progress: told of every counted day; hears public words only.
+        progress: called for every counted day, with public words only.
 
     Returns:
         Trips: one table for each table and day. Telemetry: one for each table and statistic, all

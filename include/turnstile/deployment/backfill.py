@@ -43,7 +43,7 @@ class WeekBackfill:
             self.api.abandon_unfinished(_dag_id(programme))
 
     def dags_are_parsed(self) -> bool:
-        """Tell whether every DAG is known.
+        """Return whether every DAG is known.
 
         Raises:
             TurnstileError: a DAG file cannot be parsed.
@@ -63,7 +63,7 @@ class WeekBackfill:
             self.api.release(programme, self.weeks)
 
     def has_ended(self) -> bool:
-        """Tell whether all weeks have succeeded or failed; say what moved since the last look."""
+        """Return whether all weeks have succeeded or failed; say what moved since the last look."""
         runs = [run for programme in self.programmes for run in self._runs(programme)]
         expected = len(self.programmes) * len(self.weeks)
         return len(runs) == expected and all(run.state in _ENDED for run in runs)
@@ -121,8 +121,8 @@ def _message(line: str) -> str:
     """Return the message of one log line; the line itself if it is no JSON object."""
     try:
         entry = json.loads(line)
-        told = [error["exc_value"] for error in entry.get("error_detail", ())]
-        return ": ".join([str(entry["event"]), *told])
+        reasons = [error["exc_value"] for error in entry.get("error_detail", ())]
+        return ": ".join([str(entry["event"]), *reasons])
     except (ValueError, KeyError, TypeError, AttributeError):
         return line
 

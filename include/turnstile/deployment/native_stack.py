@@ -81,7 +81,7 @@ class NativeStack:
         self._start_all(_SCHEDULING)
 
     def revive_scheduler(self) -> bool:
-        """Start the scheduler again if it has died, and tell whether it had.
+        """Start the scheduler again if it has died; return whether it had.
 
         On SQLite it can die of a backfill that is asked for while it runs: it meets rows that the
         API server then takes back.
@@ -226,7 +226,7 @@ def _family(leader: int) -> set[psutil.Process]:
 
 
 def _is_alive(process: psutil.Process) -> bool:
-    """Tell whether a process is more than an entry that waits to be read."""
+    """Return whether a process is more than an entry that waits to be read."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

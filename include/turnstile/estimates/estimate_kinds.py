@@ -64,8 +64,8 @@ def published_tables(promise: Promise, domain: PublicDomain) -> Iterator[Publish
         if any(axis in taps[:1] for axis in one.table.by):
             yield PublishedTable(one.table, one.domain, taps, (part, Grain.HOUR), one.groups)
         else:
-            whole = Part.PLACES if part is Part.CELLS else Part.TOTALS
-            yield PublishedTable(one.table, one.domain, taps, (whole, Grain.DAY), None)
+            of_day = Part.PLACES if part is Part.CELLS else Part.TOTALS
+            yield PublishedTable(one.table, one.domain, taps, (of_day, Grain.DAY), None)
 
 
 def _part(table: TableSpec, taps: Axes) -> Part:

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 SPLIT = 0.5  # t: 0.2 is nearly unbiased and too noisy, 1.0 judges another estimator than is used
 FITTED_TIMES = 1 + SPLIT**2  # variance of the look that is fitted, over the noise's own
 JUDGED_TIMES = 1 + 1 / SPLIT**2  # variance of the look that is judged on
-_GRID = 2.0**12  # deviates are whole multiples of 1/4096 sd, the same on every machine
+_GRID = 2.0**12  # deviates are integer multiples of 1/4096 sd, the same on every machine
 
 
 def public_normals(seed: str, shape: tuple[int, ...]) -> Floats:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 SURPRISING_SDS = 4.75
 _STRETCHES_AT_MOST = 8  # of one place and day
-_LENGTHS = (48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)  # slots; the whole day beside these
+_LENGTHS = (48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)  # slots; the full day beside these
 
 
 def guarded(values: Floats, fitted: Floats, noise_variance: float) -> Floats:

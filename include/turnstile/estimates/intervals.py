@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 LEVELS = (90, 95)
-PARTS = 10  # a published number is a whole number of tenths
+PARTS = 10  # a published number is an integer number of tenths
 _NOISE_OF_FLOATS = 1e-6
 
 
@@ -32,7 +32,7 @@ class Interval:
 
 
 def in_tenths(cells: Floats) -> Ints:
-    """Return cells as whole tenths; every stretch along the last axis keeps its sum within one.
+    """Return cells as integer tenths; every stretch along the last axis keeps its sum within one.
 
     Examples:
         >>> in_tenths(np.array([0.04, 0.04, 0.04, 7.0])).tolist()

@@ -1,4 +1,4 @@
-"""Tables to look at: non-negative whole numbers that add up. Not measurements.
+"""Tables to look at: non-negative integers that add up. Not measurements.
 
 PRIVACY 7.3: keeping counts non-negative biases every sum, so these tables are labelled, kept apart
 from the measurements, and never used to compute anything. Post-processing of reconciled tables.
@@ -34,7 +34,7 @@ class Presentation:
 
 
 def presentation_of(estimate: Reconciled) -> Presentation:
-    """Return the non-negative, whole, consistent tables nearest in kind to the estimates.
+    """Return the non-negative, integer, consistent tables nearest in kind to the estimates.
 
     Marginals: Euclidean projection to non-negative numbers with the rounded total, then largest
     remainders. Cells: clipped, fitted to those marginals in turn (Deming & Stephan 1940), rounded
@@ -50,7 +50,7 @@ def presentation_of(estimate: Reconciled) -> Presentation:
 
 
 def integer_parts(values: NDArray[np.float64], total: int) -> NDArray[np.int64]:
-    """Return non-negative whole numbers near the values that sum to the total.
+    """Return non-negative integers near the values that sum to the total.
 
     Examples:
         >>> integer_parts(np.array([2.6, -1.0, 2.6]), 4).tolist()
@@ -59,35 +59,35 @@ def integer_parts(values: NDArray[np.float64], total: int) -> NDArray[np.int64]:
     if total == 0:
         return np.zeros(values.shape, dtype=np.int64)
     projected = _on_simplex(values, total)
-    whole = np.floor(projected).astype(np.int64)
-    order = np.argsort(whole - projected, kind="stable")
-    whole[order[: total - int(whole.sum())]] += 1
-    return whole
+    integers = np.floor(projected).astype(np.int64)
+    order = np.argsort(integers - projected, kind="stable")
+    integers[order[: total - int(integers.sum())]] += 1
+    return integers
 
 
 def integer_table(
     values: NDArray[np.float64], rows: NDArray[np.int64], columns: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return a non-negative whole table near the values, with exactly these row and column sums.
+    """Return a non-negative integer table near the values, with exactly these row and column sums.
 
     Args:
         values: shape (a, b).
-        rows: whole row sums, shape (a,), same total as columns.
-        columns: whole column sums, shape (b,).
+        rows: integer row sums, shape (a,), same total as columns.
+        columns: integer column sums, shape (b,).
     """
     fitted = _fitted(np.maximum(values, _SMALLEST_SEED), rows, columns)
-    whole = np.floor(fitted).astype(np.int64)
-    _take_back(whole, columns)
-    row_rest, column_rest = rows - whole.sum(axis=1), columns - whole.sum(axis=0)
+    integers = np.floor(fitted).astype(np.int64)
+    _take_back(integers, columns)
+    row_rest, column_rest = rows - integers.sum(axis=1), columns - integers.sum(axis=0)
     order = np.argsort(np.floor(fitted) - fitted, axis=None, kind="stable")
     for place in order:
         row, column = divmod(int(place), values.shape[1])
         if row_rest[row] > 0 and column_rest[column] > 0:
-            whole[row, column] += 1
+            integers[row, column] += 1
             row_rest[row] -= 1
             column_rest[column] -= 1
-    _fill_corner(whole, row_rest, column_rest)
-    return whole
+    _fill_corner(integers, row_rest, column_rest)
+    return integers
 
 
 def _on_simplex(values: NDArray[np.float64], total: int) -> NDArray[np.float64]:
@@ -118,23 +118,23 @@ def _ratio(wanted: NDArray[np.int64], found: NDArray[np.float64]) -> NDArray[np.
     return ratio
 
 
-def _take_back(whole: NDArray[np.int64], columns: NDArray[np.int64]) -> None:
+def _take_back(integers: NDArray[np.int64], columns: NDArray[np.int64]) -> None:
     """Lower columns whose floors still exceed their sum, because fitting had not settled."""
-    for column in np.flatnonzero(whole.sum(axis=0) > columns):
-        excess = int(whole[:, column].sum() - columns[column])
-        for row in np.argsort(-whole[:, column], kind="stable"):
-            taken = min(excess, int(whole[row, column]))
-            whole[row, column] -= taken
+    for column in np.flatnonzero(integers.sum(axis=0) > columns):
+        excess = int(integers[:, column].sum() - columns[column])
+        for row in np.argsort(-integers[:, column], kind="stable"):
+            taken = min(excess, int(integers[row, column]))
+            integers[row, column] -= taken
             excess -= taken
 
 
 def _fill_corner(
-    whole: NDArray[np.int64], row_rest: NDArray[np.int64], column_rest: NDArray[np.int64]
+    integers: NDArray[np.int64], row_rest: NDArray[np.int64], column_rest: NDArray[np.int64]
 ) -> None:
     """Place what is left of both marginals, row by row (north-west corner rule)."""
     for row in np.flatnonzero(row_rest):
         for column in np.flatnonzero(column_rest):
             moved = min(int(row_rest[row]), int(column_rest[column]))
-            whole[row, column] += moved
+            integers[row, column] += moved
             row_rest[row] -= moved
             column_rest[column] -= moved

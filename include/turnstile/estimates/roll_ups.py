@@ -50,8 +50,8 @@ def roll_ups(
             found.append(RollUp(by_hour, table, hours, hourly))
         places = tuple(axis for axis in table.by if axis not in slots)
         a_day = replace(table, name=f"{table.name}_daily", by=places)
-        whole = {mode: (tuple(range(len(own))),) for mode, own in labels.items()}
-        found.append(RollUp(a_day, table, whole, domain))
+        all_day = {mode: (tuple(range(len(own))),) for mode, own in labels.items()}
+        found.append(RollUp(a_day, table, all_day, domain))
     return tuple(found)
 
 

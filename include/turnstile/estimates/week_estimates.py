@@ -19,7 +19,7 @@ from turnstile.programme.spec import Measure, TableSpec
 MODEL = "shrunken singular values with earlier weeks, version 1"
 FOLDER = "estimates"
 RECORD = "record.json"
-EARLIER_AT_MOST = 8  # weeks: older ones tell of another season
+EARLIER_AT_MOST = 8  # weeks: older ones are of another season
 _READ_AS = (
     "Estimates borrow strength from like places, days and weeks, and are biased to the usual: a "
     "burst of a quarter of an hour of up to four standard deviations of the noise is mostly lost, "

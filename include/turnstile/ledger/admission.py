@@ -237,7 +237,7 @@ def setters(stated: Mapping[str, Iterable[Cap]], cap: Cap) -> tuple[str, ...]:
 
 
 def _sets(one: Cap, cap: Cap) -> bool:
-    """Tell whether a stated cap gives a figure of the one in force."""
+    """Return whether a stated cap gives a figure of the one in force."""
     if (one.unit, one.window_weeks) != (cap.unit, cap.window_weeks):
         return False
     pairs = [(getattr(one, name), getattr(cap, name)) for name in _CAP_FIGURES[:2]]

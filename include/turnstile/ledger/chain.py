@@ -1,4 +1,4 @@
-"""The hash chain: whether a sequence of entries is whole, in order and unaltered. Pure."""
+"""The hash chain: whether a sequence of entries is complete, in order and unaltered. Pure."""
 
 from __future__ import annotations
 

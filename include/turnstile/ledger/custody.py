@@ -1,6 +1,6 @@
 """What stands between a ledger and a bad day: known keys and witnesses, every trace, space, clock.
 
-Asked before anything is held or charged; told after everything that was written.
+Asked before anything is held or charged; notified after everything that was written.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Custody:
 
 
 def clock_findings(last_at: str | None, now: datetime) -> Iterator[Finding]:
-    """Refuse a clock that stands before the last entry. One that runs ahead cannot be told."""
+    """Refuse a clock that stands before the last entry. One that runs ahead cannot be noticed."""
     if last_at is None:
         return
     last = datetime.fromisoformat(last_at)
@@ -174,7 +174,7 @@ def clock_findings(last_at: str | None, now: datetime) -> Iterator[Finding]:
 
 
 def drew_before(found: tuple[Trace, ...], key: ReleaseKey) -> bool:
-    """Tell whether sealed bytes of a key lie under embargo already."""
+    """Return whether sealed bytes of a key lie under embargo already."""
     return any(one.kind is TraceKind.SEALED and one.key == str(key) for one in found)
 
 

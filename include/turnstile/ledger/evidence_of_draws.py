@@ -117,7 +117,7 @@ def _proof(key: str, found: list[Trace]) -> Proof:
 
 
 def _of_package(key: str, trace: Trace, files: int) -> Proof:
-    """Return what a package proves; it has to be whole."""
+    """Return what a package proves; it has to be intact."""
     problems = file_problems(trace.path)
     if problems or trace.sealed is None:
         what = problems[0] if problems else "its manifest names another release"
@@ -137,7 +137,7 @@ def _of_package(key: str, trace: Trace, files: int) -> Proof:
 
 
 def _is_named_rightly(path: Path) -> bool:
-    """Tell whether a sealed file holds the bytes that its name states."""
+    """Return whether a sealed file holds the bytes that its name states."""
     return path.name == f"sealed-{sha256_of(path)[:16]}.parquet"
 
 

@@ -66,7 +66,7 @@ def verify_export(folder: Path, *, trusted: Path | None = None) -> Iterator[Find
     Args:
         folder: as `write_export` left it.
         trusted: public key obtained another way; by default the copy's own, which shows that the
-            copy is whole, but not who made it.
+            copy is intact, but not who made it.
 
     Raises:
         InputError: the folder holds no export.

@@ -43,7 +43,7 @@ _BOUND = ("programme", "domain", "snapshot", "plan")
 
 @dataclass(slots=True)
 class FoldedAttempt:
-    """One attempt, as the entries tell it."""
+    """One attempt, folded from the entries."""
 
     attempt_id: str
     key: str
@@ -187,7 +187,7 @@ class Fold:
             yield f"allows {key}, which is not the next correction of a sealed release"
 
     def _is_sealed(self, key: str) -> bool:
-        """Tell whether a key has its bytes."""
+        """Return whether a key has its bytes."""
         return any(one.state in SEALED_STATES for one in self.by_key.get(key, ()))
 
     @property

@@ -73,5 +73,5 @@ class Parties:
         return found
 
     def is_superseded(self, sequence: int, entry_hash: str) -> bool:
-        """Tell whether a note speaks of an entry that is declared lost."""
+        """Return whether a note speaks of an entry that is declared lost."""
         return entry_hash in self.superseded.get(sequence, ())

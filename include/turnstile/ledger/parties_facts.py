@@ -126,7 +126,7 @@ def _landing_facts(connection: Connection) -> Iterator[Entry]:
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Tell whether two landing patterns may name the same files: by what is fixed before `{`."""
+    """Return whether two landing patterns may name the same files: by what is fixed before `{`."""
     first, second = _fixed(one), _fixed(other)
     return first.startswith(second) or second.startswith(first)
 

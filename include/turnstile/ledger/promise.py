@@ -64,7 +64,7 @@ def promise_problems(entry: Entry) -> Iterator[str]:
 
 
 def _covers(stated: Posting | None, needed: Posting) -> bool:
-    """Tell whether a posting is at least what its draws cost; None is infinite."""
+    """Return whether a posting is at least what its draws cost; None is infinite."""
     if stated is None:
         return False
     pairs = (

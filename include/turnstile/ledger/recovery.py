@@ -175,7 +175,7 @@ def _declare(
 
 
 def _is_known(trace: Trace, history: History) -> bool:
-    """Tell whether the ledger holds the draw that a trace proves."""
+    """Return whether the ledger holds the draw that a trace proves."""
     own = history.attempts.get(trace.key, [])
     if trace.kind is TraceKind.SEALED:
         return any(one.state in CHARGED_STATES for one in own)

@@ -1,7 +1,7 @@
 """Entries shipped to a witness: each a file of its own, written once, in the order of the chain.
 
-    <witness>/witness.id                                random; tells this folder from an empty one
-    <witness>/entries/000000000042.json                 {"hash": ..., "record": ...}
+    <witness>/witness.id                                random; distinguishes this folder from an
+    empty one <witness>/entries/000000000042.json                 {"hash": ..., "record": ...}
 
 A lost tail of the ledger is rebuilt from them bit by bit; and of two copies of one ledger, the
 second that ships an entry under a number finds the other's there.

@@ -105,7 +105,7 @@ class Store:
             return answer
 
     def _is_lost(self, error: DBAPIError) -> bool:
-        """Tell whether a commit may have happened though its answer never came.
+        """Return whether a commit may have happened though its answer never came.
 
         SQLite says for sure; a server that says why (an SQLSTATE of its own making) does too.
         """

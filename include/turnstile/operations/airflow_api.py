@@ -58,14 +58,14 @@ class AirflowApi:
     _token: str | None = field(default=None, init=False)
 
     def answers(self) -> bool:
-        """Tell whether the API server listens."""
+        """Return whether the API server listens."""
         try:
             return self._send("GET", "/api/v2/version").is_success
         except httpx.HTTPError:
             return False
 
     def has_dag(self, dag_id: str) -> bool:
-        """Tell whether the DAG has been parsed."""
+        """Return whether the DAG has been parsed."""
         try:
             return not self._request("GET", f"/api/v2/dags/{dag_id}")["is_stale"]
         except LookupError:

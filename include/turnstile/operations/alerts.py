@@ -26,7 +26,7 @@ class Severity(StrEnum):
     CRITICAL = "critical"  # stop releasing, call a human now
     ERROR = "error"  # a week does not come out until somebody acts
     WARN = "warn"  # look before the next week
-    NOTICE = "notice"  # somebody is asked, or told how things stand
+    NOTICE = "notice"  # somebody is asked, or reminded
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ RULES: dict[str, Rule] = {
     "hold_stuck": Rule(Severity.WARN, "a reservation is held and not drawn"),
     "draw_stuck": Rule(Severity.ERROR, "a draw began and was not sealed; its charge stands"),
     "release_overdue": Rule(Severity.ERROR, "a week is final and not public"),
-    "run_died": Rule(Severity.ERROR, "a run ended without telling anybody"),
+    "run_died": Rule(Severity.ERROR, "a run ended without a report"),
     "run_lasts": Rule(Severity.WARN, "a run takes longer than it should"),
     "week_missing": Rule(Severity.ERROR, "a week did not arrive; nothing was charged"),
     "people_asked": Rule(Severity.NOTICE, "people are asked"),
@@ -62,13 +62,13 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One thing to tell, once.
+    """One thing to report, once.
 
     Args:
         rule: name in `RULES`.
         programme: concerned; `ledger` where none is.
         week: concerned; `all` where none is.
-        subject: what else tells two alerts of a rule apart: a step, rules of the input, a cap.
+        subject: what else distinguishes two alerts of a rule: a step, rules of the input, a cap.
         sentence: what happened, in the operator's words; empty where the rule says it all.
         run_id: of the run to look at; empty if there is none.
     """
@@ -87,7 +87,7 @@ class Alert:
 
     @property
     def identity(self) -> str:
-        """What is told once: rule and subject; programme and week name the journal's file."""
+        """What is sent once: rule and subject; programme and week name the journal's file."""
         return f"{self.rule}:{self.subject}"
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ class Alert:
 
 
 def of_run(lines: Sequence[Line], run_id: str) -> tuple[Alert, ...]:
-    """Return what one run gave cause to tell, from the journal of its week."""
+    """Return what one run gave cause to report, from the journal of its week."""
     found: list[Alert] = []
     for line in lines:
         if line.run_id != run_id:
@@ -115,7 +115,7 @@ def of_run(lines: Sequence[Line], run_id: str) -> tuple[Alert, ...]:
 
 def _of_verdicts(line: Line) -> Iterable[Alert]:
     """Tell which rules of the input are not kept."""
-    verdicts = line.told.get("verdicts", {})
+    verdicts = line.details.get("verdicts", {})
     for rule, worst in (("quality_failed", {"fail", "broken"}), ("quality_warned", {"warn"})):
         names = sorted(name for name, verdict in verdicts.items() if verdict in worst)
         if names:
@@ -140,10 +140,10 @@ _IN_ITS_WORDS = frozenset({"NotArrived"})
 
 def _of_failure(line: Line) -> Alert:
     """Tell at which task a week stopped and why, by the kind of error, not by its text."""
-    kind, step = str(line.told.get("kind", "")), str(line.told.get("step", ""))
+    kind, step = str(line.details.get("kind", "")), str(line.details.get("step", ""))
     rule, words = _OF_KIND.get(kind, _UNFORESEEN)
-    if kind in _IN_ITS_WORDS and line.told.get("sentence"):
-        words = str(line.told["sentence"])
+    if kind in _IN_ITS_WORDS and line.details.get("sentence"):
+        words = str(line.details["sentence"])
     return Alert(
         rule=rule,
         programme=line.programme,
@@ -166,13 +166,13 @@ def of_questions(lines: Sequence[Line], now: datetime) -> tuple[Alert, ...]:
     for line in lines:
         if line.happening is Happening.ASKED:
             open_now[line.week, line.run_id] = line
-            found.append(_question("people_asked", line, f"{line.told['task']}, {line.at}", ""))
+            found.append(_question("people_asked", line, f"{line.details['task']}, {line.at}", ""))
         elif line.happening in _ANSWERED:
             open_now.pop((line.week, line.run_id), None)
     for line in open_now.values():
         days = (now - datetime.fromisoformat(line.at)).days
         if days >= 1:
-            subject = f"{line.told['task']}, {line.at}, day {days}"
+            subject = f"{line.details['task']}, {line.at}, day {days}"
             lead = f"Asked {days} day(s) ago, and nobody has answered: "
             found.append(_question("people_reminded", line, subject, lead))
     return tuple(found)
@@ -183,7 +183,7 @@ _ANSWERED = frozenset({Happening.RESUMED, Happening.FAILED, Happening.ENDED, Hap
 
 def _question(rule: str, line: Line, subject: str, lead: str) -> Alert:
     """Tell of one question."""
-    sentence = f"{lead}{line.told.get('sentence', '')}"
+    sentence = f"{lead}{line.details.get('sentence', '')}"
     return Alert(rule, line.programme, line.week, subject, sentence, line.run_id)
 
 
@@ -208,12 +208,12 @@ Links = Callable[[Alert], Sequence[str]]
 """Says where to look and what to do: a line each."""
 
 
-def to_runbook(alert: Alert) -> tuple[str, ...]:
+def runbook_link(alert: Alert) -> tuple[str, ...]:
     """Return where the runbook says what to do."""
     return (f"what to do: {RUNBOOK}#{alert.rule}",)
 
 
-def digest(alerts: Sequence[Alert], links: Links = to_runbook) -> tuple[str, str]:
+def digest(alerts: Sequence[Alert], links: Links = runbook_link) -> tuple[str, str]:
     """Return subject and text of one message for several alerts, gravest first.
 
     Args:

@@ -147,7 +147,7 @@ def _percent(share: float) -> str:
 def cap_states(
     balances: Sequence[AccountBalance], forecasts: Sequence[CapForecast]
 ) -> tuple[CapState, ...]:
-    """Return how full the caps are, fullest first, of accounts that have one.
+    """Return how full the caps are, most spent first, of accounts that have one.
 
     Args:
         balances: the most spent account of each unit and window.
@@ -191,6 +191,6 @@ def _shares(one: AccountBalance) -> tuple[float, float]:
         taken, held = getattr(one.spent, name), getattr(one.held, name)
         if taken is None or held is None:
             return 100.0, 0.0
-        whole = max(limit, 1)
-        return min(100.0, 100 * taken / whole), min(100.0, 100 * held / whole)
+        full = max(limit, 1)
+        return min(100.0, 100 * taken / full), min(100.0, 100 * held / full)
     return 0.0, 0.0

@@ -91,7 +91,7 @@ def standing(release: Release, started_by: frozenset[str] = frozenset()) -> Appr
 
 
 def is_to_be_asked(release: Release, number: int, started_by: frozenset[str]) -> bool:
-    """Tell whether the question of the first, second, ... person is open.
+    """Return whether the question of the first, second, ... person is open.
 
     Args:
         release: sealed, waiting for people.
@@ -105,9 +105,9 @@ def is_to_be_asked(release: Release, number: int, started_by: frozenset[str]) ->
 def starters(lines: Sequence[Line]) -> frozenset[str]:
     """Return everybody who is on record as having started a run of a week."""
     return frozenset(
-        str(line.told["triggered_by"])
+        str(line.details["triggered_by"])
         for line in lines
-        if line.happening is Happening.BEGUN and line.told.get("triggered_by")
+        if line.happening is Happening.BEGUN and line.details.get("triggered_by")
     )
 
 
@@ -150,8 +150,8 @@ def question(release: Release, started_by: frozenset[str]) -> str:
         lines.append(f"| {unit} | " + " | ".join(figures[n] or "infinite" for n in names) + " |")
     lines += ["", "| draw | noise | scale | 95 % within |", "|---|---|---|---|"]
     for draw in view["draws"]:
-        told = (draw["draw"], draw["noise"], draw["scale"], str(draw["half_width_95"]))
-        lines.append("| " + " | ".join(told) + " |")
+        cells = (draw["draw"], draw["noise"], draw["scale"], str(draw["half_width_95"]))
+        lines.append("| " + " | ".join(cells) + " |")
     report = json.loads((release.folders.embargoed / "assessment.json").read_bytes())
     lines += ["", "| gate | passed | finding |", "|---|---|---|"]
     lines += [

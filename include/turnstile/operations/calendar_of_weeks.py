@@ -144,7 +144,7 @@ def _mark(
     ends = (line for line in reversed(lines) if line.happening in _TURNS)
     last = next(ends, None)
     failed = last if last is not None and last.happening is Happening.FAILED else None
-    reason = str(failed.told.get("sentence", "")) if failed else ""
+    reason = str(failed.details.get("sentence", "")) if failed else ""
     live = [one for one in attempts if one.state is not ReleaseState.VOID]
     if live:
         revision = max(int(one.key.rpartition("/r")[2]) for one in live)
@@ -157,10 +157,10 @@ def _mark(
             reason = str(standing)
         return WeekMark(week, state, revision, run_id, reason)
     if failed is not None:
-        is_refusal = failed.told.get("kind") in REFUSALS
+        is_refusal = failed.details.get("kind") in REFUSALS
         return WeekMark(week, "refused" if is_refusal else "stopped", 0, run_id, reason)
     if last is not None and last.happening is Happening.WAITS:
-        return WeekMark(week, "waiting", 0, run_id, str(last.told.get("sentence", "")))
+        return WeekMark(week, "waiting", 0, run_id, str(last.details.get("sentence", "")))
     if open_runs(tuple(lines)):
         return WeekMark(week, "under_way", 0, run_id)
     return WeekMark(week, "missing", 0, run_id)

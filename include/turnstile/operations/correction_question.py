@@ -21,7 +21,7 @@ from turnstile.release.plan import make_plan
 
 
 def is_to_be_asked(release: Release, files_digest: str, number: int) -> bool:
-    """Tell whether the question of one person is open.
+    """Return whether the question of one person is open.
 
     Args:
         release: sealed, whose landing files changed.
@@ -80,7 +80,7 @@ def revision_question(release: Release) -> str:
     )
     choice = (
         f"A revision, **{correction}**, draws new noise over the new files, is published beside "
-        f"the first, and charges once more: {cost_in_words(planned)}. Both together tell more "
+        f"the first, and charges once more: {cost_in_words(planned)}. Both together reveal more "
         "about each unit than either."
     )
     lines = [

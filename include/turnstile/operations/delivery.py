@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from turnstile.operations.alerts import Alert, Links, Severity, digest, to_runbook
+from turnstile.operations.alerts import Alert, Links, Severity, digest, runbook_link
 from turnstile.operations.journal import Happening, Journal, Line, instant
 
 Send = Callable[[Sequence[str], str, str, Severity], bool]
@@ -31,14 +31,14 @@ def deliver(  # noqa: PLR0913 - three of them by name only
     *,
     send: Send,
     now: datetime,
-    links: Links = to_runbook,
+    links: Links = runbook_link,
 ) -> tuple[Alert, ...]:
     """Send what nobody was notified of before, and return it.
 
     Alerts that nobody is named for are logged, and sent once somebody is.
 
     Args:
-        alerts: to tell.
+        alerts: to send.
         addresses: Apprise URLs for each severity.
         journal: remembers what was sent.
         send: delivers subject and text to URLs and says whether all took it.
@@ -79,12 +79,12 @@ def send_by_apprise(urls: Sequence[str], subject: str, text: str, severity: Seve
 def _was_sent(journal: Journal, alert: Alert) -> bool:
     """Look an alert up in the journal of its week."""
     return any(
-        line.happening is Happening.TOLD and line.told.get("identity") == alert.identity
+        line.happening is Happening.NOTIFIED and line.details.get("identity") == alert.identity
         for line in journal.of_week(alert.programme, alert.week)
     )
 
 
 def _sent(alert: Alert, now: datetime) -> Line:
     """Return the line that an alert was delivered."""
-    told = {"identity": alert.identity, "severity": alert.severity.value}
-    return Line(instant(now), Happening.TOLD, alert.programme, alert.week, told=told)
+    details = {"identity": alert.identity, "severity": alert.severity.value}
+    return Line(instant(now), Happening.NOTIFIED, alert.programme, alert.week, details=details)

@@ -1,4 +1,4 @@
-"""The journal of runs: which run worked on which week, how it ended, and what people were told.
+"""The journal of runs: which run worked on which week, how it ended, what people were sent.
 
 One append-only file of JSON lines for each programme and week, beside the zones. The ledger knows
 nothing of orchestrators; this does, and no decision about privacy is ever read from it. What is
@@ -20,19 +20,20 @@ from typing import Any
 from turnstile.settings import Settings
 
 FOLDER = "operations"
+_DETAILS = "told"  # in the file, as every version wrote it
 
 
 class Happening(StrEnum):
     """What a line of the journal says."""
 
-    BEGUN = "begun"  # a run takes up a week; told: triggered_by, note
-    JUDGED = "judged"  # told: verdicts, rule to pass, warn, fail or broken
-    FAILED = "failed"  # a step stopped the run; told: step, kind, sentence
+    BEGUN = "begun"  # a run takes up a week; details: triggered_by, note
+    JUDGED = "judged"  # details: verdicts, rule to pass, warn, fail or broken
+    FAILED = "failed"  # a step stopped the run; details: step, kind, sentence
     ENDED = "ended"  # the last step succeeded
-    ASKED = "asked"  # people are asked; told: task, sentence
-    WAITS = "waits"  # a run waits; told: sentence, what for
-    RESUMED = "resumed"  # a run goes on: after a wait, an answer or a clear; told: step
-    TOLD = "told"  # an alert was delivered; told: rule, subject, severity
+    ASKED = "asked"  # people are asked; details: task, sentence
+    WAITS = "waits"  # a run waits; details: sentence, what for
+    RESUMED = "resumed"  # a run goes on: after a wait, an answer or a clear; details: step
+    NOTIFIED = "told"  # an alert was delivered; details: identity, severity
     RESTATED = "restated"  # the landing files are no longer those that were sealed
 
 
@@ -46,7 +47,7 @@ class Line:
         programme: name; `ledger` for what concerns no programme.
         week: ISO week; `all` for what concerns no week.
         run_id: of the orchestrator; empty where none was involved.
-        told: particulars, without any private value.
+        details: of what happened, without any private value; `told` in the file.
     """
 
     at: str
@@ -54,7 +55,7 @@ class Line:
     programme: str
     week: str
     run_id: str = ""
-    told: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Journal:
@@ -73,10 +74,12 @@ class Journal:
         return cls(settings.home / FOLDER / "journal")
 
     def write(self, line: Line) -> None:
-        """Append a line, whole, and make it durable."""
+        """Append a line, all of it or nothing, and make it durable."""
         path = self._path(line.programme, line.week)
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = (json.dumps(asdict(line), sort_keys=True) + "\n").encode()
+        parts = asdict(line)
+        parts[_DETAILS] = parts.pop("details")
+        content = (json.dumps(parts, sort_keys=True) + "\n").encode()
         with path.open("ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.write(content)
@@ -135,6 +138,7 @@ def _lines(path: Path) -> Iterator[Line]:
     for text in path.read_text(encoding="utf-8").splitlines():
         try:
             parts = json.loads(text)
+            parts["details"] = parts.pop(_DETAILS)
             yield Line(**(parts | {"happening": Happening(parts["happening"])}))
         except (ValueError, TypeError, KeyError):
             continue

@@ -20,7 +20,7 @@ from turnstile.ledger.records import AccountBalance
 from turnstile.ledger.view import LedgerView
 from turnstile.privacy.accounts import Posting
 
-_TOLD = ("person", "role", "reason", "artefact_digest", "manifest_digest", "outcome", "attempt")
+_SHOWN = ("person", "role", "reason", "artefact_digest", "manifest_digest", "outcome", "attempt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class EntryLine:
     kind: EntryKind
     key: str
     programme: str
-    told: tuple[tuple[str, str], ...]
+    particulars: tuple[tuple[str, str], ...]
     hash: str
 
 
@@ -47,7 +47,7 @@ class LedgerSnapshot:
         forecasts: every coordinate of every cap.
         balances: every account.
         problems: number of entries that contradict what stands before them.
-        accounts: of each budget group, as the entries tell it; to copy, not to change.
+        accounts: of each budget group, folded from the entries; to copy, not to change.
     """
 
     lines: Sequence[EntryLine]
@@ -121,9 +121,9 @@ def _cost(postings: Iterable[Posting]) -> str:
 
 def _line(entry: Entry) -> EntryLine:
     """Keep what a list shows of an entry."""
-    told = tuple((name, str(entry.body[name])) for name in _TOLD if entry.body.get(name))
+    particulars = tuple((name, str(entry.body[name])) for name in _SHOWN if entry.body.get(name))
     if entry.kind is EntryKind.RESERVED:
-        told = (*told, ("holds", _cost(postings_in(entry.body))))
+        particulars = (*particulars, ("holds", _cost(postings_in(entry.body))))
     key = entry.key or ""
     return EntryLine(
         sequence=entry.sequence,
@@ -131,6 +131,6 @@ def _line(entry: Entry) -> EntryLine:
         kind=entry.kind,
         key=key,
         programme=key.partition("/")[0] or str(entry.body.get("programme", "")),
-        told=told,
+        particulars=particulars,
         hash=entry.hash,
     )

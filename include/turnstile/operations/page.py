@@ -375,7 +375,7 @@ class BudgetPage:
         """Return the last run of each release key."""
         journal = Journal.of(self.settings)
         return {
-            f"{line.programme}/{line.week}/r{line.told.get('revision', 0)}": line.run_id
+            f"{line.programme}/{line.week}/r{line.details.get('revision', 0)}": line.run_id
             for name in sorted(visible)
             for line in journal.of_programme(name)
             if line.happening is Happening.BEGUN and line.run_id
@@ -398,7 +398,7 @@ class BudgetPage:
             (rule, line.week): verdict
             for line in Journal.of(self.settings).of_programme(programme)
             if line.happening is Happening.JUDGED
-            for rule, verdict in line.told.get("verdicts", {}).items()
+            for rule, verdict in line.details.get("verdicts", {}).items()
         }
 
 

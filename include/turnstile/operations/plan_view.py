@@ -112,7 +112,7 @@ def _lines(
     """Return a line for each coordinate that the cap limits.
 
     A unit of a day or a week meets a new week with fresh accounts, and a correction with those of
-    the week itself; a lifelong one with what is taken (in its most spent window, which is at least
+    the week itself; a lifetime one with what is taken (in its most spent window, which is at least
     that of the next).
     """
     lines = []

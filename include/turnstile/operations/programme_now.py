@@ -1,7 +1,7 @@
 """Where a programme stands, answer first: what is out, what is due, what somebody has to do. Pure.
 
 A programme is in order only if nothing of it is in trouble: no week overdue, none charged and not
-public, refused, rejected or stopped, no run that died. Having told somebody changes nothing here.
+public, refused, rejected or stopped, no run that died. An alert that was sent changes nothing here.
 """
 
 from __future__ import annotations

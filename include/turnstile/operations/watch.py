@@ -1,4 +1,4 @@
-"""The watchdog's eyes: what nobody was told, because whoever should tell died or never began.
+"""The watchdog's eyes: what nobody reported, because whoever should have died or never began.
 
 Looks at the ledger, the journal and the calendar; asks the orchestrator for the state of a run
 through a function that is passed in.
@@ -43,7 +43,7 @@ def watched(
     run_now: AskRun,
     now: datetime,
 ) -> tuple[Alert, ...]:
-    """Return everything that somebody should know, whether he was told or not."""
+    """Return everything that somebody should know, whether it was reported or not."""
     found = [*of_budget(picture.forecasts)]
     for programme in programmes:
         lines = journal.of_programme(programme.name)
@@ -52,7 +52,7 @@ def watched(
             found += of_run(lines, run_id)
         found += of_questions(lines, now)
         found += _overdue(programme, picture, lines, now)
-    # A week of which somebody was told why it stopped is not told about once more for being late.
+    # A week whose stop was reported is not reported once more for being late.
     known = {(one.programme, one.week) for one in found if one.rule not in _LATENESS}
     late = [one for one in found if one.rule in _LATENESS]
     late += _stuck(picture, now)
@@ -62,14 +62,16 @@ def watched(
 
 
 def _speaks(line: Line) -> bool:
-    """Tell whether a line may give cause for an alert."""
+    """Return whether a line may give cause for an alert."""
     return line.happening in {Happening.JUDGED, Happening.FAILED, Happening.RESTATED}
 
 
 def _stuck(picture: LedgerSnapshot, now: datetime) -> Iterator[Alert]:
     """Yield holds and draws that nobody goes on with."""
     since = {
-        (dict(line.told).get("attempt", ""), line.kind.value): datetime.fromisoformat(line.at)
+        (dict(line.particulars).get("attempt", ""), line.kind.value): datetime.fromisoformat(
+            line.at
+        )
         for line in picture.lines
         if line.kind in {EntryKind.RESERVED, EntryKind.DRAW_BEGUN}
     }

@@ -1,9 +1,9 @@
-"""Whether a week has arrived whole: what is missing, in the operator's words. Reads no rows.
+"""Whether a week has arrived complete: what is missing, in the operator's words. Reads no rows.
 
 The programme's `source` says what is asked for: files by its pattern for each week, at least
 `files_at_least` of them, a `marker` that the authority writes last. Where the names of the files
 hold service days and a missing day is refused, each day must have its file. Without a marker, files
-are whole once nothing was written to any of them for a while: a file's time of change (`ctime`)
+are complete once nothing was written to any of them for a while: a file's time of change (`ctime`)
 moves with every write and rename, and no copying tool can set it back.
 """
 
@@ -34,7 +34,7 @@ class Arrival:
     complete_at: datetime | None
 
     def is_complete(self, now: datetime) -> bool:
-        """Tell whether the files may be read."""
+        """Return whether the files may be read."""
         return self.complete_at is not None and self.complete_at <= now
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ def arrival_of(source: SourceSpec, period: ServicePeriod, landing: Path) -> Arri
             )
         marker = source.marker.replace("{week}", str(week))
         if marker and files and not (landing / marker).exists():
-            missing.append(f"no landing/{marker} yet, which says that the week is whole")
+            missing.append(f"no landing/{marker} yet, which says that the week is complete")
     if found and source.missing_day is MissingDay.REFUSE:
         missing += _missing_days(found, period)
     if missing:
@@ -78,7 +78,7 @@ def arrival_of(source: SourceSpec, period: ServicePeriod, landing: Path) -> Arri
 
 
 def _is_data(path: Path) -> bool:
-    """Tell whether a file is one that is read: hidden ones are on their way."""
+    """Return whether a file is one that is read: hidden ones are on their way."""
     return path.is_file() and not path.name.startswith(".")
 
 

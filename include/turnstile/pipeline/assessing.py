@@ -47,7 +47,7 @@ def assess(release: Release) -> str:
 
 
 def is_assessed(release: Release, attempt: Attempt) -> bool:
-    """Tell whether the gates passed what lies under embargo now: bytes, tables and report."""
+    """Return whether the gates passed what lies under embargo now: bytes, tables and report."""
     return release.ledger.assessment(release.key) == _found(release, attempt, PASSED)
 
 

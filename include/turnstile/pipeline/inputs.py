@@ -186,7 +186,7 @@ def _ingest(release: Release) -> Snapshot:
 
 
 def _sealed_before(release: Release, sealed: Attempt) -> str:
-    """Tell whether the landing zone still holds what the sealed key was made from."""
+    """Return whether the landing zone still holds what the sealed key was made from."""
     note = release.folders.private / RESTATED
     found = changed_files(release)
     if found is None:

@@ -30,5 +30,5 @@ def ledger_cap(cap: CapSpec) -> Cap:
 
 
 def _floor(amount: Fraction | None, parts: int) -> int | None:
-    """Return whole parts, rounded down."""
+    """Return an integer number of parts, rounded down."""
     return None if amount is None else int(amount * parts)

@@ -1,7 +1,7 @@
 """The second half of a week, from sealed bytes alone: reconcile, approve, publish, audit.
 
 Nothing here reads the private zone. Publishing trusts no earlier task: it reads the seal, the
-assessment and the approvals again. A week whose package is public and whole is answered by its
+assessment and the approvals again. A week whose package is public and intact is answered by its
 digests: nothing is made anew.
 """
 
@@ -60,8 +60,8 @@ def approve(release: Release) -> str:
 def publish(release: Release) -> str:
     """Publish the package and return the digest of its manifest.
 
-    The package is built whole under embargo, the ledger says that it is public, and only then does
-    it appear, in one rename. A repeat after a crash goes on where it stopped.
+    The package is built complete under embargo, the ledger says that it is public, and only then
+    does it appear, in one rename. A repeat after a crash goes on where it stopped.
 
     Raises:
         NotApproved: people have not said yes.

@@ -1,4 +1,4 @@
-"""Whether a release is public already, and whole: then its digests answer, and nothing is made."""
+"""Whether a release is public already, and intact: then its digests answer, and nothing is made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from turnstile.release.zones import digest_of
 
 
 def is_public(release: Release, attempt: Attempt) -> bool:
-    """Tell whether the package of a published key stands where it belongs, byte by byte.
+    """Return whether the package of a published key stands where it belongs, byte by byte.
 
     Raises:
         IntegrityError: a package stands there, and is not the one that the ledger names.

@@ -41,7 +41,7 @@ def changed_files(release: Release) -> str | None:
 
 
 def _is_same(release: Release, sealed: Attempt, found: Fingerprints) -> bool:
-    """Tell whether files are those that a key was sealed with."""
+    """Return whether files are those that a key was sealed with."""
     before = _files_of(release, sealed)
     if before is not None:
         return sorted(before) == sorted(found)

@@ -85,6 +85,6 @@ def left_out_by_rule(release: Release, trips: int) -> Iterator[str]:
     yield ""
 
 
-def share(part: int, whole: int) -> str:
+def share(part: int, total: int) -> str:
     """Return a share in per cent."""
-    return f"{part / whole:.2%}" if whole else "no trip"
+    return f"{part / total:.2%}" if total else "no trip"

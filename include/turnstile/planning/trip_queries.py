@@ -44,7 +44,7 @@ class Answer:
     Args:
         query: what was asked.
         measure: what the number says.
-        value: of the measure; None where it cannot be told.
+        value: of the measure; None where it cannot be computed.
     """
 
     query: Query

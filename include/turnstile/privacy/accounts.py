@@ -158,7 +158,7 @@ def _posted(unit: ProtectionUnit, scope: str, loss: Loss) -> Posting:
 
 
 def rounded_up(amount: Fraction, parts: int) -> int:
-    """Return the smallest whole number of 1/parts that is not below the amount.
+    """Return the smallest integer number of 1/parts that is not below the amount.
 
     Examples:
         >>> rounded_up(Fraction(1, 3), MICRO)

@@ -65,7 +65,7 @@ class DrawEvent:
         own_records: True if the table counts records of a bound of its own, so that it is no
             marginal of other tables.
         mechanism: name of the mechanism that draws; None where the threshold, or that there is
-            none, tells it.
+            none, identifies it.
     """
 
     table: str

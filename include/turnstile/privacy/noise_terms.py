@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 class NoiseDistribution(StrEnum):
-    """Distributions of one term. Rounded Laplace is continuous noise rounded to whole counts."""
+    """Distributions of one term. Rounded Laplace is continuous noise rounded to integers."""
 
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"

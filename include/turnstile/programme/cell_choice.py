@@ -3,11 +3,11 @@
 Two choices: cells that are dense in every slot (the base condition of the ITMS report, on noisy
 counts), and a partition of an area into fine cells where traffic is dense and coarse ones where it
 is sparse. Both are post-processing of a release. The exact counts never come here: choosing from
-them would tell which cells are busy without a charge (seeds: ITMS report, section III C).
+them would reveal which cells are busy without a charge (seeds: ITMS report, section III C).
 
 Why a list chosen before the draw, and not noisy fine cells added up after it: adding seven cells up
-adds seven noises, and a bus-day that crosses many fine cells is cut by its bound K. Chosen before,
-a coarse cell has one noise, and the bound cuts less.
+adds seven noises, and a bus-day that crosses many fine cells loses some to its bound K. Chosen
+before, a coarse cell has one noise, and the bound drops less.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the public sources of a domain: a GTFS feed, a bare stops.txt, a lookup of postcodes."""
+"""Reads the public sources of a domain: a GTFS feed, a stops.txt alone, a lookup of postcodes."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def sha256_of(path: Path) -> str:
 
 
 def read_stops(path: Path, mode: str | None) -> StopList:
-    """Read the stops of a GTFS feed (zip or folder), or of a bare stops.txt.
+    """Read the stops of a GTFS feed (zip or folder), or of a stops.txt alone.
 
     Args:
         path: feed or file.
-        mode: mode of all stops, for a bare list or a feed without trips; None to take it from the
+        mode: mode of all stops, for a list alone or a feed without trips; None to take it from the
             routes that serve a stop.
 
     Raises:
@@ -67,7 +67,7 @@ def read_stops(path: Path, mode: str | None) -> StopList:
         _refuse(path, "file", "is not there; name a GTFS feed or a stops.txt")
     if path.suffix == ".txt":
         if mode is None:
-            _refuse(path, "mode", "a bare list of stops has no modes; give --mode")
+            _refuse(path, "mode", "a list of stops alone has no modes; give --mode")
         return StopList(_stops(_table(path), {}, mode), {}, "")
     feed = read_feed(path)
     rows = _texts(feed.stops)
@@ -184,8 +184,8 @@ def _clock(seconds: int) -> str:
 def read_postcodes(path: Path) -> tuple[PostcodePoint, ...]:
     """Read points of postcodes from a CSV file with postcode, latitude and longitude.
 
-    Where a column `Type` tells delivery areas from post-office boxes and large receivers, only the
-    areas count: the others have somebody else's coordinates.
+    Where a column `Type` distinguishes delivery areas from post-office boxes and large receivers,
+    only the areas count: the others have somebody else's coordinates.
 
     Raises:
         InputError: not there, or a column is missing, or no line is usable.

@@ -285,7 +285,7 @@ KEYS: tuple[Key, ...] = (
         "tables.NAME.limits_kmh",
         "texts",
         REQUIRED,
-        "buses_over: whole speed limits, km/h",
+        "buses_over: integer speed limits, km/h",
         "[40, 60]",
     ),
     Key("mechanism", "section", REQUIRED, "the noise", ""),

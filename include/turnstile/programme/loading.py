@@ -1,6 +1,6 @@
 """Read a programme from its YAML file, strictly: unknown keys, floats and loose ends are errors.
 
-Every complaint is one sentence with file, line and field. What the file alone can tell is checked
+Every complaint is one sentence with file, line and field. What the file alone shows is checked
 here; that the caps hold the planned loss is checked by `release.plan`, which computes it.
 """
 

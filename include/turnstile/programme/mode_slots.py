@@ -4,7 +4,7 @@ A slot is a time on the clock of a service day. Where that begins at midnight, s
 past it, until 26:00 as GTFS writes it, opens the slots from 00:00 to 02:00 of every day: for the
 tap-ons of that date's first hours, and for the tap-offs of its last trips. Where it begins at 04:00
 (`time.day_starts`), the slots from 24:00 to 26:00 are the end of the same service day. Hours are
-widened to whole slots. The labels stand in the order of the service day.
+widened to full slots. The labels stand in the order of the service day.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def clock(minute: int) -> str:
 
 
 def is_all_day(labels: Labels, slot_minutes: int) -> bool:
-    """Tell whether every minute of the day has a slot."""
+    """Return whether every minute of the day has a slot."""
     return len(labels) * slot_minutes == MINUTES_PER_DAY
 
 
@@ -89,7 +89,7 @@ def minute_of(label: str) -> int:
 
 
 def _stretch(programme: Programme) -> tuple[int, int]:
-    """Return the minutes of the one stretch, which must be whole slots of one day."""
+    """Return the minutes of the one stretch, which must be full slots of one day."""
     length, where = programme.time.slot_minutes, f"{programme.name}.yaml"
     first, last = programme.domain.first_minute, programme.domain.last_minute
     starts, ends = programme.time.day_starts, programme.time.day_ends

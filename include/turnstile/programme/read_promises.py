@@ -107,10 +107,10 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
 
 
 def _limits(section: Section) -> tuple[int, ...]:
-    """Read speed limits, whole km/h, in rising order."""
+    """Read speed limits, integer km/h, in rising order."""
     texts = section.texts("limits_kmh")
     if not all(text.isdecimal() and int(text) > 0 for text in texts):
-        section.fail("limits_kmh", "must be whole positive km/h; write for example [40, 60]")
+        section.fail("limits_kmh", "must be positive integers, km/h; write for example [40, 60]")
     return tuple(sorted(int(text) for text in texts))
 
 
@@ -228,7 +228,7 @@ def read_cap(section: Section, units: tuple[UnitBound, ...]) -> CapSpec:
 
 
 def _is_bounded(unit: ProtectionUnit, units: tuple[UnitBound, ...]) -> bool:
-    """Tell whether the loss of a unit is finite: a bound a day bounds every coarser unit too."""
+    """Return whether the loss of a unit is finite: a bound a day bounds every coarser unit too."""
     return unit.is_record or any(not bound.unit.is_record for bound in units)
 
 

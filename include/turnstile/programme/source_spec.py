@@ -117,11 +117,11 @@ class SourceSpec:
         date_form: how dates are written; for taps with a date and a time.
         grid_decimals: decimals of a degree of the grid cells that stand for places; for taps
             without a place of their own.
-        extent: box that a position lies in, so that swapped coordinates can be told.
+        extent: box that a position lies in, so that swapped coordinates are found.
         without_card: what happens to rows without a card id; for trips.
         files_at_least: how many files an ISO week has at least.
         marker: path below the landing zone of a file that the authority writes when the week is
-            whole; `{week}` as in `landing`; empty for none.
+            complete; `{week}` as in `landing`; empty for none.
     """
 
     feed: Feed

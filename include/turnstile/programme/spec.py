@@ -111,7 +111,7 @@ class TableSpec:
     Args:
         name: as published.
         by: dimensions, in order.
-        measure: what is told of a cell.
+        measure: what is measured in a cell.
         clamp_kmh: public upper bound V of a speed; for MEAN_SPEED.
         limits_kmh: speed limits, each a statistic of its own; for BUSES_OVER.
         trips_max: trips of the bounded unit that this table counts, a bound of its own; None: the
@@ -211,7 +211,7 @@ class Programme:
         name: file name without suffix, and folder in the public zone.
         title: for people.
         description: one paragraph for the release card.
-        family: programmes that touch the same people or vehicles share one book of accounts.
+        family: programmes that touch the same people or vehicles share one set of accounts.
         digest: SHA-256 of the file's canonical content, without comments or layout.
         meant_for: queries that the release is meant to answer.
     """

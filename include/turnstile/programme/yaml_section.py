@@ -1,7 +1,7 @@
 """Strict reading of a YAML mapping: every key is asked for by name, every amount is exact.
 
 Works on the nodes of the parser rather than on its values, so that a complaint names file, line and
-field, and so that `0.1` (a float, not exact) can be told from `"1/10"`.
+field, and so that `0.1` (a float, not exact) differs from `"1/10"`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Section:
         return int(self.node.start_mark.line) + 1
 
     def has(self, key: str) -> bool:
-        """Tell whether an optional key is there."""
+        """Return whether an optional key is there."""
         return key in self._pairs()
 
     def free_keys(self) -> tuple[str, ...]:
@@ -73,12 +73,12 @@ class Section:
         return str(node.value)
 
     def integer(self, key: str, default: int | None = None, *, least: int = 0) -> int:
-        """Return a whole number of at least `least`."""
+        """Return an integer of at least `least`."""
         node = self._take(key, optional=default is not None)
         if node is None:
             return int(str(default))
         if not isinstance(node, yaml.ScalarNode) or node.tag != _INTEGER:
-            self.fail(key, "must be a whole number; write one without quotes")
+            self.fail(key, "must be an integer; write one without quotes")
         number = int(yaml.safe_load(node.value))
         if number < least:
             self.fail(key, f"{number} is too small; write {least} or more")
@@ -129,7 +129,7 @@ class Section:
         return entries
 
     def is_empty_list(self, key: str) -> bool:
-        """Tell whether a key holds the list of nothing, `[]`."""
+        """Return whether a key holds the list of nothing, `[]`."""
         node = self._pairs().get(key)
         if isinstance(node, yaml.SequenceNode) and not node.value:
             self._taken.add(key)

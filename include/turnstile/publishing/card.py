@@ -180,17 +180,17 @@ def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
 
 
 def _cumulative(programme: Programme, plan: ReleasePlan, ledger: Ledger) -> list[dict[str, Any]]:
-    """Return, for every unit, the fullest account that this release touched, before and after."""
+    """Return, for every unit, the most spent account that this release touches."""
     own = {(posting.unit, posting.scope): posting for posting in plan.postings}
-    fullest: dict[str, dict[str, Any]] = {}
+    most_spent: dict[str, dict[str, Any]] = {}
     for account in ledger.balance(programme.family):
         posting = own.get((account.unit, account.scope))
         if posting is None:
             continue
-        spent, known = account.spent, fullest.get(account.unit)
+        spent, known = account.spent, most_spent.get(account.unit)
         if known is not None and _order(spent.rho_nano) <= known["order"]:
             continue
-        fullest[account.unit] = {
+        most_spent[account.unit] = {
             "order": _order(spent.rho_nano),
             "family": account.family,
             "unit": str(account.unit),
@@ -202,7 +202,7 @@ def _cumulative(programme: Programme, plan: ReleasePlan, ledger: Ledger) -> list
         }
     return [
         {name: value for name, value in line.items() if name != "order"}
-        for line in fullest.values()
+        for line in most_spent.values()
     ]
 
 
@@ -225,9 +225,9 @@ def _text(amount: Fraction | None, parts: int) -> str | None:
     """Return an exact amount as a decimal text, rounded up to 1/parts; None is infinite."""
     if amount is None:
         return None
-    whole, rest = divmod(-(-amount.numerator * parts // amount.denominator), parts)
+    integer, rest = divmod(-(-amount.numerator * parts // amount.denominator), parts)
     digits = str(rest).zfill(len(str(parts)) - 1).rstrip("0")
-    return f"{whole}.{digits}" if digits else str(whole)
+    return f"{integer}.{digits}" if digits else str(integer)
 
 
 def card_markdown(card: dict[str, Any]) -> str:

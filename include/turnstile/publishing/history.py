@@ -30,7 +30,7 @@ def history(ledger: Ledger, key: ReleaseKey, built_at: datetime) -> tuple[Change
 
 
 def _of(ledger: Ledger, key: ReleaseKey) -> Iterator[Change]:
-    """Yield what is worth telling of one revision."""
+    """Yield what readers need to know of one revision."""
     for entry in ledger.entries_of(key):
         if text := _text(entry):
             yield Change(entry.at[:10], key.revision, text)

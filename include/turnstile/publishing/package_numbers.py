@@ -33,7 +33,7 @@ def numbers_of_package(folder: Path) -> PublicNumbers:
     """Return what a package says that was drawn; packages of every version are read.
 
     Raises:
-        InputError: it is no whole package.
+        InputError: it is no complete package.
     """
     return _numbers(folder, read_package(folder))
 
@@ -149,6 +149,6 @@ def _json(folder: Path, name: str) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads((folder / name).read_bytes())
     except (OSError, ValueError):
-        rule = f"{name} is missing or cannot be read; give a whole package"
+        rule = f"{name} is missing or cannot be read; give a complete package"
         raise InputError(where=str(folder), field="package", rule=rule) from None
     return found

@@ -49,7 +49,7 @@ class Package:
 
 
 def is_package(path: Path) -> bool:
-    """Tell whether a folder is a published package."""
+    """Return whether a folder is a published package."""
     return (path / MANIFEST).is_file()
 
 
@@ -64,7 +64,7 @@ def read_package(folder: Path) -> Package:
         events = tuple(decode_event(event) for event in plan["events"])
         tables = {event.table: _measured(folder, event.table) for event in events}
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowInvalid):
-        rule = "plan.json or measurements are missing or cannot be read; give a whole package"
+        rule = "plan.json or measurements are missing or cannot be read; give a complete package"
         raise InputError(where=str(folder), field="package", rule=rule) from None
     return Package(folder, events, tables)
 

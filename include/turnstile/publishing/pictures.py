@@ -1,6 +1,6 @@
 """The pictures of the report, by Altair: SVG and PNG without a browser and without the network.
 
-Colours are of the cividis and blues scales, which readers with any colour vision tell apart; what
+Colours are of the cividis and blues scales, which readers with any colour vision distinguish; what
 is within its noise is pale. Each picture has a text that says what it shows.
 """
 
@@ -139,7 +139,7 @@ def _hours(contents: Contents) -> Picture | None:
     text = (
         f"When: the {len(labels)} busiest places by time of day, all days of the week together. "
         f"The most are at {most['label']} from {most['time']}: {most['value']:,.0f}. White is "
-        "what cannot be told from noise."
+        "what cannot be distinguished from noise."
     )
     return Picture("hours", "When: the busiest places by time of day", text, chart)
 

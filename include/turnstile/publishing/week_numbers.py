@@ -123,7 +123,7 @@ def _with_columns(folder: Path, axes: set[str]) -> pd.DataFrame:
 
 
 def _buses(contents: Contents) -> pd.DataFrame:
-    """Read the measured bus-days: presented ones are cut off at zero, so their sums are biased."""
+    """Read the measured bus-days: presented ones are clamped at zero, so their sums are biased."""
     draw = next(one for one in contents.card["draws"] if one["statistic"] == "buses")
     table = _frame(contents.folder / f"measurements/{draw['table']}.parquet")
     return table.assign(standard_deviation=draw["standard_deviation"])

@@ -153,9 +153,9 @@ def _day_rules(programme: Programme) -> tuple[Rule, ...]:
     few = "a service day has fewer rows than the programme's floor; deliver the rest of it"
     clock = "a minute lies outside the day; ingest the week again"
     other = "rows of another week are among the rows; ingest the week again"
-    whole = {"value": programme.schedule.period_days}
+    days_count = {"value": programme.schedule.period_days}
     return (
-        Rule("days_of_this_week", error, days, "TableRowCountToEqual", other, whole),
+        Rule("days_of_this_week", error, days, "TableRowCountToEqual", other, days_count),
         _ranged("days_present", gap, days, ("rows", 1, None), missing),
         _ranged("days_complete", gap, days, ("rows_of_a_day_with_rows", floor, None), few),
         _ranged("nulls", error, days, ("nulls", 0, 0), "a needed value is missing; ingest again"),

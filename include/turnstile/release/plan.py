@@ -35,7 +35,7 @@ class ReleasePlan:
 
     Args:
         programme: name.
-        family: book of accounts.
+        family: budget group.
         week: service week, or the service days of a longer period.
         revision: 0, or the number of an approved correction.
         programme_digest: of the programme's content.

@@ -45,7 +45,7 @@ COLUMNS: dict[RowShape, tuple[tuple[str, str], ...]] = {
 }
 
 # A row carries the first rule that it breaks, in this order: what is not of this week is not
-# judged further. `malformed_line` is told by the CSV reader, before there is a row.
+# judged further. `malformed_line` is found by the CSV reader, before there is a row.
 RULES: dict[RowShape, tuple[str, ...]] = {
     RowShape.TRIPS: (
         "malformed_line",

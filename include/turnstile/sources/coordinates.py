@@ -1,4 +1,4 @@
-"""SQL that tells positions that cannot be, and those whose latitude and longitude were swapped."""
+"""SQL that finds positions that cannot be, and those whose latitude and longitude were swapped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of the landing zone: which belong to a week, their digests, and whether they are whole.
+"""Files of the landing zone: which belong to a week, their digests, and whether they are complete.
 
 A file is read in the form that its name promises (`.csv`, `.csv.gz`, `.zip` with such files inside,
 `.parquet`, `.json`, `.json.gz`, `.ndjson`). What is inside is left to `reading`.

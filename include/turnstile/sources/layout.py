@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _WRONG_CLOCK_AFTER = timedelta(days=31)
 
 
-class ColumnMissing(LookupError):  # noqa: N818 - a finding of a layout, told as InputError by ingest
+class ColumnMissing(LookupError):  # noqa: N818 - a finding of a layout, reported as InputError by ingest
     """A file lacks a column that the feed needs; the argument names it."""
 
 

@@ -1,7 +1,7 @@
 """Feed `opal_trips`: one line a trip, with a card, a mode, and tap-on and tap-off by the clock.
 
 Dates are `2016-07-25`, times `08:05` or `08:05:30` of the agency's own clock. A tap-off without a
-place or without a time is UNKNOWN altogether: which of the two is lost tells nothing about a trip.
+place or without a time is UNKNOWN altogether: which of the two is lost says nothing about a trip.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ class Source:
         columns: its columns, or, for JSON, those that its records may have.
         relation: SQL that selects them; nested values are JSON, all others print as text.
         records: how many records `relation` and the two kinds of rejected lines are in all, counted
-            without the engine's reader; None for a JSON array, which is read whole or not at all.
+            without the engine's reader; None for a JSON array, which is read completely or not at
+            all.
         rejected: Parquet file of the lines that no reader sees; None if there is none.
         is_by_line: True if the engine puts lines that it cannot split into `reject_errors`.
         malformed: SQL that selects the text of lines that it can split, but that are no record.
@@ -143,7 +144,7 @@ def _header(file: RawFile, lines: PhysicalLines) -> tuple[str, ...]:
 
 
 def _refuse_cut_off_line(file: RawFile, lines: PhysicalLines, *, fields: int) -> None:
-    """Refuse a plain file that ends inside a line; a compressed one tells by its own checksum.
+    """Refuse a plain file that ends inside a line; a compressed one has a checksum.
 
     Raises:
         InputError: the last line has no end and fewer fields than the header.

@@ -134,7 +134,7 @@ def stamp_sql(column: str, zone: ZoneInfo, week: ServicePeriod) -> StampSql:
     """Return the SQL that reads a text column of timestamps.
 
     A stamp with an offset or `Z` is an instant; one without is the agency's own clock. Fractions of
-    a second are cut off.
+    a second are dropped.
 
     Args:
         column: SQL of the text.

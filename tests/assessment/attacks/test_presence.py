@@ -42,7 +42,7 @@ def test_a_simulated_group_is_proven_as_often_as_the_formulas_say() -> None:
             assert abs(float(share) - exact) <= 6.2 * deviation
 
 
-def test_rounding_before_the_cut_raises_the_probability() -> None:
+def test_rounding_before_the_threshold_raises_the_probability() -> None:
     before = proof_rounded(1, least=18, scale=1.4)
     assert before == pytest.approx(3.81e-6, rel=0.01)
     assert (

@@ -103,7 +103,7 @@ def test_an_interval_holds_the_scale_and_not_every_scale(family: NoiseFamily) ->
     assert wrong.low <= 0.5 * scale <= wrong.high < scale
 
 
-def test_sums_of_either_sign_tell_too_small_a_scale() -> None:
+def test_sums_of_either_sign_show_too_small_a_scale() -> None:
     family, scale = NoiseFamily.DISCRETE_GAUSSIAN, 15.0
     sums = np.where(uniforms("sums", CELLS) < 0.4, 0, 2_000 * uniforms("signs", CELLS) - 1_000)
     for times, least in ((1.0, -math.inf), (0.5, math.log(1e9))):

@@ -28,7 +28,9 @@ def released(label: str, *, cells: int, scale: float, threshold: float) -> np.nd
 @pytest.mark.parametrize(
     ("scale", "threshold"), [(1.0, 17.588), (2.0, 34.178), (1.4, 18.0), (2.0, 9.31)]
 )
-def test_the_stated_interval_holds_the_true_cut(cells: int, scale: float, threshold: float) -> None:
+def test_the_stated_interval_holds_the_true_threshold(
+    cells: int, scale: float, threshold: float
+) -> None:
     for seed in range(4):
         found = recover_threshold(
             released(f"{cells} {seed}", cells=cells, scale=scale, threshold=threshold)
@@ -40,7 +42,7 @@ def test_the_stated_interval_holds_the_true_cut(cells: int, scale: float, thresh
             assert found.high - found.low < 0.7
 
 
-def test_the_interval_does_not_hold_every_cut() -> None:
+def test_the_interval_does_not_hold_every_threshold() -> None:
     counts = released("control", cells=200_000, scale=1.0, threshold=17.588)
     found = recover_threshold(counts)
     assert found is not None
@@ -48,7 +50,7 @@ def test_the_interval_does_not_hold_every_cut() -> None:
     assert not found.allows_integer or found.threshold < 17.6
 
 
-def test_a_cut_after_rounding_leaves_the_smallest_number_full() -> None:
+def test_a_threshold_after_rounding_leaves_the_smallest_number_full() -> None:
     noisy = raw_counts("whole", 100_000) + naive_laplace("whole", 100_000, 1.0)
     whole = np.rint(noisy).astype(np.int64)
     found = recover_threshold(whole[whole >= 18])
@@ -57,7 +59,7 @@ def test_a_cut_after_rounding_leaves_the_smallest_number_full() -> None:
     assert "is not excluded" in found.statement
 
 
-def test_few_numbers_far_above_the_cut_leave_a_wide_interval() -> None:
+def test_few_numbers_far_above_the_threshold_leave_a_wide_interval() -> None:
     counts = np.array([60, 75, 90, 110, 140, 200, 260, 400])
     found = recover_threshold(counts)
     assert found is not None
@@ -67,13 +69,13 @@ def test_few_numbers_far_above_the_cut_leave_a_wide_interval() -> None:
     assert 60.4 < found.high <= 60.5
 
 
-def test_a_table_without_a_cut_shows_none() -> None:
+def test_a_table_without_a_threshold_shows_none() -> None:
     assert recover_threshold(np.array([-3, 0, 1, 5, 7])) is None
     assert recover_threshold(np.array([], dtype=np.int64)) is None
     assert recover_threshold(np.array([1, 2, 3])) is None
 
 
-def test_the_real_train_table_gives_its_declared_cut(shared_data: Path) -> None:
+def test_the_real_train_table_gives_its_declared_threshold(shared_data: Path) -> None:
     folder = shared_data / "opal_2016_release"
     table = read_external_tables([folder / "time-loc_train_on_20160725-31.csv"])
     found = recover_threshold(np.rint(table.counts).astype(np.int64))

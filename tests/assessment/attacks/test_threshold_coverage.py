@@ -120,7 +120,7 @@ def test_a_table_of_the_release_is_read_right(name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", TABLES)
-def test_the_interval_holds_the_cut_as_often_as_it_says(name: str) -> None:
+def test_the_interval_holds_the_threshold_as_often_as_it_says(name: str) -> None:
     seeds = 300
     missed, located = tried(name, seeds)
     _, _, least, most = TABLES[name]
@@ -133,7 +133,7 @@ def test_the_paper_s_thresholds() -> None:
     assert cut_at(2) == pytest.approx(17.588, abs=1e-3)
 
 
-def test_a_sharp_end_is_a_cut_and_a_blurred_one_is_none() -> None:
+def test_a_sharp_end_is_a_threshold_and_a_blurred_one_is_none() -> None:
     """The same busy places, once threshold in their midst, once not threshold at all."""
     rates = np.repeat(np.linspace(40, 120, 60), 7)
     whole = poisson.ppf(uniforms("blurred", rates.size), rates).astype(np.int64)

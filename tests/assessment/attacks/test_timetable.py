@@ -56,7 +56,7 @@ def feed(tmp_path: Path) -> Path:
     return path
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> dict[str, object]:
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> dict[str, object]:
     """Run `turnstile assess --json` and return what it says of the timetable."""
     assert main(["assess", *(str(argument) for argument in arguments), "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
@@ -70,7 +70,7 @@ def test_the_command_lists_cells_of_one_vehicle_and_of_one_stop(
 ) -> None:
     (tmp_path / "bus.csv").write_text(BARE)
     (tmp_path / "lookup.csv").write_text(LOOKUP)
-    found = told(
+    found = answer(
         capsys, tmp_path / "bus.csv", "--gtfs", feed, "--locations", tmp_path / "lookup.csv"
     )
     assert found["days"] == ["2016-07-26"]
@@ -99,7 +99,7 @@ def test_without_a_timetable_one_sentence_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bus.csv").write_text(BARE)
-    assert told(capsys, tmp_path / "bus.csv") == {"given": False}
+    assert answer(capsys, tmp_path / "bus.csv") == {"given": False}
     assert main(["assess", str(tmp_path / "bus.csv")]) == 0
     assert NOT_GIVEN in capsys.readouterr().out
 
@@ -142,7 +142,7 @@ def test_what_is_no_feed_is_refused(tmp_path: Path, content: str | None) -> None
         read_lookup(path)
 
 
-def test_days_are_told_from_labels() -> None:
+def test_days_are_reported_from_labels() -> None:
     assert days_of(["20160726", "2016-07-25", "Monday", None]) == [
         date(2016, 7, 25),
         date(2016, 7, 26),

@@ -75,7 +75,7 @@ def test_every_shape_gives_the_same_table(tmp_path: Path, shape: str) -> None:
     assert table.counts.tolist() == [row[5] for row in ROWS]
 
 
-def test_a_whole_last_count_is_kept_without_a_last_line_end(tmp_path: Path) -> None:
+def test_a_complete_last_count_is_kept_without_a_last_line_end(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(text().rstrip("\n"))
     assert read_external_tables([path]).counts.tolist()[-1] == 19

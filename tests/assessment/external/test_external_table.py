@@ -94,7 +94,7 @@ def clock(slot: int) -> str:
     return f"{slot // 4:02}:{slot % 4 * 15:02}"
 
 
-def test_a_dense_table_of_whole_numbers_has_none_of_the_flaws() -> None:
+def test_a_dense_table_of_integers_has_none_of_the_flaws() -> None:
     counts = city()
     noisy = counts + discrete_laplace("dense", counts.size, 2.0).reshape(counts.shape)
     cells = tuple(
@@ -107,7 +107,7 @@ def test_a_dense_table_of_whole_numbers_has_none_of_the_flaws() -> None:
     assert scale["low"] <= 2.0 <= scale["high"]
 
 
-def test_the_second_algorithm_is_found_by_its_cut_and_its_missing_rows() -> None:
+def test_the_second_algorithm_is_found_by_its_threshold_and_its_missing_rows() -> None:
     released = np.rint(second_algorithm(city(trips=200_000), scale=1.4, threshold=18, label="b1"))
     findings = assess_external(table_of(released))
     assert (
@@ -120,7 +120,7 @@ def test_the_second_algorithm_is_found_by_its_cut_and_its_missing_rows() -> None
     }
 
 
-def test_totals_beside_a_cut_table_give_the_scale_and_the_hidden_cells() -> None:
+def test_totals_beside_a_thresholded_table_give_the_scale_and_the_hidden_cells() -> None:
     counts = np.full((96, 4), 60, dtype=np.int64)
     counts[:40, 3] = 9  # hidden half of the time
     noise = naive_laplace("cells", counts.size, 1.4).reshape(counts.shape)
@@ -135,7 +135,7 @@ def test_totals_beside_a_cut_table_give_the_scale_and_the_hidden_cells() -> None
     assert hidden["beyond_noise"] >= 10
 
 
-def test_totals_made_from_a_cut_table_are_found() -> None:
+def test_totals_made_from_a_thresholded_table_are_found() -> None:
     released = np.rint(second_algorithm(city(trips=100_000), scale=1.4, threshold=18, label="d"))
     findings = assess_external(table_of(released, totals=released.sum(axis=1)))
     assert named(findings, "derived_from_thresholded")
@@ -221,7 +221,7 @@ def test_our_own_published_tables_are_read_without_their_package(tmp_path: Path)
     assert not named(assess_external(table), "true_values")
 
 
-def test_tables_with_cuts_of_their_own_are_told_apart() -> None:
+def test_tables_with_thresholds_of_their_own_are_distinguished() -> None:
     raw = city(trips=300_000)
     low = np.rint(second_algorithm(raw, scale=1.0, threshold=17.588, label="low"))
     high = np.rint(second_algorithm(raw, scale=2.0, threshold=34.176, label="high"))
@@ -245,7 +245,7 @@ def test_tables_with_cuts_of_their_own_are_told_apart() -> None:
     ]
 
 
-def test_a_table_of_busy_places_has_an_upper_bound_and_no_cut() -> None:
+def test_a_table_of_busy_places_has_an_upper_bound_and_no_threshold() -> None:
     rates = np.repeat(np.linspace(1_500, 90_000, 170), 7)
     cells = tuple(
         Cell("train", f"2016072{n % 7}", "on", None, f"Station {n // 7}")

@@ -105,7 +105,7 @@ def test_the_same_noise_on_two_days_stops_a_release(drawn_with: Build) -> None:
 
 
 @pytest.mark.parametrize(("filled", "passed"), [(1, True), (90, False)])
-def test_released_cells_and_not_empty_ones_tell_a_thresholded_draw_that_serves_twice(
+def test_released_cells_and_not_empty_ones_find_a_thresholded_draw_that_serves_twice(
     release: Drawn, filled: int, *, passed: bool
 ) -> None:
     """Two days may well have one released cell alike; ninety are one draw used twice, on a grid."""
@@ -146,7 +146,7 @@ def test_a_draw_that_stands_twice_stops_a_release(release: Drawn) -> None:
     ],
     ids=["fractions", "negative zero", "32 bits", "even numbers only"],
 )
-def test_numbers_that_are_not_whole_64_bit_ones_stop_a_release(
+def test_numbers_that_are_not_64_bit_integers_stop_a_release(
     release: Drawn, spoil: Callable[[np.ndarray], np.ndarray]
 ) -> None:
     tables = tuple(replace(t, values=spoil(t.values)) for t in release.artefact.tables)

@@ -33,7 +33,9 @@ def test_floating_point_noise_gives_a_quarter_of_the_zeros_away(lessons: dict[st
     assert figures["off_grid_1"] == 0
 
 
-def test_totals_beside_a_cut_table_tell_what_was_cut(lessons: dict[str, Lesson]) -> None:
+def test_totals_beside_a_thresholded_table_show_what_was_left_out(
+    lessons: dict[str, Lesson],
+) -> None:
     figures = lessons["derived_from_thresholded"].figures
     assert figures["mass_lost"] > 0.2
     assert figures["covered"] > 0.85

@@ -108,7 +108,7 @@ def test_an_unbounded_unit_has_no_figure() -> None:
 @pytest.mark.parametrize(
     ("spent_micro", "weeks"), [(0, 10), (1, 9), (95_000_000, 0), (None, 0)], ids=str
 )
-def test_weeks_left_are_those_that_fit_whole(spent_micro: int | None, weeks: int) -> None:
+def test_weeks_left_are_those_that_fit_completely(spent_micro: int | None, weeks: int) -> None:
     cap = Cap(ProtectionUnit.CARD, epsilon_micro=100_000_000)
     spent = AccountLoss(epsilon_micro=spent_micro)
     account = AccountBalance("cards", ProtectionUnit.CARD, "ever", spent, AccountLoss(), cap)

@@ -33,7 +33,7 @@ def event(
 
 @pytest.mark.parametrize("noise", NoiseFamily)
 @pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 3, 4)])
-def test_a_table_keeps_its_shape_and_stays_whole(
+def test_a_table_keeps_its_shape_and_stays_integer(
     noise: NoiseFamily, shape: tuple[int, ...]
 ) -> None:
     noisy = dense.draw(event(noise), np.zeros(shape, dtype=np.int64))

@@ -5,7 +5,7 @@ a day, threshold or no threshold. A natural end is blurred, for a count scatters
 its cell; a threshold is sharp. So the numbers are fitted by the likeliest mixture of such
 distributions, whatever the means of the cells are (Kiefer & Wolfowitz 1956; Lindsay 1983), once as
 seen from the smallest number on and once as if smaller numbers could have been seen. What the fit
-loses tells how surely smaller ones are missing.
+loses shows how surely smaller ones are missing.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Forecast:
     Args:
         units: each unit, typical and worst, after one week; those over weeks after several.
         steady_cell: pairs (weeks, 95 % half-width of the average of one finest cell, in counts).
-        weeks_so_far: releases that the fullest account over weeks holds, as many as this one's
+        weeks_so_far: releases that the most spent account over weeks holds, as many as this one's
             losses make; None if nobody said.
     """
 

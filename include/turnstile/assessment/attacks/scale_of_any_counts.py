@@ -2,12 +2,12 @@
 
 Every published number is an unknown integer c >= 0 (any integer for sums) plus noise, so a table is
 drawn from a mixture of shifted noise distributions. No such mixture can be narrower than the noise,
-or reach farther below zero than it. Half of the cells tells a distribution q that fits; p is the
+or reach farther below zero than it. Half of the cells gives a distribution q that fits; p is the
 mixture of the declared distributions that is nearest to it. Then E[q(x)/p(x)] <= 1 for every c if
 the noise is as declared (Grunwald, de Heide & Koolen 2024, Theorem 1), so the product over the
 other half passes 1/alpha with a chance of at most alpha (Markov; Ville): no false alarm beyond it,
 with any raw counts. The power comes from cells that are alike, such as empty ones: without any, a
-smaller scale cannot be told from scattered counts, and the interval says so by its width.
+smaller scale cannot be distinguished from scattered counts, and the interval says so by its width.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from turnstile.assessment.attacks.mixtures import likeliest_mixture
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.noise import noise_pmf
 
-_REACH, _ABOVE = 8.0, 12.0  # of the outcomes that are told apart, in scales, below and above zero
+_REACH, _ABOVE = (
+    8.0,
+    12.0,
+)  # of the outcomes that are distinguished, in scales, below and above zero
 _PIECES_PER_SCALE = 6
 _MEANS_PER_SCALE = 6
 _CHECKED_PER_SCALE = 24
@@ -185,7 +188,7 @@ def interval(
 
 
 class _Outcomes:
-    """Pieces of the number line that are told apart, and their probabilities."""
+    """Pieces of the number line that are distinguished, and their probabilities."""
 
     def __init__(self, family: NoiseFamily, scale: float, is_signed: bool) -> None:  # noqa: FBT001
         self.family, self.scale, self.is_signed = family, scale, is_signed
@@ -231,7 +234,7 @@ def _log_product(
     """Return the logarithm of the product of q(x)/p(x) over the tested half.
 
     Args:
-        outcomes: that are told apart.
+        outcomes: that are distinguished.
         learned: half that q is learned from.
         tested: half that is bet on.
         times: q is a mixture of noise so many times as large; None for the half as it is.

@@ -43,7 +43,7 @@ class ScaleEstimate:
     samples: int
 
     def holds(self, scale: float) -> bool:
-        """Tell whether a scale lies in the interval."""
+        """Return whether a scale lies in the interval."""
         return self.low <= scale <= self.high
 
 

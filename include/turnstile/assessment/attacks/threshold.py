@@ -2,7 +2,7 @@
 
 Where continuous noise is thresholded at t and rounded afterwards, the smallest published number
 holds only the part of its unit cell that lies above t: 18 stands for [17.588, 18.5). How empty it
-is, against the numbers above it, tells t. An integer threshold, or a threshold after rounding,
+is, against the numbers above it, shows t. An integer threshold, or a threshold after rounding,
 leaves the smallest cell full: t is then its lower end. Whether there is a threshold at all, and not
 merely no cell that is any smaller, is up to `natural_edge`.
 """

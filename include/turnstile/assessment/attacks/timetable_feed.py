@@ -60,7 +60,7 @@ def read_timetable(path: Path, wanted: Iterable[date] = ()) -> Timetable:
         _refuse(path, "is not there; name a GTFS feed (zip file or folder)")
     feed = read_feed(path)
     if any(getattr(feed, table) is None for table in _NEEDED):
-        _refuse(path, f"lacks one of {', '.join(_NEEDED)}; give a whole feed")
+        _refuse(path, f"lacks one of {', '.join(_NEEDED)}; give a complete feed")
     calls = _calls(feed)
     days = _days(feed, wanted)
     parts = [

@@ -47,7 +47,7 @@ class CellLabels:
 
     Args:
         slots: starts of the slots; empty where time is not reported.
-        areas: areas by mode; the mode None stands for all, no area for a table that tells none.
+        areas: areas by mode; the mode None stands for all, no area for a table that names none.
         area_of: (mode, stop id or name) to area, where a public lookup says so.
     """
 

@@ -105,7 +105,7 @@ def typical_changes(events: Sequence[DrawEvent], unit: ProtectionUnit) -> Change
 
 
 def events_of_one(events: Sequence[DrawEvent], unit: ProtectionUnit) -> list[DrawEvent]:
-    """Return the draws that one instance of a unit can touch: those of its fullest scope."""
+    """Return the draws that one instance of a unit can touch: those of its most charged scope."""
     by_scope: defaultdict[str, list[DrawEvent]] = defaultdict(list)
     for event in events:
         for scope in {scope_of(unit, block) for block in event.blocks} or {""}:

@@ -45,7 +45,7 @@ class ObservedSensitivity:
     l2_squared: int
 
     def is_within(self, declared: Sensitivity) -> bool:
-        """Tell whether a declared sensitivity bounds it."""
+        """Return whether a declared sensitivity bounds it."""
         return self.l1 <= declared.l1 and self.l2_squared <= declared.l2_squared
 
 

@@ -178,7 +178,7 @@ def _differencing(table: ExternalTable, found_scales: list[Disclosure]) -> Discl
         return Disclosure(
             "differencing",
             True,
-            f"{int(own.sum())} totals over {dimension} have hidden parts; total minus parts tells "
+            f"{int(own.sum())} totals over {dimension} have hidden parts; total minus parts gives "
             f"what is hidden within +-{widths['0.95']:g} (95 %, {terms} noises of scale "
             f"{shown:g}); {int(beyond.sum())} differ from zero by more than that",
             {

@@ -169,7 +169,7 @@ def _check(name: str, *, rows: int, stray: int) -> None:
 
 
 def _is_cut_off(rows: Sequence[_Row]) -> bool:
-    """Tell whether the last count of a file without a last line end may have lost its digits."""
+    """Return whether the last count of a file without a last line end may have lost its digits."""
     return len(rows) > 1 and 2 * rows[-1].count <= min(row.count for row in rows[:-1])
 
 

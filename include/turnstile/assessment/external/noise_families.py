@@ -58,7 +58,7 @@ def normal_scale(counts: NDArray[np.int64]) -> ScaleInterval | None:
 
 
 def is_named(found: ScaleInterval | None) -> bool:
-    """Tell whether an interval is narrow enough to name a scale within 5 %."""
+    """Return whether an interval is narrow enough to name a scale within 5 %."""
     return found is not None and found.low > 0 and found.high <= _NARROW * found.low
 
 

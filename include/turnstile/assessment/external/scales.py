@@ -64,7 +64,7 @@ def _from_below_zero(name: str, counts: NDArray[np.int64]) -> Disclosure:
         return _scale_disclosure("any_counts", f"{words} on every cell", own)
     within = "" if found is None else f", between {found.low:.3g} and {found.high:.3g} (95 %)"
     figures = {"identified": False, "source": "negatives", "tail": tail.name.lower()}
-    return Disclosure("scale", False, f"{words}: cannot tell the scale exactly{within}", figures)
+    return Disclosure("scale", False, f"{words}: cannot recover the scale exactly{within}", figures)
 
 
 def _from_services(table: ExternalTable, distribution: NoiseDistribution) -> list[Disclosure]:
@@ -92,7 +92,7 @@ def _from_totals(table: ExternalTable, distribution: NoiseDistribution) -> list[
             name = "totals" if ratio == 1 else "totals_of_twice_the_scale"
             if _misfits(*own, estimate, distribution, ratio):
                 figures = {"identified": False, "source": name}
-                why = f"cannot tell the scale from {source}: they do not fit {distribution}"
+                why = f"cannot recover the scale from {source}: they do not fit {distribution}"
                 found.append(Disclosure("scale", False, why, figures))
             else:
                 found.append(_scale_disclosure(name, source, estimate))
@@ -106,7 +106,7 @@ def _misfits(
     distribution: NoiseDistribution,
     ratio: float,
 ) -> bool:
-    """Tell whether differences do not look like the noise that fits them best.
+    """Return whether differences do not look like the noise that fits them best.
 
     Each is held against its own distribution by its rank, at the middle of its step; ranks of noise
     that fits are even over ten bins.
@@ -116,8 +116,8 @@ def _misfits(
     ranks = np.zeros(values.size)
     for number in np.unique(terms):
         parts = Term(distribution, estimate.scale, int(number) - 1)
-        whole = Term(distribution, estimate.scale * ratio)
-        numbers, masses = integer_pmf([parts, whole])
+        sum_term = Term(distribution, estimate.scale * ratio)
+        numbers, masses = integer_pmf([parts, sum_term])
         below = np.cumsum(masses) - masses / 2
         own = terms == number
         ranks[own] = np.interp(values[own], numbers, below)

@@ -121,7 +121,7 @@ def zeros(table: ExternalTable) -> Disclosure | None:
 
 
 def is_beyond(value: float) -> bool:
-    """Tell whether a number is too large to be a count that was meant.
+    """Return whether a number is too large to be a count that was meant.
 
     Examples:
         >>> is_beyond(1e300), is_beyond(12.0)

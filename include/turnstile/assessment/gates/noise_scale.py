@@ -56,7 +56,7 @@ def below_zero(numbers: Numbers) -> GateResult:
 
 
 def _is_refuted(event: DrawEvent, values: NDArray[np.int64], alpha: float) -> bool:
-    """Tell whether the numbers below zero refute the declared scale."""
+    """Return whether the numbers below zero refute the declared scale."""
     return negatives_p_value(values, float(event.scale)) < alpha
 
 

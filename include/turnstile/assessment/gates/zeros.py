@@ -86,5 +86,5 @@ def _detects(dense: tuple[Vector, ...]) -> str:
 
 
 def _below(threshold: int, values: NDArray[np.int64]) -> bool:
-    """Tell whether a thresholded table holds numbers below its threshold but 0."""
+    """Return whether a thresholded table holds numbers below its threshold but 0."""
     return bool(np.any((values != 0) & (values < threshold)))

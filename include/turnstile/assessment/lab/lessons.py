@@ -86,7 +86,7 @@ def zeros_left_alone() -> Lesson:
 
 
 def floating_point() -> Lesson:
-    """Textbook floating-point noise: the last bits tell which count it was added to."""
+    """Textbook floating-point noise: the last bits reveal which count it was added to."""
     number = 20_000
     points: list[Mapping[str, float | str]] = []
     figures: dict[str, float] = {}
@@ -200,7 +200,7 @@ def true_values_beside() -> Lesson:
         f"{scale:.2f}, so the scale too. The noise protects nobody.",
         "Exact counts cannot leave the private zone; error bars come from the declared noise.",
         {"mean_noise": scale, "recovered": float(np.mean(noisy - noise == counts))},
-        bars(points, x="noise", y="cells", series="what", title="Noise laid bare"),
+        bars(points, x="noise", y="cells", series="what", title="Noise alone"),
     )
 
 

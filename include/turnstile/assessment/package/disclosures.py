@@ -74,7 +74,7 @@ def _gates(package: Package) -> Iterator[Disclosure]:
 
 
 def _thresholds(package: Package) -> list[Disclosure]:
-    """Tell whether numbers were suppressed, and where."""
+    """Return whether numbers were suppressed, and where."""
     found = []
     for label, event in package.kinds.items():
         values = package.values(event)

@@ -116,7 +116,7 @@ def _delta_in_floats(event: DrawEvent, sensitivity: Sensitivity) -> Fraction:
 
 
 def _close(left: Fraction | None, right: Fraction | None) -> bool:
-    """Tell whether two amounts are the same up to float rounding."""
+    """Return whether two amounts are the same up to float rounding."""
     if left is None or right is None:
         return left is right
     return abs(left - right) <= _RELATIVE_ROUNDING * max(left, right)

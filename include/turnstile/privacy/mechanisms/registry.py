@@ -123,7 +123,7 @@ class MechanismKind(StrEnum):
 
     @property
     def named_in_events(self) -> str | None:
-        """Name that its draw events bear; None for one that noise and threshold tell already."""
+        """Name that its draw events bear; None for one that noise and threshold identify."""
         return None if self.drawn_by in _TOLD_BY_THRESHOLD else str(self)
 
 

@@ -21,7 +21,7 @@ def draw(event: DrawEvent, exact: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the released counts: noisy where occupied and at least the threshold, 0 elsewhere.
 
     Every cell of the public domain is drawn, and the empty ones dropped afterwards, so that the
-    time a draw takes does not tell how many are occupied.
+    time a draw takes does not reveal how many are occupied.
 
     Args:
         event: a thresholded draw.

@@ -1,11 +1,11 @@
 """Scale and threshold of a stability-based histogram, by two calibrations.
 
-The *source's* is that of the Opal release (Asghar, Tyler & Kaafar
-2017, Algorithm 1): Lap(2/epsilon) and the threshold 1 + 2 ln(2/delta)/epsilon. It is stated for
-continuous noise that is rounded afterwards; here the noise is discrete Laplace of the same scale,
-cut at the first integer that reaches the stated threshold, and it is accounted as that. *Ours* is
-the smallest scale and integer threshold that meet (epsilon, delta) under add/remove, with delta
-computed, not bounded by a formula for other noise. Proof: stability_histogram.proof.md.
+The *source's* is that of the Opal release (Asghar, Tyler & Kaafar 2017, Algorithm 1):
+Lap(2/epsilon) and the threshold 1 + 2 ln(2/delta)/epsilon. It is stated for continuous noise that
+is rounded afterwards; here the noise is discrete Laplace of the same scale, thresholded at the
+first integer that reaches the stated threshold, and it is accounted as that. *Ours* is the smallest
+scale and integer threshold that meet (epsilon, delta) under add/remove, with delta computed, not
+bounded by a formula for other noise. Proof: stability_histogram.proof.md.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def source_threshold(epsilon: Fraction, delta: Fraction) -> float:
 
 
 def source_parameters(epsilon: Fraction, delta: Fraction) -> StabilityParameters:
-    """Return the source's calibration: scale 2/epsilon, cut at the stated threshold.
+    """Return the source's calibration: scale 2/epsilon, at the stated threshold.
 
     epsilon and delta are the source's own, for replacing a trip. What the draw costs follows from
     the scale and the integer threshold: one trip costs epsilon/2 under add/remove.

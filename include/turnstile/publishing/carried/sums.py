@@ -116,7 +116,7 @@ class Package:
 
         Args:
             table: `measurements/NAME` or `tables/NAME`, one of the plan's own tables.
-            chosen: tells whether a row is in the sum; every row is by default.
+            chosen: whether a row is in the sum; every row is by default.
             column: statistic of a measured table; the only one by default.
         """
         part, _, name = table.partition("/")

@@ -179,7 +179,7 @@ def _tables(folder: Path) -> Iterator[str]:
 
 
 def _holds(columns: dict[str, list[str]]) -> bool:
-    """Tell whether each interval holds its estimate."""
+    """Return whether each interval holds its estimate."""
     rows = zip(columns["low_95"], columns["estimate"], columns["high_95"])
     return all(float(a) <= float(b) <= float(c) for a, b, c in rows if a and b and c)
 

@@ -98,7 +98,7 @@ def opal_rows(
 
 def _trips(rows: int, seed: int, places: Places, rng: np.random.Generator) -> Rows:
     """Clean trips, one card-day after the other."""
-    per_card_day = _cut(rng.choice(_TRIPS_A_DAY, size=rows, p=_shares(_TRIPS_SHARES)), rows)
+    per_card_day = _truncated(rng.choice(_TRIPS_A_DAY, size=rows, p=_shares(_TRIPS_SHARES)), rows)
     card_days = len(per_card_day)
     of = np.repeat(np.arange(card_days), per_card_day)
     turn = np.arange(rows) - np.repeat(np.cumsum(per_card_day) - per_card_day, per_card_day)
@@ -132,8 +132,8 @@ def _shares(weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return shares
 
 
-def _cut(per_card_day: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
-    """Keep as many card-days as make up the rows, the last one cut short."""
+def _truncated(per_card_day: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
+    """Keep as many card-days as make up the rows, the last one shortened."""
     ends = np.cumsum(per_card_day)
     last = int(np.searchsorted(ends, rows))
     kept = per_card_day[: last + 1].copy()
