@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from scratch_copy import ScratchCopy
 
-from turnstile.programme.fields import FIELDS, Field, FieldType, Role, dimensions, field_of
+from turnstile.programme.field import Field, FieldType, Role
+from turnstile.programme.fields import FIELDS, dimensions, field_of
 from turnstile.programme.source_spec import RowShape
 
 _ENTRY = """FIELDS: tuple[Field, ...] = (

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from turnstile.programme.fields import PUBLIC_ROLES, Role
+from turnstile.programme.field import PUBLIC_ROLES, Role
 
 
 class Source(StrEnum):

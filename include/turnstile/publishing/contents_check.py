@@ -12,7 +12,8 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.fields import PUBLIC_ROLES, Role, field_of
+from turnstile.programme.field import PUBLIC_ROLES, Role
+from turnstile.programme.fields import field_of
 from turnstile.publishing.allowed_contents import (
     ANYTHING,
     JSON_FILES,
