@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from turnstile.cli import main
-from turnstile.programme.keys import KEYS, OPTIONAL, REQUIRED, Key, reference
+from turnstile.programme.key import OPTIONAL, REQUIRED, Key
+from turnstile.programme.keys import KEYS, reference
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.yaml_section import Section
 

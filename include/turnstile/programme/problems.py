@@ -17,7 +17,8 @@ import yaml
 
 from turnstile.errors import ProgrammeError
 from turnstile.privacy.mechanisms.registry import MechanismKind
-from turnstile.programme.keys import KEYS, OPTIONAL, REQUIRED, Key, key_at
+from turnstile.programme.key import OPTIONAL, REQUIRED, Key
+from turnstile.programme.keys import KEYS, key_at
 from turnstile.programme.loading import read_programme
 from turnstile.programme.source_spec import Feed, RowShape
 from turnstile.programme.spec import Programme
