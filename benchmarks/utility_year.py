@@ -1,4 +1,4 @@
-"""A year of a card against a day of a card: error of `opal_year` estimates, unbiased `opal`.
+"""A year of a card against a day: error of `opal_year`'s estimates beside unbiased `opal`.
 
 The published train table of a week of 2016, at full volume, 30 % of it (about two million tap-ons a
 week) and more than was there, varied week by week (`estimate_weeks`), is drawn on with the noise
@@ -62,10 +62,8 @@ def lines(real: Floats) -> Iterator[str]:
     """Yield one line a table and share."""
     yearly, daily = noise_of("opal_year"), noise_of("opal")
     yield f"Noise of a cell: opal_year {yearly.cells:.2f}, opal {daily.cells:.2f}.\n"
-    yield (
-        "| tap-ons a week | table | opal_year, estimates | bar | opal, drawn "
-        "| opal, least squares |"
-    )
+    heads = ("tap-ons a week", "table", "opal_year, estimates", "bar")
+    yield f"| {' | '.join(heads)} | opal, drawn | opal, least squares |"
     yield "|---|---|---|---|---|---|"
     for share in SHARES:
         year = compared(share * real, yearly, [share * real] * WEEKS)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -76,6 +78,8 @@ def test_a_year_passes_no_cap_and_the_window_rolls(ledger: Ledger) -> None:
         (found,) = ledger.forecast(PROGRAMME.family)
         assert found.reached_in is None  # every week since was ordered knowing that all others fit
         assert found.path[number][1] == spent_nano(ledger) <= found.limit == NANO
+    assert found.correction == found.weekly
+    assert found.correction_in is None
     refused = ledger.refusal_of(asked(WEEKS - 1, revision=1))
     assert isinstance(refused, BudgetExceeded)  # a correction waits until a week was left out
     released(ledger, asked(WEEKS))
@@ -87,9 +91,51 @@ def test_the_share_of_a_week_that_was_left_out_pays_for_one_correction(ledger: L
     for number in range(WEEKS):
         if number != 3:
             released(ledger, asked(number))
+    (found,) = ledger.forecast(PROGRAMME.family)
+    assert found.correction_in == str(FIRST.plus(WEEKS - 1))
+    assert found.refused_then == str(FIRST.plus(3 + WEEKS))  # when the share has left the window
     released(ledger, asked(WEEKS - 1, revision=1))
     with pytest.raises(BudgetExceeded):
         ledger.reserve(asked(WEEKS - 1, revision=2))
+
+
+def test_a_correction_takes_the_share_of_a_later_week_and_the_forecast_says_of_which(
+    ledger: Ledger,
+) -> None:
+    for number in range(3):
+        released(ledger, asked(number))
+    (found,) = ledger.forecast(PROGRAMME.family)
+    refused = found.refused_then
+    assert (found.correction_in, refused) == (str(FIRST.plus(2)), str(FIRST.plus(WEEKS - 1)))
+    released(ledger, asked(2, revision=1))
+    (found,) = ledger.forecast(PROGRAMME.family)
+    assert found.reached_in == refused
+    for number in range(3, WEEKS - 1):
+        released(ledger, asked(number))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(asked(WEEKS - 1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+def test_no_order_of_weeks_and_corrections_passes_the_cap(ledger: Ledger, seed: int) -> None:
+    """An auditor's search: weeks in any order and number; each window is summed apart."""
+    spent: Counter[int] = Counter()
+    revisions: Counter[int] = Counter()
+    order = Random(seed)  # noqa: S311 - which week is tried, not noise
+    cost = next(p.rho_nano or 0 for p in planned(FIRST).postings if p.scope == "ever")
+    for _ in range(90):
+        number = order.choice((0, 5, 50, 51, 52, 60, 103, order.randrange(110)))
+        try:
+            released(ledger, asked(number, revision=revisions[number]))
+        except BudgetExceeded:
+            windows = (sum(spent[n] for n in range(w, w + WEEKS)) for w in range(-51, number + 1))
+            assert max(windows) + cost > NANO  # no refusal without need
+            continue
+        revisions[number] += 1
+        spent[number] += cost
+        assert all(sum(spent[n] for n in range(w, w + WEEKS)) <= NANO for w in range(-51, 111))
+    assert revisions.total() > WEEKS
 
 
 def test_a_smaller_cap_refuses_the_last_week_as_the_forecast_said(ledger: Ledger) -> None:

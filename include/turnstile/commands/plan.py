@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
 from turnstile.errors import InputError
 from turnstile.estimates.error_bars import error_bar
@@ -18,6 +19,7 @@ from turnstile.privacy.events import one_of_each_label
 from turnstile.programme.source_spec import RowShape
 
 _ANY_WEEK = "2016-W30"  # planning tables are the same in every week
+_TRIPS, _BUSES = 2_000_000, 150
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,6 +29,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--week", help="ISO week, for example 2016-W30; or days FIRST..LAST")
     parser.add_argument(
         "--compare", action="store_true", help="errors of other designs at the same loss"
+    )
+    parser.add_argument(
+        "--grains", action="store_true", help="the finest grain that beats naive tables"
+    )
+    parser.add_argument(
+        "--trips", type=int, default=_TRIPS, help=f"tap-ons a week of the made city ({_TRIPS:,})"
+    )
+    parser.add_argument(
+        "--buses", type=int, default=_BUSES, help=f"buses a day of the made city ({_BUSES})"
+    )
+    parser.add_argument(
+        "--published", type=Path, help="package whose estimates stand in for the made city"
     )
     parser.add_argument("--weeks", type=int, help="the loss of so many weekly releases")
     parser.add_argument(
@@ -40,7 +54,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _plan(args: argparse.Namespace) -> int:
     """Print the plan."""
-    if args.compare or args.year_to_date or args.weeks is not None:
+    if args.compare or args.grains or args.year_to_date or args.weeks is not None:
         return _tables(open_release(args.programme, args.week or _ANY_WEEK), args)
     if args.week is None:
         rule = "is missing; write an ISO week, for example 2016-W30"
@@ -70,19 +84,32 @@ def _plan(args: argparse.Namespace) -> int:
         print(source.without_card.sentence)
     for line in left_under_caps(release):
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
+    if source.feed.shape is RowShape.TELEMETRY:
+        from turnstile.planning.estimate_tables import written_grain
+
+        print(*written_grain(release), sep="\n")
     return 0
 
 
 def _tables(release: Release, args: argparse.Namespace) -> int:
     """Print the planning tables that were asked for."""
-    from turnstile.planning import plan_tables
+    from turnstile.planning import estimate_tables, plan_tables
 
     if args.weeks is not None:
         if args.weeks < 1:
             raise InputError(where="plan", field="--weeks", rule="is at least 1")
         print(*plan_tables.many_weeks(release, args.weeks), sep="\n")
     if args.compare:
-        print(*plan_tables.comparison(release), sep="\n")
+        for line in plan_tables.comparison(release):
+            print(line)
+        for line in estimate_tables.ranking(release, args.trips, args.published):
+            print(line, flush=True)
+    if args.grains:
+        advice = estimate_tables.grain_advice(
+            release, trips=args.trips, buses=args.buses, published=args.published
+        )
+        for line in advice:
+            print(line)
     if args.year_to_date:
         from turnstile.planning.year_to_date import year_to_date
 

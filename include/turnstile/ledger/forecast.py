@@ -37,6 +37,10 @@ class CapForecast:
         reached_in: first week that would be refused; None if that is not within ten years.
         path: pairs (week, taken after it) from the first charged week to the last forecast one.
         from_week: first week of the path that is a forecast.
+        correction: what a correction costs, of the costliest programme; None is infinite.
+        correction_in: first week, from the last charged one on, whose correction fits while every
+            week is released; None if none does.
+        refused_then: first week that is refused after that correction; None if none is.
     """
 
     family: str
@@ -48,6 +52,9 @@ class CapForecast:
     reached_in: str | None
     path: tuple[tuple[str, int], ...]
     from_week: str
+    correction: int | None
+    correction_in: str | None
+    refused_then: str | None
 
 
 def forecasts(fold: Fold, family: str | None = None) -> tuple[CapForecast, ...]:
@@ -69,17 +76,40 @@ def present_cost(attempts: Iterable[FoldedAttempt]) -> dict[ProtectionUnit, Acco
     Args:
         attempts: of one family, in the order of their reservation; void ones do not count.
     """
+    costs: dict[ProtectionUnit, AccountLoss] = {}
+    for programme in _programme_costs(attempts):
+        for unit, amount in programme.items():
+            costs[unit] = costs.get(unit, AccountLoss()) + amount.loss
+    return costs
+
+
+def _programme_costs(
+    attempts: Iterable[FoldedAttempt],
+) -> Iterable[dict[ProtectionUnit, Amount]]:
+    """Yield what the latest plan of each programme costs each unit."""
     latest: dict[str, FoldedAttempt] = {}
     for attempt in attempts:
         if attempt.state is not ReleaseState.VOID:
             latest[attempt.key.partition("/")[0]] = attempt
-    costs: dict[ProtectionUnit, AccountLoss] = {}
     for attempt in latest.values():
-        for unit in {posting.unit for posting in attempt.postings}:
-            amounts = [Amount.of(posting) for posting in attempt.postings if posting.unit is unit]
-            costliest = Amount(*(max(column) for column in zip(*amounts, strict=True))).loss
-            costs[unit] = costs.get(unit, AccountLoss()) + costliest
-    return costs
+        amounts: dict[ProtectionUnit, list[Amount]] = {}
+        for posting in attempt.postings:
+            amounts.setdefault(posting.unit, []).append(Amount.of(posting))
+        yield {unit: _costliest(own) for unit, own in amounts.items()}
+
+
+def _costliest(amounts: Iterable[Amount]) -> Amount:
+    """Return the largest of every coordinate."""
+    return Amount(*(max(column) for column in zip(*amounts, strict=True)))
+
+
+def _correction_costs(attempts: Iterable[FoldedAttempt]) -> dict[ProtectionUnit, AccountLoss]:
+    """Return what one correction costs each unit: the latest plan of the costliest programme."""
+    amounts: dict[ProtectionUnit, list[Amount]] = {}
+    for programme in _programme_costs(attempts):
+        for unit, amount in programme.items():
+            amounts.setdefault(unit, []).append(amount)
+    return {unit: _costliest(own).loss for unit, own in amounts.items()}
 
 
 def _of_family(fold: Fold, family: str) -> Iterable[CapForecast]:
@@ -89,7 +119,7 @@ def _of_family(fold: Fold, family: str) -> Iterable[CapForecast]:
     live = [one for one in attempts if one.state is not ReleaseState.VOID]
     if not live:
         return
-    costs = present_cost(attempts)
+    costs, corrections = present_cost(attempts), _correction_costs(attempts)
     weeks = sorted(one.week for one in live)
     for cap in binding_caps(cap for caps in accounts.caps.values() for cap in caps):
         for coordinate in _COORDINATES:
@@ -99,14 +129,19 @@ def _of_family(fold: Fold, family: str) -> Iterable[CapForecast]:
                 weekly = getattr(cost, coordinate)
                 past = _past(accounts, cap, coordinate, (weeks[0], weeks[-1]))
                 start = ServiceWeek.parse(weeks[-1]).plus(1)
-                yield _forecast((family, cap, coordinate), past, weekly, start)
+                correction = getattr(corrections.get(cap.unit, AccountLoss(None, None)), coordinate)
+                yield _forecast((family, cap, coordinate), past, (weekly, correction), start)
 
 
 def _forecast(
-    capped: tuple[str, Cap, str], past: Mapping[str, int], weekly: int | None, start: ServiceWeek
+    capped: tuple[str, Cap, str],
+    past: Mapping[str, int],
+    costs: tuple[int | None, int | None],
+    start: ServiceWeek,
 ) -> CapForecast:
-    """Forecast one coordinate of one cap of a family."""
+    """Forecast one coordinate of one cap of a family, whose week and correction cost so much."""
     family, cap, coordinate = capped
+    weekly, correction = costs
     limit = getattr(cap, coordinate)
     is_lifetime = is_lifetime_unit(cap.unit)
     path: tuple[tuple[str, int], ...] = ()
@@ -118,9 +153,50 @@ def _forecast(
     elif weekly > limit:
         reached = str(start)
     year = None if weekly is None else weekly * (YEAR_WEEKS if is_lifetime else 1)
+    fits_in = refused_then = None
+    if weekly is not None and correction is not None:
+        amounts = (weekly, correction, limit)
+        if is_lifetime:
+            fits_in, refused_then = _next_correction(past, cap, amounts, start)
+        elif weekly + correction <= limit:
+            fits_in = str(start.plus(-1))
     return CapForecast(
-        family, cap, coordinate, limit, weekly, year, reached, path, from_week=str(start)
+        family,
+        cap,
+        coordinate,
+        limit,
+        weekly,
+        year,
+        reached,
+        path,
+        from_week=str(start),
+        correction=correction,
+        correction_in=fits_in,
+        refused_then=refused_then,
     )
+
+
+def _next_correction(
+    past: Mapping[str, int], cap: Cap, amounts: tuple[int, int, int], start: ServiceWeek
+) -> tuple[str | None, str | None]:
+    """Return the first week whose correction fits, and the first that is refused after it.
+
+    A correction is charged to its week. Weeks to come are still empty, so the window that ends with
+    the corrected week is the fullest of those that hold it.
+    """
+    weekly, correction, limit = amounts
+    taken, week = dict(past), start.plus(-1)
+    reach = cap.window_weeks or len(taken) + HORIZON_WEEKS
+    for _ in range(reach + 1):
+        total = sum(list(taken.values())[-reach:])
+        if total + correction <= limit:
+            then = {**taken, str(week): taken[str(week)] + correction}
+            return str(week), _filled(then, cap, (weekly, limit), week.plus(1))[1]
+        week = week.plus(1)
+        taken[str(week)] = weekly
+        if sum(list(taken.values())[-reach:]) > limit:
+            break
+    return None, None
 
 
 def _past(

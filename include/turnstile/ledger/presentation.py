@@ -178,7 +178,8 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 def forecast_lines(found: Sequence[CapForecast]) -> list[str]:
     """Write forecasts as a table."""
-    rows = [("family", "cap", "figure", "a week costs", "52 weeks cost", "reached")]
+    heads = ("family", "cap", "figure", "a week costs", "52 weeks cost", "reached")
+    rows = [(*heads, "a correction costs", "next correction")]
     for one in found:
         name = one.coordinate.partition("_")[0]
         reached = f"in {one.reached_in}" if one.reached_in else "never at this rate"
@@ -190,9 +191,19 @@ def forecast_lines(found: Sequence[CapForecast]) -> list[str]:
                 amount_text(name, one.weekly),
                 amount_text(name, one.year),
                 reached,
+                amount_text(name, one.correction),
+                next_correction(one),
             )
         )
     return table_lines(rows)
+
+
+def next_correction(one: CapForecast) -> str:
+    """Say of which week a correction fits next, and what becomes of the weeks after it."""
+    if one.correction_in is None:
+        return "none while every week is released"
+    then = f"; then {one.refused_then} is refused" if one.refused_then else ""
+    return f"of {one.correction_in}{then}"
 
 
 def forecast_json(one: CapForecast) -> dict[str, Any]:

@@ -11,9 +11,17 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from turnstile.ledger.amounts import amount_text, cap_text
+from turnstile.ledger.presentation import next_correction
 from turnstile.operations.amount_words import epsilon_words, exact_value, exact_words
 
-_WORDS = (amount_text, cap_text, epsilon_words, exact_value, exact_words)
+_WORDS = (
+    amount_text,
+    cap_text,
+    epsilon_words,
+    exact_value,
+    exact_words,
+    next_correction,
+)
 SECTIONS = (
     ("", "Budget"),
     ("calendar", "Weeks"),

@@ -1,10 +1,11 @@
-"""Year to date: what sums over weeks of a year cost if each week's draw carries the year along.
+"""Year to date: what sums over the weeks cost if each week's draw carries the year along.
 
-In place of its own counts x_t a week draws y_t = n_0 x_t + n_1 x_(t-1) + ..., multiples of the
-exact counts of the year so far, plus integer noise fresh every week: a mixed factorisation,
-the identity and a quarter of the square root of the matrix of prefix sums (Fichtenberger, Henzinger
-& Upadhyay 2023). What has to be kept is exact counts, in the private zone, and never noise. Weeks
-and their sums follow from the published y alone. Proof: year_to_date.proof.md. Pure.
+In place of its own counts x_t a week draws y_t = n_0 x_t + n_1 x_(t-1) + ..., integer multiples of
+the exact counts of the year so far, plus integer noise that is fresh every week: a mixed
+factorisation, the identity and a quarter of the square root of the matrix of prefix sums
+(Fichtenberger, Henzinger & Upadhyay 2023). What has to be kept is exact counts, in the private
+zone, and never noise. Weeks and their sums follow from the published y alone. Pure.
+Proof: year_to_date.proof.md.
 
 The comparison is at equal loss of one unit of a week: a week that is drawn alone has deviation 1.
 """
@@ -53,7 +54,7 @@ def multiples(weeks: int = YEAR_WEEKS) -> tuple[int, ...]:
 
 
 def column_squared(weeks: int = YEAR_WEEKS) -> int:
-    """Return the squared change of a year's draws by a unit that moves one week by one (Y1)."""
+    """Return the squared change of all draws by a unit that moves one week by one (Y1)."""
     return sum(n**2 for n in multiples(weeks))
 
 

@@ -1,0 +1,82 @@
+"""Which grain says anything: estimates beside what costs nothing, a city-wide mean and old tables.
+
+A table is worth releasing at a grain where its estimates are wrong by at least a tenth less than
+each naive baseline is: publish nothing, one city-wide mean, last year's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+NOTHING, CITY_MEAN, LAST_YEAR = "publish nothing", "a city-wide mean", "last year's table"
+BASELINES = (NOTHING, CITY_MEAN, LAST_YEAR)
+_WORTH = 0.9  # of the best baseline's error
+
+
+@dataclass(frozen=True, slots=True)
+class GrainErrors:
+    """Errors of one table at one grain.
+
+    Args:
+        table: name, in words.
+        grain: places and times of its cells.
+        estimates: error of what would be published, in `unit`.
+        baselines: errors of the naive tables.
+        unit: `%` (weighted relative error) or `km/h` (mean error, by bus-days).
+        is_written: whether the programme as written publishes this grain.
+    """
+
+    table: str
+    grain: str
+    estimates: float
+    baselines: Mapping[str, float]
+    unit: str
+    is_written: bool
+
+    @property
+    def not_beaten(self) -> tuple[str, ...]:
+        """Baselines that are nearly as good, or better."""
+        return tuple(
+            name for name, error in self.baselines.items() if self.estimates > _WORTH * error
+        )
+
+    @property
+    def sentence(self) -> str:
+        """Say whether this grain tells anything that the naive tables do not."""
+        if not self.not_beaten:
+            return f"{self.table}: {self.grain} beats every naive table."
+        return (
+            f"{self.table}: at {self.grain} a city of this size learns nothing that "
+            f"{' or '.join(self.not_beaten)} does not tell ({self.estimates:.3g} {self.unit} "
+            f"beside {min(self.baselines.values()):.3g})."
+        )
+
+
+def grain_lines(rows: Sequence[GrainErrors]) -> Iterator[str]:
+    """Yield the table, then the sentences."""
+    yield f"| table | grain | estimates | {' | '.join(BASELINES)} | not beaten |"
+    yield "|---|---|---|---|---|---|---|"
+    for row in rows:
+        figures = [row.estimates, *(row.baselines[name] for name in BASELINES)]
+        shown = " | ".join(f"{figure:.3g} {row.unit}" for figure in figures)
+        grain = f"{row.grain}, as written" if row.is_written else row.grain
+        yield f"| {row.table} | {grain} | {shown} | {', '.join(row.not_beaten)} |"
+    yield ""
+    yield from _sentences(rows)
+
+
+def _sentences(rows: Sequence[GrainErrors]) -> Iterator[str]:
+    """Yield for each table the finest grain that says something, and whether the written one does.
+
+    Args:
+        rows: of each table from the finest grain to the coarsest.
+    """
+    for table in dict.fromkeys(row.table for row in rows):
+        own = [row for row in rows if row.table == table]
+        finest = next((row for row in own if not row.not_beaten), None)
+        yield from (row.sentence for row in own if row.is_written and row.not_beaten)
+        if finest is None:
+            yield f"{table}: no grain beats every naive table."
+        else:
+            yield f"{table}: the finest grain that beats every naive table: {finest.grain}."

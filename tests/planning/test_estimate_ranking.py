@@ -1,0 +1,157 @@
+"""Designs ranked by the error of their estimates, and the grain advisor: from public numbers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from small_deployment import INCLUDE, Deployment
+
+from turnstile.errors import InputError
+from turnstile.planning.bus_grains import bus_grains
+from turnstile.planning.estimate_ranking import OWN, Ranked, grains, ranked
+from turnstile.planning.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors, grain_lines
+from turnstile.planning.predicted_errors import CELLS, Design, answers_of, errors_by_query
+from turnstile.planning.public_city import PublicCity, made_city, published_city
+from turnstile.planning.trip_grains import trip_grains
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import Programme, Query
+
+Cli = Callable[..., int]
+SUPPORT = Path(__file__).parents[1] / "support"
+MODE = "light_rail"
+YEAR = load_programme("opal_year", INCLUDE)
+HOURLY = replace(YEAR, time=replace(YEAR.time, slot_minutes=60))
+
+
+@pytest.fixture(scope="module")
+def domain() -> PublicDomain:
+    return load_domain(HOURLY, INCLUDE)
+
+
+@pytest.fixture(scope="module")
+def city(domain: PublicDomain) -> PublicCity:
+    return made_city(domain, MODE, 200_000)
+
+
+@pytest.fixture(scope="module")
+def designs(domain: PublicDomain, city: PublicCity) -> dict[str, Ranked]:
+    return {row.design: row for row in ranked(HOURLY, domain, INCLUDE, city)}
+
+
+def test_a_made_city_is_the_same_every_time(domain: PublicDomain, city: PublicCity) -> None:
+    again = made_city(domain, MODE, 200_000)
+    assert all((a == b).all() for a, b in zip(again.weeks, city.weeks, strict=True))
+    assert city.weeks[0].sum() == pytest.approx(200_000, rel=0.15)
+    assert (city.weeks[0] != city.weeks[1]).any()
+
+
+def test_designs_are_ranked_by_what_the_programme_is_meant_for(
+    designs: dict[str, Ranked],
+) -> None:
+    order = [row.against for row in designs.values()]
+    assert order == sorted(order)
+    assert designs["opal_year"].against == 1
+    assert set(designs["opal_year"].by_query) == set(YEAR.meant_for)
+    assert "cells alone" in designs
+    assert "a quarter on slots, two trips of a card in one" in designs
+    assert designs["one a mode (1)"].against > 2  # who asks for a place learns it from places
+
+
+def test_noise_and_bias_of_a_bound_are_both_in_its_error(designs: dict[str, Ranked]) -> None:
+    ten, twenty, forty = (designs[f"card_week of {k}"] for k in (10, 15, 40))
+    assert ten.left_out > twenty.left_out > forty.left_out
+    by_day = Query.DAILY_TOTALS_BY_PLACE
+    assert ten.by_query[by_day] > ten.left_out / 2
+    assert forty.cells > designs["opal_year"].cells
+
+
+def test_less_noise_is_less_error_and_estimates_beat_what_is_drawn(city: PublicCity) -> None:
+    errors = []
+    for deviation in (3.0, 30.0, 300.0):
+        read, truth = answers_of(Design({CELLS: deviation}, grains()[OWN]), city)
+        errors.append(errors_by_query(read, truth)[Query.TOP_STATIONS_BY_HOUR])
+    assert errors == sorted(errors)
+    drawn = 30 * np.sqrt(2 / np.pi) / city.weeks[0].mean()
+    assert errors[1] < 0.6 * drawn
+
+
+def test_published_estimates_stand_in_for_a_city(
+    tmp_path: Path, domain: PublicDomain, city: PublicCity
+) -> None:
+    names = sorted({place.area for place in city.stops})
+    slots = [slot for slot in domain.dimension(MODE, CELLS[0]).labels if slot != "UNKNOWN"]
+    days = [f"2016-07-{n}" for n in range(25, 32)]
+    rows = [(d, MODE, s, n, 5.0 + len(n)) for d in days for s in slots for n in names]
+    columns = ["service_date", "mode", *CELLS, "estimate"]
+    (tmp_path / "estimates").mkdir()
+    table = pa.table(dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))
+    pq.write_table(table, tmp_path / "estimates/on_time_location.parquet")
+    found = published_city(tmp_path, domain, MODE)
+    assert found.weeks[0].shape == (len(names), 7, len(slots))
+    assert found.weeks[0].mean() == pytest.approx(np.mean([row[-1] for row in rows]), rel=0.2)
+    with pytest.raises(InputError, match="no estimates"):
+        published_city(tmp_path, domain, "ferry")
+
+
+def errors_of(estimates: float, *, is_written: bool = True) -> GrainErrors:
+    baselines = {NOTHING: 100.0, CITY_MEAN: 40.0, LAST_YEAR: 15.0}
+    return GrainErrors("taps", "stop x hour", estimates, baselines, "%", is_written)
+
+
+@pytest.mark.parametrize(
+    ("estimates", "not_beaten"),
+    [(13.0, ()), (14.0, (LAST_YEAR,)), (39.0, (CITY_MEAN, LAST_YEAR))],
+)
+def test_a_grain_is_worth_it_where_it_beats_every_naive_table_by_a_tenth(
+    estimates: float, not_beaten: tuple[str, ...]
+) -> None:
+    row = errors_of(estimates)
+    assert row.not_beaten == not_beaten
+    text = "\n".join(grain_lines([row]))
+    assert ("learns nothing that" in text) == bool(not_beaten)
+    assert ("no grain beats every naive table" in text) == bool(not_beaten)
+
+
+def test_a_larger_city_learns_more_from_trips(domain: PublicDomain) -> None:
+    def advice(trips: int) -> list[GrainErrors]:
+        city = made_city(domain, MODE, trips)
+        return list(trip_grains(HOURLY, domain, INCLUDE, city))
+
+    small, large = advice(2_000), advice(2_000_000)
+    assert all(row.not_beaten for row in small if row.is_written and "place" in row.table)
+    assert not any(row.not_beaten for row in large if row.is_written)
+
+
+@pytest.mark.long
+def test_a_mid_size_city_learns_nothing_from_the_shipped_grain_of_buses() -> None:
+    itms: Programme = load_programme("itms", INCLUDE)
+    cells = load_domain(itms, INCLUDE)
+    for buses, learns in ((150, False), (1_000, True)):
+        rows = bus_grains(itms, cells, buses, only_written=True)
+        assert [not row.not_beaten for row in rows] == [learns, learns]
+
+
+@pytest.mark.long
+def test_the_command_ranks_estimates_and_advises_a_grain(
+    turnstile: Cli, deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("plan", "opal", "--compare", "--trips", 50_000) == 0
+    printed = capsys.readouterr().out
+    assert "Predicted errors of the estimates, at the same loss, least first" in printed
+    assert "| as written | opal |" in printed.split("Predicted errors")[1]
+    assert turnstile("plan", "opal", "--grains", "--trips", 50_000) == 0
+    assert "tap-ons by time and place: " in capsys.readouterr().out
+    assert turnstile("plan", "opal_2017", "--grains") == 2
+    shutil.copy(SUPPORT / "programmes/itms.yaml", deployment.include / "programmes/itms.yaml")
+    assert turnstile("plan", "itms", "--week", "2016-W30") == 0
+    assert "a city of this size learns nothing that last year's table" in capsys.readouterr().out
+    assert deployment.nothing_happened()
