@@ -97,13 +97,21 @@ def test_identical_approvals_at_once_are_one_entry(url: str) -> None:
         FROM entry""",
         "UPDATE caps SET family = 'other'",
         "DELETE FROM caps",
+        "UPDATE caps SET caps = '[]'",
+        "INSERT INTO caps SELECT 'more', family, caps FROM caps",
+        "UPDATE account SET cap_epsilon_micro = cap_epsilon_micro + 1",
+        """UPDATE account SET cap_epsilon_micro = NULL, cap_rho_nano = NULL,
+        cap_delta_femto = NULL""",
+        """UPDATE account SET cap_epsilon_micro = 1000000000,
+        held_epsilon_micro = held_epsilon_micro + 999999999""",
     ],
 )
 def test_what_the_states_do_not_allow_is_refused_by_the_database(url: str, statement: str) -> None:
     sealed(Ledger.open(url, clock=noon), ask())
+    words = "no such move|follows|last entry|begins|keeps|never|cap in force"
     engine = create_engine(url, poolclass=NullPool)
     with (
-        pytest.raises(DBAPIError, match=r"no such move|follows|last entry|begins|keeps|never"),
+        pytest.raises(DBAPIError, match=words),
         engine.begin() as connection,
     ):
         connection.execute(text(statement))

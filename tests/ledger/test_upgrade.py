@@ -69,6 +69,13 @@ def test_it_verifies_unchanged_is_migrated_and_seals_its_next_week(old: str) -> 
     assert not [one for one in ledger.verify() if one.check != "sealed"]
 
 
+@pytest.mark.long
+def test_its_next_week_is_released_by_the_command(old: str) -> None:
+    assert main(["run", "opal", "--week", "2016-W32"]) == 0
+    assert _version(old) == store.LATEST
+    assert main(["ledger", "verify"]) == 0
+
+
 def test_an_altered_old_entry_is_found(old: str, stores: Stores) -> None:
     Ledger.open(old, clock=system_clock)
     stores.tamper(old, "UPDATE entry SET record = replace(record, 'opal', 'opaI')")

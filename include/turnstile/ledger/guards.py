@@ -29,6 +29,8 @@ GUARDS_0002 = GUARDS_0001 | {
     "caps_keep",
     "account_opens",
 }
+GUARDS_0003 = GUARDS_0002 | {"account_caps", "caps_stated", "caps_begin"}
+_GUARDS = {"0001": GUARDS_0001, "0002": GUARDS_0002}
 _ON_SERVER = frozenset({"entry_no_truncate", "attempt_no_truncate", "account_no_truncate"})
 _SQLITE = text("SELECT name, sql AS body FROM sqlite_master WHERE type = 'trigger'")
 _POSTGRESQL = text(
@@ -45,7 +47,7 @@ def guard_findings(connection: Connection, version: str) -> Iterator[Finding]:
         version: of the tables.
     """
     is_server = connection.dialect.name == "postgresql"
-    wanted = GUARDS_0001 if version == "0001" else GUARDS_0002
+    wanted = _GUARDS.get(version, GUARDS_0003)
     wanted = wanted | _ON_SERVER if is_server else wanted
     rows = connection.execute(_POSTGRESQL if is_server else _SQLITE)
     refuses = "RAISE EXCEPTION" if is_server else "RAISE(ABORT"

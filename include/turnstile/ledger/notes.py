@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnstile.ledger.folders import listed, period_folders
+from turnstile.ledger.folders import content_of, listed, period_folders
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.signed_note import Checkpoint, is_signed_by, parse_note
 
@@ -38,7 +38,7 @@ class Note:
     def read(cls, path: Path) -> Note:
         """Read a note; what cannot be read is empty, and no checkpoint."""
         try:
-            return cls(path, path.read_text("utf-8"))
+            return cls(path, content_of(path).decode())
         except (OSError, ValueError):
             return cls(path, "")
 

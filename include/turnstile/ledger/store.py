@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
 
 T = TypeVar("T")
-LATEST = "0002"
+LATEST = "0003"
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _ATTEMPTS_MAX = 8
 _TRY_AGAIN = ("40001", "40P01")

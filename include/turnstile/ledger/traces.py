@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from turnstile.errors import InputError
-from turnstile.ledger.folders import listed, release_folders
+from turnstile.ledger.folders import content_of, listed, release_folders
 from turnstile.ledger.notes import head_findings
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState
@@ -120,14 +120,14 @@ def _package(kind: TraceKind, key: str, folder: Path) -> Trace:
     """Read what a package states; what cannot be read is None."""
     sealed = digest = head = None
     try:
-        content = (folder / MANIFEST).read_bytes()
+        content = content_of(f"{folder}/{MANIFEST}")
         digest = hashlib.sha256(content).hexdigest()
         stated = json.loads(content)
         sealed = str(stated["sealed_sha256"]) if stated["key"] == key else None
     except (OSError, ValueError, KeyError, TypeError):
         pass
     try:
-        match = _CARD_HEAD.search((folder / CARD).read_bytes())
+        match = _CARD_HEAD.search(content_of(f"{folder}/{CARD}"))
         head = None if match is None else (int(match[2]), match[1].decode())
     except OSError:
         pass
