@@ -98,7 +98,7 @@ def traces(public: Path | None, embargoed: Path | None) -> tuple[Trace, ...]:
     """
     found = []
     if public is not None:
-        found += [_package(TraceKind.PACKAGE, *one) for one in release_folders(public)]
+        found += [package_trace(TraceKind.PACKAGE, *one) for one in release_folders(public)]
     if embargoed is not None:
         for key, folder in release_folders(embargoed):
             found += _under_embargo(key, folder)
@@ -109,14 +109,14 @@ def _under_embargo(key: str, folder: Path) -> Iterator[Trace]:
     """Yield the staged package and the sealed files of one release."""
     for entry in listed(folder):
         if entry.name == STAGED and entry.is_dir():
-            yield _package(TraceKind.STAGED, key, folder / STAGED)
+            yield package_trace(TraceKind.STAGED, key, folder / STAGED)
         elif entry.name.startswith("sealed-") and entry.name.endswith(".parquet"):
             match = _SEALED_FILE.fullmatch(entry.name)
             digits = None if match is None else match[1]
             yield Trace(TraceKind.SEALED, Path(entry.path), key, digits)
 
 
-def _package(kind: TraceKind, key: str, folder: Path) -> Trace:
+def package_trace(kind: TraceKind, key: str, folder: Path) -> Trace:
     """Read what a package states; what cannot be read is None."""
     sealed = digest = head = None
     try:

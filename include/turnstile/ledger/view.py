@@ -15,7 +15,7 @@ from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.export import write_export
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.forecast import CapForecast, forecasts
-from turnstile.ledger.history import parties_in
+from turnstile.ledger.history import parties_in, read_history
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import (
     AccountBalance,
@@ -31,6 +31,7 @@ from turnstile.ledger.records import (
 from turnstile.ledger.store import Store
 from turnstile.ledger.stored_accounts import account_balances
 from turnstile.ledger.tables import ENTRY
+from turnstile.ledger.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.verification import Scope, verify_store
 from turnstile.ledger.witness import Witnesses
 
@@ -101,6 +102,19 @@ class LedgerView:
             terms: present terms of the programme, by key.
         """
         return self._store.read(lambda c: attempts.differences(c, found, bindings, terms))
+
+    def package_findings(self, key: ReleaseKey, package: Path) -> tuple[Finding, ...]:
+        """Compare what a staged package states with the entries: key, sealed bytes, card's head.
+
+        Args:
+            key: release that it is to be published under.
+            package: its folder.
+        """
+        trace = package_trace(TraceKind.STAGED, str(key), package)
+        if trace.head is None:
+            return (Finding("card", None, f"{package / CARD} names no entry of the ledger"),)
+        history = self._store.read(read_history)
+        return tuple(trace_findings((trace,), history.attempts, history.card_hash_at))
 
     def publication(self, key: ReleaseKey) -> Publication | None:
         """Return where the ledger stood when a key was published, or None."""

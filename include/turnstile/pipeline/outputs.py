@@ -21,7 +21,7 @@ from turnstile.pipeline.approvals import require_approval
 from turnstile.pipeline.assessing import assess, is_assessed
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.estimating import write_estimates
-from turnstile.pipeline.public_package import is_public, require_intact
+from turnstile.pipeline.public_package import is_public, require_intact, require_own
 from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package import build_package
@@ -88,6 +88,7 @@ def _publish(release: Release, attempt: Attempt) -> str:
             assess(release)
         _stage(release, attempt, staged)
     require_intact(staged)
+    require_own(release, staged)
     manifest_digest = digest_of((staged / MANIFEST).read_bytes())
     release.ledger.publish(release.key, manifest_digest)
     if not release.folders.public.exists():

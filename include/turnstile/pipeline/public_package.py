@@ -43,3 +43,17 @@ def require_intact(package: Path) -> None:
         raise IntegrityError(
             f"{package}: {problems[0]}; move the folder aside, then run the step publish again"
         )
+
+
+def require_own(release: Release, staged: Path) -> None:
+    """Refuse to publish a package of other sealed bytes, or made beside another ledger.
+
+    Raises:
+        IntegrityError: the manifest's sealed digest or the card's head is not in the entries.
+    """
+    findings = release.ledger.package_findings(release.key, staged)
+    if findings:
+        raise IntegrityError(
+            f"{findings[0]}; nothing was published: move the folder aside, then run the step "
+            "publish again"
+        )

@@ -1,0 +1,110 @@
+"""Last night's home over a published week, and packages that are not the ledger's own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.ledger.ledger import Ledger
+from turnstile.publishing.manifest import manifest_bytes
+
+Cli = Callable[..., int]
+NEXT, AFTER = "2016-W31", "2016-W32"
+WHO = ("--person", "olga", "--reason", "the disk of the night")
+
+
+@pytest.fixture(autouse=True)
+def steady_itms(deployment: Deployment) -> None:
+    """These tests are about steps, so the shipped programme may change without them."""
+    steady = Path(__file__).parents[1] / "support/programmes/itms.yaml"
+    shutil.copyfile(steady, deployment.include / "programmes/itms.yaml")
+
+
+def files(home: Path) -> dict[str, str]:
+    """Digests of all public and embargoed files of releases."""
+    return {
+        path.relative_to(home).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for zone in ("public", "embargoed")
+        for path in (home / zone).glob("*/*/r*/**/*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("with_witness", [True, False], ids=["witness", "no witness"])
+def test_last_nights_home_over_a_published_week_draws_and_deletes_nothing(
+    landed: Deployment,
+    turnstile: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    with_witness: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    if with_witness:
+        monkeypatch.setenv("TURNSTILE_WITNESS", str(tmp_path / "witness"))
+    turnstile("sample", "itms", "--weeks", f"{NEXT}:{AFTER}", "--rows", 20_000)
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    with tarfile.open(tmp_path / "night.tar", "w") as night:
+        night.add(landed.home, "home")
+    assert turnstile("run", "itms", "--week", NEXT) == 0
+    before, spent = files(landed.home), landed.spent()
+
+    for log in landed.home.glob("ledger.sqlite-*"):  # of the database that the archive replaces
+        log.unlink()
+    with tarfile.open(tmp_path / "night.tar") as night:
+        night.extractall(tmp_path / "unpacked", filter="data")
+    shutil.copytree(tmp_path / "unpacked/home", landed.home, symlinks=True, dirs_exist_ok=True)
+    for week in (NEXT, AFTER):
+        assert turnstile("run", "itms", "--week", week) == 4
+    assert turnstile("ledger", "verify") == 4
+    assert files(landed.home) == before
+
+    assert turnstile("ledger", "recover", *WHO) == 0
+    assert landed.spent() == spent
+    assert turnstile("ledger", "verify") == 0
+    assert turnstile("run", "itms", "--week", AFTER) == 0
+    assert turnstile("run", "itms", "--week", NEXT) == 0
+    after = files(landed.home)
+    assert {path: after[path] for path in before} == before
+    assert turnstile("ledger", "verify") == 0
+    for week in (WEEK, NEXT, AFTER):
+        assert turnstile("package", "verify", landed.public / "itms" / week / "r0") == 0
+
+
+def test_a_package_of_other_bytes_or_of_another_ledger_is_not_published(
+    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as death:
+        death.setattr(Ledger, "publish", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            turnstile("run", "itms", "--week", WEEK)
+    staged = landed.home / "embargoed/itms" / WEEK / "r0/package"
+    kept = {
+        path: path.read_bytes() for path in (staged / "manifest.json", staged / "release_card.json")
+    }
+    manifest, card = (json.loads(content) for content in kept.values())
+
+    def altered(sealed: str, head: str) -> int:
+        content = json.dumps(
+            card | {"ledger": card["ledger"] | {"head_sha256": head}}, sort_keys=True
+        )
+        (staged / "release_card.json").write_text(content)
+        (staged / "manifest.json").unlink()
+        whole = manifest_bytes(staged, key=manifest["key"], sealed_digest=sealed)
+        (staged / "manifest.json").write_bytes(whole)
+        return turnstile("run", "itms", "--week", WEEK)
+
+    own = (manifest["sealed_sha256"], card["ledger"]["head_sha256"])
+    assert altered("0" * 64, own[1]) == 4
+    assert altered(own[0], "0" * 64) == 4
+    assert not (landed.public / "itms" / WEEK / "r0").exists()
+    for path, content in kept.items():
+        path.write_bytes(content)
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert turnstile("ledger", "verify") == 0
