@@ -179,7 +179,7 @@ def one_release(ledger: Ledger, home: Path, request: Request) -> None:
 
 def build_year(ledger: Ledger, home: Path, first: ServiceWeek) -> None:
     """Release 52 weeks of both programmes, without the looks outside and the syncs."""
-    with patch.object(Custody, "require_whole", return_value=()), patch("os.fsync"):
+    with patch.object(Custody, "require_intact", return_value=()), patch("os.fsync"):
         for n in range(WEEKS_PER_YEAR):
             for request in requests_of(first.plus(n)):
                 one_release(ledger, home, request)

@@ -79,8 +79,8 @@ def verify_store(
     yield from witnesses.findings(fold.parties)
     for folder, last in shipped.items():
         yield from entry_findings(folder, last, fold.hash_at, fold.chain.head[0])
+    trusted = _trusted(custody, fold, scope)
     for note in notes:
-        trusted = _trusted(custody, fold, scope)
         yield from note_findings(note, fold.hash_at, trusted, fold.parties.is_superseded)
     if scope.trusted:
         yield from key_findings(fold.parties, scope.trusted, scope.trusted_in)
