@@ -83,8 +83,7 @@ def answer_in(event: Mapping[str, Any], yes: str) -> Answer:
 
 def known_starters(release: Release, dag_run: Any) -> frozenset[str]:  # noqa: ANN401 - Airflow's own
     """Return everybody whom the journal and the run name as having started the release's week."""
-    from turnstile.operations.approval import starters
-    from turnstile.operations.journal import Journal
+    from turnstile.operations.journal import Journal, starters
 
     lines = Journal.of(release.settings).of_week(release.programme.name, str(release.week))
     return (starters(lines) | {str(getattr(dag_run, "triggering_user_name", None) or "")}) - {""}

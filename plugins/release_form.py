@@ -36,7 +36,7 @@ def add_release_form(app: "FastAPI", budget: "BudgetPage", visible: "params.Depe
     from fastapi import Depends, HTTPException, Request
     from fastapi.responses import HTMLResponse, Response
 
-    from turnstile.operations.page import periods_asked_for
+    from turnstile.operations.deployment_state import periods_asked_for
     from turnstile.operations.release_preview import seen as digest_of
     from turnstile.operations.week_requests import week_requests
     from turnstile.programme.loading import load_programme

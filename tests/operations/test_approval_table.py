@@ -1,7 +1,9 @@
-"""The table of approvals through the question that writes the ledger, and through the step."""
+"""The table of approvals through the question that writes the ledger, the page and the step."""
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -10,10 +12,15 @@ from approval_cases import CASES, OFFICERS, ApprovalCase
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import NotApproved
+from turnstile.operations import deployment_state
 from turnstile.operations.approval import Answer, is_to_be_asked, record_answer, standing
+from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.operations.page import BudgetPage
 from turnstile.pipeline import steps
 from turnstile.pipeline.context import Release, open_release, state_revision
 from turnstile.pipeline.drawing import _request
+from turnstile.programme.approval_rule import ApprovalStanding
+from turnstile.settings import system_clock
 
 
 @pytest.fixture
@@ -38,18 +45,56 @@ def sealed(deployment: Deployment) -> Callable[..., Release]:
     return seal
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_question_and_the_step_judge_by_the_table(
-    case: ApprovalCase, sealed: Callable[..., Release], deployment: Deployment
-) -> None:
-    release, started = sealed(case), frozenset({case.starter}) - {""}
+def _answer_all(case: ApprovalCase, release: Release) -> frozenset[str]:
+    """Put a case's answers to the question; return who started the run, as the journal has it."""
+    begun = {"triggered_by": case.starter}
+    at = instant(system_clock())
+    Journal.of(release.settings).write(Line(at, Happening.BEGUN, "opal", WEEK, "run", begun))
+    started = frozenset({case.starter}) - {""}
     for person, is_yes in case.said:
         with suppress(NotApproved):
             record_answer(release, Answer(is_yes, person, "seen"), started)
+    return started
+
+
+def _on_the_page(release: Release) -> tuple[str, str]:
+    """Return the state of the week and the reason beside it, from the page's HTML."""
+    page = BudgetPage(release.settings, system_clock).calendar(frozenset({"opal"}))
+    state = re.search(rf'aria-label="{WEEK} ([a-z ]+)"', page)
+    assert state is not None
+    rows = [row for row in page.split("<tr>") if f">{WEEK}<" in row and 'data-label="why"' in row]
+    whys = [row.partition('data-label="why">')[2].partition("</td>")[0] for row in rows]
+    return state[1], html.unescape(" ".join(whys))
+
+
+def _is_as_in(case: ApprovalCase, state: str, why: str) -> bool:
+    """Whether the page says what the table says."""
+    if case.is_approved:
+        return (state, why) == ("withheld", "")
+    if case.rejected_by:
+        names = " and ".join(case.rejected_by.split())
+        return (state, why) == (
+            "rejected",
+            f"rejected by {names}; it stands until {names} approves",
+        )
+    by = f" by {' and '.join(case.approved_by.split())}" if case.approved_by else ""
+    has = f"{len(case.approved_by.split())} of {case.persons} approvals{by}"
+    asked = ", ".join(case.may_answer.split())
+    return (state, why) == ("asked", f"{has}; may still answer: {asked}")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_question_the_page_and_the_step_judge_by_the_table(
+    case: ApprovalCase, sealed: Callable[..., Release], deployment: Deployment
+) -> None:
+    release = sealed(case)
+    started = _answer_all(case, release)
     now = standing(release, started)
     assert " ".join(now.approved_by) == case.approved_by
     assert " ".join(now.rejected_by) == case.rejected_by
     assert " ".join(now.may_answer) == case.may_answer
+    state, why = _on_the_page(release)
+    assert _is_as_in(case, state, why), (state, why)
     is_open = any(is_to_be_asked(release, n + 1, started) for n in range(case.persons))
     assert is_open != case.is_approved  # never a week that is neither approved nor asked about
     if case.is_approved:
@@ -59,6 +104,28 @@ def test_the_question_and_the_step_judge_by_the_table(
         with pytest.raises(NotApproved, match="stays embargoed and charged"):
             step("opal", WEEK)
     assert not list(deployment.public.glob("opal/*/r*"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rejection, then approval by another",
+        "a veto after two yeses",
+        "the starter's own yes is not enough",
+    ],
+)
+def test_a_page_that_counts_every_yes_does_not_pass_the_table(
+    name: str, sealed: Callable[..., Release], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def any_yes(*_: object) -> ApprovalStanding:
+        return ApprovalStanding(case.persons, tuple(p for p, yes in case.said if yes), (), ())
+
+    case = next(one for one in CASES if one.name == name)
+    release = sealed(case)
+    _answer_all(case, release)
+    assert _is_as_in(case, *_on_the_page(release))
+    monkeypatch.setattr(deployment_state, "standing_of", any_yes)
+    assert not _is_as_in(case, *_on_the_page(release))
 
 
 def test_who_made_a_correction_by_hand_may_not_approve_it_where_the_starter_may_not(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pytest
 from approval_cases import CASES, OFFICERS, ROLE, ApprovalCase
@@ -39,6 +40,34 @@ def test_the_table_of_approvals(case: ApprovalCase) -> None:
     assert " ".join(now.approved_by) == case.approved_by
     assert " ".join(now.rejected_by) == case.rejected_by
     assert " ".join(now.may_answer) == case.may_answer
+
+
+def _any_yes(said: list[Said], asked: ApprovalSpec, _: frozenset[str]) -> bool:
+    return len({one.person for one in said if one.is_approval}) >= asked.persons
+
+
+def _latest_wins(said: list[Said], asked: ApprovalSpec, _: frozenset[str]) -> bool:
+    return bool(said) and said[-1].is_approval and _any_yes(said, asked, _)
+
+
+def _starter_counts(said: list[Said], asked: ApprovalSpec, _: frozenset[str]) -> bool:
+    in_role = [replace(one, role=ROLE) for one in said]
+    return approval_standing(in_role, asked, frozenset(OFFICERS)).is_approved
+
+
+def _one_is_enough(said: list[Said], asked: ApprovalSpec, excluded: frozenset[str]) -> bool:
+    one = replace(asked, persons=1)
+    return approval_standing(said, one, frozenset(OFFICERS), excluded).is_approved
+
+
+@pytest.mark.parametrize("rule", [_any_yes, _latest_wins, _starter_counts, _one_is_enough])
+def test_a_wrong_rule_does_not_pass_the_table(
+    rule: Callable[[list[Said], ApprovalSpec, frozenset[str]], bool],
+) -> None:
+    assert any(
+        rule(_said(case), _asked(case), frozenset({case.starter}) - {""}) != case.is_approved
+        for case in CASES
+    )
 
 
 def test_a_yes_of_a_barred_starter_in_the_role_itself_counts_for_nothing() -> None:

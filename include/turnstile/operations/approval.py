@@ -8,12 +8,10 @@ publishing reads it there again.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from turnstile.errors import NotApproved
 from turnstile.ledger.presentation import left_text, most_spent
-from turnstile.operations.journal import Happening, Line
 from turnstile.operations.plan_view import cost_in_words, plan_view
 from turnstile.pipeline.approvals import maker_of_correction, standing_of
 from turnstile.pipeline.context import Release
@@ -100,15 +98,6 @@ def is_to_be_asked(release: Release, number: int, started_by: frozenset[str]) ->
     """
     now = standing(release, started_by)
     return bool(now.rejected_by) or len(now.approved_by) < number
-
-
-def starters(lines: Sequence[Line]) -> frozenset[str]:
-    """Return everybody who is on record as having started a run of a week."""
-    return frozenset(
-        str(line.details["triggered_by"])
-        for line in lines
-        if line.happening is Happening.BEGUN and line.details.get("triggered_by")
-    )
 
 
 def question_in_short(release: Release, started_by: frozenset[str]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -129,6 +129,15 @@ def open_runs(lines: tuple[Line, ...]) -> tuple[Line, ...]:
         elif line.happening in {Happening.FAILED, Happening.ENDED}:
             found.pop(line.run_id, None)
     return tuple(found.values())
+
+
+def starters(lines: Iterable[Line]) -> frozenset[str]:
+    """Return everybody who is on record as having started a run of a week."""
+    return frozenset(
+        str(line.details["triggered_by"])
+        for line in lines
+        if line.happening is Happening.BEGUN and line.details.get("triggered_by")
+    )
 
 
 def _lines(path: Path) -> Iterator[Line]:
