@@ -1,7 +1,7 @@
 """A search for neighbours over raw files: no unit moves a table farther than is declared.
 
-Each run puts one unit on each of seven service days, in the lines of a CSV and an NDJSON file, and
-compares every table of every day: seven pairs a run.
+Each run puts one unit on each of 28 service days, or of four weeks, into files of every form, and
+compares every table of every day: so many pairs a run.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from raw_neighbours import Lab, lab, violations, without_card_bound
+from raw_neighbours import BY_NIGHT, Form, Lab, Texts, lab, violations, without_card_bound
 
 from turnstile.counting import trips
 from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.errors import InputError
 from turnstile.pipeline.canaries import observed_sensitivities
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import Feed
 from turnstile.release import sensitivities
 from turnstile.release.plan import make_plan
@@ -25,16 +26,49 @@ from turnstile.service_calendar import ServiceWeek
 from turnstile.sources import ingest as ingest_module
 from turnstile.sources import itms, lines, reading, tap_trips
 
-RUNS, LONG_RUNS = 21, 420  # of seven pairs; seven cases: 1,029 and 20,580 pairs
-CASES: dict[str, Callable[[Path], Lab]] = {
-    "opal": lambda folder: lab("opal", Feed.OPAL_TRIPS, folder),
-    "taps": lambda folder: lab("opal", Feed.TAPS, folder),
-    "taps by night": lambda folder: lab("opal", Feed.TAPS, folder, day_starts="04:00"),
+CaseOf = Callable[[Path], Lab]
+# Slots and places of a tap as one vector, and at most two of six trips in a coarse cell.
+COARSE: Texts = (
+    ("once_per_finest_cell: true}", "once_per_finest_cell: true, coarse_cell_at_most: 2}"),
+    ('rho: "1/8"', 'rho: "1/8"\n  joint_marginals: true'),
+)
+FEW_OF_WEEK: Texts = (("trips_at_most: 20", "trips_at_most: 5"),)
+BUS_WEEK: Texts = (("bus_day: {", "bus_week: {"), ("unit: bus_day", "unit: bus_week"))
+
+
+def one_trip(case: CaseOf) -> CaseOf:
+    """The same for one trip among those of a bounded card."""
+    return lambda folder: replace(case(folder), unit=ProtectionUnit.TRIP)
+
+
+def of(name: str, feed: Feed, *texts: tuple[str, str], form: Form = Form.PLAIN) -> CaseOf:
+    """A case of the search."""
+    return lambda folder: replace(lab(name, feed, folder, *texts), form=form)
+
+
+CASES: dict[str, CaseOf] = {
+    "opal": of("opal", Feed.OPAL_TRIPS),
+    "opal, packed": of("opal", Feed.OPAL_TRIPS, form=Form.PACKED),
+    "opal, coarse cells, Parquet": of("opal", Feed.OPAL_TRIPS, *COARSE, form=Form.WHOLE),
+    "opal, one trip of a bounded day": one_trip(of("opal", Feed.OPAL_TRIPS)),
+    "opal, week": of("opal_year", Feed.OPAL_TRIPS, *FEW_OF_WEEK),
+    "taps": of("opal", Feed.TAPS),
+    "taps by night, Parquet": of("opal", Feed.TAPS, *BY_NIGHT, form=Form.WHOLE),
     "taps, one trip": lambda folder: without_card_bound(lab("opal", Feed.TAPS, folder)),
-    "tides": lambda folder: lab("opal", Feed.TIDES_FARE_TRANSACTIONS, folder),
-    "itms": lambda folder: lab("itms", Feed.ITMS, folder),
-    "gtfs": lambda folder: lab("itms", Feed.GTFS_VEHICLE_POSITIONS, folder),
+    "taps, week by night, packed": of(
+        "opal_year", Feed.TAPS, *FEW_OF_WEEK, *BY_NIGHT, form=Form.PACKED
+    ),
+    "tides": of("opal", Feed.TIDES_FARE_TRANSACTIONS),
+    "tides, Parquet": of("opal", Feed.TIDES_FARE_TRANSACTIONS, form=Form.WHOLE),
+    "itms": of("itms", Feed.ITMS),
+    "itms, week, Parquet": of("itms", Feed.ITMS, *BUS_WEEK, form=Form.WHOLE),
+    "gtfs": of("itms", Feed.GTFS_VEHICLE_POSITIONS),
+    "gtfs, Parquet": of("itms", Feed.GTFS_VEHICLE_POSITIONS, form=Form.WHOLE),
+    "vehicle locations, packed": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.PACKED),
+    "vehicle locations, Parquet": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.WHOLE),
 }
+RUNS = 3  # of 28 pairs, or of four: 1,212
+LONG_RUNS = 50  # 20,200 pairs
 
 
 @pytest.mark.parametrize("case", CASES)
