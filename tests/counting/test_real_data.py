@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hmac
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +25,7 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.programme.source_spec import SpeedUnit
+from turnstile.programme.source_spec import Feed, SpeedUnit
 from turnstile.programme.spec import (
     DomainSpec,
     Measure,
@@ -180,6 +181,13 @@ def austin_include(tmp_path: Path, shared_data: Path) -> Path:
     return tmp_path / "include"
 
 
+POSITION_PATHS = {
+    "vehicle": "vehicle.vehicle.id",
+    "stamp": "vehicle.timestamp",
+    "latitude": "vehicle.position.latitude",
+    "longitude": "vehicle.position.longitude",
+    "speed": "vehicle.position.speed",
+}
 SURAT_COLUMNS = {
     "license_plate": "vehicle",
     "observationDateTime": "stamp",
@@ -262,6 +270,46 @@ def test_vectors_of_real_austin_days_agree_with_pandas(
     # Negative control: the zone takes part; an hour off would be seen.
     shifted = expected(readings.assign(hour=(readings["hour"] + 1) % 24), domain, 0, AUSTIN_CELLS)
     assert not np.array_equal(found["speed", "buses", None], shifted["speed", "buses", None])
+
+
+def as_vehicle_positions(raw: pd.DataFrame, folder: Path) -> list[Path]:
+    """The same day as archives of GTFS-realtime: by paths, without the outermost name, nested."""
+    stamps = pd.to_datetime(raw["stamp"], utc=True, format="ISO8601")
+    seconds = (stamps - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(seconds=1)
+    paths = raw.assign(stamp=seconds.astype(str))[list(POSITION_PATHS)]
+    paths = paths.rename(columns=POSITION_PATHS)
+    parts = [paths.iloc[number::3] for number in range(3)]
+    files = [folder / name for name in ("paths.csv", "short.parquet", "nested.ndjson")]
+    parts[0].to_csv(files[0], index=False)
+    parts[1].rename(columns=lambda name: name.removeprefix("vehicle.")).to_parquet(files[1])
+    nested = (
+        {"vehicle": {"vehicle": {"id": car}, "timestamp": at,
+                     "position": {"latitude": lat, "longitude": lon, "speed": speed}}}
+        for car, at, lat, lon, speed in parts[2].itertuples(index=False)
+    )  # fmt: skip
+    files[2].write_text("".join(f"{json.dumps(one)}\n" for one in nested))
+    return files
+
+
+def test_vectors_of_a_real_day_as_gtfs_realtime_agree_with_pandas(
+    counted: Callable[..., dict[tuple[str, str, None], np.ndarray]],
+    shared_data: Path,
+    austin_include: Path,
+    tmp_path: Path,
+) -> None:
+    raw = pd.read_csv(shared_data / "capmetro_bus_gps/2016-11-24.csv", dtype=str)
+    raw = raw.rename(columns={"vehicle_id": "vehicle", "timestamp": "stamp"})
+    raw = raw[["vehicle", "stamp", "latitude", "longitude", "speed"]]
+    programme = austin_programme(AUSTIN_CELLS)
+    source = replace(programme.source, feed=Feed.GTFS_VEHICLE_POSITIONS, columns=())
+    programme = replace(programme, source=source)
+    files = as_vehicle_positions(raw, tmp_path)
+    found = counted(programme, austin_include, "2016-W47", files)
+    readings = readings_of(raw, "America/Chicago", 3600)
+    wanted = expected(readings, load_domain(programme, austin_include), 0, AUSTIN_CELLS)
+    assert wanted["speed", "buses", None].sum() > 1000
+    for label, counts in wanted.items():
+        assert np.array_equal(found[label], counts)
 
 
 def test_vectors_of_the_real_austin_day_without_rows_are_zero(

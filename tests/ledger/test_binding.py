@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
@@ -28,10 +29,12 @@ from turnstile.ledger.records import MOST, Request
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.programme.terms import binding_terms
+from turnstile.service_calendar import ServiceWeek
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 OPAL = load_programme("opal", INCLUDE)
-TERMS = binding_terms(OPAL)
+WEEK = ServiceWeek(2016, 30)
+TERMS = binding_terms(OPAL, WEEK)
 ANOTHER = replace(BINDINGS, programme_digest="programme-2")
 
 
@@ -41,7 +44,7 @@ class TestTerms:
         caps = tuple(replace(cap, epsilon=Fraction(999), rho=None) for cap in OPAL.caps)
         approval = replace(OPAL.approval, required=True)
         other = replace(OPAL, publish=publish, caps=caps, approval=approval, title="Another")
-        assert binding_terms(other) == TERMS
+        assert binding_terms(other, WEEK) == TERMS
 
     @pytest.mark.parametrize(
         ("key", "other"),
@@ -55,7 +58,14 @@ class TestTerms:
         ],
     )
     def test_see_what_decides_loss_or_cells(self, key: str, other: Programme) -> None:
-        assert binding_terms(other).get(key) != TERMS[key]
+        assert binding_terms(other, WEEK).get(key) != TERMS[key]
+
+    def test_see_days_without_service_of_the_period_alone(self) -> None:
+        tuesdays = (date(2016, 7, 26), date(2016, 8, 2))
+        other = replace(OPAL, source=replace(OPAL.source, absent_days=tuesdays))
+        absent = {"source.absent_days": "2016-07-26"}
+        assert binding_terms(other, WEEK) == TERMS | absent
+        assert binding_terms(other, WEEK.plus(2)) == binding_terms(OPAL, WEEK.plus(2))
 
 
 class TestASealedKey:

@@ -116,16 +116,6 @@ def test_bad_input_is_one_sentence_and_costs_nothing(
     assert deployment.nothing_happened()
 
 
-def test_a_missing_day_is_published_with_a_stated_gap_where_the_programme_says_so(
-    landed: Deployment, turnstile: Cli
-) -> None:
-    landed.edit("opal", "missing_day: refuse", "missing_day: publish_with_gap")
-    missing_day(landed.landing("opal"))
-    assert turnstile("run", "opal", "--week", WEEK) == 0
-    card = (landed.public / "opal" / WEEK / "r0" / "release_card.md").read_text()
-    assert "No input on 2016-07-25" in card
-
-
 def test_a_mended_week_is_released_after_it_was_refused(
     landed: Deployment, turnstile: Cli, generated: Path
 ) -> None:

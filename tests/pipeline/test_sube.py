@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import shutil
 from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,14 @@ import pytest
 from small_deployment import Deployment
 
 from turnstile.cli import main
+from turnstile.counting.bounding import message
 from turnstile.counting.exact_store import load_exact
+from turnstile.counting.trips import AXES
+from turnstile.programme.domain import layout
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.release.zones import bounding_secret
+from turnstile.settings import Settings
 from turnstile.sources.snapshot import counts_of, load_snapshot
 
 WEEK, DAY = "2019-W48", "2019-11-27"
@@ -77,6 +86,73 @@ def exact_counts(deployment: Deployment) -> dict[str, np.ndarray]:
     digest = (next(private.rglob("exact"))).read_text()
     tables = load_exact(next(private.rglob("exact")).parent, digest)
     return {t.label[0]: t.reveal_to_mechanism() for t in tables if str(t.label[2]) == DAY}
+
+
+def place_of(latitude: str, longitude: str) -> str:
+    sides = (
+        Decimal(side)
+        .quantize(Decimal("1e-6"), ROUND_HALF_UP)
+        .quantize(Decimal("0.1"), ROUND_HALF_UP)
+        for side in (latitude, longitude)
+    )
+    return " ".join(map(str, sides))
+
+
+def trips_by_pandas(shared_data: Path, modes: dict[str, str]) -> pd.DataFrame:
+    """Every trip: card, mode, hours and places; its end is None where no tap-off follows."""
+    taps = pd.read_csv(shared_data / f"sube_taps/{DAY}_trx.csv", dtype=str).drop_duplicates()
+    taps = taps[taps.lat.notna() & taps.lon.notna() & taps.id_tarjeta.notna()]
+    kind = taps.tipo_trx_tren.map({"CHECK IN": 0, "USO": 0, "CHECK OUT": 1})
+    taps = taps.assign(
+        kind=kind.where(taps.tipo_trx_tren.notna(), 0),
+        mode=taps.modo.map(modes),
+        hour=taps.hora.astype(int),
+        number=taps.id.astype(int),
+        place=[place_of(*pair) for pair in zip(taps.lat, taps.lon, strict=True)],
+    )
+    taps = taps[taps.kind.notna()].sort_values(["id_tarjeta", "mode", "hour", "kind", "number"])
+    after = taps[["id_tarjeta", "mode", "kind", "hour", "place"]].shift(-1)
+    is_end = (taps.id_tarjeta == after.id_tarjeta) & (taps["mode"] == after["mode"])
+    is_end &= (after.kind == 1) & (after.hour - taps.hour <= 6)
+    ends = after.where(is_end)
+    trips = taps.assign(off_hour=ends.hour, off_place=ends.place)
+    return trips[trips.kind == 0].rename(columns={"id_tarjeta": "card"})
+
+
+def test_every_cell_agrees_with_pandas(released: Deployment, shared_data: Path) -> None:
+    """The whole day counted anew by pandas and hmac: joined, bounded, cell by cell."""
+    programme = load_programme("sube", released.include)
+    domain = load_domain(programme, released.include)
+    secret = bounding_secret(Settings.from_environment())
+    trips = trips_by_pandas(shared_data, dict(programme.source.mode_names))
+    cells = []
+    for trip in trips.itertuples():
+        slots, places = (
+            {label: n for n, label in enumerate(domain.dimension(trip.mode, axis).labels)}
+            for axis in ("tap_on_slot", "tap_on_location")
+        )
+        has_end = isinstance(trip.off_place, str)
+        off_slot = f"{trip.off_hour:02.0f}:00" if has_end else "UNKNOWN"
+        cells.append((
+            domain.modes.index(trip.mode),
+            slots[f"{trip.hour:02d}:00"],
+            places.get(trip.place, places["UNKNOWN"]),
+            slots[off_slot],
+            places.get(trip.off_place if has_end else "UNKNOWN", places["UNKNOWN"]),
+        ))  # fmt: skip
+    trips = trips.assign(cell=cells)
+    keys = zip(trips.cell, trips.card, strict=True)
+    trips["key"] = [hmac.digest(secret, message(DAY, cell, card), "sha256") for cell, card in keys]
+    kept = trips.sort_values("key").groupby("card").head(TRIPS_AT_MOST)
+    found = exact_counts(released)
+    for table in programme.tables:
+        wanted = np.zeros(domain.cells(table), dtype=np.int64)
+        for number, segment in enumerate(layout(domain, table)):
+            own = [cell[1:3] for cell in kept.cell if cell[0] == number]
+            grid_of = [tuple(cell[AXES.index(axis)] for axis in table.by) for cell in own]
+            flat = np.ravel_multi_index(np.array(grid_of).T, segment.shape)
+            np.add.at(wanted, segment.offset + flat, 1)
+        assert np.array_equal(found[table.name], wanted)
 
 
 def test_nobody_is_counted_more_than_k_times_and_everybody_that_often(

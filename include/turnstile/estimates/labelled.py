@@ -12,7 +12,8 @@ from io import BytesIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pc
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -52,6 +53,27 @@ def labelled(
     return pa.table(written)
 
 
+def with_gap_days(table: pa.Table, gaps: Sequence[date]) -> pa.Table:
+    """Return a table that says of each row, behind its labels, how many days have no input.
+
+    Args:
+        table: published rows, of a service day each or of all days of the period.
+        gaps: service days without input.
+    """
+    if "service_date" in table.column_names:
+        days = pa.array(list(gaps), pa.date32())
+        counts = pc.is_in(table["service_date"], value_set=days).cast(pa.int64())
+    else:
+        counts = pa.array(np.full(len(table), len(gaps)))
+    labels = sum(_is_label(field.type) for field in table.schema)
+    return table.add_column(labels, "gap_days", counts)
+
+
+def _is_label(kind: pa.DataType) -> bool:
+    """Whether a column tells where or when; those come first."""
+    return bool(pa.types.is_date(kind) or pa.types.is_dictionary(kind) or pa.types.is_string(kind))
+
+
 def csv_bytes(table: pa.Table) -> bytes:
     """Return a table as CSV with a header, UTF-8; texts are quoted where they must be."""
     sink = BytesIO()
@@ -61,7 +83,7 @@ def csv_bytes(table: pa.Table) -> bytes:
             for name, column in zip(table.column_names, table.columns, strict=True)
         }
     )
-    pc.write_csv(plain, sink, pc.WriteOptions(quoting_style="needed"))
+    pcsv.write_csv(plain, sink, pcsv.WriteOptions(quoting_style="needed"))
     return sink.getvalue()
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from turnstile.estimates.labelled import labelled
+from turnstile.estimates.labelled import labelled, with_gap_days
 from turnstile.estimates.telemetry_tables import telemetry_tables
 from turnstile.estimates.thresholded_tables import released
 from turnstile.estimates.trip_tables import trip_tables
@@ -16,20 +16,21 @@ from turnstile.release.drawn import Drawn
 
 
 def measurements(drawn: Drawn) -> dict[str, pa.Table]:
-    """Return the noisy integers as they were drawn, labelled."""
+    """Return the noisy integers as they were drawn, labelled; gaps are marked."""
     found = {}
     for table in drawn.programme.tables:
         by_statistic = {name: drawn.vectors(table, name) for name in table.statistics}
         days = list(next(iter(by_statistic.values())))
         columns = {name: [vectors[day] for day in days] for name, vectors in by_statistic.items()}
-        found[table.name] = labelled(drawn.domain, table, days, columns)
+        rows = labelled(drawn.domain, table, days, columns)
+        found[table.name] = with_gap_days(rows, drawn.artefact.gaps)
         if drawn.programme.mechanism.kind.is_thresholded:
             found[table.name] = released(found[table.name])
     return found
 
 
 def presented(drawn: Drawn) -> dict[str, pa.Table]:
-    """Return the tables that people read, with the standard deviation of every number."""
-    if drawn.programme.source.feed.shape is RowShape.TRIPS:
-        return trip_tables(drawn)
-    return telemetry_tables(drawn)
+    """Return the tables that people read, with the error of every number; gaps are marked."""
+    is_trips = drawn.programme.source.feed.shape is RowShape.TRIPS
+    tables = trip_tables(drawn) if is_trips else telemetry_tables(drawn)
+    return {name: with_gap_days(rows, drawn.artefact.gaps) for name, rows in tables.items()}

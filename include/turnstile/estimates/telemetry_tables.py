@@ -25,7 +25,7 @@ def telemetry_tables(drawn: Drawn) -> dict[str, pa.Table]:
 def service_days(drawn: Drawn) -> int:
     """Return the service days with input that a draw adds up."""
     days = {block.service_date for block in drawn.events[0].blocks}
-    return max(1, len(days) - len(drawn.artefact.gaps))
+    return max(1, len(days - set(drawn.artefact.gaps)))
 
 
 def _mean_speed(drawn: Drawn, table: TableSpec) -> pa.Table:

@@ -75,11 +75,13 @@ def _drawn_days(
     mode: str,
     days: Sequence[int],
 ) -> DrawnDays:
-    """Return one mode's part of one drawn table on some days."""
+    """Return one mode's part of one drawn table on some days; zeros for one that was not drawn."""
     segment = next(one for one in layout(domain, table) if one.mode == mode)
     vectors = numbers.vectors[table.name, "count"]
     own = slice(segment.offset, segment.offset + segment.cells)
-    values = [vectors[numbers.days[n]][own].reshape(segment.shape) for n in days]
+    none = np.zeros(segment.shape, dtype=np.int64)  # of a day without service
+    drawn = [vectors.get(numbers.days[n]) for n in days]
+    values = [none if one is None else one[own].reshape(segment.shape) for one in drawn]
     return DrawnDays(
         np.array(values, dtype=np.float64), numbers.deviations[table.name, "count"] ** 2
     )

@@ -7,9 +7,10 @@ in by their digests, and what of the programme the model depends on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from turnstile.estimates.labelled import with_gap_days
 from turnstile.estimates.public_numbers import Promise, WeekToEstimate
 from turnstile.estimates.telemetry_estimates import telemetry_estimates
 from turnstile.estimates.trip_estimates import Estimates, trip_estimates
@@ -47,9 +48,12 @@ def estimates_of(week: WeekToEstimate) -> Estimates:
     """Return the estimates of a week; none of a thresholded one, which left out what it needs."""
     if not week.promise.is_dense:
         return Estimates({}, {})
-    if week.promise.shape is RowShape.TELEMETRY:
-        return telemetry_estimates(week)
-    return trip_estimates(week)
+    is_telemetry = week.promise.shape is RowShape.TELEMETRY
+    found = (telemetry_estimates if is_telemetry else trip_estimates)(week)
+    gaps = week.numbers.gaps
+    return replace(
+        found, tables={name: with_gap_days(rows, gaps) for name, rows in found.tables.items()}
+    )
 
 
 def record_of(

@@ -69,7 +69,7 @@ def arrival_of(source: SourceSpec, period: ServicePeriod, landing: Path) -> Arri
         if marker and files and not (landing / marker).exists():
             missing.append(f"no landing/{marker} yet, which says that the week is complete")
     if found and source.missing_day is MissingDay.REFUSE:
-        missing += _missing_days(found, period)
+        missing += _missing_days(found, period, source.absent_days)
     if missing:
         return Arrival(tuple(missing), None)
     changed = max(path.stat().st_ctime for path in found)
@@ -82,12 +82,12 @@ def _is_data(path: Path) -> bool:
     return path.is_file() and not path.name.startswith(".")
 
 
-def _missing_days(files: list[Path], period: ServicePeriod) -> list[str]:
+def _missing_days(files: list[Path], period: ServicePeriod, without: tuple[date, ...]) -> list[str]:
     """Return the service days without a file, where every file is named by a day of the period."""
     days = [_day_in(path.name, period) for path in files]
     if None in days:
         return []  # `validate` looks for the days in the rows
-    absent = [str(day) for day in period.days if day not in days]
+    absent = [str(day) for day in period.days if day not in (*days, *without)]
     if not absent:
         return []
     more = f" and {len(absent) - _NAMED_AT_MOST} more" if len(absent) > _NAMED_AT_MOST else ""

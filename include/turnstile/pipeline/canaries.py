@@ -94,7 +94,8 @@ def counted(programme: Programme, domain: PublicDomain, trial: Trial, seed: int)
         landing.mkdir(parents=True)
         for name, content in raw_files(programme, trial).items():
             (landing / name).write_bytes(content)
-        own = replace(programme, source=replace(programme.source, landing="{week}/*"))
+        source = replace(programme.source, landing="{week}/*", absent_days=())
+        own = replace(programme, source=source)
         snapshot = ingest(
             own, WEEK, landing=root / "landing", private=root, progress=lambda _: None
         )

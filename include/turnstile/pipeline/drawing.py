@@ -195,7 +195,7 @@ def _request(release: Release) -> Request:
         week=str(planned.charged_in),
         first_week=str(release.week.weeks[0]),
         landing=release.programme.source.landing,
-        terms=binding_terms(release.programme),
+        terms=binding_terms(release.programme, release.week),
         caps=tuple(ledger_cap(cap) for cap in release.programme.caps),
         reason=reason,
         approver=approver,

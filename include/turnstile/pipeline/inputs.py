@@ -96,7 +96,7 @@ def count(release: Release) -> str:
         tables = engine_named(release.settings.counting_engine)(
             release.programme,
             release.domain,
-            release.week.days,
+            release.programme.days_of(release.week),
             snapshot.folder / "rows",
             secret=bounding_secret(release.settings),
             work=Path(work),

@@ -29,7 +29,7 @@ def sealed_attempt(release: Release) -> Attempt:
         programme_digest=release.programme.digest,
         domain_digest=release.domain.digest,
     )
-    terms = binding_terms(release.programme)
+    terms = binding_terms(release.programme, release.week)
     differences = release.ledger.differences(attempt, present, terms)
     if differences:
         raise revision_needed(attempt, differences)

@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 RESOLUTIONS = (6, 7, 8)
 BOUNDS = (2, 5, 10, 15, 20, 30, 45, 60, 89)
-NOTICE = "# PRIVATE: exact numbers, read from raw rows; never publish"
+NOTICE = (
+    "# PRIVATE: exact numbers, read from raw rows; never publish. "
+    "What is chosen by them is outside of the guarantee"
+)
 _FOLDER_MODE = 0o700
 _MINUTES_PER_HOUR = 60
 

@@ -72,7 +72,8 @@ def write_report(release: Release) -> Path:
     lines = [
         f"# {release.key}: private, not for publication",
         "",
-        "Computed from raw rows without a charge. Keep it in the private zone.",
+        "Computed from raw rows without a charge. Keep it in the private zone: a bound that is "
+        "chosen by it is outside of the guarantee, and the release card says so.",
         "",
         *_queries(release, complete, truth),
         "",

@@ -25,6 +25,7 @@ class Role(StrEnum):
     UNIT = "unit"  # names a person's card or a vehicle: private zone only
     ROW = "row"  # other content of a canonical row: private zone only
     KEY = "key"  # labels a row of a published table, from the calendar or the programme
+    GAP = "gap"  # says what a row lacks; stated as it is, outside of the guarantee
     DIMENSION = "dimension"  # labels a row of a published table, from the public domain
     MEASUREMENT = "measurement"  # a noisy integer as drawn
     PRESENTATION = "presentation"  # made from measurements, for people; may be biased

@@ -117,6 +117,15 @@ FIELDS: tuple[Field, ...] = (
         Role.KEY,
     ),
     Field(
+        "gap_days",
+        _T.INTEGER,
+        "days",
+        "Days without input",
+        "Service days of this row without input: in a table of days 1 where the row is no more "
+        "than noise, in a table of weeks how many days are missing from its sums.",
+        Role.GAP,
+    ),
+    Field(
         "tap_on_slot",
         _T.STRING,
         "HH:MM",

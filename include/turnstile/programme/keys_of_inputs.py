@@ -32,6 +32,14 @@ INPUTS: tuple[Key, ...] = (
         "refuse",
         MissingDay,
     ),
+    Key(
+        "source.absent_days",
+        "texts",
+        OPTIONAL,
+        "service days without service, known beforehand: neither drawn nor charged, and stated as "
+        "gaps; their rows are not read",
+        "[2016-12-25]",
+    ),
     Key("source.columns", "section", OPTIONAL, "our field: the source's column", ""),
     Key("source.columns.NAME", "text", REQUIRED, "the source's name of a field", "card_number"),
     Key("source.mode_names", "section", OPTIONAL, "the source's name: our mode", ""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import time
+from datetime import date, time
 from fnmatch import fnmatch
 from fractions import Fraction
 
@@ -48,6 +48,7 @@ def read_source(section: Section) -> SourceSpec:
         without_card=section.choice("without_card", WithoutCard, WithoutCard.DROP),
         files_at_least=section.integer("files_at_least", 1, least=1),
         marker=section.text("marker", ""),
+        absent_days=_days(section, "absent_days") if section.has("absent_days") else (),
     )
     if spec.grid_decimals > _GRID_FINEST:
         section.fail("grid_decimals", f"is too fine; write 0 to {_GRID_FINEST}")
@@ -79,6 +80,14 @@ def _pairs(section: Section) -> tuple[tuple[str, str], ...]:
 def _actions(section: Section) -> tuple[tuple[str, TapAction], ...]:
     """Read what the source's own actions mean."""
     return tuple((key, section.choice(key, TapAction)) for key in section.free_keys())
+
+
+def _days(section: Section, key: str) -> tuple[date, ...]:
+    """Read service days."""
+    try:
+        return tuple(sorted(date.fromisoformat(text) for text in section.texts(key)))
+    except ValueError:
+        section.fail(key, "must be service days; write for example 2016-12-25")
 
 
 def _extent(section: Section) -> Extent:

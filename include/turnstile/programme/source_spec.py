@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 
@@ -120,6 +121,7 @@ class SourceSpec:
         extent: box that a position lies in, so that swapped coordinates are found.
         without_card: what happens to rows without a card id; for trips.
         files_at_least: how many files an ISO week has at least.
+        absent_days: service days that are known beforehand to have no service; a public fact.
         marker: path below the landing zone of a file that the authority writes when the week is
             complete; `{week}` as in `landing`; empty for none.
     """
@@ -140,3 +142,4 @@ class SourceSpec:
     without_card: WithoutCard = WithoutCard.DROP
     files_at_least: int = 1
     marker: str = ""
+    absent_days: tuple[date, ...] = ()

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.service_calendar import DAYS_PER_WEEK, MINUTES_PER_DAY
+from turnstile.service_calendar import DAYS_PER_WEEK, MINUTES_PER_DAY, ServicePeriod
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +237,13 @@ class Programme:
     def shared_tables(self) -> tuple[TableSpec, ...]:
         """Tables that count the same records, so that they are marginals of one table."""
         return tuple(table for table in self.tables if table.trips_max is None)
+
+    def days_of(self, period: ServicePeriod) -> tuple[date, ...]:
+        """Return the service days of a period that are read, counted, drawn and charged.
+
+        Those are all but the ones that the programme declares to be without service.
+        """
+        return tuple(day for day in period.days if day not in self.source.absent_days)
 
     def bound_of(self, unit: ProtectionUnit) -> UnitBound | None:
         """Return the bound that the programme sets on a unit, if it sets one."""

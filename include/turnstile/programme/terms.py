@@ -12,9 +12,11 @@ from enum import Enum
 from zoneinfo import ZoneInfo
 
 from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServicePeriod
 
 _SECTIONS = ("source", "time", "domain", "units", "tables", "mechanism")
 _FREE = {
+    "source.absent_days",  # those of other periods; a period's own bind, see below
     "source.landing",
     "source.missing_day",
     "source.rows_per_day_at_least",
@@ -25,11 +27,13 @@ _FREE = {
 """Keys of those sections that say when a week is complete, or what it is assessed with."""
 
 
-def binding_terms(programme: Programme) -> dict[str, str]:
+def binding_terms(programme: Programme, period: ServicePeriod) -> dict[str, str]:
     """Return every key that binds, with its value as text; a key without a value is left out."""
     terms: dict[str, str] = {}
     for section in _SECTIONS:
         terms.update(_flat(section, getattr(programme, section)))
+    if absent := sorted(set(period.days) - set(programme.days_of(period))):
+        terms["source.absent_days"] = ", ".join(map(str, absent))
     return terms
 
 

@@ -50,6 +50,7 @@ CARD: Fields = {
         D,
     ),
     "gaps": D,
+    "absent_days": D,
     "sealed_sha256": L,
     "burned_draws": L,
     "guarantee": {
@@ -233,7 +234,7 @@ JSON_FILES: Mapping[str, Fields] = {
 # Beside those of the registry (`files`), which name their own sources.
 OTHER_FILES: Mapping[str, Source] = {"assessment.html": S}
 TABLE_FOLDERS: Mapping[str, frozenset[Role]] = {
-    "measurements": frozenset({Role.KEY, Role.DIMENSION, Role.MEASUREMENT}),
+    "measurements": frozenset({Role.KEY, Role.GAP, Role.DIMENSION, Role.MEASUREMENT}),
     "tables": PUBLIC_ROLES,
     "estimates": PUBLIC_ROLES,
 }

@@ -7,7 +7,7 @@ from the plan, the programme and the ledger (PRIVACY 9).
 from __future__ import annotations
 
 import math
-from datetime import datetime
+from datetime import date, datetime
 from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
@@ -59,8 +59,9 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
         "service_week": str(plan.week),
         "service_days": [str(day) for day in plan.week.days],
         "gaps": [str(day) for day in drawn.artefact.gaps],
+        "absent_days": [str(day) for day in _absent(programme, plan)],
         "time_zone": programme.time.zone.key,
-        "built_at": built_at.isoformat(timespec="seconds"),
+        "built_at": built_at.date().isoformat(),  # the hour of a run is nobody's business
         "curator": programme.publish.curator,
         "contact": programme.publish.contact,
         "licence": programme.publish.licence,
@@ -80,7 +81,9 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
         "unprotected": [
             "the public domain, the programme and its bounds",
             "whether a week was released at all, which depends on the data through validation",
-            "service days that are stated as gaps",
+            "service days that are stated as gaps: here, and in the column gap_days of every table",
+            "the day on which a package was made",
+            "how the authority chose its bounds, where it looked at planning reports of real rows",
         ],
         "post_processing": programme.mechanism.kind.post_processing,
         "ledger": {"sequence": sequence, "head_sha256": head},
@@ -257,13 +260,26 @@ def card_markdown(card: dict[str, Any]) -> str:
     lines += ["", "Spent by everything that this family of programmes ever released:", ""]
     lines += [f"- {_spent(line)}" for line in card["cumulative"]]
     lines += _about_estimates(card)
-    if card["gaps"]:
-        lines += ["", f"No input on {', '.join(card['gaps'])}: those cells hold noise alone."]
+    lines += [line for day in card["gaps"] for line in ("", _gap(card, day))]
+    lines += ["", "Outside of the guarantee:", ""]
+    lines += [f"- {what}" for what in card["unprotected"]]
     lines += [
         "",
         f"Ledger entry {card['ledger']['sequence']}, head {card['ledger']['head_sha256']}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _absent(programme: Programme, plan: ReleasePlan) -> list[date]:
+    """Return the service days that the programme declares to be without service."""
+    return sorted(set(plan.week.days) - set(programme.days_of(plan.week)))
+
+
+def _gap(card: dict[str, Any], day: str) -> str:
+    """Say what a gap is."""
+    if day in card["absent_days"]:
+        return f"No service on {day}, as declared beforehand: nothing was drawn or charged."
+    return f"No input on {day}: its numbers are noise alone (gap_days in every table)."
 
 
 def _spent(line: dict[str, Any]) -> str:

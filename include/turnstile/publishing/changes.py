@@ -8,6 +8,8 @@ from io import StringIO
 from turnstile.publishing.contents import Contents
 from turnstile.publishing.licences import path_of
 
+_ABSENT = ("no_service", "declared beforehand: nothing was drawn or charged")
+_NO_INPUT = ("no_input", "the numbers of this day are noise alone")
 _GAPS_HEADER = ("first_day", "last_day", "kind", "meaning")
 
 
@@ -24,7 +26,8 @@ def write_gaps(contents: Contents) -> bytes:
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(_GAPS_HEADER)
     for day in contents.drawn.artefact.gaps:
-        writer.writerow((day, day, "no_input", "the cells of this day hold noise alone"))
+        is_declared = str(day) in contents.card["absent_days"]
+        writer.writerow((day, day, *(_ABSENT if is_declared else _NO_INPUT)))
     return sink.getvalue().encode()
 
 

@@ -70,7 +70,7 @@ class Contents:
         drawn: the sealed release.
         card: release card, as plain values.
         include: folder of the public domain's files.
-        built_at: instant for the record.
+        built_at: instant of the build; files state its day.
         earlier: package of the period before, where there is one.
         history: what the ledger says happened to this week, oldest first.
         sign: returns the ledger's public key and its signature of a payload of a media type; None

@@ -34,7 +34,7 @@ def datapackage(contents: Contents) -> dict[str, Any]:
         "title": f"{programme.title}, {plan.week}",
         "description": programme.description,
         "version": f"{plan.week}.r{plan.revision}",
-        "created": contents.built_at.isoformat(timespec="seconds"),
+        "created": f"{contents.built_at.date()}T00:00:00Z",  # to the day
         "licenses": [licence],
         "contributors": [{"title": programme.publish.curator, "roles": ["curator"]}],
         "sources": [{"title": f"Records of {programme.publish.curator}, not published"}],

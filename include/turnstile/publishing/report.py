@@ -37,7 +37,8 @@ def write(contents: Contents) -> bytes | None:
         unit=unit_text(programme.mechanism.unit),
         guarantee=guarantee_sentence(contents.card, programme.mechanism.unit),
         cumulative=cumulative_sentence(contents.card),
-        gaps=contents.card["gaps"],
+        gaps=[day for day in contents.card["gaps"] if day not in contents.card["absent_days"]],
+        absent_days=contents.card["absent_days"],
     ).encode()
 
 

@@ -46,7 +46,8 @@ def validate(
         **usual_frames(metrics.figures, metrics.earlier),
     }
     # A rule of which nothing is learned yet gives no verdict: neither pass nor warn.
-    rules = (*rules_of(programme), *(rule for rule in learned_rules() if rule.frame in frames))
+    learned = (rule for rule in learned_rules() if rule.frame in frames)
+    rules = (*rules_of(programme, len(programme.days_of(week))), *learned)
     findings = _findings(zip(rules, judge(rules, frames), strict=True))
     report = QualityReport(programme.name, str(week), findings)
     _write(report, snapshot)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -101,7 +102,7 @@ def measure(
             _open_rows(connection, snapshot, shape)
             columns = _columns(connection)
             modes = connection.execute("SELECT DISTINCT mode FROM rows_read ORDER BY 1").df()
-            days = _days(connection, week, shape)
+            days = _days(connection, programme.days_of(week), shape)
             counts = _counts_of_days(connection, week, programme)
         finally:
             connection.close()
@@ -131,7 +132,9 @@ def _columns(connection: DuckDBPyConnection) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "type"])
 
 
-def _days(connection: DuckDBPyConnection, week: ServicePeriod, shape: RowShape) -> pd.DataFrame:
+def _days(
+    connection: DuckDBPyConnection, service_days: tuple[date, ...], shape: RowShape
+) -> pd.DataFrame:
     """One row a day of the week, and of any other day that should not be there."""
     needed = [column for column in names_of(shape) if column not in MAY_BE_NULL]
     nulls = " OR ".join(f"{name(column)} IS NULL" for column in needed)
@@ -141,7 +144,7 @@ def _days(connection: DuckDBPyConnection, week: ServicePeriod, shape: RowShape) 
         "nulls": f"count(*) FILTER (WHERE service_date IS NOT NULL AND ({nulls}))",
     } | _SHAPE_METRICS[shape]
     selected = ", ".join(f"{sql} AS {figure}" for figure, sql in figures.items())
-    listed = ", ".join(f"(DATE '{day}')" for day in week.days)
+    listed = ", ".join(f"(DATE '{day}')" for day in service_days)
     return connection.execute(f"""
         SELECT coalesce(service_date, day) AS service_date, {selected}
         FROM (SELECT * FROM (VALUES {listed}) AS days(day)
@@ -155,11 +158,11 @@ def _counts_of_days(
 ) -> dict[tuple[str, str], float]:
     """Rows of each day of the week by each mode that the programme knows, and unknown tap-offs."""
     counts: dict[tuple[str, str], float] = {
-        (str(day), mode): 0.0 for day in week.days for mode in programme.source.modes
+        (str(day), mode): 0.0 for day in programme.days_of(week) for mode in programme.source.modes
     }
     counted = "SELECT service_date, mode, count(*) FROM rows_read GROUP BY ALL"
     if programme.source.feed.shape is RowShape.TRIPS:
-        counts |= {(str(day), "unknown_taps"): 0.0 for day in week.days}
+        counts |= {(str(day), "unknown_taps"): 0.0 for day in programme.days_of(week)}
         counted += " UNION ALL SELECT service_date, 'unknown_taps', count(*) FROM rows_read"
         counted += " WHERE tap_off_location = 'UNKNOWN' GROUP BY ALL"
     for day, kind, count in connection.execute(counted).fetchall():

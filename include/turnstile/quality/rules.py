@@ -59,14 +59,19 @@ class Rule:
     arguments: Mapping[str, object] = field(default_factory=dict)
 
 
-def rules_of(programme: Programme) -> tuple[Rule, ...]:
-    """Return every rule that a week of a programme is held to."""
+def rules_of(programme: Programme, service_days: int | None = None) -> tuple[Rule, ...]:
+    """Return every rule that a week of a programme is held to.
+
+    Args:
+        programme: says what is right.
+        service_days: of the week, those without service left out; None: all days of a period.
+    """
     shape = programme.source.feed.shape
     own = _trip_rules() if shape is RowShape.TRIPS else _telemetry_rules(programme)
     return (
         *_schema_rules(shape),
         *_mode_rules(programme),
-        *_day_rules(programme),
+        *_day_rules(programme, service_days or programme.schedule.period_days),
         *_volume_rules(),
         *own,
         *_quarantine_rules(shape),
@@ -142,7 +147,7 @@ def _mode_rules(programme: Programme) -> tuple[Rule, ...]:
     )
 
 
-def _day_rules(programme: Programme) -> tuple[Rule, ...]:
+def _day_rules(programme: Programme, service_days: int) -> tuple[Rule, ...]:
     """Each service day: there, complete, and within the clock."""
     days, error = Frame.DAYS, Severity.ERROR
     refuse = programme.source.missing_day is MissingDay.REFUSE
@@ -153,7 +158,7 @@ def _day_rules(programme: Programme) -> tuple[Rule, ...]:
     few = "a service day has fewer rows than the programme's floor; deliver the rest of it"
     clock = "a minute lies outside the day; ingest the week again"
     other = "rows of another week are among the rows; ingest the week again"
-    days_count = {"value": programme.schedule.period_days}
+    days_count = {"value": service_days}
     return (
         Rule("days_of_this_week", error, days, "TableRowCountToEqual", other, days_count),
         _ranged("days_present", gap, days, ("rows", 1, None), missing),

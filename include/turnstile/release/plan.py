@@ -75,8 +75,14 @@ def make_plan(
     """Plan one week.
 
     Raises:
-        ProgrammeError: one week alone would pass a cap of the programme.
+        ProgrammeError: one week alone would pass a cap of the programme, or no day has service.
     """
+    if not programme.days_of(week):
+        raise ProgrammeError(
+            where=f"{programme.name}.yaml",
+            field="source.absent_days",
+            rule=f"no service day of {week} is left; there is nothing to release",
+        )
     plan = ReleasePlan(
         programme=programme.name,
         family=programme.family,
@@ -124,9 +130,8 @@ def _events(
 ) -> tuple[DrawEvent, ...]:
     """Return the draws of one vector of a table."""
     by_day = programme.source.feed.shape is RowShape.TRIPS
-    groups: tuple[tuple[date, ...], ...] = (
-        tuple((day,) for day in period.days) if by_day else (period.days,)
-    )
+    drawn = programme.days_of(period)
+    groups: tuple[tuple[date, ...], ...] = tuple((day,) for day in drawn) if by_day else (drawn,)
     return tuple(
         _event(programme, statistic, days, _vector_of(programme, table, days, period))
         for days in groups
@@ -152,7 +157,8 @@ def _vector_of(
     of_days = days
     if rule is not None and len(days) == 1 and (rule.unit.days_max or 0) > 1:
         scope = rule.unit.scope(Block(days[0], ""))
-        of_days = tuple(day for day in period.days if rule.unit.scope(Block(day, "")) == scope)
+        drawn = programme.days_of(period)
+        of_days = tuple(day for day in drawn if rule.unit.scope(Block(day, "")) == scope)
     is_joint = len(tables) > 1 or len(of_days) > len(days)
     return _Vector(table, tables, of_days, f"{name}/{scope}" if is_joint else None)
 

@@ -119,6 +119,8 @@ def snapshot_digest(
         made_from["day_starts"] = programme.time.day_starts
     if source.without_card is not WithoutCard.DROP:  # as it always was: snapshots keep their names
         made_from["without_card"] = source.without_card
+    if absent := sorted(set(week.days) - set(programme.days_of(week))):
+        made_from["absent_days"] = [str(day) for day in absent]
     if carried := category_names(source.feed.shape):
         made_from["categories"] = carried
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()

@@ -93,7 +93,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             {text(source.modes[0])} AS mode, {text(FIRST_BATCH)} AS batch,
             CASE
                 WHEN day IS NULL THEN 'unparsable_timestamp'
-                {week_rules("day", week)}
+                {week_rules("day", programme, week)}
                 WHEN vehicle_id IS NULL THEN 'null_vehicle'
                 WHEN lat IS NULL OR lon IS NULL THEN 'null_coordinates'
                 WHEN {swapped_sql(source.extent)} THEN 'coordinates_swapped'

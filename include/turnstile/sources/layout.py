@@ -183,15 +183,19 @@ def mode_sql(column: str, source: SourceSpec) -> str:
     return f"CASE {column} {branches} ELSE {column} END"
 
 
-def week_rules(day: str, week: ServicePeriod) -> str:
+def week_rules(day: str, programme: Programme, week: ServicePeriod) -> str:
     """Return SQL branches (`WHEN ... THEN rule`) for rows that are not of a week.
 
     Args:
         day: SQL of the service day.
+        programme: says which days have no service; their rows are not read.
         week: week that is read.
     """
     last = week.days[-1]
+    absent = sorted(set(week.days) - set(programme.days_of(week)))
+    is_absent = "".join(f" OR {day} = DATE '{one}'" for one in absent)
     return (
         f"WHEN {day} > DATE '{last + _WRONG_CLOCK_AFTER}' THEN 'future_date' "
-        f"WHEN {day} < DATE '{week.first_day}' OR {day} > DATE '{last}' THEN 'outside_week'"
+        f"WHEN {day} < DATE '{week.first_day}' OR {day} > DATE '{last}'{is_absent} "
+        "THEN 'outside_week'"
     )

@@ -81,7 +81,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
                 WHEN on_day IS NULL OR on_minute IS NULL
                     OR (has_off AND (off_day IS NULL OR off_minute IS NULL))
                     THEN 'unparsable_timestamp'
-                {week_rules(on_service_day, week)}
+                {week_rules(on_service_day, programme, week)}
                 WHEN unit IS NULL THEN 'card_id_missing'
                 WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
                 WHEN tap_on_location IS NULL THEN 'null_location'

@@ -84,7 +84,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
             tap_id, own_action AS action, utc AS tapped_at_utc,
             CASE
                 WHEN day IS NULL OR local IS NULL THEN 'unparsable_timestamp'
-                {week_rules("day", week)}
+                {week_rules("day", programme, week)}
                 WHEN own_action IS NULL THEN 'other_action'
                 WHEN TRY_CAST(riders AS DOUBLE) = 0 THEN 'no_riders'
                 WHEN unit IS NULL THEN 'card_id_missing'

@@ -1,0 +1,70 @@
+"""Days without service are neither read, drawn nor charged; every gap is marked in every table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from small_deployment import WEEK, Deployment
+
+Cli = Callable[..., int]
+MONDAY, TUESDAY = "2016-07-25", "2016-07-26"
+MISSING = "missing_day: refuse"
+WITH_BOTH = f"missing_day: publish_with_gap\n  absent_days: [{TUESDAY}]"
+
+
+def published(landed: Deployment, turnstile: Cli, programme: str) -> Path:
+    """A week whose Monday did not arrive, and whose Tuesday, declared without service, did."""
+    landed.edit(programme, MISSING, WITH_BOTH)
+    monday = next(landed.landing(programme).glob(f"*{MONDAY}*"))
+    monday.unlink()
+    assert turnstile("run", programme, "--week", WEEK) == 0
+    return landed.public / programme / WEEK / "r0"
+
+
+def test_every_row_of_a_day_says_whether_it_is_a_gap(landed: Deployment, turnstile: Cli) -> None:
+    package = published(landed, turnstile, "opal")
+    tables = sorted(package.glob("*/*.parquet"))
+    assert {path.parent.name for path in tables} == {"measurements", "tables", "estimates"}
+    for path in tables:
+        rows = pq.read_table(path).to_pylist()
+        marked = {(str(row["service_date"]), row["gap_days"]) for row in rows}
+        gaps = {day for day, number in marked if number}
+        assert {day for day, _ in marked} - gaps == {f"2016-07-{n}" for n in range(27, 32)}
+        # what was not drawn has no rows; estimates say so in rows without a number
+        assert gaps == ({MONDAY, TUESDAY} if path.parent.name == "estimates" else {MONDAY})
+        assert '"gap_days"' in path.with_suffix(".csv").read_text().partition("\n")[0]
+    card = json.loads((package / "release_card.json").read_bytes())
+    assert (card["gaps"], card["absent_days"]) == ([MONDAY, TUESDAY], [TUESDAY])
+    assert len(card["built_at"]) == len("2016-08-01")  # nobody reads the hour of a run off it
+    told = (package / "release_card.md").read_text()
+    assert f"No service on {TUESDAY}" in told
+    assert f"No input on {MONDAY}" in told
+    kinds = [line.split(",")[::2] for line in (package / "KNOWN_GAPS.csv").read_text().split("\n")]
+    assert kinds[1:3] == [[MONDAY, "no_input"], [TUESDAY, "no_service"]]
+    spent = landed.spent()
+    assert spent[f"card_day:{MONDAY}"]  # a gap that only the data tell of costs as any day does
+    assert f"card_day:{TUESDAY}" not in spent
+    assert turnstile("estimates", "verify", package) == 0
+
+
+def test_sums_over_a_week_say_how_many_days_they_lack(landed: Deployment, turnstile: Cli) -> None:
+    package = published(landed, turnstile, "itms")
+    for path in package.glob("*/*.parquet"):
+        assert set(pq.read_table(path).column("gap_days").to_pylist()) == {2}
+    rows = pq.read_table(package / "tables/speed.parquet").to_pylist()
+    assert all(abs(row["buses_a_day"] - row["bus_days"] / 5) < 0.001 for row in rows)
+    assert f"bus_day:{TUESDAY}" not in landed.spent()
+    assert turnstile("estimates", "verify", package) == 0
+
+
+def test_a_week_without_a_day_of_service_is_refused(
+    deployment: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    days = ", ".join(f"2016-07-{n}" for n in range(25, 32))
+    deployment.edit("opal", MISSING, f"{MISSING}\n  absent_days: [{days}]")
+    assert turnstile("plan", "opal", "--week", WEEK) == 2
+    assert "no service day of 2016-W30 is left" in capsys.readouterr().err
