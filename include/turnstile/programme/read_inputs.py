@@ -48,7 +48,7 @@ def read_source(section: Section) -> SourceSpec:
         without_card=section.choice("without_card", WithoutCard, WithoutCard.DROP),
         files_at_least=section.integer("files_at_least", 1, least=1),
         marker=section.text("marker", ""),
-        absent_days=_days(section, "absent_days") if section.has("absent_days") else (),
+        absent_days=_absent_days(section),
     )
     if spec.grid_decimals > _GRID_FINEST:
         section.fail("grid_decimals", f"is too fine; write 0 to {_GRID_FINEST}")
@@ -82,12 +82,13 @@ def _actions(section: Section) -> tuple[tuple[str, TapAction], ...]:
     return tuple((key, section.choice(key, TapAction)) for key in section.free_keys())
 
 
-def _days(section: Section, key: str) -> tuple[date, ...]:
-    """Read service days."""
+def _absent_days(section: Section) -> tuple[date, ...]:
+    """Read the service days without service."""
+    days = section.texts("absent_days", optional=True)
     try:
-        return tuple(sorted(date.fromisoformat(text) for text in section.texts(key)))
+        return tuple(sorted(map(date.fromisoformat, days)))
     except ValueError:
-        section.fail(key, "must be service days; write for example 2016-12-25")
+        section.fail("absent_days", "must be service days; write for example 2016-12-25")
 
 
 def _extent(section: Section) -> Extent:

@@ -118,9 +118,11 @@ class Section:
             meant = f" (did you mean {near[0]}?)" if near else ""
             self.fail(key, f"{name!r} is unknown{meant}; write one of {', '.join(kinds)}")
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """Return a non-empty list of different strings."""
-        node = self._take(key, optional=False)
+    def texts(self, key: str, *, optional: bool = False) -> tuple[str, ...]:
+        """Return a non-empty list of different strings; nothing where an optional key is absent."""
+        node = self._take(key, optional=optional)
+        if node is None:
+            return ()
         if not isinstance(node, yaml.SequenceNode) or not node.value:
             self.fail(key, "must be a list with at least one entry")
         entries = tuple(str(entry.value) for entry in node.value)
