@@ -72,8 +72,8 @@ def write_report(release: Release) -> Path:
     lines = [
         f"# {release.key}: private, not for publication",
         "",
-        "Computed from raw rows without a charge. Keep it in the private zone: a bound that is "
-        "chosen by it is outside of the guarantee, and the release card says so.",
+        "Computed from raw rows without a charge. Keep it in the private zone.",
+        "What is chosen by it (a bound) is outside of the guarantee, as the release card says.",
         "",
         *_queries(release, complete, truth),
         "",
