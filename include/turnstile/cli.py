@@ -21,6 +21,7 @@ from turnstile.commands import (
     new,
     package,
     plan,
+    portal,
     report,
     run,
     sample,
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="turnstile", description=__doc__)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     releases = (sample, new, check, domain, plan, run, report, itms, ledger)
-    for command in (*releases, assess, lab, package, estimates):
+    for command in (*releases, assess, lab, package, portal, estimates):
         command.add_parser(subparsers)
     args = parser.parse_args(arguments)
     try:

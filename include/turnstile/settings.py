@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +20,7 @@ class Settings:
         witness: second places for signed checkpoints (`TURNSTILE_WITNESS`, separated by colons).
         counting_engine: which engine counts (`TURNSTILE_COUNTING_ENGINE`, default `duckdb`).
         include: folder of `programmes/` and `domains/` (`TURNSTILE_INCLUDE`).
+        ckan_token: of the API of CKAN portals (`TURNSTILE_CKAN_TOKEN`).
     """
 
     home: Path
@@ -27,6 +28,7 @@ class Settings:
     witness: tuple[Path, ...]
     include: Path
     counting_engine: str = "duckdb"
+    ckan_token: str | None = field(default=None, repr=False)
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -40,6 +42,7 @@ class Settings:
             witness=tuple(places),
             include=Path(env.get("TURNSTILE_INCLUDE") or _INCLUDE).resolve(),
             counting_engine=env.get("TURNSTILE_COUNTING_ENGINE") or "duckdb",
+            ckan_token=env.get("TURNSTILE_CKAN_TOKEN") or None,
         )
 
     @property

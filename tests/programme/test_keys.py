@@ -78,6 +78,7 @@ UNUSED = {
     "domain.timetable",
     "mechanism.budgets.NAME",
     "mechanism.joint_marginals",
+    "publish.to",
     "units.NAME.coarse_cell_at_most",
     "units.bus_week",
     "units.bus_week.cells_at_most",

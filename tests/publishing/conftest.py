@@ -43,3 +43,13 @@ def copied(package: Path, tmp_path: Path) -> Path:
     shutil.copytree(package, folder)
     shutil.copy(package.parents[2] / "ledger.pub", tmp_path)
     return folder
+
+
+@pytest.fixture
+def copied_home(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the published home, whose ledger and public zone a test may write to."""
+    shutil.copytree(published.parents[1], tmp_path / "root", symlinks=True)
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "root/var"))
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "root/include"))
+    monkeypatch.delenv("TURNSTILE_LEDGER_URL", raising=False)
+    return tmp_path / "root/var"

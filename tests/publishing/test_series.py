@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -27,13 +26,9 @@ WITHDRAW = ["ledger", "withdraw", f"opal/{WEEK}/r0", "--person", "ada.lovelace"]
 
 
 @pytest.fixture
-def public(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the published home, whose ledger a test may write to."""
-    shutil.copytree(published.parents[1], tmp_path / "root", symlinks=True)
-    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "root/var"))
-    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "root/include"))
-    monkeypatch.delenv("TURNSTILE_LEDGER_URL", raising=False)
-    return tmp_path / "root/var/public"
+def public(copied_home: Path) -> Path:
+    """The public zone of a home that a test may write to."""
+    return copied_home / "public"
 
 
 def _index(public: Path, programme: str = "opal") -> dict[str, object]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sqlalchemy.engine import Connection
 
+from turnstile.errors import RefusedError
 from turnstile.ledger import attempts
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.facts import append, facts, head
@@ -89,3 +90,25 @@ def record_audit(connection: Connection, at: str, body: Mapping[str, str]) -> En
         if entry.body == body:
             return entry
     return append(connection, at, EntryKind.AUDITED, body)
+
+
+def deliveries(connection: Connection, key: ReleaseKey) -> frozenset[str]:
+    """Return the portals at which every byte of a release was read back."""
+    return frozenset(entry.body["portal"] for entry in facts(connection, key, EntryKind.DELIVERED))
+
+
+def record_delivery(
+    connection: Connection, at: str, key: ReleaseKey, portal: str, manifest_digest: str
+) -> None:
+    """Write that a release is at a portal unless it is written already.
+
+    Raises:
+        RefusedError: the key is not published with this manifest.
+    """
+    head(connection, locked=True)
+    lead = attempts.leading(attempts.attempts(connection, key))
+    if lead is None or lead.manifest_digest != manifest_digest:
+        raise RefusedError(f"{key} is not published with this manifest; nothing was written")
+    if portal not in deliveries(connection, key):
+        body = {"key": str(key), "portal": portal, "manifest_digest": manifest_digest}
+        append(connection, at, EntryKind.DELIVERED, body)

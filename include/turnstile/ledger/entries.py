@@ -44,6 +44,7 @@ class EntryKind(StrEnum):
     CLOCK_CONFIRMED = "clock_confirmed"  # person, reason: the clock is right from here on
     NO_RELEASE = "no_release"  # key, person, reason: a period without a release
     LANDING_USED = "landing_used"  # landing, family, programme
+    DELIVERED = "delivered"  # key, portal, manifest_digest: every byte was read back from there
     FAMILY_ADMITTED = "family_admitted"  # landing, family, person, reason
 
 

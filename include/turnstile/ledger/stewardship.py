@@ -140,6 +140,16 @@ class Stewardship(LedgerView):
         body = {"key": str(key), "outcome": outcome, "report_digest": report_digest}
         return self._write(lambda c: decisions.record_audit(c, self._now(), body))
 
+    def record_delivery(self, key: ReleaseKey, portal: str, manifest_digest: str) -> None:
+        """Write that every byte of a release was read back from a portal; a repeat writes nothing.
+
+        Raises:
+            RefusedError: the key is not published with this manifest.
+        """
+        self._write(
+            lambda c: decisions.record_delivery(c, self._now(), key, portal, manifest_digest)
+        )
+
     def recover(
         self, person: str, reason: str, *, families: Mapping[str, str] | None = None
     ) -> Recovery:

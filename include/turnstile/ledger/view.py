@@ -187,6 +187,10 @@ class LedgerView:
         """Return every decision about a key, approvals and refusals, oldest first."""
         return self._store.read(lambda c: decisions.decisions(c, key))
 
+    def deliveries(self, key: ReleaseKey) -> frozenset[str]:
+        """Return the portals at which every byte of a release was read back."""
+        return self._store.read(lambda c: decisions.deliveries(c, key))
+
     def decisions_on_revision(self, key: ReleaseKey) -> tuple[revisions.RevisionDecision, ...]:
         """Return what people said about making a correction, oldest first."""
         return self._store.read(lambda c: revisions.words(c, key))

@@ -25,6 +25,8 @@ from turnstile.pipeline.public_package import is_public, require_intact, require
 from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package import build_package
+from turnstile.publishing.portals.addresses import portal_address
+from turnstile.publishing.portals.delivery import Delivery
 from turnstile.publishing.series.writing import write_series
 from turnstile.release.zones import digest_of, exclusively, write_atomically
 
@@ -151,6 +153,25 @@ def _appear(staged: Path, public: Path) -> None:
 
 
 def _write_series(release: Release) -> None:
-    """Bring index, dataset, pages and `latest` to what is published now."""
-    settings = release.settings
-    write_series(release.programme, release.ledger, settings.public, settings.include)
+    """Bring index, dataset, pages and `latest` to what is published now, here and at portals.
+
+    Raises:
+        TurnstileError: a portal did not take it; a repeat sends what is missing.
+    """
+    settings, programme = release.settings, release.programme
+    write_series(programme, release.ledger, settings.public, settings.include)
+    problems = []
+    for address in programme.publish.to:
+        try:
+            Delivery(
+                programme.name,
+                portal_address(address),
+                release.ledger,
+                settings.public,
+                settings.ckan_token,
+                release.say,
+            ).send()
+        except TurnstileError as error:
+            problems.append(error)
+    if problems:
+        raise problems[0]

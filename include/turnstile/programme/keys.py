@@ -67,6 +67,13 @@ KEYS: tuple[Key, ...] = (
         "true",
     ),
     Key(
+        "publish.to",
+        "texts",
+        OPTIONAL,
+        "portals that every release is sent to (PORTALS.md)",
+        '["s3://bucket/transport"]',
+    ),
+    Key(
         "publish.holidays",
         "text",
         OPTIONAL,

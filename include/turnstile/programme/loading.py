@@ -171,6 +171,7 @@ def _publish(section: Section) -> PublishSpec:
         curator=section.text("curator"),
         contact=section.text("contact"),
         synthetic_rows=section.flag("synthetic_rows", default=False),
+        to=section.texts("to") if section.has("to") else (),
         holidays=section.text("holidays") if section.has("holidays") else None,
     )
     section.finish()

@@ -184,6 +184,7 @@ class PublishSpec:
         curator: who publishes.
         contact: whom to ask.
         synthetic_rows: True if the package also holds each count table as that many equal rows.
+        to: addresses of portals that every release is sent to.
         holidays: CSV of public holidays (service_date, holiday), below the folder of domains.
     """
 
@@ -191,6 +192,7 @@ class PublishSpec:
     curator: str
     contact: str
     synthetic_rows: bool = False
+    to: tuple[str, ...] = ()
     holidays: str | None = None
 
 

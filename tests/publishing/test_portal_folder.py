@@ -1,0 +1,129 @@
+"""Portals by address: a folder by the command and by a release, older and altered states."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from small_deployment import WEEK
+from small_package import KEY, write_package
+
+from turnstile.cli import main
+from turnstile.errors import InputError, IntegrityError, RefusedError
+from turnstile.publishing.portals.addresses import portal_address
+from turnstile.publishing.portals.folder import FolderStore
+from turnstile.publishing.portals.sending import send_release
+from turnstile.publishing.portals.site import send_site
+from turnstile.publishing.portals.store import PortalError
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name", "host", "path"),
+    [
+        ("file:///srv/www/", "file", "file:///srv/www", "", "/srv/www"),
+        ("s3://bucket", "s3", "s3://bucket", "bucket", ""),
+        ("s3://bucket/a/b?endpoint=http://x", "s3", "s3://bucket/a/b", "bucket", "/a/b"),
+        (
+            "ckan+https://data.example/sub?organization=o",
+            "ckan",
+            "ckan+https://data.example/sub",
+            "https://data.example/sub",
+            "/sub",
+        ),
+    ],
+)
+def test_addresses_are_read(text: str, kind: str, name: str, host: str, path: str) -> None:
+    read = portal_address(text)
+    assert (read.kind, read.name, read.host, read.path) == (kind, name, host, path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/srv/www",
+        "file://srv/www",
+        "file:///",
+        "s3:///prefix",
+        "s3://key:secret@bucket",
+        "s3://bucket?acl=public",
+        "ckan+https://data.example",
+        "ckan://data.example?organization=o",
+        "https://data.example",
+        "ftp://a/b",
+    ],
+)
+def test_other_addresses_are_refused_and_no_secret_is_told(text: str) -> None:
+    with pytest.raises(InputError) as refused:
+        portal_address(text)
+    assert "write" in str(refused.value) or "portal" in str(refused.value)
+
+
+def test_a_release_goes_to_the_portals_of_its_programme(copied_home: Path) -> None:
+    site = copied_home.parent / "site"
+    programme = copied_home.parent / "include/programmes/opal.yaml"
+    programme.write_text(
+        programme.read_text().replace("publish:\n", f'publish:\n  to: ["{site.as_uri()}"]\n')
+    )
+    run = ["run", "opal", "--week", WEEK]
+    assert main(run) == 0
+    sent = {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
+    own = copied_home / "public"
+    for path in own.rglob("*"):
+        name = path.relative_to(own)
+        is_sent = name.parts[0] in {"opal", "ledger.pub"} and path.name != ".series.lock"
+        if path.is_file() and is_sent and name.parts[1:2] != ("latest",):
+            assert (site / name).read_bytes() == path.read_bytes(), name
+    assert main(run) == 0
+    assert {path: path.stat().st_mtime_ns for path in sent} == sent
+    assert main(["portal", "verify", "opal"]) == 0
+    (site / f"opal/{WEEK}/r0/README.md").write_text("planted")
+    assert main(["portal", "verify", "opal"]) == 4
+    (site / f"opal/{WEEK}/r0/README.md").unlink()
+    assert main(["portal", "verify", "opal"]) == 1
+
+
+def test_a_portal_that_is_no_place_fails_and_the_release_stays_public(copied_home: Path) -> None:
+    place = copied_home.parent / "taken"
+    place.write_text("a file")
+    assert main(["portal", "send", "opal", "--to", place.as_uri()]) == 1
+    assert main(["portal", "send", "opal"]) == 2  # none is named
+    assert main(["portal", "send", "itms_month", "--to", place.as_uri()]) == 2  # nothing is public
+    assert (copied_home / f"public/opal/{WEEK}/r0/manifest.json").is_file()
+
+
+def test_a_broken_package_is_not_sent(tmp_path: Path) -> None:
+    package = write_package(tmp_path / "package")
+    (package / "README.md").write_text("altered")
+    with pytest.raises(IntegrityError, match="nothing was sent"):
+        send_release(FolderStore(tmp_path / "site"), "file", package, KEY)
+    assert not (tmp_path / "site").exists()
+
+
+def test_an_older_state_never_takes_the_place_of_a_newer_one(
+    published: Path, tmp_path: Path
+) -> None:
+    older = tmp_path / "older"
+    shutil.copytree(published, older, symlinks=True)
+    index = older / "opal/series/index.json"
+    about = json.loads(index.read_bytes())
+    index.write_text(json.dumps(about | {"ledger_sequence": 1}))
+    store = FolderStore(tmp_path / "site")
+    send_site(store, "file", older, "opal")
+    send_site(store, "file", published, "opal")
+    whole = (tmp_path / "site/opal/series/index.json").read_bytes()
+    with pytest.raises(RefusedError, match="another publisher knows more"):
+        send_site(store, "file", older, "opal")
+    assert (tmp_path / "site/opal/series/index.json").read_bytes() == whole
+
+
+def test_an_index_that_is_replaced_all_the_time_is_given_up(
+    published: Path, tmp_path: Path
+) -> None:
+    class Contended(FolderStore):
+        def replace(self, path: str, content: bytes, tag: str | None) -> bool:
+            return not path.endswith("index.json") and super().replace(path, content, tag)
+
+    with pytest.raises(PortalError, match="replaced by others"):
+        send_site(Contended(tmp_path), "file", published, "opal")
