@@ -84,6 +84,14 @@ def test_a_release_goes_to_the_portals_of_its_programme(copied_home: Path) -> No
     assert main(["portal", "verify", "opal"]) == 1
 
 
+@pytest.mark.parametrize("line", ['to: ["https://data.example"]', "holidays: domains/absent.csv"])
+def test_check_finds_what_a_publication_would_stumble_over(copied_home: Path, line: str) -> None:
+    programme = copied_home.parent / "include/programmes/itms.yaml"
+    assert main(["check", "itms"]) == 0
+    programme.write_text(programme.read_text().replace("publish:\n", f"publish:\n  {line}\n"))
+    assert main(["check", "itms"]) == 2
+
+
 def test_a_portal_that_is_no_place_fails_and_the_release_stays_public(copied_home: Path) -> None:
     place = copied_home.parent / "taken"
     place.write_text("a file")

@@ -13,6 +13,8 @@ from turnstile.programme.loading import ProgrammeFile, programme_file, programme
 from turnstile.programme.problems import problems_of
 from turnstile.programme.release_schedule import period_containing
 from turnstile.programme.spec import Programme
+from turnstile.publishing.portals.addresses import portal_address
+from turnstile.publishing.series.days import holidays_of
 from turnstile.release.plan import make_plan
 from turnstile.settings import Settings, system_clock
 from turnstile.sources.feeds import layout_of
@@ -58,10 +60,13 @@ def _problems(file: ProgrammeFile, include: Path) -> tuple[TurnstileError, ...]:
 def _problem_of_cells(
     programme: Programme, include: Path, *, is_complete: bool
 ) -> TurnstileError | None:
-    """Return what is wrong with columns, public domain or, for a complete programme, the plan."""
+    """Return what is wrong with columns, public files, portals or, if complete, the plan."""
     try:
         names_in_source(layout_of(programme.source.feed), programme.source)
         domain = load_domain(programme, include)
+        holidays_of(programme, include)
+        for address in programme.publish.to:
+            portal_address(address)
         if is_complete:
             make_plan(
                 programme, domain, period_containing(system_clock().date(), programme.schedule)

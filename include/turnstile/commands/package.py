@@ -1,9 +1,10 @@
-"""`turnstile package verify`: what anybody can check of packages; the ledger, where it is."""
+"""`turnstile package`: what anybody can check of packages, and sums of them by region."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 from turnstile.commands.ledger_opened import open_to_read
@@ -24,6 +25,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     verify.add_argument("--key", help="the ledger's public key: a file, an address or the line")
     verify.add_argument("--series", action="store_true", help="add up what all packages cost")
     verify.set_defaults(command=_verify)
+    regions = actions.add_parser("regions", help="sums by H3 cell or boundary, with their errors")
+    regions.add_argument("package", type=Path, metavar="DIR")
+    regions.add_argument("--table", required=True, help="measurements/NAME or tables/NAME")
+    into = regions.add_mutually_exclusive_group(required=True)
+    into.add_argument("--h3", type=int, metavar="RESOLUTION", help="cells of H3, 0 to 15")
+    into.add_argument("--boundaries", type=Path, metavar="GEOJSON", help="file of polygons")
+    regions.add_argument("--name", default="name", help="property that names a polygon (name)")
+    regions.add_argument("--column", default="", help="statistic of a measured table")
+    regions.add_argument("--by", action="append", default=[], help="mode, service_date")
+    regions.add_argument("--out", type=Path, help="CSV; standard output by default")
+    regions.set_defaults(command=_regions)
 
 
 def _verify(args: argparse.Namespace) -> int:
@@ -40,6 +52,27 @@ def _verify(args: argparse.Namespace) -> int:
         folder = Path(address).resolve()
         if folder.is_relative_to(settings.public):
             _require_publication(folder)
+    return 0
+
+
+def _regions(args: argparse.Namespace) -> int:
+    """Print the sums of regions as CSV."""
+    from turnstile.publishing.regions import (
+        h3_regions,
+        polygon_regions,
+        sums_by_region,
+        sums_csv,
+    )
+
+    region_of = (
+        polygon_regions(args.boundaries, args.name) if args.boundaries else h3_regions(args.h3)
+    )
+    found = sums_by_region(args.package, args.table, region_of, args.by, args.column)
+    content = sums_csv(found, args.by)
+    if args.out is None:
+        sys.stdout.write(content.decode())
+    else:
+        args.out.write_bytes(content)
     return 0
 
 

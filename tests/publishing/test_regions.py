@@ -1,0 +1,118 @@
+"""Sums by region: every place in one region, sums and errors as added up by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import h3
+import pytest
+
+from turnstile.cli import main
+
+Sums = dict[tuple[str, ...], dict[str, str]]
+
+
+def _regions(package: Path, out: Path, *options: str) -> Sums:
+    assert main(["package", "regions", str(package), *options, "--out", str(out)]) == 0
+    with out.open() as stream:
+        rows = list(csv.DictReader(stream))
+    return {(row["region"], row.get("mode", "")): row for row in rows}
+
+
+def _table(package: Path, name: str) -> list[dict[str, str]]:
+    with (package / f"measurements/{name}.csv").open() as stream:
+        return list(csv.DictReader(stream))
+
+
+def _points(package: Path) -> dict[tuple[str, str], list[float]]:
+    features = json.loads((package / "cells.geojson").read_bytes())["features"]
+    return {
+        (one["properties"]["mode"], one["properties"]["location"]): one["geometry"]["coordinates"]
+        for one in features
+    }
+
+
+@pytest.fixture
+def opal(published: Path) -> Path:
+    return next(published.glob("opal/*/r0"))
+
+
+def test_sums_of_h3_cells_are_those_of_their_stops(opal: Path, tmp_path: Path) -> None:
+    found = _regions(
+        opal,
+        tmp_path / "out.csv",
+        "--table",
+        "measurements/on_location",
+        "--h3",
+        "6",
+        "--by",
+        "mode",
+    )
+    points = _points(opal)
+    values: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for row in _table(opal, "on_location"):
+        place = points.get((row["mode"], row["tap_on_location"]))
+        region = "OUTSIDE" if place is None else h3.latlng_to_cell(place[1], place[0], 6)
+        values[region, row["mode"]].append(int(row["count"]))
+    card = json.loads((opal / "release_card.json").read_bytes())
+    (sd,) = {d["standard_deviation"] for d in card["draws"] if d["table"] == "on_location"}
+    assert found.keys() == values.keys()
+    for key, own in values.items():
+        assert float(found[key]["value"]) == sum(own)
+        assert float(found[key]["standard_deviation"]) == pytest.approx(sd * len(own) ** 0.5)
+
+
+def test_polygons_name_regions_and_share_no_stop(opal: Path, tmp_path: Path) -> None:
+    west, east, middle = 140.0, 160.0, 151.0
+    names = {"East": (middle, east), "West": (west, middle), "Away": (0.0, 1.0)}
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"SA4": name},
+            "geometry": {
+                "type": "Polygon",
+                "coordinates": [[[a, -40], [b, -40], [b, -20], [a, -20], [a, -40]]],
+            },
+        }
+        for name, (a, b) in names.items()
+    ]
+    areas = tmp_path / "areas.geojson"
+    areas.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    options = ["--table", "tables/on_location", "--boundaries", str(areas), "--name", "SA4"]
+    found = _regions(opal, tmp_path / "out.csv", *options)
+    assert {region for region, _ in found} <= {"East", "West", "OUTSIDE"}
+    assert len(found) > 1
+    cells = sum(int(row["cells"]) for row in found.values())
+    assert cells == len(_table(opal, "on_location"))
+    assert all(
+        float(row["low_95"]) < float(row["value"]) < float(row["high_95"]) for row in found.values()
+    )
+    assert main(["package", "regions", str(opal), *options[:-1], "SA2"]) == 2
+
+
+def test_hexagons_of_buses_roll_up_by_their_centre(published: Path, tmp_path: Path) -> None:
+    itms = next(published.glob("itms/*/r0"))
+    options = ["--table", "measurements/speed", "--column", "buses", "--h3", "5"]
+    found = _regions(itms, tmp_path / "out.csv", *options)
+    values: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for row in _table(itms, "speed"):
+        values[h3.cell_to_parent(row["cell"], 5), ""] += int(row["buses"])
+    assert {key: float(row["value"]) for key, row in found.items()} == values
+    assert main(["package", "regions", str(itms), *options[:-1], "8"]) == 2  # finer than published
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--table", "tables/on_time", "--h3", "6"],
+        ["--table", "tables/absent", "--h3", "6"],
+        ["--table", "tables/on_location", "--h3", "16"],
+        ["--table", "tables/on_location", "--h3", "6", "--by", "weather"],
+        ["--table", "tables/on_location", "--boundaries", "absent.geojson"],
+    ],
+)
+def test_what_cannot_be_rolled_up_is_refused(opal: Path, options: list[str]) -> None:
+    assert main(["package", "regions", str(opal), *options]) == 2
