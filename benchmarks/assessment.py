@@ -1,25 +1,20 @@
 """What the assessment sees: injected faults before and after a publication, and honest releases.
 
-python benchmarks/assessment.py faults            the table of faults (about 3 CPU minutes)
-python benchmarks/assessment.py honest --releases 2000
-python benchmarks/assessment.py risk              forecast against simulated attackers
-python benchmarks/assessment.py external          made tables of others, and what is named
+python benchmarks/assessment.py faults    the table of faults
+python benchmarks/assessment.py honest    2,000 correct releases, and what stops them
+python benchmarks/assessment.py risk      forecast against simulated attackers
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-from collections import Counter
 from collections.abc import Sequence
 
+from assessment_chances import honest, risk
 from assessment_faults import FAULTS, UNSEEN, Fault
 from assessment_pipeline_faults import CONTENTS, PIPELINE
 from assessment_releases import PROGRAMMES, Case, Ints, case_of
 
-from turnstile.assessment.attacks.membership import membership_accuracy
-from turnstile.assessment.attacks.risk import forecast
-from turnstile.assessment.attacks.unit_changes import typical_changes, worst_changes
 from turnstile.assessment.gates.numbers import numbers_of_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
 from turnstile.assessment.gates.result import GateResult
@@ -132,53 +127,11 @@ def _a_day_on(case: Case, noise: Sequence[Ints]) -> list[Ints]:
     return found
 
 
-def honest(releases: int) -> None:
-    """Print how often correct releases are stopped, by which gate, of small and real size."""
-    stopped: Counter[str] = Counter()
-    judged: Counter[str] = Counter()
-    chances: Counter[str] = Counter()
-    done = 0
-    sizes = ((12, 6), (24, 10), (48, 20))
-    while done < releases:
-        slots, stops = sizes[done % len(sizes)]
-        name = PROGRAMMES[done // len(sizes) % len(PROGRAMMES)]
-        case = case_of(name, slots=slots, stops=stops, label=f"honest {done}")
-        for result in before(case.drawn):
-            judged[result.gate] += result.is_applicable
-            stopped[result.gate] += not result.passed
-            chances[result.gate] += result.false_alarm
-        done += 1
-    print("| gate | judged | stopped | expected at most |")
-    print("|---|---|---|---|")
-    for gate in judged:
-        print(f"| {gate} | {judged[gate]} | {stopped[gate]} | {chances[gate]:.1g} |")
-    print(f"\n{releases} correct releases, {sum(stopped.values())} refused")
-
-
-def risk() -> None:
-    """Print the forecast's chances beside simulated attackers."""
-    canaries = 40_000
-    print("| programme | unit | who | weeks | forecast | simulated | difference |")
-    print("|---|---|---|---|---|---|---|")
-    for name in PROGRAMMES:
-        events = case_of(name, slots=12, stops=6).drawn.events
-        for one in forecast(events, (1,)).units:
-            changes = (worst_changes if one.is_worst else typical_changes)(events, one.unit)
-            if changes is None or one.guess_right is None:
-                continue
-            number = min(canaries, max(2_000, 2_000_000 // max(1, sum(changes.values()))))
-            (share,) = membership_accuracy(changes, weeks=1, canaries=number)
-            print(
-                f"| {name} | {one.unit} | {one.who} | 1 | {one.guess_right:.4f} | {share:.4f} | "
-                f"{share - one.guess_right:+.4f} (sd {0.5 / math.sqrt(number):.4f}) |"
-            )
-
-
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("faults", "honest", "risk"))
-    parser.add_argument("--releases", type=int, default=200)
+    parser.add_argument("--releases", type=int, default=2000)
     args = parser.parse_args()
     {"faults": faults, "risk": risk, "honest": lambda: honest(args.releases)}[args.what]()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, layout, public_domain
 from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import Programme
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import make_plan
 from turnstile.release.sealed import Artefact, NoisyTable
@@ -60,6 +62,7 @@ class Case:
         return replace(self.drawn, artefact=Artefact(tables))
 
 
+@cache
 def case_of(name: str, *, slots: int = 96, stops: int = 40, label: str = "week") -> Case:
     """Return a release of a programme on a domain of one mode.
 
@@ -69,7 +72,7 @@ def case_of(name: str, *, slots: int = 96, stops: int = 40, label: str = "week")
         stops: or cells.
         label: that the counts depend on.
     """
-    programme = load_programme(name, INCLUDE)
+    programme = _programme(name)
     domain = _domain(name, slots, stops)
     plan = make_plan(programme, domain, WEEK)
     exact = tuple(_exact(name, domain, event, label) for event in plan.events)
@@ -94,6 +97,17 @@ def case_of(name: str, *, slots: int = 96, stops: int = 40, label: str = "week")
     return Case(Drawn(programme, domain, plan, attempt, Artefact(tuple(tables))), exact)
 
 
+def exact_of(name: str, drawn: Drawn, label: str) -> list[Ints]:
+    """Return other made-up counts for the draws of a release."""
+    return [_exact(name, drawn.domain, event, label) for event in drawn.events]
+
+
+@cache
+def _programme(name: str) -> Programme:
+    """Return a programme of the repository."""
+    return load_programme(name, INCLUDE)
+
+
 def _domain(name: str, slots: int, stops: int) -> PublicDomain:
     """Return the domain: both taps of one mode, or slots and cells."""
     starts = tuple(f"{n * 24 // slots:02}:{n * 24 * 60 // slots % 60:02}" for n in range(slots))
@@ -107,7 +121,7 @@ def _domain(name: str, slots: int, stops: int) -> PublicDomain:
 
 def _exact(name: str, domain: PublicDomain, event: DrawEvent, label: str) -> Ints:
     """Return made-up counts of a day: two peaks, few busy stops, many empty cells at night."""
-    tables = {table.name: table for table in load_programme(name, INCLUDE).tables}
+    tables = {table.name: table for table in _programme(name).tables}
     table = tables[event.table]
     taps = "off" if event.table.startswith("off") else "on"
     (segment,) = layout(domain, tables["speed" if name == "itms" else f"{taps}_time_location"])

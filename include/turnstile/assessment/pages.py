@@ -1,7 +1,6 @@
 """Renders the pages of the assessment: Jinja2 templates with autoescape, kept inside the package.
 
-A picture is the only text that goes into a page as it is: it comes from Altair (`pictures`), which
-escapes what it is given.
+A picture is the only text that goes into a page as it is: a template made it (`pictures`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`turnstile lab`: five ways to release counts badly, each broken before your eyes."""
+"""`turnstile lab`: ways to release counts badly, each broken before your eyes."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def _lab(args: argparse.Namespace) -> int:
     lessons = [lesson() for lesson in chosen]
     for number, lesson in enumerate(lessons, start=1):
         print(f"{number}. {lesson.title}  [{lesson.name}]")
+        print(f"   formula: {lesson.formula}")
         print(f"   attack:  {lesson.attack}")
         print(f"   instead: {lesson.remedy}\n")
     if args.to is not None:

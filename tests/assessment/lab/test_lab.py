@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from statistics import NormalDist
 
 import pytest
 
-from turnstile.assessment.lab.lessons import LESSONS, Lesson
+from turnstile.assessment.lab.lesson import Lesson
+from turnstile.assessment.lab.lessons import LESSONS
 from turnstile.assessment.lab.page import write_page
 from turnstile.cli import main
 
@@ -55,13 +57,42 @@ def test_true_values_beside_noisy_ones_are_recovered(lessons: dict[str, Lesson])
     assert figures["mean_noise"] == pytest.approx(1.4, abs=0.15)
 
 
+def test_a_secret_scale_is_recovered_from_pairs(lessons: dict[str, Lesson]) -> None:
+    figures = lessons["matched_pairs"].figures
+    for scale in (0.7, 1.4, 2.8):
+        assert figures[f"low_{scale}"] <= scale <= figures[f"high_{scale}"]
+        assert figures[f"scale_{scale}"] == pytest.approx(scale, rel=0.15)
+
+
+def test_many_sums_give_the_table_away_and_few_do_not(lessons: dict[str, Lesson]) -> None:
+    figures = lessons["reconstruction"].figures
+    assert figures["90 sums"] < 0.7
+    assert figures["1440 sums"] > 0.95
+
+
+def test_small_losses_add_up_over_a_habit(lessons: dict[str, Lesson]) -> None:
+    figures = lessons["membership"].figures
+    for trips, weeks in ((1, 1), (10, 52)):
+        deviates = (2 * trips * weeks) ** 0.5 / 2 / 15
+        assert figures[f"{trips} trips {weeks} weeks"] == pytest.approx(
+            NormalDist().cdf(deviates), abs=0.001
+        )
+
+
+def test_finer_slots_show_more_single_vehicles(lessons: dict[str, Lesson]) -> None:
+    figures = lessons["timetable"].figures
+    assert figures["5 minutes"] > figures["15 minutes"] > figures["60 minutes"]
+
+
 def test_every_lesson_has_a_picture_and_a_remedy(
     lessons: dict[str, Lesson], tmp_path: Path
 ) -> None:
     page = write_page(list(lessons.values()), tmp_path).read_text(encoding="utf-8")
-    assert page.count("<svg") == len(LESSONS)
-    assert page.count("Instead.") == len(LESSONS)
-    assert not re.search(r"(src|href)=.https?://", page)
+    assert page.count("<svg") == sum(len(one.figure.frames) for one in lessons.values())
+    assert page.count('class="formula"') == page.count("Instead.") == len(LESSONS)
+    assert page.count('type="range"') == len(LESSONS)
+    assert all(len(one.figure.frames) > 1 for one in lessons.values())
+    assert not re.search(r"(src|href)=.https?://|@import|url\(", page)
     assert len(list(tmp_path.glob("*.svg"))) == len(LESSONS)
 
 
@@ -86,8 +117,9 @@ def importers(pattern: str) -> set[str]:
 
 def test_nothing_outside_the_lab_imports_a_baseline() -> None:
     found = importers(r"(from|import) turnstile\.assessment\.lab")
-    assert found == {"assessment/lab/lessons.py", "assessment/lab/page.py", "commands/lab.py"}
+    lab = ("bad_releases", "known_attacks", "lessons", "page")
+    assert found == {*(f"assessment/lab/{name}.py" for name in lab), "commands/lab.py"}
 
 
 def test_historical_figures_stay_out_of_what_is_reported() -> None:
-    assert importers(r"attacks\.historical") == {"assessment/lab/lessons.py"}
+    assert importers(r"attacks\.historical") == {"assessment/lab/bad_releases.py"}

@@ -15,22 +15,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from turnstile.assessment.attacks.mixtures import likeliest_mixture
+from turnstile.assessment.attacks.noise_outcomes import MEANS_PER_SCALE, Outcomes
 from turnstile.privacy.events import NoiseFamily
-from turnstile.privacy.noise import noise_pmf
 
-_REACH, _ABOVE = (
-    8.0,
-    12.0,
-)  # of the outcomes that are distinguished, in scales, below and above zero
-_PIECES_PER_SCALE = 6
-_MEANS_PER_SCALE = 6
 _CHECKED_PER_SCALE = 24
 _ALTERNATIVES = (
     0.5,
@@ -76,7 +69,7 @@ def log_evidence(
         scale: that is tested, in counts.
         is_signed: whether raw numbers may be below zero.
     """
-    return _log_mean(values, _Outcomes(family, scale, is_signed), _ALTERNATIVES)
+    return _log_mean(values, Outcomes(family, scale, is_signed), _ALTERNATIVES)
 
 
 def log_evidence_of_kind(
@@ -92,7 +85,7 @@ def log_evidence_of_kind(
         scale: of it, in counts.
         is_signed: whether raw numbers may be below zero.
     """
-    return _log_mean(values, _Outcomes(family, scale, is_signed), (None,))
+    return _log_mean(values, Outcomes(family, scale, is_signed), (None,))
 
 
 def is_worth_a_bet(
@@ -110,11 +103,11 @@ def is_worth_a_bet(
         scale: that is tested, in counts.
         is_signed: whether raw numbers may be below zero.
     """
-    outcomes = _Outcomes(family, scale, is_signed)
+    outcomes = Outcomes(family, scale, is_signed)
     counts = np.bincount(outcomes.of(values.ravel()), minlength=outcomes.number)
-    declared = outcomes.distributions(outcomes.means(_MEANS_PER_SCALE)) + 1e-300
+    declared = outcomes.distributions(outcomes.means(MEANS_PER_SCALE)) + 1e-300
     seen = counts > 0
-    mixture = likeliest_mixture(declared[seen], counts[seen].astype(np.float64))
+    mixture = likeliest_mixture(declared[seen], counts[seen].astype(np.float64), gap=1.0)
     expected = values.size * (declared @ mixture.shares)
     short = float(np.sum(counts[seen] * np.log(counts[seen] / expected[seen])))
     return short - float(_short_by_chance(expected).sum()) > _HALF_A_BET
@@ -130,7 +123,7 @@ def _short_by_chance(expected: Floats) -> Floats:
 
 
 def _log_mean(
-    values: NDArray[np.int64], outcomes: _Outcomes, alternatives: Sequence[float | None]
+    values: NDArray[np.int64], outcomes: Outcomes, alternatives: Sequence[float | None]
 ) -> float:
     """Return the logarithm of the mean of the bets, each half of the cells learning for the other.
 
@@ -187,46 +180,8 @@ def interval(
     return ScaleInterval(ends[0], ends[1], confidence, int(values.size))
 
 
-class _Outcomes:
-    """Pieces of the number line that are distinguished, and their probabilities."""
-
-    def __init__(self, family: NoiseFamily, scale: float, is_signed: bool) -> None:  # noqa: FBT001
-        self.family, self.scale, self.is_signed = family, scale, is_signed
-        width = max(1, round(scale / _PIECES_PER_SCALE))
-        first = -math.ceil((_ABOVE if is_signed else _REACH) * scale)
-        # Zero has a piece of its own: cells without noise stand there.
-        grid = np.arange(first, math.ceil(_ABOVE * scale) + width, width)
-        self.edges = np.union1d(grid, [0, 1])
-
-    @property
-    def number(self) -> int:
-        """Pieces; the first and the last are open."""
-        return int(self.edges.size) + 1
-
-    def of(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the piece of each number."""
-        return np.searchsorted(self.edges, values, side="right")
-
-    def means(self, per_scale: int) -> NDArray[np.int64]:
-        """Return raw numbers, near enough to each other that no distribution lies between two."""
-        step = max(1, round(self.scale / per_scale))
-        last = int(self.edges[-1] + _REACH * self.scale)
-        return np.arange(-last if self.is_signed else 0, last + step, step)
-
-    def distributions(self, means: NDArray[np.int64], times: float = 1.0) -> Floats:
-        """Return P(piece | raw number), shape (pieces, raw numbers)."""
-        scale = Fraction(self.scale * times).limit_denominator(10**6)
-        reach = int(means[-1] - min(0, means[0]) + self.edges[-1] - self.edges[0]) + 2
-        _, distribution = noise_pmf(self.family, scale, reach=reach)
-        below = np.concatenate(([0.0], np.cumsum(distribution)))  # P(noise < -reach + index)
-        indices = np.clip(self.edges[:, None] - means + reach, 0, below.size - 1)
-        cumulated = below[indices] / below[-1]
-        ends = np.ones((1, means.size))
-        return np.diff(np.concatenate((0 * ends, cumulated, ends)), axis=0)
-
-
 def _log_product(
-    outcomes: _Outcomes,
+    outcomes: Outcomes,
     learned: NDArray[np.int64],
     tested: NDArray[np.int64],
     times: float | None,
@@ -240,7 +195,7 @@ def _log_product(
         times: q is a mixture of noise so many times as large; None for the half as it is.
     """
     counts = np.bincount(learned, minlength=outcomes.number).astype(np.float64)
-    means = outcomes.means(_MEANS_PER_SCALE)
+    means = outcomes.means(MEANS_PER_SCALE)
     fitting = outcomes.distributions(means, 1.0 if times is None else times)
     seen = (counts > 0) & (fitting.max(axis=1) > 0)
     shares = likeliest_mixture(fitting[seen] + 1e-300, counts[seen]).shares

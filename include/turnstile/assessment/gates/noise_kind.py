@@ -15,9 +15,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.assessment.attacks.power_of_bets import Power
 from turnstile.assessment.attacks.scale_of_any_counts import is_worth_a_bet, log_evidence_of_kind
 from turnstile.assessment.gates.numbers import Numbers
-from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
+from turnstile.assessment.gates.result import ALPHA, POWER, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.tail_probabilities import chi_squared_above
 
@@ -28,28 +29,36 @@ _EXPECTED_PER_BIN = 25.0
 _SHARE_OF_ALPHA = 0.1
 
 
-def noise_kind(numbers: Numbers) -> GateResult:
+def noise_kind(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     """No dense table holds noise of another kind, or cells without any."""
     pooled = numbers.pooled(numbers.dense)
     if not pooled:
         return not_applicable(_NAME, "no dense table: a threshold hides the shape of its noise")
-    alpha = ALPHA / 2 / len(pooled)
+    each = alpha / 2 / len(pooled)
     wrong = [
         f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g} alone"
         for label, (event, values) in pooled.items()
-        if geometric_p_value(values, event) < alpha * _SHARE_OF_ALPHA
-        or _is_refuted(values, event, alpha)
+        if geometric_p_value(values, event) < each * _SHARE_OF_ALPHA
+        or _is_refuted(values, event, each)
     ]
     passed = f"{len(pooled)} dense tables: none shows noise of another kind"
-    largest = max(values.size for _, values in pooled.values())
+    largest = max(pooled, key=lambda label: pooled[label][1].size)
     return GateResult(
         _NAME,
         not wrong,
         "; ".join(wrong) or passed,
-        ALPHA,
-        f"another family of the same variance, or 2 % of the cells without noise, where most of "
-        f"{10_000:,} cells are empty ({largest:,} are here); docs/LAB.md has the table",
+        alpha,
+        _detects(largest, *pooled[largest], each),
     )
+
+
+def _detects(label: str, event: DrawEvent, values: NDArray[np.int64], alpha: float) -> str:
+    """State the share of cells without noise that is found in the largest table."""
+    enough = math.log(1 / alpha)
+    share = Power(values, event, enough=enough, power=POWER).share_found()
+    if share is None:
+        return f"nothing: too few of the {values.size:,} cells of {label} are alike"
+    return f"{share:.0%} of the {values.size:,} cells of {label} without noise"
 
 
 def _is_refuted(values: NDArray[np.int64], event: DrawEvent, alpha: float) -> bool:

@@ -31,7 +31,7 @@ _SPREAD_MOST = 2**22
 _Pair = tuple[str, DrawEvent, NDArray[np.int64], NDArray[np.int64]]
 
 
-def drawn_once(numbers: Numbers) -> GateResult:
+def drawn_once(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     """No vector of noise serves twice, in this release or in an earlier one of the programme."""
     pairs = list(_within_budget(numbers))
     if not pairs:
@@ -39,7 +39,7 @@ def drawn_once(numbers: Numbers) -> GateResult:
     alike = [
         words
         for words, event, one, other in pairs
-        if _chance(event, one, other) * len(pairs) < ALPHA
+        if _chance(event, one, other) * len(pairs) < alpha
     ]
     statement = (
         f"one vector of noise serves twice: {'; '.join(alike[:3])}"
@@ -48,7 +48,7 @@ def drawn_once(numbers: Numbers) -> GateResult:
         else f"{len(pairs)} pairs of draws, {len(numbers.earlier)} earlier releases among them: "
         "none shares its noise"
     )
-    return GateResult(_NAME, not alike, statement, ALPHA, _detects(numbers, len(pairs)))
+    return GateResult(_NAME, not alike, statement, alpha, _detects(numbers, len(pairs)))
 
 
 def equal_share_found(cells: int, largest: float, *, pairs: int = 1) -> float:

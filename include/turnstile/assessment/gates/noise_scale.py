@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.assessment.attacks.power_of_bets import Power
 from turnstile.assessment.attacks.scale_of_any_counts import is_worth_a_bet, log_evidence
 from turnstile.assessment.attacks.scale_of_noise import from_negatives, negatives_p_value
 from turnstile.assessment.gates.numbers import Numbers, Totals, relative_reach
@@ -21,7 +23,7 @@ from turnstile.assessment.gates.result import (
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 
 
-def below_zero(numbers: Numbers) -> GateResult:
+def below_zero(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     """The numbers below zero of each dense Laplace table of counts have the declared scale.
 
     They are geometric with ratio e^(-1/b) whatever the raw counts are, so the test is exact
@@ -36,9 +38,9 @@ def below_zero(numbers: Numbers) -> GateResult:
         return not_applicable(
             name, "no dense Laplace counts with numbers below zero, which say the scale"
         )
-    alpha = ALPHA / (len(tested) + len(pooled))
-    wrong = [label for label, own in pooled.items() if _is_refuted(*own, alpha)]
-    wrong += [one.where for one in tested if _is_refuted(one.event, one.values, alpha)]
+    each = alpha / (len(tested) + len(pooled))
+    wrong = [label for label, own in pooled.items() if _is_refuted(*own, each)]
+    wrong += [one.where for one in tested if _is_refuted(one.event, one.values, each)]
     shown = [
         f"{label}: declared {float(pooled[label][0].scale):.4g}, recovered {estimate.scale:.4g}"
         for label, estimate in known.items()
@@ -49,8 +51,8 @@ def below_zero(numbers: Numbers) -> GateResult:
         name,
         not wrong,
         f"not as declared in {', '.join(wrong)}; {'; '.join(shown)}" if wrong else "; ".join(shown),
-        ALPHA,
-        f"a scale {relative_reach(most, alpha=alpha, power=POWER, scatter=4.0):.1%} off, from "
+        alpha,
+        f"a scale {relative_reach(most, alpha=each, power=POWER, scatter=4.0):.1%} off, from "
         f"{most:,} numbers below zero",
     )
 
@@ -65,7 +67,7 @@ def _is_tested(event: DrawEvent) -> bool:
     return event.noise is NoiseFamily.DISCRETE_LAPLACE and event.statistic != "sum"
 
 
-def any_counts(numbers: Numbers) -> GateResult:
+def any_counts(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     """No dense table contradicts its declared noise, whatever the raw counts are.
 
     Counts are only known to be 0 or more, sums to be anything. A correct release is stopped with a
@@ -75,7 +77,7 @@ def any_counts(numbers: Numbers) -> GateResult:
     pooled = numbers.pooled(numbers.dense)
     if not pooled:
         return not_applicable(name, "no dense table: a threshold hides the noise of small counts")
-    enough = math.log(len(pooled) / ALPHA)
+    enough = math.log(len(pooled) / alpha)
     wrong = [
         f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g}, whatever the "
         "raw counts are"
@@ -88,13 +90,21 @@ def any_counts(numbers: Numbers) -> GateResult:
         name,
         not wrong,
         "; ".join(wrong) or f"{len(pooled)} dense tables: none contradicts its declared noise",
-        ALPHA,
-        "a scale halved where 300 cells are alike (empty), 20 % off where 3,000 are; nothing where "
-        "all counts are scattered",
+        alpha,
+        _detects(pooled, enough),
     )
 
 
-def nested_scale(numbers: Numbers) -> GateResult:
+def _detects(pooled: Mapping[str, tuple[DrawEvent, NDArray[np.int64]]], enough: float) -> str:
+    """State the scale that is found in the largest table."""
+    label, (event, values) = max(pooled.items(), key=lambda one: one[1][1].size)
+    times = Power(values, event, enough=enough, power=POWER).scale_found()
+    if times is None:
+        return f"nothing: too few of the {values.size:,} cells of {label} are alike"
+    return f"a scale {1 - times:.0%} too small, from {values.size:,} cells of {label}"
+
+
+def nested_scale(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     """The noise between two tables of the same raw numbers is as large as was declared.
 
     The row sums of a finer table and the coarser table describe the same counts, so their
@@ -105,17 +115,17 @@ def nested_scale(numbers: Numbers) -> GateResult:
     tested = [one for one in numbers.totals if one.residuals.size >= SQUARES_LEAST]
     if sum(one.residuals.size for one in numbers.totals) < SQUARES_LEAST:
         return not_applicable(name, "too few totals with all their parts to say the scale")
-    alpha = ALPHA / (len(tested) + 1)
-    mean, reach = _mean_square(numbers.totals, alpha)
+    each = alpha / (len(tested) + 1)
+    mean, reach = _mean_square(numbers.totals, each)
     wrong = [
         one.name
         for one in tested
-        for own, far in [_mean_square((one,), alpha)]
+        for own, far in [_mean_square((one,), each)]
         if abs(own - 1) > far
     ]
     size = sum(one.residuals.size for one in numbers.totals)
     scatter = float(np.mean([one.variance_of_square for one in numbers.totals]))
-    off = relative_reach(size, alpha=alpha, power=POWER, scatter=scatter)
+    off = relative_reach(size, alpha=each, power=POWER, scatter=scatter)
     statement = f"recovered over declared variance {mean:.3f}, accepted within {reach:.3f} of 1"
     if wrong:
         statement += f"; not as declared in {', '.join(wrong[:3])}"
@@ -123,7 +133,7 @@ def nested_scale(numbers: Numbers) -> GateResult:
         name,
         abs(mean - 1) <= reach and not wrong,
         statement,
-        ALPHA,
+        alpha,
         f"noise {off:.1%} too small or too large in all tables together; a day's finest table "
         f"without noise ({len(tested)} days and pairs)",
     )

@@ -17,7 +17,7 @@ from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates.noise_kind import noise_kind
 from turnstile.assessment.gates.noise_reuse import drawn_once
 from turnstile.assessment.gates.noise_scale import any_counts, below_zero, nested_scale
-from turnstile.assessment.gates.numbers import Numbers, numbers_of_release
+from turnstile.assessment.gates.numbers import numbers_of_release
 from turnstile.assessment.gates.pipeline_copy import (
     declared_sensitivity,
     one_run_audit,
@@ -29,7 +29,7 @@ from turnstile.assessment.gates.sealed_numbers import integers, one_byte_string,
 from turnstile.assessment.gates.zeros import noised_zeros
 from turnstile.release.drawn import Drawn
 
-NUMBER_GATES: tuple[Callable[[Numbers], GateResult], ...] = (
+NUMBER_GATES: tuple[Callable[..., GateResult], ...] = (
     noised_zeros,
     drawn_once,
     nested_scale,
@@ -37,7 +37,10 @@ NUMBER_GATES: tuple[Callable[[Numbers], GateResult], ...] = (
     any_counts,
     noise_kind,
 )
-"""Gates that read noisy numbers and what is declared of them: before and after a publication."""
+"""Gates that read noisy numbers and what is declared of them: before and after a publication.
+
+Each takes the numbers and the chance of a false alarm, 1e-9 by default (`ALPHA`).
+"""
 
 
 def gate_results(

@@ -16,7 +16,7 @@ from turnstile.privacy.tail_probabilities import binomial_at_least, binomial_lim
 _WINDOW_LEAST = 16
 
 
-def noised_zeros(numbers: Numbers) -> GateResult:
+def noised_zeros(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     """Empty cells were noised, as a whole and in every stretch of a draw.
 
     Whatever the raw count, P(noisy = 0) is at most the noise's largest probability p, so the
@@ -31,13 +31,13 @@ def noised_zeros(numbers: Numbers) -> GateResult:
     }
     dense = numbers.dense
     chances = {one.where: _chance(one) for one in dense}
-    bad |= {where for where, chance in chances.items() if chance * len(dense) < ALPHA}
+    bad |= {where for where, chance in chances.items() if chance * len(dense) < alpha}
     statement = (
         f"zeros without noise in {', '.join(sorted(bad))}: presence would show"
         if bad
         else "no stretch of any table has more zeros than its noise allows"
     )
-    return GateResult("noised_zeros", not bad, statement, ALPHA, _detects(dense))
+    return GateResult("noised_zeros", not bad, statement, alpha, _detects(dense, alpha))
 
 
 def _chance(one: Vector) -> float:
@@ -67,13 +67,13 @@ def largest_probability(one: Vector) -> float:
     return float(probabilities[1])
 
 
-def _detects(dense: tuple[Vector, ...]) -> str:
+def _detects(dense: tuple[Vector, ...], alpha: float) -> str:
     """State the share of an empty table that is found without noise, and the shortest stretch."""
     if not dense:
         return "a thresholded table with numbers below its threshold"
     one = max(dense, key=lambda vector: vector.values.size)
     cells, most = one.values.size, largest_probability(one)
-    alpha = ALPHA / len(dense) / (math.log2(max(2, cells)) + 1)
+    alpha /= len(dense) * (math.log2(max(2, cells)) + 1)
     least = binomial_limit(alpha, cells, most)
     share = min(1.0, max(0.0, (least - cells * most) / (cells * (1 - most))))
     # What noise itself leaves scatters too: with this power the zeros reach their limit.

@@ -1,4 +1,4 @@
-"""The lessons as one page with its pictures inside, and as single pictures."""
+"""The lessons as one page with its figures inside, and as single pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from turnstile.assessment.lab.lessons import Lesson
+from turnstile.assessment.lab.lesson import Lesson
 from turnstile.assessment.pages import render
 
 
@@ -17,9 +17,10 @@ def write_page(lessons: Sequence[Lesson], folder: Path) -> Path:
     for lesson in lessons:
         (folder / f"{lesson.name}.svg").write_text(lesson.picture, encoding="utf-8")
     page = folder / "lab.html"
-    pictured = [(own, Markup(own.picture)) for own in lessons]  # noqa: S704 - Altair's SVG
     page.write_text(
-        render("lab.html", title="How releases of counts were broken", lessons=pictured),
+        render(
+            "lab.html", title="How releases of counts were broken", lessons=lessons, markup=Markup
+        ),
         encoding="utf-8",
     )
     return page

@@ -57,7 +57,7 @@ def page_of(found: Assessment) -> str:
         sealed=found.drawn.attempt.artefact_digest,
         answers=answers_of(found),
         risk=sections.risk(found),
-        picture=Markup(sections.risk_picture(found)),  # noqa: S704 - Altair's SVG, escaped by it
+        picture=Markup(sections.risk_picture(found)),  # noqa: S704 - our template escapes
         steady=found.risk.steady_cell,
         gates=sections.gates(found),
         promised=sections.promised(found),

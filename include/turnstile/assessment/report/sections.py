@@ -50,12 +50,12 @@ def risk_picture(found: Assessment) -> str:
     weeks = {number for number, _ in found.risk.steady_cell}
     over_weeks = {one.unit for one in found.risk.units if one.weeks > 1}
     points: list[Mapping[str, float | str]] = [
-        {"weeks": one.weeks, "chance": one.guess_right, "who": one.who}
+        {"weeks": one.weeks, "chance": one.guess_right, "series": one.who}
         for one in found.risk.units
         if one.unit in over_weeks and one.weeks in weeks and one.guess_right is not None
     ]
     title = "Best guess whether it is in the data of every week"
-    return lines(points, x="weeks", y="chance", series="who", title=title)
+    return lines(points, x="weeks", y="chance", title=title) if points else ""
 
 
 def gates(found: Assessment) -> Section:
