@@ -1,5 +1,6 @@
 # Everything is made inside this checkout: .venv and var.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PROGRAMMES ?= opal itms
 WEEKS ?= 3
 FIRST_WEEK ?= 2016-W30
 PORT ?= 8080
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RELEASE = $(BIN)/python -m turnstile.deployment.weekly_release \
-	--first-week $(FIRST_WEEK) --weeks $(WEEKS) --port $(PORT)
+	$(PROGRAMMES:%=--programme %) --first-week $(FIRST_WEEK) --weeks $(WEEKS) --port $(PORT)
 
 # Each step of a week and each test of a command is a process of its own: without compiled modules
 # it would spend three times its CPU on compiling the same libraries anew.
@@ -35,7 +36,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-release: env ## three successive weeks of both programmes through Airflow (WEEKS, FIRST_WEEK, PORT)
+release: env ## three successive weeks of both programmes through Airflow (PROGRAMMES, WEEKS, FIRST_WEEK, PORT)
 	@$(RELEASE)
 
 ui: env ## the same, and Airflow stays until Ctrl-C

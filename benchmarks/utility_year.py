@@ -15,10 +15,13 @@ from collections.abc import Iterator
 from math import sqrt
 from pathlib import Path
 
-from estimate_weeks import CELLS, LOCATION, Floats, Noise, real_week
+import numpy as np
+from estimate_weeks import CELLS, LOCATION, Floats, Noise, dice, real_week
 from utility_estimates import WEEKS, Compared, compared, reconciled_errors, rmse
 from utility_estimates import weighted_relative_error as relative
 
+from turnstile.assessment.attacks.risk import forecast
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_variance
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
@@ -32,12 +35,18 @@ RMSE_BARS = {1.0: 10.0, 0.3: 6.2}
 RELATIVE_BARS = {CELLS.name: 13.0, HOUR: 8.5, DAY: 3.0}  # per cent, full volume
 SHARES = (0.3, 1.0, 2.0)
 TRIPS = 6_500_000  # tap-ons of the table
+PROGRAMMES = ("opal", "opal_year", "opal_trip", "opal_2017")
+
+
+def events_of(name: str) -> tuple[DrawEvent, ...]:
+    """Return the draws that a shipped programme plans for a week."""
+    programme = load_programme(name, INCLUDE)
+    return make_plan(programme, load_domain(programme, INCLUDE), ANY_WEEK).events
 
 
 def noise_of(name: str) -> Noise:
     """Return the standard deviations that a shipped programme plans for its tap-on tables."""
-    programme = load_programme(name, INCLUDE)
-    events = make_plan(programme, load_domain(programme, INCLUDE), ANY_WEEK).events
+    events = events_of(name)
     found = {one.table: sqrt(noise_variance(one.noise, one.scale)) for one in events}
     return Noise(found[CELLS.name], found.get(LOCATION.name))
 
@@ -87,6 +96,39 @@ def lines(real: Floats) -> Iterator[str]:
             )
 
 
+def trip_unit_lines(real: Floats) -> Iterator[str]:
+    """Yield what the two programmes of one trip show; a rounded deviate stands in for Laplace's."""
+    yield "| tap-ons a week | programme | cells | hours | days |"
+    yield "|---|---|---|---|---|"
+    for share in SHARES[:2]:
+        one = compared(share * real, noise_of("opal"), [])
+        truth = one.truth[CELLS.name]
+        for name in ("opal_trip", "opal_2017"):
+            event = next(one for one in events_of(name) if one.table == CELLS.name)
+            noisy = np.rint(truth + dice(1).laplace(scale=float(event.scale), size=truth.shape))
+            if event.threshold is not None:
+                noisy = np.where((truth > 0) & (noisy >= event.threshold), noisy, 0)
+            shown = " | ".join(f"{error:.2f} %" for error in errors_of(one, noisy).values())
+            yield f"| {share * TRIPS:,.0f} | {name} | {shown} |"
+
+
+def risk_lines() -> Iterator[str]:
+    """Yield how often an attacker who knows everything else is right about a unit."""
+    yield "| programme | unit | one week | 52 weeks | epsilon then |"
+    yield "|---|---|---|---|---|"
+    for name in PROGRAMMES:
+        found = forecast(events_of(name), (1, 52)).units
+        for who in dict.fromkeys(one.who for one in found):
+            own = {one.weeks: one for one in found if one.who == who}
+            chances = [own[n].guess_right if n in own else None for n in (1, 52)]
+            if chances[0] is None:
+                continue
+            last = own[max(own)]
+            shown = " | ".join("" if one is None else f"{one:.3f}" for one in chances)
+            epsilon = "not bounded" if last.epsilon is None else f"{last.epsilon:.2f}"
+            yield f"| {name} | {who} | {shown} | {epsilon} |"
+
+
 def verdict(found: float, bar: float | None) -> str:
     """Say whether an error is low enough."""
     return "" if bar is None else f"at most {bar}: {'met' if found <= bar else 'NOT met'}"
@@ -101,7 +143,12 @@ def main() -> None:
         print("no folder of the published release was given (--opal-release)", file=sys.stderr)
         return
     print("\n# A year of a card: eight weeks of trains, weighted relative error by table\n")
-    print(*lines(real_week(folder)), sep="\n")
+    real = real_week(folder)
+    print(*lines(real), sep="\n")
+    print("\n## The programmes of one trip, tap-ons\n")
+    print(*trip_unit_lines(real), sep="\n")
+    print("\n## How often an attacker who knows everything else is right (0.5 by chance)\n")
+    print(*risk_lines(), sep="\n")
 
 
 if __name__ == "__main__":

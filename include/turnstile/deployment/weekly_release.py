@@ -103,16 +103,17 @@ def _make_landing_data(
     Raises:
         TurnstileError: the generator failed.
     """
+    feed = programme.source.landing.partition("/")[0]  # opal_year reads what opal does
     for week in weeks:
         pattern = programme.source.landing.replace("{week}", str(week))
         if any(settings.landing.glob(pattern)):
             continue
         _say(f"{programme.name:<8} {week}  generating landing data")
         done = subprocess.run(  # noqa: S603 - our own console script
-            [_console_script(), "sample", programme.name, "--weeks", str(week)], check=False
+            [_console_script(), "sample", feed, "--weeks", str(week)], check=False
         )
         if done.returncode != 0:
-            raise TurnstileError(f"turnstile sample {programme.name} --weeks {week} failed")
+            raise TurnstileError(f"turnstile sample {feed} --weeks {week} failed")
 
 
 def _release(order: Order, settings: Settings, programmes: tuple[Programme, ...]) -> int:
