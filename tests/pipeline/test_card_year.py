@@ -16,6 +16,7 @@ from turnstile.errors import BudgetExceeded, ProgrammeError
 from turnstile.ledger.amounts import Cap
 from turnstile.ledger.encoding import decode_event, encode_event
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.presentation import forecast_lines
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.pipeline.drawing import ledger_cap
 from turnstile.privacy.accounts import NANO, postings
@@ -80,6 +81,7 @@ def test_a_year_passes_no_cap_and_the_window_rolls(ledger: Ledger) -> None:
         assert found.path[number][1] == spent_nano(ledger) <= found.limit == NANO
     assert found.correction == found.weekly
     assert found.correction_in is None
+    assert "none while every week is released" in "".join(forecast_lines([found]))
     refused = ledger.refusal_of(asked(WEEKS - 1, revision=1))
     assert isinstance(refused, BudgetExceeded)  # a correction waits until a week was left out
     released(ledger, asked(WEEKS))
@@ -107,6 +109,7 @@ def test_a_correction_takes_the_share_of_a_later_week_and_the_forecast_says_of_w
     (found,) = ledger.forecast(PROGRAMME.family)
     refused = found.refused_then
     assert (found.correction_in, refused) == (str(FIRST.plus(2)), str(FIRST.plus(WEEKS - 1)))
+    assert f"of {FIRST.plus(2)}; then {refused} is refused" in "".join(forecast_lines([found]))
     released(ledger, asked(2, revision=1))
     (found,) = ledger.forecast(PROGRAMME.family)
     assert found.reached_in == refused

@@ -54,6 +54,15 @@ def test_a_made_city_is_the_same_every_time(domain: PublicDomain, city: PublicCi
     assert (city.weeks[0] != city.weeks[1]).any()
 
 
+def test_counts_of_a_made_city_are_as_likely_as_their_rates_say(domain: PublicDomain) -> None:
+    sparse = made_city(domain, MODE, 2_000)  # far below one count a cell
+    totals = [week.sum() for week in sparse.weeks]
+    assert np.mean(totals) == pytest.approx(2_000, rel=0.1)
+    cells = np.stack(sparse.weeks)
+    assert cells.var() > cells.mean()  # Poisson about rates that differ
+    assert (cells == np.rint(cells)).all()
+
+
 def test_designs_are_ranked_by_what_the_programme_is_meant_for(
     designs: dict[str, Ranked],
 ) -> None:

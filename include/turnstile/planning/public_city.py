@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from turnstile.errors import InputError
 from turnstile.estimates.fission import public_normals
@@ -32,6 +33,7 @@ _PEAKS = ((8.0, 0.9), (17.5, 1.2))  # hours, and their spread
 _OPEN = (5.0, 24.0)
 _REST = 0.25
 _ANSCOMBE = 3 / 8
+_SMALL, _LARGEST = 10.0, 60  # counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +141,26 @@ def _about(rates: Floats, seed: str, *, times: float = 1.0) -> Floats:
 
 
 def _counts(rates: Floats, seed: str) -> Floats:
-    """Return counts whose variance is their rate, by the root that makes it constant."""
-    root = np.sqrt(rates + _ANSCOMBE) + public_normals(f"{seed}/counts", rates.shape) / 2
+    """Return Poisson counts of these rates: by inversion where small, else by the stable root."""
+    deviates = public_normals(f"{seed}/counts", rates.shape)
+    root = np.sqrt(rates + _ANSCOMBE) + deviates / 2
     found: Floats = np.rint(np.maximum(root**2 - _ANSCOMBE, 0))
+    is_small = rates < _SMALL
+    found[is_small] = _inverted(rates[is_small], ndtr(deviates[is_small]))
     return found
+
+
+def _inverted(rates: Floats, chances: Floats) -> Floats:
+    """Return the least counts whose Poisson distribution reaches these chances."""
+    counts = np.zeros(rates.size)
+    left, term = np.arange(rates.size), np.exp(-rates)
+    reached = term.copy()
+    for count in range(1, _LARGEST):
+        is_beyond = chances[left] > reached
+        left, term, reached = left[is_beyond], term[is_beyond], reached[is_beyond]
+        if not left.size:
+            break
+        counts[left] = count
+        term = term * rates[left] / count
+        reached = reached + term
+    return counts
