@@ -55,7 +55,7 @@ def programme_and_period(name: str, context: Mapping[str, Any]) -> tuple[Program
 
 def revision_of(programme: Programme, period: ServicePeriod) -> int:
     """Return the revision of a period that the steps of any run work on now."""
-    from turnstile.pipeline.context import open_ledger
+    from turnstile.ledger.of_deployment import open_ledger
     from turnstile.pipeline.revision_in_force import revision_in_force
 
     settings = Settings.from_environment()

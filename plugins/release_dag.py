@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk import DAG, Param, chain, get_parsing_context
 from airflow_interfaces import RUN_TYPES
 from approval_task import questions
-from revision_task import revision_questions
+from correction_task import correction_questions
 from service_periods import ServicePeriods
 from step_task import RETRIES, step_task
 from wait_task import WaitUntilFinal
@@ -74,7 +74,7 @@ def release_dag(name: str, *, file: str) -> DAG:
         before, after = steps.STEPS[:_APPROVE], steps.STEPS[_APPROVE:]
         chain(
             wait,
-            *revision_questions(programme),
+            *correction_questions(programme),
             *(step_task(name, step) for step in before),
             *questions(programme),
             *(step_task(name, step) for step in after),

@@ -115,7 +115,7 @@ class RunOfWeek:
 
     def notify(self) -> None:
         """Send one digest of this run to those who are named for it."""
-        from turnstile.pipeline.context import open_ledger
+        from turnstile.ledger.of_deployment import open_ledger
 
         lines = self._lines()
         alerts = [*of_run(lines, self.run_id)]

@@ -50,8 +50,8 @@ def operations_dag(
 
 def audit_ledger() -> str:
     """Recompute chain, balances, signatures, manifests and every public byte; alert and fail."""
+    from turnstile.ledger.of_deployment import open_ledger
     from turnstile.operations.watch import audited
-    from turnstile.pipeline.context import open_ledger
 
     settings = Settings.from_environment()
     ledger = open_ledger(settings)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from turnstile.cli import main
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
-from turnstile.pipeline.context import open_ledger
 from turnstile.pipeline.steps import step_named
 from turnstile.settings import Settings
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import AccountBalance
-from turnstile.pipeline.context import open_ledger
 from turnstile.settings import Settings
 
 INCLUDE = Path(__file__).parents[2] / "include"

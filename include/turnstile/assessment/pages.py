@@ -8,7 +8,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
+
+from turnstile.html_pages import environment_of
 
 
 def render(name: str, **values: Any) -> str:  # noqa: ANN401 - a template takes what it names
@@ -24,10 +26,4 @@ def render(name: str, **values: Any) -> str:  # noqa: ANN401 - a template takes 
 @cache
 def _environment() -> Environment:
     """Return the one environment."""
-    return Environment(
-        loader=PackageLoader("turnstile.assessment"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return environment_of("turnstile.assessment")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError
-from turnstile.settings import Settings, system_clock
+from turnstile.settings import Settings
 
 if TYPE_CHECKING:
     from turnstile.ledger.entries import Entry
@@ -31,7 +31,7 @@ def open_to_write(*, new: bool = False) -> Ledger:
 
 def _opened(*, read_only: bool, new: bool = False) -> Ledger:
     """Open the ledger, which has to exist already unless a new one is asked for."""
-    from turnstile.ledger.ledger import Ledger
+    from turnstile.ledger.of_deployment import open_ledger
 
     settings = Settings.from_environment()
     file = settings.ledger_url.partition("sqlite:///")[2]
@@ -41,14 +41,7 @@ def _opened(*, read_only: bool, new: bool = False) -> Ledger:
             "lost one back by turnstile ledger recover"
         )
         raise InputError(where=file, field="ledger", rule=rule)
-    return Ledger.open(
-        settings.ledger_url,
-        clock=system_clock,
-        witnesses=settings.witness,
-        public=settings.public,
-        embargoed=settings.embargoed,
-        read_only=read_only,
-    )
+    return open_ledger(settings, read_only=read_only)
 
 
 def publish_no_release(key: ReleaseKey, entry: Entry) -> Path:

@@ -9,11 +9,12 @@ linear algebra made them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from turnstile.privacy.noise_sums import normal_half_width
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -51,7 +52,7 @@ def interval(estimates: Floats, variances: Floats, is_shown: Bools, *, level: in
         is_shown: False where the interval is withheld.
         level: per cent.
     """
-    half = NormalDist().inv_cdf(0.5 + level / 200) * np.sqrt(variances)
+    half = normal_half_width(np.sqrt(variances), level=level)
     low = np.floor(np.maximum(estimates - half, 0) * PARTS + _NOISE_OF_FLOATS) / PARTS
     high = np.ceil((estimates + half) * PARTS - _NOISE_OF_FLOATS) / PARTS
     return Interval(np.where(is_shown, low, np.nan), np.where(is_shown, high, np.nan))

@@ -10,7 +10,6 @@ function of published numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from turnstile.estimates.public_numbers import PublicNumbers, WeekToEstimate
 from turnstile.estimates.speed_effects import Predicted, SpeedLook, predicted
 from turnstile.estimates.trip_estimates import Estimates
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
+from turnstile.privacy.noise_sums import normal_half_width
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import Measure, TableSpec
 
@@ -235,7 +235,7 @@ def _columns(
     """Return rounded estimates and interval ends, within 0 and the highest value."""
     columns = {"estimate": np.rint(estimates * parts) / parts}
     for level in LEVELS:
-        half = NormalDist().inv_cdf(0.5 + level / 200) * np.sqrt(variances)
+        half = normal_half_width(np.sqrt(variances), level=level)
         low = np.floor(np.maximum(columns["estimate"] - half, 0) * parts + _ALMOST) / parts
         high = np.ceil((columns["estimate"] + half) * parts - _ALMOST) / parts
         columns[f"low_{level}"], columns[f"high_{level}"] = low, np.minimum(high, highest)

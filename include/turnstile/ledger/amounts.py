@@ -102,10 +102,19 @@ def amount_text(coordinate: str, amount: int | None) -> str:
     """
     if amount is None:
         return "infinite"
-    decimals = _DECIMALS[coordinate]
-    integer, rest = divmod(abs(amount), 10**decimals)
+    return decimal_text(amount, _DECIMALS[coordinate])
+
+
+def decimal_text(parts: int, decimals: int) -> str:
+    """Write an integer number of 10^-decimals as an exact decimal.
+
+    Examples:
+        >>> decimal_text(-1_500, 3), decimal_text(2_000, 3)
+        ('-1.5', '2')
+    """
+    integer, rest = divmod(abs(parts), 10**decimals)
     digits = f"{rest:0{decimals}d}".rstrip("0")
-    return f"{'-' if amount < 0 else ''}{integer}{'.' if digits else ''}{digits}"
+    return f"{'-' if parts < 0 else ''}{integer}{'.' if digits else ''}{digits}"
 
 
 def cap_text(cap: Cap) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
+from turnstile.html_pages import environment_of
 from turnstile.ledger.amounts import amount_text, cap_text
 from turnstile.ledger.presentation import next_correction
 from turnstile.operations.amount_words import epsilon_words, exact_value, exact_words
@@ -46,12 +47,6 @@ def render(name: str, *, root: str, **values: Any) -> str:  # noqa: ANN401 - a t
 @cache
 def _environment() -> Environment:
     """Return the one environment."""
-    made = Environment(
-        loader=PackageLoader("turnstile.operations"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = environment_of("turnstile.operations")
     made.globals |= {one.__name__: one for one in _WORDS}
     return made

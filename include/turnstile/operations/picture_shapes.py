@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from turnstile.ledger.forecast import CapForecast
+from turnstile.privacy.noise_sums import normal_half_width
 
 _SHADES = 9
 _INTEGERS_FROM = 100  # no decimals from here on
@@ -42,7 +43,7 @@ class Bar:
     @property
     def half_width_95(self) -> float:
         """Half the width of the interval of 95 %."""
-        return 1.96 * self.deviation
+        return normal_half_width(self.deviation, level=95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,7 @@ def said(value: float | None, deviation: float) -> str:
     """Write a number with the half-width of its 95 % interval."""
     if value is None:
         return "withheld"
-    return f"{number(value)} \N{PLUS-MINUS SIGN} {number(1.96 * deviation)}"
+    return f"{number(value)} \N{PLUS-MINUS SIGN} {number(normal_half_width(deviation, level=95))}"
 
 
 def number(value: float) -> str:

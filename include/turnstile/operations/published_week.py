@@ -28,6 +28,7 @@ from turnstile.operations.picture_shapes import (
     map_of,
     number,
 )
+from turnstile.privacy.noise_sums import normal_half_width
 from turnstile.programme.spec import Measure, Programme, TableSpec
 
 _WEEK = "the week"
@@ -76,7 +77,9 @@ class PublishedWeek:
     def noise_words(self) -> str:
         """Say how large the noise of a number is, by the middle one of the map or of the times."""
         bars: Sequence[Bar | Location] = self.locations or self.series
-        widths = sorted(1.96 * one.deviation for one in bars if one.value is not None)
+        widths = sorted(
+            normal_half_width(one.deviation, level=95) for one in bars if one.value is not None
+        )
         if not widths:
             return "no number is shown"
         what = "a location" if self.locations else "a time of day"

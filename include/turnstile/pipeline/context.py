@@ -11,6 +11,7 @@ from functools import cached_property
 
 from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.pipeline.revision_in_force import words_that_allow
 from turnstile.programme.domain import PublicDomain
@@ -97,18 +98,6 @@ def _require_length(period: ServicePeriod, programme: Programme) -> None:
         form = "an ISO week" if asked == DAYS_PER_WEEK else f"{asked} days, FIRST..LAST"
         rule = f"{programme.name} is not released over {period}; ask for {form}"
         raise InputError(where="--week", field="period", rule=rule)
-
-
-def open_ledger(settings: Settings) -> Ledger:
-    """Open the deployment's ledger, with its witnesses."""
-    settings.home.mkdir(parents=True, exist_ok=True)
-    return Ledger.open(
-        settings.ledger_url,
-        clock=system_clock,
-        witnesses=settings.witness,
-        public=settings.public,
-        embargoed=settings.embargoed,
-    )
 
 
 def state_revision(release: Release, *, reason: str, approver: str) -> None:

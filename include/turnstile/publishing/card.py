@@ -15,9 +15,10 @@ from typing import Any
 from turnstile.estimates.above_noise import cells_above_noise, sentences
 from turnstile.estimates.error_bars import error_bar
 from turnstile.estimates.stated_errors import stated_errors
+from turnstile.ledger.amounts import amount_text, decimal_text
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.states import ReleaseState
-from turnstile.privacy.accounts import MICRO, NANO, Loss
+from turnstile.privacy.accounts import Loss, rounded_up
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.mode_slots import clock
@@ -149,12 +150,12 @@ def loss_figures(loss: Loss) -> dict[str, Any]:
     if loss.epsilon is not None and loss.delta <= SHOWN_AT_DELTA:
         shown = loss.epsilon if shown is None else min(shown, loss.epsilon)
     return {
-        "epsilon": _text(loss.epsilon, MICRO),
-        "epsilon_replace": _text(None if loss.epsilon is None else 2 * loss.epsilon, MICRO),
-        "rho": _text(loss.rho, NANO),
-        "rho_replace": _text(None if loss.rho is None else 4 * loss.rho, NANO),
-        "delta": _text(loss.delta, 10**15),
-        "epsilon_at_delta_1e-6": _text(shown, MICRO),
+        "epsilon": _text(loss.epsilon, 6),
+        "epsilon_replace": _text(None if loss.epsilon is None else 2 * loss.epsilon, 6),
+        "rho": _text(loss.rho, 9),
+        "rho_replace": _text(None if loss.rho is None else 4 * loss.rho, 9),
+        "delta": _text(loss.delta, 15),
+        "epsilon_at_delta_1e-6": _text(shown, 6),
     }
 
 
@@ -198,10 +199,10 @@ def _cumulative(programme: Programme, plan: ReleasePlan, ledger: Ledger) -> list
             "family": account.family,
             "unit": str(account.unit),
             "scope": account.scope,
-            "epsilon_before": _minus(spent.epsilon_micro, posting.epsilon_micro, MICRO),
-            "epsilon_after": _ledger_text(spent.epsilon_micro, MICRO),
-            "rho_before": _minus(spent.rho_nano, posting.rho_nano, NANO),
-            "rho_after": _ledger_text(spent.rho_nano, NANO),
+            "epsilon_before": _before("epsilon", spent.epsilon_micro, posting.epsilon_micro),
+            "epsilon_after": _ledger_text("epsilon", spent.epsilon_micro),
+            "rho_before": _before("rho", spent.rho_nano, posting.rho_nano),
+            "rho_after": _ledger_text("rho", spent.rho_nano),
         }
     return [
         {name: value for name, value in line.items() if name != "order"}
@@ -214,23 +215,19 @@ def _order(rho_nano: int | None) -> float:
     return math.inf if rho_nano is None else rho_nano
 
 
-def _minus(after: int | None, own: int | None, parts: int) -> str | None:
+def _before(name: str, after: int | None, own: int | None) -> str | None:
     """Return what an account held before this release's own posting."""
-    return None if after is None or own is None else _ledger_text(after - own, parts)
+    return None if after is None or own is None else amount_text(name, after - own)
 
 
-def _ledger_text(amount: int | None, parts: int) -> str | None:
-    """Return a ledger amount as a decimal text."""
-    return None if amount is None else _text(Fraction(amount, parts), parts)
+def _ledger_text(name: str, amount: int | None) -> str | None:
+    """Return a ledger amount as a decimal text; None is infinite."""
+    return None if amount is None else amount_text(name, amount)
 
 
-def _text(amount: Fraction | None, parts: int) -> str | None:
-    """Return an exact amount as a decimal text, rounded up to 1/parts; None is infinite."""
-    if amount is None:
-        return None
-    integer, rest = divmod(-(-amount.numerator * parts // amount.denominator), parts)
-    digits = str(rest).zfill(len(str(parts)) - 1).rstrip("0")
-    return f"{integer}.{digits}" if digits else str(integer)
+def _text(amount: Fraction | None, decimals: int) -> str | None:
+    """Return an exact amount as a decimal text, rounded up; None is infinite."""
+    return None if amount is None else decimal_text(rounded_up(amount, 10**decimals), decimals)
 
 
 def card_markdown(card: dict[str, Any]) -> str:

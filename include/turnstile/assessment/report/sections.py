@@ -11,8 +11,8 @@ from turnstile.assessment.attacks.timetable_view import LISTED_MOST, MEANING, NO
 from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
 from turnstile.assessment.audits.release_audit import DrawAudit
 from turnstile.assessment.report.pictures import lines
+from turnstile.ledger.amounts import amount_text
 from turnstile.ledger.records import AccountBalance
-from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.publishing.card import loss_figures
 from turnstile.release.plan import loss_by_unit
 
@@ -214,8 +214,8 @@ def ledger(found: Assessment) -> Section:
     rows = [
         (
             NOUNS[account.unit],
-            *([_amount(account.spent.epsilon_micro, MICRO)] if has_epsilon else []),
-            _amount(account.spent.rho_nano, NANO),
+            *([amount_text("epsilon", account.spent.epsilon_micro)] if has_epsilon else []),
+            amount_text("rho", account.spent.rho_nano),
             _cap(account),
             _weeks(weeks_left(account, loss[account.unit])),
         )
@@ -255,11 +255,8 @@ def _cap(account: AccountBalance) -> str:
     if cap is None:
         return "none"
     amounts = [
-        f"{name} {_amount(amount, parts)}"
-        for name, amount, parts in (
-            ("epsilon", cap.epsilon_micro, MICRO),
-            ("rho", cap.rho_nano, NANO),
-        )
+        f"{name} {amount_text(name, amount)}"
+        for name, amount in (("epsilon", cap.epsilon_micro), ("rho", cap.rho_nano))
         if amount is not None
     ]
     window = f" in {cap.window_weeks} weeks" if cap.window_weeks else ""
@@ -269,8 +266,3 @@ def _cap(account: AccountBalance) -> str:
 def _weeks(number: int | None) -> str:
     """Return weeks left as text; a unit of a week or less starts anew with each week."""
     return "-" if number is None else str(number)
-
-
-def _amount(amount: int | None, parts: int) -> str:
-    """Return a ledger amount as text."""
-    return NO_BOUND if amount is None else f"{amount / parts:.9g}"

@@ -34,7 +34,7 @@ class Question:
     def __init__(self, module: ModuleType, number: int = 1, *, starter: str = "") -> None:
         include = Settings.from_environment().include
         programme = load_programme("opal", include)
-        self.task = module.AskRevision(
+        self.task = module.AskCorrection(
             programme=programme, number=number, task_id=f"ask_revision_{number}"
         )
         dag_run = SimpleNamespace(triggering_user_name=starter, run_type="backfill")
@@ -95,7 +95,7 @@ def module(bag: Any, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     assert bag.dags
     hitl = importlib.import_module("airflow.providers.standard.operators.hitl")
     monkeypatch.setattr(hitl, "upsert_hitl_detail", lambda **_: None)
-    return importlib.import_module("revision_task")
+    return importlib.import_module("correction_task")
 
 
 def _restate(deployment: Deployment) -> None:

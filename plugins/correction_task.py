@@ -28,7 +28,7 @@ KEEP = "Keep the sealed week"
 REVISE = "Make a revision"
 
 
-class AskRevision(HITLOperator):
+class AskCorrection(HITLOperator):
     """Ask whether a sealed week whose files changed is corrected; no answer in time keeps it."""
 
     def __init__(self, *, programme: Programme, number: int, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
@@ -126,10 +126,10 @@ def _run(release: Release, context: Context) -> RunOfWeek:
     return RunOfWeek(release.settings, key.programme, key.period, run_id, key.revision)
 
 
-def revision_questions(programme: Programme) -> tuple[AskRevision, ...]:
+def correction_questions(programme: Programme) -> tuple[AskCorrection, ...]:
     """Return one task for each person whose yes a correction needs."""
-    doc = (AskRevision.__doc__ or "").strip()
+    doc = (AskCorrection.__doc__ or "").strip()
     return tuple(
-        AskRevision(programme=programme, number=number, task_id=name, doc_md=doc, **asking())
+        AskCorrection(programme=programme, number=number, task_id=name, doc_md=doc, **asking())
         for number, name in enumerate(numbered("ask_revision", programme.approval.persons), 1)
     )
