@@ -52,3 +52,10 @@ def test_a_dag_file_that_imports_something_heavy_is_seen(tmp_path: Path) -> None
     file = tmp_path / "heavy.py"
     file.write_text("import numpy\n", encoding="utf-8")
     assert _parse(tmp_path, file)[1] == ["numpy"]
+
+
+def test_airflow_looks_for_plugins_in_those_modules_alone_that_hold_one() -> None:
+    modules = (ROOT / "plugins").glob("*.py")
+    others = {path.name for path in modules if "(AirflowPlugin)" not in path.read_text()}
+    ignored = (ROOT / "plugins" / ".airflowignore").read_text().splitlines()[1:]
+    assert ignored == sorted(others)
