@@ -85,9 +85,9 @@ class TestTheCommand:
         code, out, _ = run(capsys, "forecast", "--plot", str(tmp_path / "plot.svg"))
         assert code == 0
         card, trip = (line for line in out.splitlines() if "opal_cards" in line)
-        assert card.endswith(f"in {week_number(13)}")
+        assert f" in {week_number(13)} " in card
         assert " 208 " in card  # 52 weeks of epsilon 4
-        assert trip.endswith("never at this rate")
+        assert "never at this rate" in trip
         picture = ET.parse(tmp_path / "plot.svg").getroot()  # noqa: S314 - our own
         assert picture.tag.endswith("svg")
         assert "reached in" in (tmp_path / "plot.svg").read_text()
