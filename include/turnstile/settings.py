@@ -35,11 +35,11 @@ class Settings:
         """Read the environment once."""
         env = os.environ  # noqa: TID251 - the one place
         home = Path(env.get("TURNSTILE_HOME") or _INCLUDE.parent / "var").resolve()
-        places = [Path(place) for place in env.get("TURNSTILE_WITNESS", "").split(":") if place]
+        folders = [Path(folder) for folder in env.get("TURNSTILE_WITNESS", "").split(":") if folder]
         return cls(
             home=home,
             ledger_url=env.get("TURNSTILE_LEDGER_URL") or f"sqlite:///{home / 'ledger.sqlite'}",
-            witness=tuple(places),
+            witness=tuple(folders),
             include=Path(env.get("TURNSTILE_INCLUDE") or _INCLUDE).resolve(),
             counting_engine=env.get("TURNSTILE_COUNTING_ENGINE") or "duckdb",
             ckan_token=env.get("TURNSTILE_CKAN_TOKEN") or None,

@@ -15,10 +15,10 @@ from turnstile.ledger.changes import NOTHING, Change, amounts_by_row, changes_of
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey, Request
-from turnstile.ledger.states import Move, ReserveAnswer
+from turnstile.ledger.states import ReserveAnswer, Transition
 
 Patch = pytest.MonkeyPatch
-RESERVE, MAKE_MOVE = Ledger.reserve, attempts.make_move
+RESERVE, MAKE_TRANSITION = Ledger.reserve, attempts.make_transition
 
 
 def spend_after_the_draw(patch: Patch) -> None:
@@ -30,9 +30,11 @@ def spend_after_the_draw(patch: Patch) -> None:
 
 
 def refund_on_burn(patch: Patch) -> None:
-    def move(connection: object, at: str, found: object, move: Move, **words: str) -> object:
-        entry = MAKE_MOVE(connection, at, found, move, **words)  # type: ignore[arg-type]
-        if move is Move.BURN:
+    def with_refund(
+        connection: object, at: str, found: object, transition: Transition, **words: str
+    ) -> object:
+        entry = MAKE_TRANSITION(connection, at, found, transition, **words)  # type: ignore[arg-type]
+        if transition is Transition.BURN:
             reserved = attempts.entry_at(connection, found.reserved_sequence)  # type: ignore[attr-defined, arg-type]
             assert reserved is not None
             amounts = amounts_by_row(attempts.postings_in(reserved.body), found.week)  # type: ignore[attr-defined]
@@ -40,7 +42,7 @@ def refund_on_burn(patch: Patch) -> None:
             accounts.change_accounts(connection, found.family, back)  # type: ignore[attr-defined, arg-type]
         return entry
 
-    patch.setattr(attempts, "make_move", move)
+    patch.setattr(attempts, "make_transition", with_refund)
 
 
 def no_sealed_check(patch: Patch) -> None:

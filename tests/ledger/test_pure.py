@@ -26,7 +26,7 @@ from turnstile.ledger.encoding import (
 )
 from turnstile.ledger.entries import GENESIS, EntryKind, make_entry, read_entry
 from turnstile.ledger.records import ReleaseKey
-from turnstile.ledger.states import MOVES, Move, ReleaseState, is_allowed, is_repeat
+from turnstile.ledger.states import TRANSITIONS, ReleaseState, Transition, is_allowed, is_repeat
 from turnstile.ledger.stored_accounts import _most_spent
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
@@ -190,15 +190,17 @@ class TestCapsInForce:
 
 class TestStates:
     def test_end_where_nothing_leads_on(self) -> None:
-        starts = {start for start, _ in MOVES.values()}
+        starts = {start for start, _ in TRANSITIONS.values()}
         ends = {ReleaseState.PUBLISHED, ReleaseState.VOID, ReleaseState.BURNED}
         assert set(ReleaseState) - starts == ends
 
     def test_let_nothing_but_a_hold_be_voided(self) -> None:
-        assert [s for s in ReleaseState if is_allowed(Move.VOID, s)] == [ReleaseState.RESERVED]
+        assert [s for s in ReleaseState if is_allowed(Transition.VOID, s)] == [
+            ReleaseState.RESERVED
+        ]
 
     def test_never_take_a_second_draw_for_a_repeat(self) -> None:
-        assert not any(is_repeat(Move.BEGIN_DRAW, state) for state in ReleaseState)
+        assert not any(is_repeat(Transition.BEGIN_DRAW, state) for state in ReleaseState)
 
 
 class TestKeys:

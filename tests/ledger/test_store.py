@@ -14,7 +14,7 @@ from sqlalchemy.pool import NullPool
 from conftest import Stores
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.states import MOVES, SEALED_STATES, ReleaseState
+from turnstile.ledger.states import SEALED_STATES, TRANSITIONS, ReleaseState
 from turnstile.ledger.store import LATEST, Store
 
 
@@ -62,7 +62,7 @@ def test_the_database_allows_the_moves_of_the_state_machine_and_no_other(
             f"manifest_digest = {manifest}"
         )
 
-    allowed = start is end or (start, end) in MOVES.values()
+    allowed = start is end or (start, end) in TRANSITIONS.values()
     with create_engine(shared_attempt, poolclass=NullPool).connect() as connection:
         for state in path_to(start):
             connection.execute(text(move(state)))
@@ -76,7 +76,7 @@ def test_the_database_allows_the_moves_of_the_state_machine_and_no_other(
 
 def path_to(state: ReleaseState) -> list[ReleaseState]:
     """Moves that lead from RESERVED to a state."""
-    before = {end: start for start, end in MOVES.values()}
+    before = {end: start for start, end in TRANSITIONS.values()}
     path = [state]
     while path[0] is not ReleaseState.RESERVED:
         path.insert(0, before[path[0]])

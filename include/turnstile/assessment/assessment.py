@@ -174,7 +174,7 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
 def content_of(found: Assessment) -> dict[str, Any]:
     """Return an assessment as plain values for JSON."""
     drawn = found.drawn
-    kinds = one_of_each_label(drawn.events)
+    one_of_each = one_of_each_label(drawn.events)
     loss = loss_by_unit(drawn.events)
     return {
         "release": str(drawn.attempt.key),
@@ -198,7 +198,7 @@ def content_of(found: Assessment) -> dict[str, Any]:
         "risk_over_weeks": over_weeks(found.risk),
         "averaging": {
             event.label: [asdict(averaged(event, draws)) for draws in _DRAWS_SHOWN]
-            for event in kinds
+            for event in one_of_each
         },
         "differencing": [asdict(one) for one in found.differencing],
         "reconstruction_of_synthetic_table": asdict(found.reconstruction),

@@ -20,16 +20,16 @@ _FINE = 60  # buses a day and slot from which a week's noise is below 1 km/h
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the commands."""
     parser = subparsers.add_parser("itms", help="plan bus releases: report, cells, accounting")
-    kinds = parser.add_subparsers(required=True, metavar="WHAT")
-    _add_report(kinds)
-    _add_cells(kinds)
-    _add_accounting(kinds)
-    _add_rolling(kinds)
+    actions = parser.add_subparsers(required=True, metavar="WHAT")
+    _add_report(actions)
+    _add_cells(actions)
+    _add_accounting(actions)
+    _add_rolling(actions)
 
 
-def _add_report(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_report(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `report`."""
-    parser = kinds.add_parser("report", help="private planning tables of an ingested period")
+    parser = actions.add_parser("report", help="private planning tables of an ingested period")
     parser.add_argument("programme", nargs="?", default="itms")
     parser.add_argument("--week", required=True, help="ISO week or days FIRST..LAST")
     parser.set_defaults(command=_report)
@@ -50,9 +50,9 @@ def _report(args: argparse.Namespace) -> int:
     return 0
 
 
-def _add_cells(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_cells(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `cells`."""
-    parser = kinds.add_parser("cells", help="choose public cells from a published noisy survey")
+    parser = actions.add_parser("cells", help="choose public cells from a published noisy survey")
     parser.add_argument("package", type=Path, help="published survey, var/public/itms_survey/...")
     parser.add_argument("--table", default="traffic")
     parser.add_argument("--least", type=float, help="buses a day and slot (10; 60 with --coarsest)")
@@ -81,9 +81,9 @@ def _cells(args: argparse.Namespace) -> int:
     return 0
 
 
-def _add_accounting(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_accounting(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `accounting`."""
-    parser = kinds.add_parser(
+    parser = actions.add_parser(
         "accounting", help="the ITMS report's own epsilon, beside what it is worth"
     )
     parser.add_argument("--n", default="468", help="bus-days of each HAT, with commas; or one N")
@@ -131,9 +131,9 @@ def _accounting(args: argparse.Namespace) -> int:
     return 0
 
 
-def _add_rolling(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_rolling(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `rolling`."""
-    parser = kinds.add_parser("rolling", help="mean speeds over several published weeks, free")
+    parser = actions.add_parser("rolling", help="mean speeds over several published weeks, free")
     parser.add_argument("programme", nargs="?", default="itms")
     parser.add_argument("--weeks", required=True, help="2016-W30:2016-W33")
     parser.add_argument("--table", default="speed")

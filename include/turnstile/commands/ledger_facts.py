@@ -55,10 +55,10 @@ def add_facts(actions: Actions) -> None:
     admit.add_argument("family", help="the second budget group")
     admit.add_argument("--landing", required=True, help="its landing pattern")
     witness = actions.add_parser("witness", help="folders that keep notes and entries")
-    kinds = witness.add_subparsers(required=True, metavar="ACTION")
-    added = _add(kinds, "add", "take a folder of TURNSTILE_WITNESS as a witness", _add_witness)
+    actions = witness.add_subparsers(required=True, metavar="ACTION")
+    added = _add(actions, "add", "take a folder of TURNSTILE_WITNESS as a witness", _add_witness)
     added.add_argument("folder", type=Path)
-    removed = _add(kinds, "remove", "let a witness go", _remove_witness)
+    removed = _add(actions, "remove", "let a witness go", _remove_witness)
     removed.add_argument("witness", help="its folder, or the first digits of its name")
 
 

@@ -57,15 +57,15 @@ def count_telemetry(
                 connection, programme, files, outside_slot=outside_slot, to_cells=to_cells
             )
             _add_day(connection, number)
-    groups = None
+    counted = None
     if any(day_files(rows_folder, day) for day in days):
-        groups = columns_of(
+        counted = columns_of(
             connection,
             "SELECT slot, cell, readings, speed_sum_milli, speed_max_milli "  # noqa: S608 - names of ours
             f"FROM {_bounded(connection, programme, days)}",
         )
     return {
-        (table.name, statistic): _vector(domain, table, statistic, groups)
+        (table.name, statistic): _vector(domain, table, statistic, counted)
         for table in programme.tables
         for statistic in table.statistics
     }
@@ -192,25 +192,25 @@ def _vector(
     domain: PublicDomain,
     table: TableSpec,
     statistic: str,
-    groups: dict[str, NDArray[Any]] | None,
+    counted: dict[str, NDArray[Any]] | None,
 ) -> Counts:
     """Lay what one statistic adds into the full domain."""
     sums = np.zeros(domain.shape(table, domain.modes[0]), dtype=np.int64)
-    if groups is not None:
-        place = tuple(groups[axis] for axis in table.by)
-        np.add.at(sums, place, _contributions(table, statistic, groups))
+    if counted is not None:
+        index = tuple(counted[axis] for axis in table.by)
+        np.add.at(sums, index, _contributions(table, statistic, counted))
     return sums.reshape(-1)
 
 
 def _contributions(
-    table: TableSpec, statistic: str, groups: dict[str, NDArray[Any]]
+    table: TableSpec, statistic: str, counted: dict[str, NDArray[Any]]
 ) -> NDArray[np.int64]:
     """Return what each bus-day adds to its cell, shape (rows,), int64."""
     if table.measure is Measure.MEAN_SPEED and statistic == "sum":
         if table.clamp_kmh is None:
             raise ValueError("a mean speed needs its public bound V")
-        return centered_steps(groups["speed_sum_milli"], groups["readings"], table.clamp_kmh)
+        return centered_steps(counted["speed_sum_milli"], counted["readings"], table.clamp_kmh)
     if table.measure is Measure.BUSES_OVER:
         limit_kmh = table.limits_kmh[table.statistics.index(statistic)]
-        return over_limit(groups["speed_max_milli"], limit_kmh)
-    return np.ones(len(groups["readings"]), dtype=np.int64)
+        return over_limit(counted["speed_max_milli"], limit_kmh)
+    return np.ones(len(counted["readings"]), dtype=np.int64)

@@ -105,8 +105,8 @@ def _cell_labels(
     """Return the mode of each cell and, for each dimension, its label."""
     mode_codes: list[NDArray[np.int32]] = []
     label_parts: dict[str, list[pa.Array]] = {name: [] for name in table.by}
-    for place, segment in enumerate(layout(domain, table)):
-        mode_codes.append(np.full(segment.cells, place, dtype=np.int32))
+    for index, segment in enumerate(layout(domain, table)):
+        mode_codes.append(np.full(segment.cells, index, dtype=np.int32))
         grids = np.indices(segment.shape, dtype=np.int32).reshape(len(table.by), segment.cells)
         for name, codes in zip(table.by, grids, strict=True):
             names = domain.dimension(segment.mode, name).labels

@@ -23,7 +23,7 @@ class RollUp:
     Args:
         table: as published; its slots are hours, or it has none.
         source: table that is added up.
-        groups: of each mode, for each hour (or for the day) the places of its slots.
+        groups: of each mode, for each hour (or for the day) the indices of its slots.
         domain: public cells of the rolled-up table.
     """
 
@@ -74,11 +74,11 @@ def _by_hour(axis: Dimension) -> Dimension:
 
 
 def _groups(labels: tuple[str, ...]) -> Groups:
-    """Return the places of the slots of each hour; UNKNOWN is an hour of its own."""
+    """Return the indices of the slots of each hour; UNKNOWN is an hour of its own."""
     hours: dict[str, list[int]] = {}
-    for place, label in enumerate(labels):
-        hours.setdefault(_hour(label), []).append(place)
-    return tuple(tuple(places) for places in hours.values())
+    for index, label in enumerate(labels):
+        hours.setdefault(_hour(label), []).append(index)
+    return tuple(tuple(indices) for indices in hours.values())
 
 
 def _hour(label: str) -> str:

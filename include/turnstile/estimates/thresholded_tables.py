@@ -38,9 +38,9 @@ def released(table: pa.Table) -> pa.Table:
 def synthetic_rows(table: pa.Table) -> pa.Table:
     """Return the source's output form: each row as many times as its count, in the same order."""
     counts = table["count"].to_numpy()
-    places = np.repeat(np.arange(counts.size, dtype=np.int64), np.maximum(counts, 0))
+    rows = np.repeat(np.arange(counts.size, dtype=np.int64), np.maximum(counts, 0))
     labels = [name for name in table.column_names if not _is_number(table.schema.field(name).type)]
-    return table.select(labels).take(pa.array(places))
+    return table.select(labels).take(pa.array(rows))
 
 
 def _is_number(kind: pa.DataType) -> bool:

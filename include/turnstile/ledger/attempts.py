@@ -27,18 +27,18 @@ from turnstile.ledger.states import (
     CHARGED_STATES,
     OPEN_STATES,
     SEALED_STATES,
-    Move,
     ReleaseState,
+    Transition,
     target_of,
 )
 from turnstile.ledger.tables import ATTEMPT, ENTRY
 
-_KIND_OF_MOVE = {
-    Move.BEGIN_DRAW: EntryKind.DRAW_BEGUN,
-    Move.SEAL: EntryKind.SEALED,
-    Move.VOID: EntryKind.VOIDED,
-    Move.BURN: EntryKind.BURNED,
-    Move.PUBLISH: EntryKind.PUBLISHED,
+_KIND_OF_TRANSITION = {
+    Transition.BEGIN_DRAW: EntryKind.DRAW_BEGUN,
+    Transition.SEAL: EntryKind.SEALED,
+    Transition.VOID: EntryKind.VOIDED,
+    Transition.BURN: EntryKind.BURNED,
+    Transition.PUBLISH: EntryKind.PUBLISHED,
 }
 
 
@@ -144,38 +144,38 @@ def insert_attempt(connection: Connection, entry: Entry) -> None:
     )
 
 
-def make_move(
-    connection: Connection, at: str, found: Attempt, move: Move, **particulars: str
+def make_transition(
+    connection: Connection, at: str, found: Attempt, transition: Transition, **particulars: str
 ) -> Entry:
-    """Move an attempt, move the amounts that go with it, and write the fact.
+    """Make a transition of an attempt, move the amounts that go with it, and write the fact.
 
     Args:
         connection: of the transaction that holds the family's lock.
         at: instant of the fact, as `instant` writes it.
-        found: the attempt as read under that lock; its state allows the move.
-        move: what happens.
+        found: the attempt as read under that lock; its state allows the transition.
+        transition: what happens.
         **particulars: of the fact: `reason`, `person`, `nonce`, `artefact_digest` or
             `manifest_digest`.
     """
-    store_move(connection, found, move, particulars)
+    store_transition(connection, found, transition, particulars)
     body = {"attempt": found.attempt_id, "key": str(found.key), **particulars}
-    return append(connection, at, _KIND_OF_MOVE[move], body)
+    return append(connection, at, _KIND_OF_TRANSITION[transition], body)
 
 
-def store_move(
-    connection: Connection, found: Attempt, move: Move, particulars: Mapping[str, Any]
+def store_transition(
+    connection: Connection, found: Attempt, transition: Transition, particulars: Mapping[str, Any]
 ) -> None:
-    """Let attempts and accounts say what a move says."""
+    """Let attempts and accounts say what a transition says."""
     columns = {name: particulars[name] for name in _SET_BY_MOVES if name in particulars}
     connection.execute(
         update(ATTEMPT)
         .where(ATTEMPT.c.attempt_id == found.attempt_id, ATTEMPT.c.state == found.state.value)
-        .values(state=target_of(move).value, **columns)
+        .values(state=target_of(transition).value, **columns)
     )
     reserved = entry_at(connection, found.reserved_sequence)
-    if move in (Move.BEGIN_DRAW, Move.VOID) and reserved is not None:
+    if transition in (Transition.BEGIN_DRAW, Transition.VOID) and reserved is not None:
         postings, weeks = postings_in(reserved.body), weeks_in(reserved.body)
-        changes = changes_of(_KIND_OF_MOVE[move], postings, weeks)
+        changes = changes_of(_KIND_OF_TRANSITION[transition], postings, weeks)
         change_accounts(connection, found.family, changes)
 
 

@@ -1,7 +1,7 @@
 """What entries mean, folded from the first to the last, with every disagreement found. Pure.
 
-The fold trusts nothing but the entries: it follows the chain, makes each move that a fact states
-(and names the one that the state machine forbids), keeps all accounts, and checks every
+The fold trusts nothing but the entries: it follows the chain, makes each transition that a fact
+states (and names the one that the state machine forbids), keeps all accounts, and checks every
 reservation against the caps in force at that moment.
 """
 
@@ -22,19 +22,19 @@ from turnstile.ledger.states import (
     CHARGED_STATES,
     OPEN_STATES,
     SEALED_STATES,
-    Move,
     ReleaseState,
+    Transition,
     is_allowed,
     target_of,
 )
 from turnstile.privacy.accounts import Posting
 
-_MOVE_OF_KIND = {
-    EntryKind.DRAW_BEGUN: Move.BEGIN_DRAW,
-    EntryKind.SEALED: Move.SEAL,
-    EntryKind.BURNED: Move.BURN,
-    EntryKind.VOIDED: Move.VOID,
-    EntryKind.PUBLISHED: Move.PUBLISH,
+_TRANSITION_OF_KIND = {
+    EntryKind.DRAW_BEGUN: Transition.BEGIN_DRAW,
+    EntryKind.SEALED: Transition.SEAL,
+    EntryKind.BURNED: Transition.BURN,
+    EntryKind.VOIDED: Transition.VOID,
+    EntryKind.PUBLISHED: Transition.PUBLISH,
 }
 
 
@@ -86,8 +86,8 @@ class Fold:
                 yield from self._set_caps(entry)
             elif entry.kind is EntryKind.RESERVED:
                 yield from self._reserve(entry)
-            elif entry.kind in _MOVE_OF_KIND:
-                yield from self._move(entry, _MOVE_OF_KIND[entry.kind])
+            elif entry.kind in _TRANSITION_OF_KIND:
+                yield from self._move(entry, _TRANSITION_OF_KIND[entry.kind])
             elif entry.kind is EntryKind.WITHDRAWN:
                 yield from self._withdraw(entry)
             elif entry.kind is EntryKind.REVISION_ALLOWED:
@@ -149,16 +149,16 @@ class Fold:
         self.attempts[new.attempt_id] = new
         self.by_key[new.key].append(new)
 
-    def _move(self, entry: Entry, move: Move) -> Iterator[str]:
-        """Move an attempt, and its amounts with it."""
+    def _move(self, entry: Entry, transition: Transition) -> Iterator[str]:
+        """Transition an attempt, and its amounts with it."""
         found = self.attempts.get(entry.body["attempt"])
         if found is None or found.key != entry.body["key"]:
             yield "concerns an attempt that was never reserved"
             return
-        if not is_allowed(move, found.state):
-            yield f"states {move.value} of an attempt that is {found.state.value}"
+        if not is_allowed(transition, found.state):
+            yield f"states {transition.value} of an attempt that is {found.state.value}"
             return
-        found.state = target_of(move)
+        found.state = target_of(transition)
         found.artefact_digest = entry.body.get("artefact_digest", found.artefact_digest)
         found.manifest_digest = entry.body.get("manifest_digest", found.manifest_digest)
         self.accounts[found.family].apply(entry.kind, found.postings, found.weeks)

@@ -28,9 +28,9 @@ from turnstile.ledger.records import (
 from turnstile.ledger.refusals import budget_exceeded, revision_needed, weeks_of
 from turnstile.ledger.states import (
     CHARGED_STATES,
-    Move,
     ReleaseState,
     ReserveAnswer,
+    Transition,
     answer_to_reserve,
 )
 from turnstile.ledger.stewardship import Stewardship, not_possible
@@ -78,7 +78,7 @@ class Ledger(Stewardship):
             return lead
         if lead is not None and answer is ReserveAnswer.BURN_AND_OPEN_NEW:
             reason = "reserved again while drawing"
-            attempts.make_move(connection, self._now(), lead, Move.BURN, reason=reason)
+            attempts.make_transition(connection, self._now(), lead, Transition.BURN, reason=reason)
         return self._open_attempt(connection, request)
 
     def _open_attempt(self, connection: Connection, request: Request) -> Attempt | RefusedError:
@@ -144,7 +144,7 @@ class Ledger(Stewardship):
             if attempt.state is not ReleaseState.DRAWING:
                 return self._begin(connection, attempt_id, bindings, nonce)
             if drew_before(found, attempt.key) or attempts.has_started(connection, attempt):
-                raise not_possible(attempt, Move.BEGIN_DRAW)
+                raise not_possible(attempt, Transition.BEGIN_DRAW)
             return attempt
 
         self._store.write(begin)
@@ -162,13 +162,13 @@ class Ledger(Stewardship):
         refusal = _other_bindings(found, bindings) if found.is_open else None
         if refusal is not None:
             raise refusal
-        return self._move(connection, found, Move.BEGIN_DRAW, **nonce)
+        return self._move(connection, found, Transition.BEGIN_DRAW, **nonce)
 
     def _start(self, connection: Connection, attempt_id: str) -> Attempt:
         """Let one process draw, once the charge is known everywhere."""
         found = self._locked(connection, attempt_id)
         if found.state is not ReleaseState.DRAWING or attempts.has_started(connection, found):
-            raise not_possible(found, Move.BEGIN_DRAW)
+            raise not_possible(found, Transition.BEGIN_DRAW)
         attempts.start(connection, self._now(), found)
         return found
 
@@ -189,7 +189,7 @@ class Ledger(Stewardship):
                     f"{found.key} is sealed with another artefact; a key has one for ever: "
                     "discard the new bytes and ask a person"
                 )
-            return self._move(connection, found, Move.SEAL, artefact_digest=artefact_digest)
+            return self._move(connection, found, Transition.SEAL, artefact_digest=artefact_digest)
 
         return self._write(act)
 
@@ -225,7 +225,7 @@ class Ledger(Stewardship):
                     f"{key} is published with another manifest; restore the published package, "
                     "or release a revision"
                 )
-            self._move(connection, found, Move.PUBLISH, manifest_digest=manifest_digest)
+            self._move(connection, found, Transition.PUBLISH, manifest_digest=manifest_digest)
             public = attempts.publication(connection, key)
             if public is None:  # pragma: no cover - the move wrote it
                 raise IntegrityError(f"{key} has no entry of its publication")

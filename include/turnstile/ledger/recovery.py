@@ -27,7 +27,7 @@ from turnstile.ledger.history import History, read_history
 from turnstile.ledger.package_files import file_problems
 from turnstile.ledger.replay import replay, store
 from turnstile.ledger.shipped import last_shipped, shipped_entries
-from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, Move, ReleaseState
+from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState, Transition
 from turnstile.ledger.traces import Trace, TraceKind, traces
 
 
@@ -162,7 +162,7 @@ def _declare(
     for proof in proofs(unknown):
         own = history.attempts.get(str(proof.key), [])
         is_sealed = any(one.state in SEALED_STATES for one in own)
-        family = _family(connection, proof, families | _groups(history) | charged)
+        family = _family(connection, proof, families | _group_by_programme(history) | charged)
         charged[proof.key.programme] = family
         body = proof.body(family, len(own) + 1, said)
         if is_sealed:  # the key has its bytes: these are others, drawn and charged, never its own
@@ -183,7 +183,7 @@ def _is_known(trace: Trace, history: History) -> bool:
     return sealed is not None and sealed.artefact_digest == trace.sealed
 
 
-def _groups(history: History) -> dict[str, str]:
+def _group_by_programme(history: History) -> dict[str, str]:
     """Return the budget group of every programme that has an attempt."""
     return {one.key.programme: one.family for own in history.attempts.values() for one in own}
 
@@ -217,7 +217,7 @@ def _publish(
         accounts.lock_family(connection, sealed.family)
         words = {"person": said[0], "reason": said[1], "manifest_digest": str(trace.manifest)}
         at = facts.instant(custody.clock())
-        attempts.make_move(connection, at, sealed, Move.PUBLISH, **words)
+        attempts.make_transition(connection, at, sealed, Transition.PUBLISH, **words)
         published.append(trace.key)
     return tuple(published)
 
@@ -229,11 +229,11 @@ def _end_open(connection: Connection, custody: Custody, said: tuple[str, str]) -
         for one in own:
             if not one.is_open:
                 continue
-            move = Move.VOID if one.state is ReleaseState.RESERVED else Move.BURN
+            move = Transition.VOID if one.state is ReleaseState.RESERVED else Transition.BURN
             accounts.lock_family(connection, one.family)
             words = {"person": said[0], "reason": f"recovery: {said[1]}"}
             at = facts.instant(custody.clock())
-            attempts.make_move(connection, at, one, move, **words)
+            attempts.make_transition(connection, at, one, move, **words)
             ended.append(one.attempt_id)
     return tuple(ended)
 
@@ -247,11 +247,11 @@ def _lost(history: History, custody: Custody) -> Iterator[str]:
                 continue
             name = str(one.key)
             sealed = f"sealed-{(one.artefact_digest or '')[:16]}.parquet"
-            places = []
+            stored = []
             if custody.embargoed is not None:
-                places.append((f"{name} sealed", custody.embargoed / name / sealed))
+                stored.append((f"{name} sealed", custody.embargoed / name / sealed))
             if public is not None and one.state is ReleaseState.PUBLISHED and not one.is_withdrawn:
-                places.append((f"{name} package", public / name))
-            for what, path in places:
+                stored.append((f"{name} package", public / name))
+            for what, path in stored:
                 if not path.exists() and what not in history.parties.lost:
                     yield what

@@ -7,14 +7,14 @@ from sqlalchemy.engine import Connection
 from turnstile.ledger import accounts, attempts, facts
 from turnstile.ledger.changes import changes_of, declared_changes, postings_in, weeks_in
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.states import Move
+from turnstile.ledger.states import Transition
 
 _MOVES = {
-    EntryKind.DRAW_BEGUN: Move.BEGIN_DRAW,
-    EntryKind.SEALED: Move.SEAL,
-    EntryKind.VOIDED: Move.VOID,
-    EntryKind.BURNED: Move.BURN,
-    EntryKind.PUBLISHED: Move.PUBLISH,
+    EntryKind.DRAW_BEGUN: Transition.BEGIN_DRAW,
+    EntryKind.SEALED: Transition.SEAL,
+    EntryKind.VOIDED: Transition.VOID,
+    EntryKind.BURNED: Transition.BURN,
+    EntryKind.PUBLISHED: Transition.PUBLISH,
 }
 
 
@@ -40,7 +40,7 @@ def store(connection: Connection, entry: Entry) -> None:
         _spend(connection, entry)
     elif entry.kind in _MOVES:
         found = attempts.attempt(connection, body["attempt"])
-        attempts.store_move(connection, found, _MOVES[entry.kind], body)
+        attempts.store_transition(connection, found, _MOVES[entry.kind], body)
     elif entry.kind is EntryKind.WITHDRAWN:
         attempts.store_withdrawal(connection, body["attempt"])
 

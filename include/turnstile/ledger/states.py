@@ -1,4 +1,4 @@
-"""The life of a release key (PRIVACY 6): which moves exist, who makes them, what a repeat does.
+"""The life of a release key (PRIVACY 6): its transitions, who makes them, and repeats.
 
     reserve            begin_draw            seal             publish
     ------> RESERVED ------------> DRAWING ------> SEALED ------------> PUBLISHED (+ withdrawn)
@@ -28,7 +28,7 @@ class ReleaseState(StrEnum):
     BURNED = "burned"  # charged, and its artefact, should one turn up, is refused
 
 
-class Move(StrEnum):
+class Transition(StrEnum):
     """What may happen to an attempt, and who does it."""
 
     BEGIN_DRAW = "begin_draw"
@@ -47,12 +47,12 @@ class Move(StrEnum):
     same; with another manifest it is an integrity failure."""
 
 
-MOVES: dict[Move, tuple[ReleaseState, ReleaseState]] = {
-    Move.BEGIN_DRAW: (ReleaseState.RESERVED, ReleaseState.DRAWING),
-    Move.SEAL: (ReleaseState.DRAWING, ReleaseState.SEALED),
-    Move.VOID: (ReleaseState.RESERVED, ReleaseState.VOID),
-    Move.BURN: (ReleaseState.DRAWING, ReleaseState.BURNED),
-    Move.PUBLISH: (ReleaseState.SEALED, ReleaseState.PUBLISHED),
+TRANSITIONS: dict[Transition, tuple[ReleaseState, ReleaseState]] = {
+    Transition.BEGIN_DRAW: (ReleaseState.RESERVED, ReleaseState.DRAWING),
+    Transition.SEAL: (ReleaseState.DRAWING, ReleaseState.SEALED),
+    Transition.VOID: (ReleaseState.RESERVED, ReleaseState.VOID),
+    Transition.BURN: (ReleaseState.DRAWING, ReleaseState.BURNED),
+    Transition.PUBLISH: (ReleaseState.SEALED, ReleaseState.PUBLISHED),
 }
 
 OPEN_STATES = frozenset({ReleaseState.RESERVED, ReleaseState.DRAWING})
@@ -89,27 +89,29 @@ def answer_to_reserve(found: ReleaseState | None) -> ReserveAnswer:
     return ReserveAnswer.OPEN_NEW if found is None else _RESERVE_ANSWERS[found]
 
 
-def is_allowed(move: Move, state: ReleaseState) -> bool:
+def is_allowed(transition: Transition, state: ReleaseState) -> bool:
     """Say whether a move may start from a state."""
-    return MOVES[move][0] is state
+    return TRANSITIONS[transition][0] is state
 
 
-def target_of(move: Move) -> ReleaseState:
-    """Return the state in which a move ends."""
-    return MOVES[move][1]
+def target_of(transition: Transition) -> ReleaseState:
+    """Return the state in which a transition ends."""
+    return TRANSITIONS[transition][1]
 
 
-def is_repeat(move: Move, state: ReleaseState) -> bool:
-    """Say whether the move was made before, so that a second call may change nothing.
+def is_repeat(transition: Transition, state: ReleaseState) -> bool:
+    """Say whether the transition was made before, so that a second call may change nothing.
 
     Begin_draw is never a repeat; a published attempt was sealed before.
 
     Examples:
-        >>> is_repeat(Move.SEAL, ReleaseState.PUBLISHED)
+        >>> is_repeat(Transition.SEAL, ReleaseState.PUBLISHED)
         True
-        >>> is_repeat(Move.BEGIN_DRAW, ReleaseState.DRAWING)
+        >>> is_repeat(Transition.BEGIN_DRAW, ReleaseState.DRAWING)
         False
     """
-    if move is Move.BEGIN_DRAW:
+    if transition is Transition.BEGIN_DRAW:
         return False
-    return state is target_of(move) or (move is Move.SEAL and state in SEALED_STATES)
+    return state is target_of(transition) or (
+        transition is Transition.SEAL and state in SEALED_STATES
+    )

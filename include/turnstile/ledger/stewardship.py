@@ -23,7 +23,7 @@ from turnstile.ledger import (
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey
 from turnstile.ledger.recovery import Recovery
-from turnstile.ledger.states import Move, ReleaseState, is_allowed, is_repeat
+from turnstile.ledger.states import ReleaseState, Transition, is_allowed, is_repeat
 from turnstile.ledger.view import LedgerView
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Stewardship(LedgerView):
         Raises:
             RefusedError: the attempt has begun to draw, so it stays charged.
         """
-        return self._end(attempt_id, Move.VOID, reason, person)
+        return self._end(attempt_id, Transition.VOID, reason, person)
 
     def burn(self, attempt_id: str, reason: str, *, person: str | None = None) -> Attempt:
         """Give up a draw; it stays charged. A second call changes nothing.
@@ -46,7 +46,7 @@ class Stewardship(LedgerView):
         Raises:
             RefusedError: the attempt is not drawing.
         """
-        return self._end(attempt_id, Move.BURN, reason, person)
+        return self._end(attempt_id, Transition.BURN, reason, person)
 
     def void_stale(
         self, older_than: timedelta, reason: str = "timed out", *, person: str | None = None
@@ -248,33 +248,37 @@ class Stewardship(LedgerView):
         return attempts.attempt(connection, attempt_id)
 
     def _move(
-        self, connection: Connection, found: Attempt, move: Move, **particulars: str
+        self, connection: Connection, found: Attempt, transition: Transition, **particulars: str
     ) -> Attempt:
-        """Make a move, or nothing if it was made before.
+        """Make a transition, or nothing if it was made before.
 
         Raises:
             RefusedError: the state does not allow it.
         """
-        if is_repeat(move, found.state):
+        if is_repeat(transition, found.state):
             return found
-        if not is_allowed(move, found.state):
-            raise not_possible(found, move)
-        attempts.make_move(connection, self._now(), found, move, **particulars)
+        if not is_allowed(transition, found.state):
+            raise not_possible(found, transition)
+        attempts.make_transition(connection, self._now(), found, transition, **particulars)
         return attempts.attempt(connection, found.attempt_id)
 
-    def _end(self, attempt_id: str, move: Move, reason: str, person: str | None) -> Attempt:
+    def _end(
+        self, attempt_id: str, transition: Transition, reason: str, person: str | None
+    ) -> Attempt:
         """Void or burn."""
         words = {"reason": reason} | ({"person": person} if person else {})
-        return self._write(lambda c: self._move(c, self._locked(c, attempt_id), move, **words))
+        return self._write(
+            lambda c: self._move(c, self._locked(c, attempt_id), transition, **words)
+        )
 
     def _decide(self, kind: EntryKind, key: ReleaseKey, **said: str) -> Decision:
         """Write a decision: `person`, `role` and `reason`."""
         return self._write(lambda c: decisions.decide(c, self._now(), kind, key, said))
 
 
-def not_possible(found: Attempt, move: Move) -> RefusedError:
-    """Say that a state does not allow a move."""
+def not_possible(found: Attempt, transition: Transition) -> RefusedError:
+    """Say that a state does not allow a transition."""
     return RefusedError(
-        f"{found.attempt_id} is {found.state.value}: {move.value} is not possible; "
+        f"{found.attempt_id} is {found.state.value}: {transition.value} is not possible; "
         "reserve again and go on from what that answers"
     )

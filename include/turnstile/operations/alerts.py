@@ -222,8 +222,8 @@ def digest(alerts: Sequence[Alert], links: Links = runbook_link) -> tuple[str, s
     """
     order = list(Severity)
     ordered = sorted(alerts, key=lambda a: (order.index(a.severity), a.programme, a.week, a.rule))
-    places = sorted({f"{a.programme} {a.week}" for a in alerts})
-    where = places[0] if len(places) == 1 else f"{places[0]} and {len(places) - 1} more"
+    weeks = sorted({f"{a.programme} {a.week}" for a in alerts})
+    where = weeks[0] if len(weeks) == 1 else f"{weeks[0]} and {len(weeks) - 1} more"
     subject = f"turnstile {ordered[0].severity}: {where}"
     lines = [line for one in ordered for line in (str(one), *(f"  {link}" for link in links(one)))]
     return subject, "\n".join(lines)

@@ -50,9 +50,9 @@ def rounded_up(amount: Fraction) -> str:
     """
     if amount <= 0:
         return "0"
-    places = max(0, _DIGITS - 1 - math.floor(math.log10(float(amount))))
-    raised = Fraction(math.ceil(amount * 10**places), 10**places)
-    text = f"{float(raised):.{places}f}"
+    decimals = max(0, _DIGITS - 1 - math.floor(math.log10(float(amount))))
+    raised = Fraction(math.ceil(amount * 10**decimals), 10**decimals)
+    text = f"{float(raised):.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -46,22 +46,22 @@ def deliver(  # noqa: PLR0913 - three of them by name only
         links: where to look and what to do, a line each.
     """
     new = [alert for alert in dict.fromkeys(alerts) if not _was_sent(journal, alert)]
-    groups: dict[tuple[str, ...], list[Alert]] = {}
+    by_receivers: dict[tuple[str, ...], list[Alert]] = {}
     for alert in new:
-        groups.setdefault(tuple(addresses.get(alert.severity, ())), []).append(alert)
+        by_receivers.setdefault(tuple(addresses.get(alert.severity, ())), []).append(alert)
     sent: list[Alert] = []
-    for urls, group in groups.items():
-        subject, text = digest(group, links)
+    for urls, of_receiver in by_receivers.items():
+        subject, text = digest(of_receiver, links)
         if not urls:
             _log.warning("nobody is named for these alerts:\n%s", text)
             continue
-        gravest = min((one.severity for one in group), key=list(Severity).index)
+        gravest = min((one.severity for one in of_receiver), key=list(Severity).index)
         if not send(urls, subject, text, gravest):
             _log.error("alerts could not be delivered; they are tried again:\n%s", text)
             continue
-        for alert in group:
+        for alert in of_receiver:
             journal.write(_sent(alert, now))
-        sent += group
+        sent += of_receiver
     return tuple(sent)
 
 

@@ -106,7 +106,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
 
 
 def _set_leftovers_aside(release: Release) -> None:
-    """Move what a draw wrote that died before its seal: charged, burned, never to be used.
+    """Transition what a draw wrote that died before its seal: charged, burned, never to be used.
 
     While this draw has the key, nothing of it is sealed. Nothing is ever removed on the way to a
     draw: should the ledger be wrong, the bytes are still there.
@@ -117,7 +117,7 @@ def _set_leftovers_aside(release: Release) -> None:
 
 
 def _set_aside(release: Release, leftover: Path) -> None:
-    """Move one file or folder of a draw that died, unless another draw did already."""
+    """Transition one file or folder of a draw that died, unless another draw did already."""
     aside = release.folders.embargoed / "set-aside"
     aside.mkdir(exist_ok=True)
     with contextlib.suppress(FileNotFoundError):

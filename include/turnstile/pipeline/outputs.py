@@ -40,10 +40,10 @@ def reconcile(release: Release) -> str:
         return str(attempt.artefact_digest)
     drawn = drawn_of(release, attempt)
     for folder, tables in (("measurements", measurements(drawn)), ("tables", presented(drawn))):
-        place = release.folders.embargoed / folder
-        place.mkdir(exist_ok=True)
+        target = release.folders.embargoed / folder
+        target.mkdir(exist_ok=True)
         for name, table in tables.items():
-            write_atomically(place / f"{name}.parquet", parquet_bytes(table))
+            write_atomically(target / f"{name}.parquet", parquet_bytes(table))
     write_estimates(release, drawn)
     return str(attempt.artefact_digest)
 

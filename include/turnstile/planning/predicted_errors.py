@@ -56,17 +56,17 @@ class Answers:
 
     Args:
         counts: shape (stops, days, slots).
-        groups: number of the programme's own location of each stop.
+        location_of_stop: number of the programme's own location of each stop.
         hours: start of each slot.
     """
 
     counts: Floats
-    groups: NDArray[np.int64]
+    location_of_stop: NDArray[np.int64]
     hours: Floats
 
     def by_location(self) -> Floats:
         """Return sums over the stops of each location, shape (locations, days, slots)."""
-        return added(self.counts, self.groups)
+        return added(self.counts, self.location_of_stop)
 
     def by_hour(self) -> Floats:
         """Return locations by days by hours."""
@@ -94,11 +94,11 @@ def answers_of(design: Design, city: PublicCity) -> tuple[Answers, Answers]:
     names = sorted({place.area for place in city.stops})
     own = np.array([names.index(place.area) for place in city.stops])
     labels = sorted({design.label(place) for place in city.stops})
-    groups = np.array([labels.index(design.label(place)) for place in city.stops])
-    found = drawn_and_estimated(design, city, groups)
-    stops = np.bincount(groups)
+    location_of_stop = np.array([labels.index(design.label(place)) for place in city.stops])
+    found = drawn_and_estimated(design, city, location_of_stop)
+    stops = np.bincount(location_of_stop)
     spread = np.repeat(found / stops[:, None, None], design.slots, axis=2) / design.slots
-    read = Answers(spread[groups], own, city.hours)
+    read = Answers(spread[location_of_stop], own, city.hours)
     return read, Answers(city.weeks[0], own, city.hours)
 
 
@@ -127,19 +127,22 @@ def relative_error(values: Floats, truth: Floats) -> float:
     return float(np.abs(values - truth).sum() / max(truth.sum(), 1))
 
 
-def drawn_and_estimated(design: Design, city: PublicCity, groups: NDArray[np.int64]) -> Floats:
+def drawn_and_estimated(
+    design: Design, city: PublicCity, location_of_stop: NDArray[np.int64]
+) -> Floats:
     """Draw the city's first week with a design's noise, after the others, and estimate it.
 
     Args:
         design: noise, slots and what its bound leaves out.
         city: counts.
-        groups: number of the published place of each stop.
+        location_of_stop: number of the published location of each stop.
 
     Returns:
         Shape (places, days, slots of the design).
     """
     weeks = [
-        (1 - design.left_out) * rolled(added(week, groups), design.slots) for week in city.weeks
+        (1 - design.left_out) * rolled(added(week, location_of_stop), design.slots)
+        for week in city.weeks
     ]
     tables, *earlier = (_drawn(design, week, f"{n}") for n, week in enumerate(weeks))
     places, _, slots = weeks[0].shape
@@ -177,10 +180,10 @@ def _numbers(tables: Mapping[By, DrawnDays], slots: int, places: int) -> TapNumb
     return tap_numbers(tables, {CELLS: (slots, places)}, shares_total=False)[CELLS]
 
 
-def added(counts: Floats, groups: NDArray[np.int64]) -> Floats:
-    """Add up stops by group, shape (groups, days, slots)."""
-    found = np.zeros((groups.max() + 1, *counts.shape[1:]))
-    np.add.at(found, groups, counts)
+def added(counts: Floats, location_of_stop: NDArray[np.int64]) -> Floats:
+    """Add up stops by their location, shape (locations, days, slots)."""
+    found = np.zeros((location_of_stop.max() + 1, *counts.shape[1:]))
+    np.add.at(found, location_of_stop, counts)
     return found
 
 

@@ -38,10 +38,10 @@ def trip_grains(
         names = sorted({label(place) for place in city.stops})
         if len(names) == own and grain != OWN:
             continue
-        groups = np.array([names.index(label(place)) for place in city.stops])
+        location_of_stop = np.array([names.index(label(place)) for place in city.stops])
         design = design_of(programme, domain, include, label=label, slots=1)
-        found = drawn_and_estimated(design, city, groups)
-        truth, old = (added(one, groups) for one in (city.weeks[0], city.last_year))
+        found = drawn_and_estimated(design, city, location_of_stop)
+        truth, old = (added(one, location_of_stop) for one in (city.weeks[0], city.last_year))
         for minutes in (written, *(one for one in _MINUTES if one > written)):
             cells = [rolled(one, minutes // written) for one in (found, truth, old)]
             yield GrainErrors(

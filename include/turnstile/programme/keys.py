@@ -1,7 +1,7 @@
 """Every key of a programme file: type, range, default, meaning, example. Plain data.
 
 `turnstile check --keys` prints it as docs/PROGRAMMES.md; a test loads programmes and compares what
-the readers ask for with what stands here. NAME stands for a free name, N for a place in a list.
+the readers ask for with what stands here. NAME stands for a free name, N for an index in a list.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ KEYS: tuple[Key, ...] = (
 
 
 def key_at(path: str) -> Key | None:
-    """Return the key at a path of a file, free names and places in lists allowed for.
+    """Return the key at a path of a file, free names and indices in lists allowed for.
 
     Examples:
         >>> key_at("caps[1].rho").path
@@ -110,7 +110,7 @@ def reference() -> str:
     head = (
         "# Programme files: every key\n\n"
         "Printed by `turnstile check --keys`, from `programme/keys.py`. NAME stands for a free "
-        "name, N for a place in a list. Amounts are exact and stand in quotes.\n\n"
+        "name, N for an index in a list. Amounts are exact and stand in quotes.\n\n"
         "| key | type | default | meaning | example |\n|---|---|---|---|---|\n"
     )
     return head + "".join(_row(key) for key in KEYS)

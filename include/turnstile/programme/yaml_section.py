@@ -108,15 +108,15 @@ class Section:
             )
         return exact
 
-    def choice(self, key: str, kinds: type[_Choice], default: _Choice | None = None) -> _Choice:
+    def choice(self, key: str, choices: type[_Choice], default: _Choice | None = None) -> _Choice:
         """Return one of the names that are allowed."""
         name = self.text(key, default)
         try:
-            return kinds(name)
+            return choices(name)
         except ValueError:
-            near = difflib.get_close_matches(name, list(kinds), n=1)
+            near = difflib.get_close_matches(name, list(choices), n=1)
             meant = f" (did you mean {near[0]}?)" if near else ""
-            self.fail(key, f"{name!r} is unknown{meant}; write one of {', '.join(kinds)}")
+            self.fail(key, f"{name!r} is unknown{meant}; write one of {', '.join(choices)}")
 
     def texts(self, key: str, *, optional: bool = False) -> tuple[str, ...]:
         """Return a non-empty list of different strings; nothing where an optional key is absent."""

@@ -161,7 +161,7 @@ def loss_figures(loss: Loss) -> dict[str, Any]:
 
 def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
     """Return each kind of draw once, with its noise and error."""
-    kinds = {event.label: event for event in plan.events}
+    draw_by_label = {event.label: event for event in plan.events}
     return [
         {
             "table": event.table,
@@ -179,7 +179,7 @@ def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
             "half_width_90": error_bar(event).half_width_90,
             "half_width_95": error_bar(event).half_width_95,
         }
-        for event in kinds.values()
+        for event in draw_by_label.values()
     ]
 
 

@@ -121,14 +121,14 @@ def _schema(path: Path) -> pa.Schema:
         return reader.schema
 
 
-def _unknown(content: object, allowed: object, place: str = "") -> Iterator[str]:
+def _unknown(content: object, allowed: object, path: str = "") -> Iterator[str]:
     """Yield the fields of plain values that an allow-list has no entry for."""
     if isinstance(content, list):
         for one in content:
-            yield from _unknown(one, allowed, place)
+            yield from _unknown(one, allowed, path)
     elif isinstance(content, dict):
         if not isinstance(allowed, Mapping):
-            yield place
+            yield path
             return
         if ANYTHING in allowed:
             return
@@ -138,7 +138,7 @@ def _unknown(content: object, allowed: object, place: str = "") -> Iterator[str]
                 entry = allowed.get(UNIT)
             if entry is None:
                 entry = allowed.get(NAME)
-            here = f"{place}.{key}" if place else key
+            here = f"{path}.{key}" if path else key
             if entry is None:
                 yield here
             else:

@@ -129,12 +129,12 @@ def geojson(features: tuple[Feature, ...], label: str) -> bytes:
 def geoparquet(features: tuple[Feature, ...], label: str) -> bytes:
     """Return shapes as GeoParquet 1.1; coordinates are longitude and latitude (OGC:CRS84)."""
     positions = [position for one in features for position in one.ring]
-    kinds = sorted({"Point" if one.is_point else "Polygon" for one in features})
+    geometries = sorted({"Point" if one.is_point else "Polygon" for one in features})
     bounds = [f([p[axis] for p in positions]) for f in (min, max) for axis in (0, 1)]
     about = {
         "version": "1.1.0",
         "primary_column": "geometry",
-        "columns": {"geometry": {"encoding": "WKB", "geometry_types": kinds, "bbox": bounds}},
+        "columns": {"geometry": {"encoding": "WKB", "geometry_types": geometries, "bbox": bounds}},
     }
     columns = {label: [one.label for one in features]}
     if any(one.mode for one in features):

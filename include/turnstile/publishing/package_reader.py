@@ -36,7 +36,7 @@ class Package:
     tables: Mapping[str, pa.Table]
 
     @property
-    def kinds(self) -> dict[str, DrawEvent]:
+    def draw_by_label(self) -> dict[str, DrawEvent]:
         """One draw of each label."""
         return {event.label: event for event in one_of_each_label(self.events)}
 
@@ -81,7 +81,7 @@ def nested_pairs(package: Package) -> list[tuple[DrawEvent, DrawEvent]]:
     """Return pairs of a coarse and a finer dense table of counts."""
     counts = [
         event
-        for event in package.kinds.values()
+        for event in package.draw_by_label.values()
         if event.statistic == "count"
         and event.threshold is None
         and not event.own_records

@@ -55,7 +55,7 @@ def sum_of(folder: Path, table: str, where: Mapping[str, frozenset[str]]) -> Cel
     package = read_package(folder)
     counts = {
         event.table: event
-        for event in package.kinds.values()
+        for event in package.draw_by_label.values()
         if event.statistic == _COUNT and event.threshold is None
     }
     event = counts.get(table)

@@ -79,8 +79,8 @@ def keep(figures: Figures, folder: Path) -> None:
     """Write the figures of a week for the weeks to come; the folder is in the private zone."""
     record = {
         "total": figures.total,
-        "counts": [[*place, count] for place, count in figures.counts.items()],
-        "speeds_kmh": [[*place, speed] for place, speed in figures.speeds_kmh.items()],
+        "counts": [[*cell, count] for cell, count in figures.counts.items()],
+        "speeds_kmh": [[*cell, speed] for cell, speed in figures.speeds_kmh.items()],
         "shares": dict(figures.shares),
     }
     content = (json.dumps(record, indent=1) + "\n").encode()

@@ -97,8 +97,8 @@ def make_plan(
             for event in _events(programme, table, statistic, week)
         ),
     )
-    for place, cap in enumerate(programme.caps):
-        _check_cap(programme, place, cap, plan.events)
+    for index, cap in enumerate(programme.caps):
+        _check_cap(programme, index, cap, plan.events)
     return plan
 
 
@@ -131,10 +131,12 @@ def _events(
     """Return the draws of one vector of a table."""
     by_day = programme.source.feed.shape is RowShape.TRIPS
     drawn = programme.days_of(period)
-    groups: tuple[tuple[date, ...], ...] = tuple((day,) for day in drawn) if by_day else (drawn,)
+    days_of_draw: tuple[tuple[date, ...], ...] = (
+        tuple((day,) for day in drawn) if by_day else (drawn,)
+    )
     return tuple(
         _event(programme, statistic, days, _vector_of(programme, table, days, period))
-        for days in groups
+        for days in days_of_draw
     )
 
 
@@ -225,7 +227,7 @@ def _share_label(table: TableSpec, statistic: str) -> str:
 
 
 def _check_cap(
-    programme: Programme, place: int, cap: CapSpec, events: tuple[DrawEvent, ...]
+    programme: Programme, index: int, cap: CapSpec, events: tuple[DrawEvent, ...]
 ) -> None:
     """Refuse a programme whose own week passes one of its caps."""
     loss = loss_by_unit(events)[cap.unit]
@@ -241,7 +243,7 @@ def _check_cap(
         needed = "an infinite amount" if asked is None else f"{amount} {_shown(asked)}"
         raise ProgrammeError(
             where=f"{programme.name}.yaml:{cap.line}",
-            field=f"caps[{place}]",
+            field=f"caps[{index}]",
             rule=f"one week costs a {cap.unit} {needed}, above the cap of {_shown(allowed)}; "
             "raise the cap or lower the mechanism's amount",
         )

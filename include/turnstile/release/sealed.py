@@ -79,12 +79,12 @@ def decode(content: bytes) -> Artefact:
     """
     try:
         file = pq.ParquetFile(BytesIO(content))
-        groups = [file.read_row_group(place) for place in range(file.num_row_groups)]
+        parts = [file.read_row_group(index) for index in range(file.num_row_groups)]
         gaps = file.schema_arrow.metadata[_GAPS].decode()
     except (pa.ArrowInvalid, KeyError, TypeError):
         raise IntegrityError("the sealed artefact is not what a draw writes; restore it") from None
     days = tuple(date.fromisoformat(day) for day in gaps.split(",") if day)
-    return Artefact(tuple(_noisy(group) for group in groups), days)
+    return Artefact(tuple(_noisy(part) for part in parts), days)
 
 
 def _rows(noisy: NoisyTable, schema: pa.Schema) -> pa.Table:
@@ -100,15 +100,15 @@ def _rows(noisy: NoisyTable, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _noisy(group: pa.Table) -> NoisyTable:
-    """Return one row group as one draw.
+def _noisy(part: pa.Table) -> NoisyTable:
+    """Return one row part as one draw.
 
     Raises:
-        IntegrityError: the group mixes draws or its cells are not in order.
+        IntegrityError: the part mixes draws or its cells are not in order.
     """
-    head = group.slice(0, 1).to_pylist()[0]
-    cells = group.column("cell").to_numpy()
+    head = part.slice(0, 1).to_pylist()[0]
+    cells = part.column("cell").to_numpy()
     if not np.array_equal(cells, np.arange(len(cells))):
         raise IntegrityError("the sealed artefact's cells are out of order; restore it")
-    values = group.column("value").to_numpy().astype(np.int64, copy=True)
+    values = part.column("value").to_numpy().astype(np.int64, copy=True)
     return NoisyTable(head["table"], head["statistic"], head["service_date"], values)

@@ -262,8 +262,8 @@ def _write_quarantine(work: _Work, rule: str) -> int:
     broken = f"FROM staged WHERE broken_rule = {text(rule)}"
     count = _one_number(work.connection, f"SELECT count(*) {broken}")
     if count:
-        place = work.folder / "snapshot" / "quarantine" / f"{rule}.parquet"
-        _copy(work, f"SELECT file, broken_rule, fields {broken} ORDER BY ALL", place)
+        file = work.folder / "snapshot" / "quarantine" / f"{rule}.parquet"
+        _copy(work, f"SELECT file, broken_rule, fields {broken} ORDER BY ALL", file)
     return count
 
 
@@ -280,10 +280,10 @@ def _one_number(connection: DuckDBPyConnection, statement: str) -> int:
     return int(row[0]) if row else 0
 
 
-def _put_in_place(made: Path, place: Path) -> None:
+def _put_in_place(made: Path, target: Path) -> None:
     """Move a finished folder to its place at once; if another run was first, its copy stays."""
     try:
-        made.rename(place)
+        made.rename(target)
     except OSError:
-        if not place.exists():
+        if not target.exists():
             raise

@@ -137,9 +137,9 @@ def _proxy(change: Change) -> float:
     return change.by / float(change.scale)
 
 
-def _on_grid(places: NDArray[np.float64], masses: NDArray[np.float64]) -> NDArray[np.float64]:
+def _on_grid(positions: NDArray[np.float64], masses: NDArray[np.float64]) -> NDArray[np.float64]:
     """Split each mass over the two nearest grid cells, so that the mean stays; negatives wrap."""
-    below = np.floor(places).astype(np.int64)
-    share = places - below
+    below = np.floor(positions).astype(np.int64)
+    share = positions - below
     grid = np.bincount(below % _GRID_CELLS, masses * (1 - share), _GRID_CELLS)
     return np.asarray(grid + np.bincount((below + 1) % _GRID_CELLS, masses * share, _GRID_CELLS))

@@ -79,20 +79,20 @@ def from_residuals(
     """Return the scale of the parts' noise from totals minus all their parts.
 
     Args:
-        residuals: shape (groups,), total minus the sum of parts.
-        terms: shape (groups,), noises in each residual: the total's and one a part, >= 2.
+        residuals: shape (sums,), total minus the sum of parts.
+        terms: shape (sums,), noises in each residual: the total's and one a part, >= 2.
         distribution: of every noise.
         confidence: strictly between 0 and 1.
         total_over_part: scale of the total's noise over the scale of a part's.
     """
     if residuals.size == 0:
         raise ValueError("no differences to recover a scale from")
-    groups = [(int(n), residuals[terms == n]) for n in np.unique(terms)]
+    by_terms = [(int(n), residuals[terms == n]) for n in np.unique(terms)]
 
     def likelihood(scale: float) -> float:
         """Largest log likelihood over the share of outliers."""
         distributions = [
-            _probabilities(distribution, scale, total_over_part, n, found) for n, found in groups
+            _probabilities(distribution, scale, total_over_part, n, found) for n, found in by_terms
         ]
         return max(
             sum(

@@ -95,20 +95,20 @@ def audit_release(
         copy: of the pipeline; the product's own stages by default.
     """
     pipeline = copy or PipelineCopy()
-    kinds: defaultdict[_Kind, list[DrawEvent]] = defaultdict(list)
+    draws_alike: defaultdict[_Kind, list[DrawEvent]] = defaultdict(list)
     for one in (unit, *others):
         for event in one_of_each_label(events):
             declared = dict(event.sensitivities).get(one)
             if declared is not None:
                 noise = (event.noise, event.scale, event.threshold)
-                kinds[noise, one, declared, pipeline.sensitivity(event, one, declared)].append(
-                    event
-                )
+                draws_alike[
+                    noise, one, declared, pipeline.sensitivity(event, one, declared)
+                ].append(event)
     found = []
-    for (_, one, declared, _), own in kinds.items():
+    for (_, one, declared, _), own in draws_alike.items():
         canaries = CANARIES if one is unit else CANARIES_OF_OTHERS
         run = run_canaries(pipeline, own[0], one, declared, canaries=canaries)
-        first = _audited(own[0], one, declared, run=run, error=ALPHA / len(kinds))
+        first = _audited(own[0], one, declared, run=run, error=ALPHA / len(draws_alike))
         found.append(replace(first, label=", ".join(event.label for event in own)))
     return tuple(found)
 

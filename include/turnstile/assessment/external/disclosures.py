@@ -129,10 +129,10 @@ def _rows(table: ExternalTable) -> Disclosure:
 def _derived(table: ExternalTable) -> Disclosure | None:
     """Say that totals are sums of published parts, which loses what was suppressed in the parts."""
     for dimension in ("loc", "time"):
-        groups = residuals(table, dimension)
-        if groups is None or groups.values.size < GROUPS_LEAST:
+        sums = residuals(table, dimension)
+        if sums is None or sums.values.size < GROUPS_LEAST:
             continue
-        if float(np.mean(groups.values == 0)) > _NEARLY_ALL and not groups.is_complete.all():
+        if float(np.mean(sums.values == 0)) > _NEARLY_ALL and not sums.is_complete.all():
             return Disclosure(
                 "derived_from_thresholded",
                 True,
@@ -141,8 +141,8 @@ def _derived(table: ExternalTable) -> Disclosure | None:
                 "small cells)",
                 {
                     "dimension": dimension,
-                    "groups": int(groups.values.size),
-                    "incomplete_groups": int((~groups.is_complete).sum()),
+                    "groups": int(sums.values.size),
+                    "incomplete_groups": int((~sums.is_complete).sum()),
                 },
             )
     return None
@@ -159,20 +159,20 @@ def _differencing(table: ExternalTable, found_scales: list[Disclosure]) -> Discl
         default=None,
     )
     for dimension in ("loc", "time"):
-        groups = residuals(table, dimension)
-        if groups is None:
+        sums = residuals(table, dimension)
+        if sums is None:
             continue
-        own = ~groups.is_complete & (np.rint(groups.values) != 0)
+        own = ~sums.is_complete & (np.rint(sums.values) != 0)
         if own.sum() < 1:
             continue
-        terms = int(np.median(groups.parts[own])) + 1
+        terms = int(np.median(sums.parts[own])) + 1
         shown = scale if scale is not None else SCALES_SHOWN[1]
         noise = [Term(NoiseDistribution.ROUNDED_LAPLACE, shown, terms)]
         widths = {f"{level:g}": half_width(noise, level) for level in (0.9, 0.95, 0.99)}
         beyond = np.array(
             [
                 tail([Term(NoiseDistribution.ROUNDED_LAPLACE, shown, int(n) + 1)], abs(v)) < _ALPHA
-                for v, n in zip(groups.values[own], groups.parts[own], strict=True)
+                for v, n in zip(sums.values[own], sums.parts[own], strict=True)
             ]
         )
         return Disclosure(
@@ -189,7 +189,7 @@ def _differencing(table: ExternalTable, found_scales: list[Disclosure]) -> Discl
                 "scale": shown,
                 "scale_is_assumed": scale is None,
                 "half_widths": widths,
-                "largest_hidden": float(groups.values[own].max()),
+                "largest_hidden": float(sums.values[own].max()),
             },
         )
     return None

@@ -32,9 +32,9 @@ class Residuals:
 
     Args:
         dimension: that was added up, `time` or `loc`.
-        values: shape (groups,), total minus parts.
-        parts: shape (groups,), published parts in each.
-        is_complete: shape (groups,), whether every label of the dimension is published.
+        values: shape (sums,), total minus parts.
+        parts: shape (sums,), published parts in each.
+        is_complete: shape (sums,), whether every label of the dimension is published.
     """
 
     dimension: str

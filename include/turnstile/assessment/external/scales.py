@@ -82,8 +82,8 @@ def _from_totals(table: ExternalTable, distribution: NoiseDistribution) -> list[
     """Return the scale from totals with all their parts."""
     found = []
     for dimension in ("loc", "time"):
-        groups = residuals(table, dimension)
-        own = None if groups is None else _noise_alone(groups)
+        sums = residuals(table, dimension)
+        own = None if sums is None else _noise_alone(sums)
         if own is None:
             continue
         for ratio, words in ((1.0, "equal scales"), (2.0, "if the totals' scale is twice this")):
@@ -127,13 +127,13 @@ def _misfits(
     return float(chisquare(bins).pvalue) < _MISFIT
 
 
-def _noise_alone(groups: Residuals) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+def _noise_alone(sums: Residuals) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return the residuals that hold noise alone; None if too few, or if no noise was added."""
-    own = groups.is_complete
-    values = np.rint(groups.values[own]).astype(np.int64)
+    own = sums.is_complete
+    values = np.rint(sums.values[own]).astype(np.int64)
     if values.size < GROUPS_LEAST or not values.any():
         return None
-    return values, groups.parts[own] + 1
+    return values, sums.parts[own] + 1
 
 
 def _scale_disclosure(source: str, words: str, estimate: ScaleEstimate) -> Disclosure:

@@ -68,17 +68,17 @@ def sampler(events: Sequence[DrawEvent], copy: PipelineCopy) -> GateResult:
     It finds a noise library that is biased, which the numbers of a release may be too few to show.
     """
     name = "sampler"
-    kinds = {(event.noise, event.scale): event for event in events}
+    event_of = {(event.noise, event.scale): event for event in events}
     wrong = [
         f"{event.noise} of scale {float(event.scale):.4g}: {problem}"
-        for event in kinds.values()
-        if (problem := misfit(event, copy.draw, alpha=ALPHA / len(kinds))) is not None
+        for event in event_of.values()
+        if (problem := misfit(event, copy.draw, alpha=ALPHA / len(event_of))) is not None
     ]
     return GateResult(
         name,
         not wrong,
         "; ".join(wrong)
-        or f"{len(kinds)} kinds of noise, {DRAWS:,} draws on zeros each: as declared",
+        or f"{len(event_of)} kinds of noise, {DRAWS:,} draws on zeros each: as declared",
         ALPHA,
-        f"a scale {scale_found(ALPHA / len(kinds)):.1%} off, a shift by one, draws used twice",
+        f"a scale {scale_found(ALPHA / len(event_of)):.1%} off, a shift by one, draws used twice",
     )

@@ -76,7 +76,7 @@ def _gates(package: Package) -> Iterator[Disclosure]:
 def _thresholds(package: Package) -> list[Disclosure]:
     """Return whether numbers were suppressed, and where."""
     found = []
-    for label, event in package.kinds.items():
+    for label, event in package.draw_by_label.items():
         values = package.values(event)
         if values is None:
             continue
@@ -126,8 +126,8 @@ def _texts(table: pa.Table, name: str) -> Any:  # noqa: ANN401 - Arrow carries n
 
 def _presence(package: Package, risk: Forecast) -> Disclosure:
     """Return the probability that a number proves, or suggests, that somebody was there."""
-    kinds = list(package.kinds.values())
-    threshold = [event for event in kinds if event.threshold is not None]
+    draws = list(package.draw_by_label.values())
+    threshold = [event for event in draws if event.threshold is not None]
     proofs = {
         event.label: {
             str(group): proof_integer(
@@ -150,7 +150,7 @@ def _presence(package: Package, risk: Forecast) -> Disclosure:
         {
             "proof_probability": proofs,
             "best_guess": as_figures(own),
-            "best_guess_by_table": {event.label: round(guess_after([event]), 6) for event in kinds},
+            "best_guess_by_table": {event.label: round(guess_after([event]), 6) for event in draws},
         },
     )
 

@@ -32,7 +32,7 @@ ONE_THRESHOLDED_TABLE = (
 def scales_of(package: Package) -> list[Disclosure]:
     """Recover scales: of dense Laplace counts exactly, of other dense tables as an interval."""
     found = []
-    for label, event in package.kinds.items():
+    for label, event in package.draw_by_label.items():
         values = package.values(event)
         tested = event.noise is NoiseFamily.DISCRETE_LAPLACE and event.threshold is None
         if values is None:

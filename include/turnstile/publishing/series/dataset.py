@@ -89,6 +89,6 @@ def part_bytes(package: Path, name: str, revision: Revision) -> bytes:
         "revision": pa.array([revision.key.revision], pa.int64()),
     }
     rows = pa.array([0] * len(table), pa.int32())
-    for place, (column, _) in enumerate(LABELS):
-        table = table.add_column(place, column, labels[column].take(rows))
+    for index, (column, _) in enumerate(LABELS):
+        table = table.add_column(index, column, labels[column].take(rows))
     return parquet_bytes(table)
