@@ -1,10 +1,9 @@
 """Checks a published package with Python alone: `python3 verify_package.py DIR|URL [...]`.
 
-Digests of every file, the signed statement (with `--key FILE|URL|LINE`, else the `ledger.pub` that
-lies beside the packages), the tables against their descriptor, the card against the plan, tables
-that must add up, intervals that must hold their number; and over several packages of one family
-(`--series`), that no card states less than what these releases cost together. Exit 4 and one line a
-difference. Python 3.9 or later, nothing to install.
+Digests of every file, the signed statement (with `--key FILE|URL|LINE`, else the `ledger.pub`
+beside the packages), tables against their descriptor, card against plan, sums, intervals; over
+packages of one family (`--series`), that no card states less than all of them cost together. Exit 4
+and one line a difference. Python 3.9 or later, nothing to install.
 """
 
 from __future__ import annotations
@@ -15,26 +14,29 @@ import csv
 import datetime
 import hashlib
 import json
+import math
 import sys
 import tempfile
 import urllib.parse
 import urllib.request
+from collections import Counter
 from fractions import Fraction
+from itertools import permutations
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
 MANIFEST, SUMS, STATEMENT = "manifest.json", "SHA256SUMS", "statement.intoto.json"
+PLAN, CARD = "plan.json", "release_card.json"
 PAYLOAD = "application/vnd.in-toto+json"
-DIFFERS = 4
 PRIME = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
 CURVE = -121665 * pow(121666, PRIME - 2, PRIME) % PRIME
-WEB = ("http://", "https://")
-KEYS = ("service_date", "mode")
+WEB, KEY_BESIDE = ("http://", "https://", "file://"), "../../../ledger.pub"
 UP = {"rho": 10**9, "epsilon": 10**6}
 Json = Any
+Digests = dict[str, str]  # by file
 Point = tuple[int, int, int, int]  # x, y, z, t of RFC 8032
-Counts = dict[tuple[str, ...], int]
+Amount = Any  # a fraction, or infinity
 
 
 def findings(folder: Path, key: str | None = None) -> list[str]:
@@ -42,48 +44,47 @@ def findings(folder: Path, key: str | None = None) -> list[str]:
     try:
         manifest = json.loads((folder / MANIFEST).read_bytes())
         listed = {one["path"]: one["sha256"] for one in manifest["files"]}
-    except FileNotFoundError:
-        return [f"{MANIFEST} is missing"]
-    except (ValueError, KeyError, TypeError):
-        return [f"{MANIFEST} cannot be read"]
-    found = {
-        path.relative_to(folder).as_posix(): path
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        is_missing = isinstance(error, FileNotFoundError)
+        return [f"{MANIFEST} {'is missing' if is_missing else 'cannot be read'}"]
+    digests = {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path != folder / MANIFEST
     }
-    problems = [f"{name} is missing" for name in sorted(listed.keys() - found.keys())]
-    problems += [f"{name} is not listed" for name in sorted(found.keys() - listed.keys())]
-    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
-    both = sorted(found.keys() & listed.keys())
+    problems = [f"{name} is missing" for name in sorted(listed.keys() - digests.keys())]
+    problems += [f"{name} is not listed" for name in sorted(digests.keys() - listed.keys())]
+    both = sorted(digests.keys() & listed.keys())
     problems += [f"{name} was altered" for name in both if digests[name] != listed[name]]
     if problems:
         return problems  # what follows would say it again
     try:
-        problems += _sums(folder, digests) + _statement(folder, digests, manifest, key)
-        problems += [*_tables(folder), *_plan(folder, manifest), *_added_up(folder)]
+        plan, card = (json.loads((folder / name).read_bytes()) for name in (PLAN, CARD))
+        problems += _statements(folder, digests, manifest, key)
+        problems += [*_tables(folder), *_plan(plan, card, manifest), *_added_up(folder, plan)]
     except (ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
         problems.append(f"cannot be read as a package: {type(error).__name__} {error}")
     return problems
 
 
-def _sums(folder: Path, digests: dict[str, str]) -> list[str]:
-    """Check SHA256SUMS, where there is one."""
-    if SUMS not in digests:
-        return []
-    lines = (folder / SUMS).read_text("utf-8").splitlines()
-    stated = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+def _differences(file: str, stated: Digests, digests: Digests, unstated: set[str]) -> list[str]:
+    """Compare the digests that a file states with those that there are."""
     wrong = {name for name in stated if digests.get(name) != stated[name]}
-    wrong |= digests.keys() - stated.keys() - {SUMS}
-    return [f"{SUMS} and {name} do not agree" for name in sorted(wrong)]
+    wrong |= digests.keys() - stated.keys() - unstated
+    return [f"{file} and {name} do not agree" for name in sorted(wrong)]
 
 
-def _statement(folder: Path, digests: dict[str, str], manifest: Json, key: str | None) -> list[str]:
-    """Check the signed statement: its signature, its release, and that it names every file."""
+def _statements(folder: Path, digests: Digests, manifest: Json, key: str | None) -> list[str]:
+    """Check SHA256SUMS and the signed statement: signature, release, and that all is named."""
+    problems = []
+    if SUMS in digests:
+        lines = (folder / SUMS).read_text("utf-8").splitlines()
+        stated = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+        problems += _differences(SUMS, stated, digests, {SUMS})
     if STATEMENT not in digests:
-        return [f"{STATEMENT} is missing, so nothing is signed"] if key else []
+        return problems + ([f"{STATEMENT} is missing, so nothing is signed"] if key else [])
     envelope = json.loads((folder / STATEMENT).read_bytes())
     payload = base64.b64decode(envelope["payload"], validate=True)
-    problems = []
     if key is not None:
         lines = [line for line in key.splitlines() if line.count("+") > 1]
         keys = [base64.b64decode(line.split("+", 2)[2])[1:] for line in lines]
@@ -93,9 +94,7 @@ def _statement(folder: Path, digests: dict[str, str], manifest: Json, key: str |
             problems.append(f"{STATEMENT} is not signed by the given key")
     statement = json.loads(payload)
     subjects = {one["name"]: one["digest"]["sha256"] for one in statement["subject"]}
-    wrong = {name for name in subjects if digests.get(name) != subjects[name]}
-    wrong |= digests.keys() - subjects.keys() - {SUMS, STATEMENT}
-    problems += [f"{STATEMENT} and {name} do not agree" for name in sorted(wrong)]
+    problems += _differences(STATEMENT, subjects, digests, {SUMS, STATEMENT})
     if statement["predicate"]["releaseId"] != manifest["key"]:
         problems.append(f"{STATEMENT} is of another release")
     return problems
@@ -108,8 +107,7 @@ def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
     s = int.from_bytes(signature[32:], "little")
     if len(signature) != 64 or not (base and public and commitment) or s >= ORDER:
         return False
-    digest = hashlib.sha512(signature[:32] + key + message).digest()
-    h = int.from_bytes(digest, "little") % ORDER
+    h = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % ORDER
     left, right = _times(s, base), _add(commitment, _times(h, public))
     return all((left[n] * right[2] - right[n] * left[2]) % PRIME == 0 for n in (0, 1))
 
@@ -118,13 +116,11 @@ def _point(encoded: bytes) -> Point | None:
     """Decode a point; None if it is none."""
     y = int.from_bytes(encoded, "little")
     sign, y = y >> 255, y & (2**255 - 1)
-    if len(encoded) != 32 or y >= PRIME:
-        return None
     x2 = (y * y - 1) * pow(CURVE * y * y + 1, PRIME - 2, PRIME) % PRIME
     x = pow(x2, (PRIME + 3) // 8, PRIME)
     if (x * x - x2) % PRIME:
         x = x * pow(2, (PRIME - 1) // 4, PRIME) % PRIME
-    if (x * x - x2) % PRIME or (x == 0 and sign):
+    if len(encoded) != 32 or y >= PRIME or (x * x - x2) % PRIME or (x == 0 and sign):
         return None
     x = PRIME - x if x & 1 != sign else x
     return (x, y, 1, x * y % PRIME)
@@ -139,13 +135,11 @@ def _add(p: Point, q: Point) -> Point:
 
 
 def _times(number: int, point: Point) -> Point:
-    """Multiply a point."""
-    total: Point = (0, 1, 1, 0)
-    while number:
-        if number & 1:
-            total = _add(total, point)
-        point, number = _add(point, point), number >> 1
-    return total
+    """Multiply a point, by doubling and adding."""
+    if number == 0:
+        return (0, 1, 1, 0)
+    doubled = _times(number >> 1, _add(point, point))
+    return _add(doubled, point) if number & 1 else doubled
 
 
 READERS: dict[str, Callable[[str], object]] = {
@@ -168,20 +162,14 @@ def _tables(folder: Path) -> Iterator[str]:
             yield f"{path} has other columns than its schema"
             continue
         for field in fields:
-            read = READERS[field["type"]]
             try:
                 for value in set(columns[field["name"]]) - {""}:
-                    read(value)
+                    READERS[field["type"]](value)
             except (ValueError, KeyError):
                 yield f"{path}: {field['name']} holds what is no {field['type']}"
-        if "estimate" in columns and "low_95" in columns and not _holds(columns):
+        rows = zip(*(columns.get(name, []) for name in ("low_95", "estimate", "high_95")))
+        if not all(float(a) <= float(b) <= float(c) for a, b, c in rows if a and b and c):
             yield f"{path}: an interval does not hold its estimate"
-
-
-def _holds(columns: dict[str, list[str]]) -> bool:
-    """Return whether each interval holds its estimate."""
-    rows = zip(columns["low_95"], columns["estimate"], columns["high_95"])
-    return all(float(a) <= float(b) <= float(c) for a, b, c in rows if a and b and c)
 
 
 def _columns(path: Path) -> dict[str, list[str]]:
@@ -193,46 +181,34 @@ def _columns(path: Path) -> dict[str, list[str]]:
     return {name: [row[n] for row in rows] for n, name in enumerate(header)}
 
 
-def _added_up(folder: Path) -> Iterator[str]:
+def _added_up(folder: Path, plan: Json) -> Iterator[str]:
     """Check that presented counts of trips add up to the coarser tables of the same tap."""
-    events = _events(folder)
-    if any(event["threshold"] is not None for event in events):
+    if any(event["threshold"] is not None for event in plan["events"]):
         return  # what was left out is in no sum
-    own = {f"{event['table']}.csv" for event in events if event.get("own_records")}
-    tables: dict[str, tuple[tuple[str, ...], Counts]] = {}
+    own = {f"{event['table']}.csv" for event in plan["events"] if event.get("own_records")}
+    tables: dict[str, tuple[list[str], list[tuple[str, ...]], list[int]]] = {}
     for path in sorted((folder / "tables").glob("*.csv")):
-        if path.name in own:
-            continue  # it counts records of a bound of its own
         columns = _columns(path)
-        if "count" in columns and "standard_deviation" in columns:
-            axes = tuple(n for n in columns if n in KEYS or n.startswith("tap_"))
-            labels = zip(*(columns[axis] for axis in axes))
-            tables[path.name] = (axes, dict(zip(labels, map(int, columns["count"]))))
-    for name, (axes, coarse) in tables.items():
-        for other, (finer, fine) in tables.items():
-            if set(axes) < set(finer):
-                kept = [finer.index(axis) for axis in axes]
-                total: Counts = {}
-                for label, count in fine.items():
-                    short = tuple(label[n] for n in kept)
-                    total[short] = total.get(short, 0) + count
-                if total.keys() == coarse.keys() and total != coarse:  # hours are no quarters
-                    yield f"tables/{name} is not the sum of tables/{other}"
+        if path.name not in own and "count" in columns and "standard_deviation" in columns:
+            axes = [n for n in columns if n in ("service_date", "mode") or n.startswith("tap_")]
+            labels = list(zip(*(columns[axis] for axis in axes)))
+            tables[path.name] = (axes, labels, list(map(int, columns["count"])))
+    pairs = permutations(tables.items(), 2)
+    for (name, (axes, labels, counts)), (other, (finer, cells, fine)) in pairs:
+        if set(axes) < set(finer):
+            kept = [finer.index(axis) for axis in axes]
+            total: Counter[tuple[str, ...]] = Counter()
+            for cell, count in zip(cells, fine):
+                total[tuple(cell[n] for n in kept)] += count
+            if total.keys() == set(labels) and total != dict(zip(labels, counts)):
+                yield f"tables/{name} is not the sum of tables/{other}"  # hours are no quarters
 
 
-def _events(folder: Path) -> Json:
-    """Return the draws of the plan."""
-    return json.loads((folder / "plan.json").read_bytes())["events"]
-
-
-def _plan(folder: Path, manifest: Json) -> Iterator[str]:
+def _plan(plan: Json, card: Json, manifest: Json) -> Iterator[str]:
     """Check card and plan: digests, release, and the loss of every unit, recomputed exactly."""
-    plan = json.loads((folder / "plan.json").read_bytes())
-    card = json.loads((folder / "release_card.json").read_bytes())
-    if not (card["release"] == manifest["key"] and card["plan_sha256"] == plan["plan_digest"]):
-        yield "release_card.json is of another release or plan"
-    if card["sealed_sha256"] != manifest["sealed_sha256"]:
-        yield "release_card.json and manifest.json name other sealed bytes"
+    own = (manifest["key"], manifest["sealed_sha256"], plan["plan_digest"])
+    if (card["release"], card["sealed_sha256"], card["plan_sha256"]) != own:
+        yield "release_card.json is of another release, sealed bytes or plan"
     promised = {"programme": plan["programme_digest"], "domain": plan["domain_digest"]}
     promised |= {name: plan[name] for name in ("week", "revision", "events")}
     text = json.dumps(promised, sort_keys=True, separators=(",", ":"))
@@ -244,44 +220,44 @@ def _plan(folder: Path, manifest: Json) -> Iterator[str]:
     for unit, amounts in recomputed(plan["events"]).items():
         for name, amount in amounts.items():
             stated = card["guarantee"]["units"][unit][name]
-            own = None if amount is None else Fraction(-(-amount * UP[name] // 1), UP[name])
-            if own != (None if stated is None else Fraction(stated)):
+            up = amount if amount == math.inf else Fraction(math.ceil(amount * UP[name]), UP[name])
+            if up != (math.inf if stated is None else Fraction(stated)):
                 yield f"release_card.json states {name} {stated} for a {unit}, not the plan's"
 
 
-def recomputed(events: Json) -> dict[str, dict[str, Fraction | None]]:
+def recomputed(events: Json) -> dict[str, dict[str, Amount]]:
     """Return the exact loss of every unit: the largest over what one unit can touch.
 
     Draws of one joint vector, with equal noise and sensitivities, are charged once for a scope.
     """
     charged: set[tuple[str, str, str]] = set()
-    totals: dict[str, dict[str, dict[str, list[Fraction | None]]]] = {}
+    totals: dict[str, dict[str, dict[str, Amount]]] = {}
     for event in events:
-        scale, is_gaussian = Fraction(event["scale"]), event["noise"] == "discrete_gaussian"
         names = ("joint", "noise", "scale", "sensitivities")
         vector = json.dumps([event[name] for name in names]) if event.get("joint") else ""
         for unit, moved in event["sensitivities"]:
-            epsilon = None if moved is None or is_gaussian else Fraction(moved[1]) / scale
-            rho = None if epsilon is None else epsilon**2 / 2
-            if is_gaussian and moved is not None:
-                rho = Fraction(moved[2]) / (2 * scale**2)
             for scope in {_scope(unit, block) for block in event["blocks"]}:
                 if vector and (unit, scope, vector) in charged:
                     continue
                 charged.add((unit, scope, vector))
-                own = totals.setdefault(unit, {}).setdefault(scope, {"epsilon": [], "rho": []})
-                own["epsilon"].append(epsilon)
-                own["rho"].append(rho)
+                own = totals.setdefault(unit, {}).setdefault(scope, dict.fromkeys(UP, Fraction(0)))
+                for name, amount in _loss(event, moved).items():
+                    own[name] += amount
     return {
-        unit: {name: _largest([one[name] for one in scopes.values()]) for name in UP}
+        unit: {name: max(own[name] for own in scopes.values()) for name in UP}
         for unit, scopes in totals.items()
     }
 
 
-def _largest(scopes: list[list[Fraction | None]]) -> Fraction | None:
-    """Return the largest sum; None, infinite, if any amount is."""
-    sums = [sum(a for a in scope if a is not None) for scope in scopes if None not in scope]
-    return Fraction(max(sums)) if len(sums) == len(scopes) else None
+def _loss(event: Json, moved: list[str] | None) -> dict[str, Amount]:
+    """Return what a draw costs a unit that changes it by these norms at most; None: unbounded."""
+    scale = Fraction(event["scale"])
+    if moved is None:
+        return dict.fromkeys(UP, math.inf)
+    if event["noise"] == "discrete_gaussian":
+        return {"epsilon": math.inf, "rho": Fraction(moved[2]) / (2 * scale**2)}
+    epsilon = Fraction(moved[1]) / scale
+    return {"epsilon": epsilon, "rho": epsilon**2 / 2}
 
 
 def _scope(unit: str, block: list[str]) -> str:
@@ -295,14 +271,14 @@ def _scope(unit: str, block: list[str]) -> str:
 
 def series_findings(folders: list[Path]) -> list[str]:
     """Check that the cards of a family state at least what all these releases cost together."""
-    spent: dict[tuple[str, str], Fraction] = {}
+    spent: dict[tuple[str, str], Amount] = {}
     stated: dict[tuple[str, str], Fraction] = {}
     for folder in folders:
-        for line in json.loads((folder / "release_card.json").read_bytes())["cumulative"]:
+        plan, card = (json.loads((folder / name).read_bytes()) for name in (PLAN, CARD))
+        for line in card["cumulative"]:
             if line["scope"] == "ever" and line["rho_after"] is not None:
                 name = (line["family"], line["unit"])
-                own = recomputed(_events(folder))[line["unit"]]["rho"]
-                spent[name] = spent.get(name, Fraction(0)) + (own or 0)
+                spent[name] = spent.get(name, 0) + recomputed(plan["events"])[line["unit"]]["rho"]
                 stated[name] = max(stated.get(name, Fraction(0)), Fraction(line["rho_after"]))
     return [
         f"{family}: together a {unit} loses rho {float(cost):.9f}, above what any card states"
@@ -313,9 +289,8 @@ def series_findings(folders: list[Path]) -> list[str]:
 
 def read(address: str) -> bytes:
     """Read a file or a web address."""
-    if not address.startswith(WEB):
-        return Path(address).read_bytes()
-    with urllib.request.urlopen(address, timeout=60) as answer:
+    url = address if address.startswith(WEB) else Path(address).resolve().as_uri()
+    with urllib.request.urlopen(url, timeout=60) as answer:
         return bytes(answer.read())
 
 
@@ -336,12 +311,9 @@ def fetched(address: str, folder: Path) -> Path:
 def key_beside(address: str) -> str | None:
     """Return the public key that lies beside the programmes' folders, if there is one."""
     try:
-        if address.startswith(WEB):
-            return read(
-                urllib.parse.urljoin(f"{address.rstrip('/')}/", "../../../ledger.pub")
-            ).decode()
-        return (Path(address).resolve().parents[2] / "ledger.pub").read_text("utf-8")
-    except (OSError, IndexError, ValueError):
+        url = address if address.startswith(WEB) else Path(address).resolve().as_uri()
+        return read(urllib.parse.urljoin(f"{url.rstrip('/')}/", KEY_BESIDE)).decode()
+    except (OSError, ValueError):
         return None
 
 
@@ -357,22 +329,21 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folders = []
         for number, address in enumerate(args.packages):
-            is_checked, into = False, Path(scratch) / str(number)
+            into = Path(scratch) / str(number)
             try:
                 folder = fetched(address, into) if address.startswith(WEB) else Path(address)
                 folders.append(folder)
                 key = given or (key_beside(address) if (folder / STATEMENT).is_file() else None)
-                own, is_checked = findings(folder, key), key is not None
+                own = findings(folder, key)
+                signed = "signed" if key else "signature not checked: no key or no statement"
             except (OSError, ValueError, KeyError, TypeError) as error:
                 own = [f"cannot be fetched: {error}"]
             problems += [f"{address}: {problem}" for problem in own]
-            signed = "signed" if is_checked else "signature not checked: no key or no statement"
             print(f"{address}: {'differs' if own else f'as published; {signed}'}")
         if args.series and not problems:
             problems += series_findings(folders)
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    return DIFFERS if problems else 0
+    sys.stderr.writelines(f"{problem}\n" for problem in problems)
+    return 4 if problems else 0
 
 
 if __name__ == "__main__":
