@@ -118,8 +118,6 @@ def test_every_worked_example_of_the_readme_runs(package: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", (package / "README.md").read_text(), re.DOTALL)
     assert len(examples) == 6
     for example in examples:
-        if "import polars" in example:
-            pytest.importorskip("polars")
         done = subprocess.run(  # noqa: S603 - our own interpreter
             [sys.executable, "-W", "error::FutureWarning", "-c", example],
             cwd=package,

@@ -10,6 +10,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
+
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 _OUTSIDE = re.compile(r"""(?:src|href|url)\s*[=(]\s*["']?(?!data:|#)[a-z]+:""", re.IGNORECASE)
 
@@ -41,6 +43,28 @@ def test_the_week_in_words_is_the_sum_of_the_published_numbers(published: Path) 
     assert shown is not None
     assert abs(int(shown[1].replace(",", "")) - total) <= 1
     assert abs(int(shown[2].replace(",", "")) - half) <= 1
+
+
+def test_speeds_of_hexagons_are_those_of_the_drawn_sums(published: Path) -> None:
+    package = next(published.glob("itms/*/r0"))
+    drawn = pq.read_table(package / "measurements/speed.parquet").to_pandas()
+    by_cell = drawn.groupby("cell")[["sum", "buses"]].sum()
+    week = read_week(package, "speed")
+    whole_day = over_slots(week)
+    slots = len(drawn) // len(by_cell)
+    assert whole_day.noise.sum_sd == pytest.approx(week.noise.sum_sd * slots**0.5, rel=1e-5)
+    assert whole_day.noise.count_sd == pytest.approx(week.noise.count_sd * slots**0.5, rel=1e-5)
+    table = rolling_means([whole_day], clamp_kmh=65).to_pandas().set_index("cell")
+    shown = table[~table["is_withheld"]]
+    expected = 32.5 + by_cell["sum"] / 10 / by_cell["buses"]
+    assert len(shown) > 0
+    for cell, row in shown.iterrows():
+        assert abs(row["mean_speed_kmh"] - min(max(expected[cell], 0), 65)) < 0.06
+        assert row["low_95_kmh"] <= row["mean_speed_kmh"] <= row["high_95_kmh"]
+    slowest = shown["mean_speed_kmh"].idxmin()
+    page = (package / "report.html").read_text()
+    assert f"The lowest mean speed of buses is that of {slowest}" in page
+    assert (package / "pictures/speeds.svg").is_file()
 
 
 @pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium and its driver")

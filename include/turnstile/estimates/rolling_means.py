@@ -73,6 +73,24 @@ def read_week(package: Path, table: str) -> WeekOfMeans:
     )
 
 
+def over_slots(week: WeekOfMeans) -> WeekOfMeans:
+    """Return the numbers of each H3 cell, all slots of the day together."""
+    labels = week.labels.column("cell").combine_chunks().cast(pa.string()).dictionary_encode()
+    codes, cells = labels.indices.to_numpy(), len(labels.dictionary)
+    slots = int(np.bincount(codes).max())
+    sums, counts = (np.zeros(cells, dtype=np.int64) for _ in range(2))
+    np.add.at(sums, codes, week.sums)
+    np.add.at(counts, codes, week.counts)
+    noise = RatioNoise(
+        NoiseFamily.DISCRETE_GAUSSIAN,  # a sum of several draws is near to normal
+        _root([week.noise.sum_sd] * slots),
+        _root([week.noise.count_sd] * slots),
+        cells,
+    )
+    named = pa.table({"cell": labels.dictionary})
+    return WeekOfMeans(named, week.domain_digest, sums, counts, noise)
+
+
 def rolling_means(weeks: Sequence[WeekOfMeans], *, clamp_kmh: int) -> pa.Table:
     """Return the mean speeds over all these weeks, with their errors.
 

@@ -17,7 +17,7 @@ from turnstile.publishing import week_numbers
 from turnstile.publishing.cells import label_of
 from turnstile.publishing.contents import Contents
 
-NAMES = ("map", "hours", "change", "top")
+NAMES = ("map", "speeds", "hours", "change", "top")
 _WIDTH, _PNG_SCALE = 720, 2.0
 _TOP, _ROWS = 15, 25
 _PALE, _FULL = 0.15, 0.95
@@ -51,7 +51,13 @@ class Picture:
 def pictures(contents: Contents) -> dict[str, Picture]:
     """Return the pictures of a week by name; each is drawn once."""
     if not contents.drawings and has_errors(contents):
-        found = (_map(contents), _hours(contents), _change(contents), _top(contents))
+        found = (
+            _map(contents),
+            _speeds(contents),
+            _hours(contents),
+            _change(contents),
+            _top(contents),
+        )
         contents.drawings.update({one.name: one for one in found if one is not None})
     return contents.drawings
 
@@ -111,6 +117,51 @@ def _map(contents: Contents) -> Picture | None:
         "uncertain: their noise is nearly as large as their number."
     )
     return Picture("map", f"Where: {_what(contents)} of the week", text, chart)
+
+
+def _speeds(contents: Contents) -> Picture | None:
+    """Draw the mean speed of each hexagon, paler where its interval is wide."""
+    import altair as alt
+
+    speeds = week_numbers.speeds_by_cell(contents)
+    if speeds.empty:
+        return None
+    rings = {one.label: one.ring for one in contents.features}
+    half = (speeds["high"] - speeds["low"]) / 2
+    certain = (1 - half / speeds["value"].clip(lower=1)).clip(_PALE, _FULL)
+    hexagons = [
+        {
+            "type": "Feature",
+            "geometry": {"type": "Polygon", "coordinates": [rings[row["label"]]]},
+            "speed": row["value"],
+            "certainty": round(certainty, 3),
+        }
+        for row, certainty in zip(speeds.to_dict("records"), certain, strict=True)
+    ]
+    chart = (
+        alt.Chart(alt.Data(values=hexagons))
+        .mark_geoshape(stroke="#333", strokeWidth=0.3)
+        .encode(
+            color=alt.Color("speed:Q", title="km/h", scale=alt.Scale(scheme="cividis", zero=False)),
+            opacity=alt.Opacity(
+                "certainty:Q", title="certainty", scale=alt.Scale(domain=[0, 1], range=[0, 1])
+            ),
+        )
+        .project(type="identity", reflectY=True)
+        .properties(width=_WIDTH, height=_WIDTH * 0.7)
+    )
+    first, last = speeds.iloc[0], speeds.iloc[-1]
+    text = (
+        f"Mean speed of buses in {len(speeds)} of {len(rings)} hexagons, the whole week together; "
+        f"the slowest is {speed_text(first)}, the fastest {speed_text(last)}. Pale hexagons are "
+        "uncertain; where too few buses passed nothing is drawn."
+    )
+    return Picture("speeds", "How fast: mean speed of buses in the week", text, chart)
+
+
+def speed_text(row: pd.Series) -> str:
+    """Say the speed of a cell with its interval."""
+    return f"{row['label']} with {row['value']:,.1f} km/h ({row['low']:,.1f} to {row['high']:,.1f})"
 
 
 def _hours(contents: Contents) -> Picture | None:

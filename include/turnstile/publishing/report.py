@@ -10,7 +10,7 @@ from turnstile.publishing import week_numbers
 from turnstile.publishing.cells import label_of
 from turnstile.publishing.contents import Contents
 from turnstile.publishing.pages import rendered
-from turnstile.publishing.pictures import NAMES, has_errors, pictures
+from turnstile.publishing.pictures import NAMES, has_errors, pictures, speed_text
 from turnstile.publishing.readme import cumulative_sentence, guarantee_sentence, unit_text
 
 
@@ -80,4 +80,7 @@ def _sentences(contents: Contents) -> list[str]:
     where = f"{first['label']} ({first['mode']})" if "mode" in first else first["label"]
     number = f"about {first['value']:,.0f} (± {first['half_width']:,.0f})"
     found.append(f"The most {what} were at {where}: {number}.")
+    speeds = week_numbers.speeds_by_cell(contents)
+    if not speeds.empty:
+        found.append(f"The lowest mean speed of buses is that of {speed_text(speeds.iloc[0])}.")
     return found

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
+from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
 from turnstile.publishing.cells import label_of
 from turnstile.publishing.contents import Contents
 
@@ -45,6 +46,28 @@ def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
         found = _summed(table[table[place].isin(labels)], [time, place], value="buses")
     found["is_noise"] = found["value"] <= found["half_width"]
     return found.rename(columns={time: "time", place: "label"})
+
+
+def speeds_by_cell(contents: Contents) -> pd.DataFrame:
+    """Return the mean speed of each H3 cell, all slots together; empty for trips.
+
+    Columns: `label`, `value`, `low`, `high` in km/h, slowest first; cells with too few buses are
+    left out.
+    """
+    spec = next((one for one in contents.drawn.programme.tables if one.clamp_kmh), None)
+    if spec is None or label_of(contents) != "cell":
+        return pd.DataFrame()
+    week = over_slots(read_week(contents.folder, spec.name))
+    table: pd.DataFrame = rolling_means([week], clamp_kmh=spec.clamp_kmh or 0).to_pandas()
+    shown: pd.DataFrame = table[~table["is_withheld"]].rename(
+        columns={
+            "cell": "label",
+            "mean_speed_kmh": "value",
+            "low_95_kmh": "low",
+            "high_95_kmh": "high",
+        }
+    )
+    return shown[["label", "value", "low", "high"]].sort_values(["value", "label"])
 
 
 def by_day(contents: Contents) -> pd.DataFrame:

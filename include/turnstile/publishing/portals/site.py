@@ -28,34 +28,43 @@ def send_site(store: Store, portal: str, public: Path, programme: str) -> None:
         RefusedError: the store shows a newer state of the ledger.
         PortalError: the store does not answer, or is written to all the time.
     """
-    folder = public / programme
-    own = (folder / INDEX).read_bytes()
     for _ in range(_TRIES):
-        before = store.read(f"{programme}/{INDEX}")
-        shown = json.loads(before.content if before else _NOTHING)
-        about = json.loads(own)
-        if shown["ledger_sequence"] > about["ledger_sequence"]:
-            raise RefusedError(
-                f"{portal} shows entry {shown['ledger_sequence']} of the ledger, and here it ends "
-                f"at {about['ledger_sequence']}: another publisher knows more, nothing was changed"
-            )
-        there = {one["path"]: one["sha256"] for one in shown["files"]}
-        wanted = {one["path"]: one["sha256"] for one in about["files"]}
-        for path, digest in wanted.items():
-            if there.get(path) != digest:
-                _put(store, portal, f"{programme}/{path}", (folder / path).read_bytes())
-        for path in _others(folder):
-            _put(store, portal, f"{programme}/{path}", (folder / path).read_bytes())
-        is_same = before is not None and before.content == own
-        if is_same or store.replace(f"{programme}/{INDEX}", own, before and before.tag):
-            for path in sorted(there.keys() - wanted.keys()):
-                store.delete(f"{programme}/{path}")
+        if _is_sent(store, portal, public / programme):
             break
     else:
         raise PortalError(portal, f"{INDEX} was replaced by others {_TRIES} times")
     for name in _OF_ZONE:
         if (public / name).is_file():
             _put(store, portal, name, (public / name).read_bytes())
+
+
+def _is_sent(store: Store, portal: str, folder: Path) -> bool:
+    """Send files, then the index; False if either side was written to meanwhile."""
+    programme, own = folder.name, (folder / INDEX).read_bytes()
+    before = store.read(f"{programme}/{INDEX}")
+    shown, about = json.loads(before.content if before else _NOTHING), json.loads(own)
+    if shown["ledger_sequence"] > about["ledger_sequence"]:
+        raise RefusedError(
+            f"{portal} shows entry {shown['ledger_sequence']} of the ledger, and here it ends at "
+            f"{about['ledger_sequence']}: another publisher knows more, nothing was changed"
+        )
+    there, wanted = (
+        {one["path"]: one["sha256"] for one in index["files"]} for index in (shown, about)
+    )
+    changed = [path for path, digest in wanted.items() if there.get(path) != digest]
+    try:
+        for path in (*changed, *_others(folder)):
+            _put(store, portal, f"{programme}/{path}", (folder / path).read_bytes())
+    except FileNotFoundError:
+        return False
+    if (folder / INDEX).read_bytes() != own:
+        return False
+    is_same = before is not None and before.content == own
+    if not (is_same or store.replace(f"{programme}/{INDEX}", own, before and before.tag)):
+        return False
+    for path in sorted(there.keys() - wanted.keys()):
+        store.delete(f"{programme}/{path}")
+    return True
 
 
 def verify_site(store: Store, portal: str, programme: str) -> None:

@@ -1,0 +1,74 @@
+"""Croissant by mlcroissant and JSON-LD by rdflib, in an environment of their own (ADR 10)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.long
+_CHECK = """
+import json, sys
+from pathlib import Path
+import mlcroissant, rdflib
+
+folder = Path(sys.argv[1])
+found = {}
+described = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
+tables = described.metadata.record_sets
+found["records"] = [len(next(iter(described.records(record_set=t.uuid)))) for t in tables]
+for name in ("dataset", "dcat"):
+    content = json.loads((folder / f"{name}.jsonld").read_bytes())
+    if content["@context"] == "https://schema.org/":
+        content["@context"] = {"@vocab": "https://schema.org/"}  # what stands there, offline
+    graph = rdflib.Graph().parse(data=json.dumps(content), format="json-ld")
+    found[name] = sorted({str(kind) for kind in graph.objects(None, rdflib.RDF.type)})
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter that has both libraries; they are heavy, and nothing else needs them."""
+    folder, uv = tmp_path_factory.mktemp("harvesters"), Path(sys.executable).parent / "uv"
+    interpreter = folder / "bin/python"
+    wanted = ["mlcroissant==1.1.1", "rdflib==7.6.0"]
+    for command in (
+        [uv, "venv", "--quiet", "--clear", folder],
+        [uv, "pip", "install", "--quiet", "--python", interpreter, *wanted],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            pytest.skip(f"no environment: {done.stderr[-200:]}")
+    return interpreter
+
+
+def _checked(python: Path, package: Path) -> subprocess.CompletedProcess[str]:
+    command = [python, "-W", "ignore", "-c", _CHECK, package]
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def test_harvesters_read_what_describes_a_package(python: Path, package: Path) -> None:
+    done = _checked(python, package)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    tables = list(package.glob("*/*.parquet"))
+    assert len(found["records"]) == len(tables)
+    assert min(found["records"]) > 2
+    assert "https://schema.org/DataDownload" in found["dataset"]
+    kinds = ("Dataset", "DatasetSeries", "Distribution")
+    assert {f"http://www.w3.org/ns/dcat#{kind}" for kind in kinds} <= set(found["dcat"])
+
+
+def test_a_description_of_other_columns_is_refused(
+    python: Path, package: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "package"
+    shutil.copytree(package, copy)
+    text = (copy / "croissant.json").read_text()
+    (copy / "croissant.json").write_text(text.replace('"cr:RecordSet"', '"cr:Recordset"'))
+    assert _checked(python, copy).returncode != 0
