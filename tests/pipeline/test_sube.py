@@ -127,19 +127,20 @@ def test_every_cell_agrees_with_pandas(released: Deployment, shared_data: Path) 
     trips = trips_by_pandas(shared_data, dict(programme.source.mode_names))
     cells = []
     for trip in trips.itertuples():
-        slots, places = (
+        on_slots, on_places, off_slots, off_places = (
             {label: n for n, label in enumerate(domain.dimension(trip.mode, axis).labels)}
-            for axis in ("tap_on_slot", "tap_on_location")
+            for axis in AXES
         )
         has_end = isinstance(trip.off_place, str)
-        off_slot = f"{trip.off_hour:02.0f}:00" if has_end else "UNKNOWN"
-        cells.append((
-            domain.modes.index(trip.mode),
-            slots[f"{trip.hour:02d}:00"],
-            places.get(trip.place, places["UNKNOWN"]),
-            slots[off_slot],
-            places.get(trip.off_place if has_end else "UNKNOWN", places["UNKNOWN"]),
-        ))  # fmt: skip
+        cells.append(
+            (
+                domain.modes.index(trip.mode),
+                on_slots[f"{trip.hour:02d}:00"],
+                on_places.get(trip.place, on_places["UNKNOWN"]),
+                off_slots[f"{trip.off_hour:02.0f}:00" if has_end else "UNKNOWN"],
+                off_places.get(trip.off_place, off_places["UNKNOWN"]),
+            )
+        )
     trips = trips.assign(cell=cells)
     keys = zip(trips.cell, trips.card, strict=True)
     trips["key"] = [hmac.digest(secret, message(DAY, cell, card), "sha256") for cell, card in keys]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
-import re
-import shutil
-import tempfile
-from collections import Counter
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,14 +15,12 @@ import pytest
 from hostile_lines import CSV, JSON_LINES, ODD, READABLE, Spoil
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from lines_compared import Reader, check_a_file, opened_reader
 
 from turnstile.cli import main
-from turnstile.duckdb_engine import connect
 from turnstile.errors import InputError
 from turnstile.programme.spec import Programme
 from turnstile.sources import lines as physical
-from turnstile.sources.landing import FileForm, RawFile
-from turnstile.sources.reading import open_source
 from turnstile.sources.snapshot import Snapshot, counts_of
 
 WEEK = "2016-W30"
@@ -43,7 +38,6 @@ RECORDS = [json.dumps(dict(zip(FIELDS.split(","), one.decode().split(","), stric
            for one in GOOD]  # fmt: skip
 PLACES = {"first": 0, "amid": 5, "last": 9}
 Ingest = Callable[[str, bytes], Snapshot]
-Reader = Callable[[bytes], tuple[Counter[tuple[str | None, ...]], int]]
 
 
 @pytest.fixture
@@ -169,54 +163,11 @@ def test_lines_and_records_that_disagree_stop_the_week(
 
 # ---------------------------------------------------------------------------- by property
 
-_FIELD = rb'(?:[^",\r\n\0]*|"(?:[^"\r\n\0]|"")*")'
-_CLEAN = re.compile(_FIELD + rb"(?:," + _FIELD + rb")*")
-COLUMNS = ("a", "b", "c")
-
-
-def read_by_line(lines: list[bytes]) -> tuple[Counter[tuple[str | None, ...]], int]:
-    """The same by the standard library, a line at a time: records, and how many are none."""
-    records: Counter[tuple[str | None, ...]] = Counter()
-    rejected = 0
-    for one in lines:
-        line = one.removesuffix(b"\r")
-        try:
-            fields = next(csv.reader([line.decode()], strict=True))
-            whole = line != b"" and _CLEAN.fullmatch(line) is not None
-        except (UnicodeDecodeError, csv.Error):
-            whole = False
-        while whole and len(fields) > len(COLUMNS) and fields[-1] == "":
-            fields.pop()  # empty fields beyond the header's are none
-        if whole and len(fields) == len(COLUMNS):
-            records[tuple(field or None for field in fields)] += 1
-        else:
-            rejected += 1
-    return records, rejected
-
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[Reader]:
-    """Read a CSV file by the product's own code: records, and how many lines are none."""
-    with tempfile.TemporaryDirectory() as folder:
-        connection = connect(Path(folder) / "engine")
-
-        def read(content: bytes) -> tuple[Counter[tuple[str | None, ...]], int]:
-            path, scratch = Path(folder) / "in.csv", Path(folder) / "lines"
-            shutil.rmtree(scratch, ignore_errors=True)
-            path.write_bytes(content)
-            file = RawFile("in.csv", path, FileForm.CSV)
-            source = open_source(connection, file, (), scratch)
-            rows = Counter(connection.execute(source.relation).fetchall())
-            counted = connection.execute("SELECT count(DISTINCT line) FROM reject_errors")
-            rejected = int((counted.fetchone() or (0,))[0])
-            connection.execute("DELETE FROM reject_errors")
-            if source.rejected is not None:
-                from_file = f"SELECT count(*) FROM '{source.rejected}'"
-                rejected += int((connection.execute(from_file).fetchone() or (0,))[0])
-            return rows, rejected
-
+    with opened_reader() as read:
         yield read
-        connection.close()
 
 
 LINE = st.binary(max_size=12) | st.lists(
@@ -225,15 +176,6 @@ LINE = st.binary(max_size=12) | st.lists(
     ),
     max_size=14,
 ).map(b"".join)
-
-
-def check_a_file(reader: Reader, lines: list[bytes], ending: bytes) -> None:
-    """Compare both ways of reading."""
-    content = b"a,b,c\n" + ending.join([*lines, b"1,2,3"]) + b"\n"
-    physical_lines = content.split(b"\n")[1:-1]
-    records, rejected = reader(content)
-    assert (records, rejected) == read_by_line(physical_lines)
-    assert records.total() + rejected == len(physical_lines)
 
 
 @settings(max_examples=150)
@@ -253,6 +195,15 @@ def test_the_engine_reads_each_line_as_if_it_were_alone_for_long(
     reader: Reader, lines: list[bytes], ending: bytes
 ) -> None:
     check_a_file(reader, lines, ending)
+
+
+@pytest.mark.long
+def test_a_fuzzer_that_looks_for_new_ways_through_the_code_finds_none() -> None:
+    """Atheris, where it is installed; it is not in the lock."""
+    pytest.importorskip("atheris")
+    script = Path(__file__).parents[1] / "support/fuzz_lines.py"
+    ran = subprocess.run([sys.executable, script, "-max_total_time=300"], check=False)  # noqa: S603
+    assert ran.returncode == 0
 
 
 def test_the_comparison_finds_a_reader_that_does_not(
