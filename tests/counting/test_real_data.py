@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hmac
 import json
+import random
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,6 +22,9 @@ import pytest
 
 from turnstile.counting.bounding import message
 from turnstile.counting.tables import count
+from turnstile.estimates.mean_intervals import RatioNoise, means_of
+from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
@@ -310,6 +314,45 @@ def test_vectors_of_a_real_day_as_gtfs_realtime_agree_with_pandas(
     assert wanted["speed", "buses", None].sum() > 1000
     for label, counts in wanted.items():
         assert np.array_equal(found[label], counts)
+
+
+def noise_of(family: NoiseFamily, scale: Fraction, size: int, seed: int) -> np.ndarray:
+    """Return seeded noise by its distribution function."""
+    values, probabilities = noise_pmf(family, scale, reach=40 * int(scale))
+    chance = random.Random(seed)  # noqa: S311 - the same in every run
+    drawn = [chance.random() for _ in range(size)]
+    places = np.searchsorted(np.cumsum(probabilities), drawn)
+    return np.asarray(values)[np.minimum(places, len(values) - 1)].astype(np.int64)
+
+
+@pytest.mark.parametrize("family", list(NoiseFamily))
+def test_means_of_real_days_are_shown_where_somebody_drove(
+    counted: Callable[..., dict[tuple[str, str, None], np.ndarray]],
+    shared_data: Path,
+    austin_include: Path,
+    family: NoiseFamily,
+) -> None:
+    paths = [shared_data / f"capmetro_bus_gps/2016-11-{day}.csv" for day in (24, 25, 26, 27)]
+    found = counted(austin_programme(AUSTIN_CELLS), austin_include, "2016-W47", paths)
+    sums, buses = (found["speed", name, None] for name in ("sum", "buses"))
+    noise = RatioNoise(family, Fraction(200), Fraction(1), buses.size)
+    noisy = (
+        exact + noise_of(family, scale, exact.size, seed)
+        for exact, scale, seed in ((sums, noise.sum_scale, 1), (buses, noise.count_scale, 2))
+    )
+    means = means_of(*noisy, noise, clamp_kmh=CLAMP_KMH)
+    shown = ~means.is_withheld
+    values, probabilities = noise_pmf(family, noise.count_scale, reach=40)
+    empty = int((buses == 0).sum())
+    assert empty * probabilities[values >= noise.least_count].sum() < 0.5
+    assert shown.sum() > 50
+    assert (buses[shown] > 0).all()
+    assert (means.low[shown] < means.high[shown]).all()
+    assert (means.low[shown] <= means.mean[shown]).all()
+    assert (means.mean[shown] <= means.high[shown]).all()
+    # Negative control: three errors alone, as it was once, would show cells in which nobody drove.
+    three = replace(noise, cells=1).least_count
+    assert empty * probabilities[values >= three].sum() > 2
 
 
 def test_vectors_of_the_real_austin_day_without_rows_are_zero(

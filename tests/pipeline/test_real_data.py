@@ -11,14 +11,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from small_deployment import Deployment
 
-from turnstile.counting.exact_store import load_exact
-from turnstile.estimates.mean_intervals import RatioNoise
-from turnstile.pipeline.context import open_release
-from turnstile.privacy.noise import noise_pmf
 from turnstile.sources.snapshot import counts_of, load_snapshot
 
 Cli = Callable[..., int]
@@ -76,31 +71,6 @@ def test_the_four_austin_days_are_released_and_their_outliers_quarantined(
     assert turnstile("run", "austin", "--week", "2016-W47") == 0
     assert gaps(real, "austin", "2016-W47") == ["2016-11-21", "2016-11-22", "2016-11-23"]
     assert counts(real, "austin", "2016-W47")["speed_out_of_range"] > 0
-    check_means(real, "austin", "2016-W47")
-
-
-def check_means(deployment: Deployment, programme: str, week: str) -> None:
-    """Means of a real week stand where somebody drove, each inside an interval of some width."""
-    private = deployment.home / "private" / programme / week / "r0"
-    exact = load_exact(private, (private / "exact").read_text())
-    buses = next(t.reveal_to_mechanism() for t in exact if t.label == ("speed", "buses", None))
-    release = open_release(programme, week)
-    draw = next(event for event in release.plan.events if event.label == "speed/buses")
-    noise = RatioNoise(draw.noise, draw.scale, draw.scale, buses.size)
-    values, probabilities = noise_pmf(draw.noise, draw.scale, reach=2000)
-    expected_empty = float((buses == 0).sum() * probabilities[values >= noise.least_count].sum())
-    assert expected_empty < 0.5
-    folder = deployment.public / programme / week / "r0"
-    means = pq.read_table(folder / "tables/speed.parquet").to_pandas()
-    shown = means[~means["is_withheld"]]
-    # More than 12 of an expectation of one half come by chance once in 10^13 weeks.
-    assert (buses[shown.index] == 0).sum() <= 12
-    assert len(shown) > 50
-    assert (shown["low_95_kmh"] < shown["high_95_kmh"]).all()
-    assert (shown["low_95_kmh"] <= shown["mean_speed_kmh"]).all()
-    assert (shown["mean_speed_kmh"] <= shown["high_95_kmh"]).all()
-    empty = int((buses[shown.index] == 0).sum())
-    print(f"{week}: {len(shown)} means of {buses.size} cells, {empty} of cells without a bus")  # noqa: T201
 
 
 def test_the_austin_day_of_a_daylight_saving_change_is_released(
