@@ -13,19 +13,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-import atheris  # type: ignore[import-not-found] # where it runs
-
-with atheris.instrument_imports(include=["turnstile.sources", "lines_compared"]):
-    from lines_compared import check_a_file, opened_reader
-
-    from turnstile.sources import lines
-
 _LINES_AT_MOST = 12
 _SEEDS = (b'1,"2",3', b'1,"2\n3",4', b'"a""b",,\r', b'a,b"c,d\n,,', b"\0,\xff,\xc3\xa9", b'"')
 
 
 def main() -> None:
     """Fuzz until the budget is spent, or a file is read in two ways."""
+    import atheris  # type: ignore[import-not-found] # where it runs
+
+    with atheris.instrument_imports(include=["turnstile.sources", "lines_compared"]):
+        from lines_compared import check_a_file, opened_reader
+
+        from turnstile.sources import lines
     arguments = [one for one in sys.argv if one != "--fault"]
     if len(arguments) < len(sys.argv):
         lines._mark_unbalanced = lambda *_: None
