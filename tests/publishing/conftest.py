@@ -48,7 +48,8 @@ def copied(package: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def copied_home(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the published home, whose ledger and public zone a test may write to."""
-    shutil.copytree(published.parents[1], tmp_path / "root", symlinks=True)
+    ignored = shutil.ignore_patterns("landing", "rows")
+    shutil.copytree(published.parents[1], tmp_path / "root", symlinks=True, ignore=ignored)
     monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "root/var"))
     monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "root/include"))
     monkeypatch.delenv("TURNSTILE_LEDGER_URL", raising=False)

@@ -26,6 +26,7 @@ from turnstile.publishing.portals.sending import send_release, verify_release
 from turnstile.publishing.portals.store import PortalError
 
 Client = Any
+ITMS = "itms/2016-W30/r0"  # fewer files than opal's
 
 
 @pytest.fixture(scope="module")
@@ -227,26 +228,26 @@ def test_the_command_sends_verifies_and_tells_the_ledger_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     portal = f"s3://{bucket}/open?endpoint={endpoint}"
-    send = ["portal", "send", "opal", "--to", portal]
-    assert main(["portal", "list", "opal"]) == 0
-    assert KEY not in capsys.readouterr().out
+    send = ["portal", "send", "itms", "--to", portal]
+    assert main(["portal", "list", "itms"]) == 0
+    assert ITMS not in capsys.readouterr().out
     assert main(send) == 0
-    assert main(["portal", "list", "opal"]) == 0
-    assert f"{KEY}\ts3://{bucket}/open\n" in capsys.readouterr().out
+    assert main(["portal", "list", "itms"]) == 0
+    assert f"{ITMS}\ts3://{bucket}/open\n" in capsys.readouterr().out
     there = _versions(client, bucket)
     assert len(there) == len(set(there))
     assert main(send) == 0
     assert _versions(client, bucket) == there  # not one byte was written again
-    assert main(["portal", "verify", "opal", "--to", portal]) == 0
+    assert main(["portal", "verify", "itms", "--to", portal]) == 0
     entries = _entries(capsys)
     assert entries.count("delivered") == 1
     monkeypatch.setattr(s3, "_TRIES", 1)
-    client.put_object(Bucket=bucket, Key=f"open/{KEY}/README.md", Body=b"planted")
-    assert main(["portal", "verify", "opal", "--to", portal]) == 4
-    shutil.rmtree(copied_home / "public/opal/series")
-    assert main(["ledger", "withdraw", KEY, "--reason", "twice"]) == 0
+    client.put_object(Bucket=bucket, Key=f"open/{ITMS}/README.md", Body=b"planted")
+    assert main(["portal", "verify", "itms", "--to", portal]) == 4
+    shutil.rmtree(copied_home / "public/itms/series")
+    assert main(["ledger", "withdraw", ITMS, "--reason", "twice"]) == 0
     assert main(send) == 0
-    index = client.get_object(Bucket=bucket, Key="open/opal/series/index.json")["Body"].read()
+    index = client.get_object(Bucket=bucket, Key="open/itms/series/index.json")["Body"].read()
     assert json.loads(index)["periods"][0]["state"] == "withdrawn"
 
 

@@ -18,6 +18,8 @@ from small_deployment import WEEK
 from turnstile.cli import main
 from turnstile.commands.ledger_opened import publish_series
 from turnstile.ledger.records import ReleaseKey
+from turnstile.programme.field import PUBLIC_ROLES
+from turnstile.programme.fields import field_of
 from turnstile.publishing.contents_check import unknown_in_series
 from turnstile.publishing.series.dataset import series_tables
 from turnstile.publishing.series.periods import Fact, Revision
@@ -153,6 +155,11 @@ def test_every_field_of_the_index_has_a_source(published: Path) -> None:
     for programme in ("opal", "itms"):
         index = _index(published, programme)
         assert unknown_in_series(index, []) == ()
+        for path in (published / programme / "series").rglob("*.parquet"):
+            for name in pq.read_schema(path).names:
+                known = field_of(name)
+                assert known is not None, f"{path}: {name}"
+                assert known.role in PUBLIC_ROLES
     index["tables"][0]["versions"][0]["columns"].append({"name": "card_id", "type": "string"})
     index["exact_total"] = 5
     unknown = unknown_in_series(index, [{"person": "ada"}])
