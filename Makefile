@@ -5,6 +5,7 @@ WEEKS ?= 3
 FIRST_WEEK ?= 2016-W30
 PORT ?= 8080
 OPAL_RELEASE ?= $(wildcard ../shared/data/opal_2016_release)
+PATRONAGE ?= $(wildcard ../shared/data/opal_patronage)
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -64,7 +65,9 @@ bench-assessment: env ## faults put into releases: caught or missed, and by whic
 
 bench-utility: env ## error of the published tables at equal privacy
 	$(BIN)/python benchmarks/utility.py
-	$(BIN)/python benchmarks/utility_estimates.py $(OPAL_RELEASE:%=--opal-release %)
+	$(BIN)/python benchmarks/utility_estimates.py $(OPAL_RELEASE:%=--opal-release %) \
+		$(PATRONAGE:%=--patronage %)
+	$(BIN)/python benchmarks/utility_estimates_year.py
 	$(BIN)/python benchmarks/utility_year.py $(OPAL_RELEASE:%=--opal-release %)
 	$(BIN)/python benchmarks/utility_itms.py
 	$(BIN)/python benchmarks/utility_itms_estimates.py

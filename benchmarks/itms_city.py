@@ -1,7 +1,7 @@
 """A generated city for the ITMS benchmarks, counted and drawn by the product's own code.
 
-Up to 800 buses on the sample's routes, speeds that depend on the place. Truth is the unbounded
-count of the same rows.
+The sample that every installation generates: up to 800 buses, speeds that depend on place and hour.
+Truth is the unbounded count of the same rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme, UnitBound
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
-from turnstile.sources.samples.itms import DEGREES_SCALE, itms_rows, read_area
+from turnstile.sources.samples.itms import DEGREES_SCALE, SPEED_CODE_SCALE, itms_rows, read_area
 
 INCLUDE = Path(__file__).parents[1] / "include"
 ROWS_A_WEEK = 3_830_000  # the source's density: 16,977,444 records in 31 days
@@ -72,31 +72,13 @@ class Vectors:
     over: Ints
 
 
-def field_kmh(latitude: Floats, longitude: Floats, hour: Floats) -> Floats:
-    """Mean speed of moving buses at a place and hour: slow in the center, and there in the peaks.
-
-    A real city had 0.9 km/h of common hours beside 6.7 of places.
-    """
-    far = np.hypot((latitude - 21.19) * 111, (longitude - 72.83) * 103)
-    blocks = 5 * np.sin(latitude * 400) * np.cos(longitude * 400)
-    peaks = np.exp(-(((hour - 10) / 1.2) ** 2) / 2) + 1.2 * np.exp(
-        -(((hour - 18.5) / 1.5) ** 2) / 2
-    )
-    center = np.exp(-far / 8)
-    field: Floats = (14 + 1.6 * far + blocks) * (1 - (0.06 + 0.12 * center) * peaks)
-    return field
-
-
 def make_city(folder: Path, days: Sequence[date], rows_a_week: int, *, seed: int) -> City:
     """Write the rows of some days, by service day."""
     area = read_area(INCLUDE / "domains/surat_area.geojson")
     for week in sorted({ServiceWeek.containing(day) for day in days}):
         seen = itms_rows(week, rows_a_week, seed, area=area, corruptions=frozenset())
         latitude, longitude = seen["latitude"] / DEGREES_SCALE, seen["longitude"] / DEGREES_SCALE
-        speed = seen["speed"] / np.maximum(seen["speed"].mean(), 1)
-        speed = np.minimum(
-            speed * field_kmh(latitude, longitude, seen["second"] / 3600) * 1000, 64_000
-        ).astype(np.int64)
+        speed = seen["speed"] * (1000 // SPEED_CODE_SCALE)
         for number, day in enumerate(week.days):
             if day not in days:
                 continue

@@ -4,8 +4,8 @@ The published train table of a week of 2016, thinned to shares of its taps and v
 (`estimate_weeks`), is drawn on with the noise of `opal` and with that of a yearly guarantee, and
 estimated from one week and with seven earlier ones. Prints RMSE of a cell beside that of numbers
 clipped at 0, weighted relative error by table beside that of reconciled tables, coverage of the
-intervals, hostile weeks, and CPU seconds; and of each bar whether it is met. Run:
-`make bench-utility`.
+intervals, of sums too, hostile weeks, real seasons, and CPU seconds; and of each bar whether it is
+met. Run: `make bench-utility`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from estimate_weeks import (
     week_of,
 )
 from hostile_weeks import EARLIER_WEEKS, TABLE_LIMIT, scenarios
+from patronage import seasons
 
 from turnstile.estimates.public_numbers import WeekToEstimate
 from turnstile.estimates.tap_estimates import estimated
@@ -168,6 +169,8 @@ def relative_line(one: Compared, table: str, bar: float) -> str:
 
 def coverage_lines(rates: Floats) -> Iterator[str]:
     """Yield coverage of the 90 % intervals: overall, by size of cell, and in a week of shocks."""
+    from utility_estimates_sums import sum_text
+
     shocked = rates.copy()
     shocked[:, 2] *= SHOCK_SLUMP
     shocked[:60] *= SHOCK_RISE
@@ -176,7 +179,8 @@ def coverage_lines(rates: Floats) -> Iterator[str]:
         for name, now in (("usual", rates), ("shocks", shocked)):
             for weeks in (0, WEEKS):
                 one = compared(share * now, noise, [share * rates] * weeks)
-                yield f"| {name} | {share} | {noise.cells} | {weeks} | {coverage_text(one)} |"
+                about = f"| {name} | {share} | {noise.cells} | {weeks} |"
+                yield f"{about} {coverage_text(one)} | {sum_text(one)} |"
 
 
 def coverage_text(one: Compared) -> str:
@@ -195,6 +199,16 @@ def coverage_text(one: Compared) -> str:
     ]
     shown = float((~np.isnan(held)).mean())
     return f"{np.nanmean(held):.3f} | {min(by_class):.3f} | {shown:.2f} | {', '.join(others)}"
+
+
+def season_lines(real: Floats, folder: Path) -> Iterator[str]:
+    """Yield gains in weeks whose hours rise and fall as those of real weeks in a row did."""
+    for name, shapes in seasons(folder):
+        for share in (1.0, 0.3, 0.1):
+            *before, now = (share * real * np.repeat(one, 4, axis=1)[None] for one in shapes)
+            one = compared(now, OPAL, before[::-1])
+            held = np.nanmean(one.coverage(CELLS.name))
+            yield f"| {name} | {share} | {len(before)} | {one.gain:.2f} | {held:.3f} |"
 
 
 def hostile_lines(rates: Floats) -> Iterator[str]:
@@ -218,7 +232,9 @@ def main() -> None:
     """Print the comparisons."""
     parser = argparse.ArgumentParser(description="error of the estimates on weeks of known truth")
     parser.add_argument("--opal-release", type=Path, help="folder of the published release of 2016")
-    folder = parser.parse_args().opal_release
+    parser.add_argument("--patronage", type=Path, help="folder of daily patronage files")
+    arguments = parser.parse_args()
+    folder = arguments.opal_release
     if folder is None:
         print("no folder of the published release was given (--opal-release)", file=sys.stderr)
         return
@@ -229,12 +245,16 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     print(*cell_lines(real), sep="\n")
     print("\n## 90 % intervals (the hole of the release between 0 and 18 filled)\n")
-    print("| weeks | share | sd | earlier | overall | least of a size | shown | other tables |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| weeks | share | sd | earlier | overall | least of a size | shown | others | sums |")
+    print("|---|---|---|---|---|---|---|---|---|")
     print(*coverage_lines(filled(real)), sep="\n")
     print("\n## Hostile weeks, share 0.3, sd 9.8, seven earlier weeks: RMSE over clipped\n")
     print("| week | table | affected cells | limit there |\n|---|---|---|---|")
     print(*hostile_lines(0.3 * real), sep="\n")
+    if arguments.patronage is not None:
+        print("\n## Weeks that rise and fall by hour and day as real ones did, sd 9.8\n")
+        print("| weeks | share | earlier | times less | 90 % hold |\n|---|---|---|---|---|")
+        print(*season_lines(real, arguments.patronage), sep="\n")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"\nPeak memory {peak:,.0f} MB.")
 

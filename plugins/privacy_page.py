@@ -157,10 +157,11 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
         programme: str,
         week: str,
         revision: int | None = None,
+        place: str = "",
     ) -> Response:
         if programme not in seen:
             raise HTTPException(404, "There is no such week")
-        return HTMLResponse(budget.week(programme, week, revision))
+        return HTMLResponse(budget.week(programme, week, revision, place))
 
     @app.get("/embargoed/{programme}/{week}")
     def embargoed(

@@ -238,6 +238,10 @@ def test_a_week_shows_map_heat_map_error_bars_and_gates(
     assert 'class="error"' in text
     assert "Assessment" in text
     assert "manifest.json" in text
+    asked = f"/week/opal/{WEEK}?place=2234"
+    compared = _get(site, asked, headers=bearer("viewer")).text
+    assert "its 95 % interval" in compared
+    assert "its 95 % interval" not in text  # no place was chosen
     assert _get(site, "/week/opal/2016-W31", headers=bearer("viewer")).status_code == 404
 
 

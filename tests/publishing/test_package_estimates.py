@@ -98,6 +98,44 @@ def test_the_card_names_model_inputs_and_measured_error(package: Path) -> None:
     assert "biased" in stated["read_as"]
 
 
+def test_a_later_series_changes_no_package_and_is_the_same_bytes_for_everybody(
+    package: Path, tmp_path: Path
+) -> None:
+    before, zone = files_of(package.parents[1]), package.parents[2]
+    asked = ["estimates", "series", "opal", "--as-of", WEEKS[1], "--packages", str(zone)]
+    assert main([*asked, "--into", str(tmp_path / "series")]) == 0
+    assert main([*asked, "--into", str(tmp_path / "series")]) == 0  # a repeat changes nothing
+    assert files_of(package.parents[1]) == before
+    made, first = files_of(tmp_path / "series"), package.parents[1] / WEEKS[0] / "r0"
+    table = "on_time_location.csv"
+    assert made[f"{WEEKS[1]}/{table}"] == (package / "estimates" / table).read_bytes()
+    assert made[f"{WEEKS[0]}/{table}"] != (first / "estimates" / table).read_bytes()
+    weeks = json.loads(made["series.json"])["weeks"]
+    earlier = weeks[f"opal/{WEEKS[0]}/r0"]["earlier"]
+    assert [one["release"] for one in earlier] == [f"opal/{WEEKS[1]}/r0"]
+    (package.parent / "withdrawn-r0.json").write_text("{}")
+    assert main([*asked, "--into", str(tmp_path / "series")]) == 4  # never over an older series
+
+
+def test_estimates_of_another_model_are_not_called_wrong(
+    package: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = json.loads((package / "release_card.json").read_bytes())
+    card["estimates"]["model"] = "an earlier one"
+    (package / "release_card.json").write_text(json.dumps(card))
+    forge(package)
+    assert main(["estimates", "verify", str(package)]) == 2
+    assert "an earlier one" in capsys.readouterr().err
+
+
+def test_a_changed_statement_about_sums_is_seen(package: Path) -> None:
+    card = json.loads((package / "release_card.json").read_bytes())
+    card["estimates"]["correlations"]["on_time_location"] = []
+    (package / "release_card.json").write_text(json.dumps(card))
+    forge(package)
+    assert main(["estimates", "verify", str(package)]) == 4
+
+
 def test_a_sum_of_any_cells_has_an_interval_of_its_own(
     package: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,8 +145,17 @@ def test_a_sum_of_any_cells_has_an_interval_of_its_own(
     own = drawn[(drawn["mode"] == "train") & drawn["tap_on_slot"].isin(["08:00", "08:30"])]
     said = capsys.readouterr().out
     assert f"unbiased: {own['count'].sum()}, 90 % interval" in said
+    assert "estimate: 90 % interval" in said or "no interval: " in said
     assert main([*asked, "--where", "mode=tram"]) == 2
     assert main([*asked, "--where", "card=1"]) == 2
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def forge(package: Path) -> None:

@@ -102,4 +102,32 @@ def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(packag
         )
 
     assert "high_95" in run(f"measurements/{table}").stdout
-    assert "name measurements/ or tables/" in run(f"estimates/{table}").stderr
+    assert "measurements/ or tables/" in run(f"elsewhere/{table}").stderr
+    means = [one["table"] for one in card["draws"] if one["statistic"] == "sum"]
+    assert all("means do not add up" in run(f"estimates/{name}").stderr for name in means)
+
+
+def test_a_sum_of_estimates_has_an_interval_of_its_own_not_the_sum_of_intervals(
+    published: Path,
+) -> None:
+    package = sums.Package(next(published.glob("opal/*/r0")))
+    rows = [row for row in package.rows("estimates/on_location") if row["mode"] == "bus"]
+    found = package.estimated("on_location", rows)
+    assert found.value == pytest.approx(sum(float(row["estimate"]) for row in rows))
+    if not found.withheld:
+        ends = [float(row["high_95"]) for row in rows if row["high_95"]]
+        assert found.value < found.high_95 < sum(ends)
+    one = next(row for row in rows if row["high_90"] and float(row["estimate"]) > 0)
+    alone = package.estimated("on_location", [one])
+    assert alone.high_90 == pytest.approx(float(one["high_90"]), abs=0.01)
+
+
+def test_a_sum_of_estimates_without_known_errors_has_no_interval(published: Path) -> None:
+    package = sums.Package(next(published.glob("opal/*/r0")))
+    assert package.estimated("on_location", []).withheld == sums.NO_ESTIMATE
+    rows = package.rows("estimates/on_location")[:5]
+    for row in rows:
+        row["high_90"] = ""
+    found = package.estimated("on_location", rows)
+    assert found.withheld == sums.NO_CELL_ERROR
+    assert np.isnan([found.low_90, found.high_90, found.low_95, found.high_95]).all()

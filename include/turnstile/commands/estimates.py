@@ -1,4 +1,4 @@
-"""`turnstile estimates verify` and `sum`: estimates made again, and sums of any cells."""
+"""`turnstile estimates`: made again and compared, sums of cells, a later series of all weeks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import argparse
 from pathlib import Path
 
 from turnstile.errors import InputError, IntegrityError
+from turnstile.publishing.estimate_series import series_files
 from turnstile.publishing.estimates_check import estimate_differences
 from turnstile.publishing.manifest import differences
 from turnstile.publishing.sums import sum_of
+from turnstile.release.zones import write_once
+from turnstile.service_calendar import parse_period
+from turnstile.settings import Settings
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,6 +38,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="cells to add up, such as tap_on_slot=08:00,08:15; may be given several times",
     )
     total.set_defaults(command=_sum)
+    series = actions.add_parser(
+        "series", help="estimate all weeks again, each with the weeks before and after it"
+    )
+    series.add_argument("programme", help="such as opal")
+    series.add_argument("--as-of", required=True, metavar="WEEK", help="last week that goes in")
+    series.add_argument("--packages", type=Path, help="packages by key; default: the public zone")
+    series.add_argument(
+        "--into", type=Path, help="folder; default: series/PROGRAMME/as-of-WEEK beside the zones"
+    )
+    series.set_defaults(command=_series)
 
 
 def _verify(args: argparse.Namespace) -> int:
@@ -51,6 +65,19 @@ def _verify(args: argparse.Namespace) -> int:
     return 0
 
 
+def _series(args: argparse.Namespace) -> int:
+    """Write a series; files of one that was made before must be the same bytes."""
+    settings = Settings.from_environment()
+    as_of = parse_period(args.as_of, where="--as-of")
+    folder: Path = args.into or settings.home / "series" / args.programme / f"as-of-{as_of}"
+    packages: Path = args.packages or settings.public
+    for name, content in series_files(packages, args.programme, as_of):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_once(folder / name, content)
+    print(f"{folder}: {args.programme} as estimated in {as_of}; the packages are as they were")
+    return 0
+
+
 def _sum(args: argparse.Namespace) -> int:
     """Print the sum of some cells: estimate, and the unbiased sum with its intervals."""
     where = {}
@@ -61,8 +88,13 @@ def _sum(args: argparse.Namespace) -> int:
             raise InputError(where="--where", field="labels", rule=rule)
         where[name] = frozenset(labels.split(","))
     found = sum_of(args.folder, args.table, where)
-    if found.estimate is not None:
-        print(f"estimate: {found.estimate:.1f} ({found.cells} cells)")
+    if (one := found.estimate) is not None:
+        print(f"estimate: {one.value:.1f} ({found.cells} cells)")
+        if one.withheld:
+            print(f"estimate: no interval: {one.withheld}")
+        else:
+            print(f"estimate: 90 % interval {one.low_90:.0f} to {one.high_90:.0f}")
+            print(f"estimate: 95 % interval {one.low_95:.0f} to {one.high_95:.0f}")
     for level, width in ((90, found.error.half_width_90), (95, found.error.half_width_95)):
         low, high = found.unbiased - width, found.unbiased + width
         print(f"unbiased: {found.unbiased}, {level} % interval {low:.0f} to {high:.0f}")

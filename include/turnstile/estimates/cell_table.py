@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.estimates.cell_fits import Earlier, fits
-from turnstile.estimates.error_model import OF_CELLS, Judged, Numbers, calibrated
+from turnstile.estimates.error_model import OF_CELLS, ErrorModel, Judged, Numbers, calibrated
 from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES, split
 from turnstile.estimates.fit_weights import Look, class_weights, size_classes, weighted
+from turnstile.estimates.sum_errors import JudgedBlocks, correlations, stretches_of
 from turnstile.estimates.tap_estimates import SIZE_EDGES
 from turnstile.estimates.trip_weeks import FISSIONS
 
@@ -26,15 +29,21 @@ class CellEstimates:
         estimates: >= 0.
         variances: of their errors.
         uncertainty: of the error itself, relative, by the size class of each cell.
+        correlations: how far the errors go together (`sum_errors`); empty where it is not known.
     """
 
     estimates: Floats
     variances: Floats
     uncertainty: Floats
+    correlations: Sequence[dict[str, Any]] = ()
 
 
 def estimated_cells(
-    values: Floats, deviation: float, seed: str, earlier: Earlier | None
+    values: Floats,
+    deviation: float,
+    seed: str,
+    earlier: Earlier | None,
+    slots: Sequence[str] = (),
 ) -> CellEstimates:
     """Return the estimates of one table.
 
@@ -43,6 +52,7 @@ def estimated_cells(
         deviation: standard deviation of their noise.
         seed: of the public randomness.
         earlier: the prior from earlier weeks, shape (places, 1, slots), if there are any.
+        slots: labels; without them nothing is said of sums.
     """
     cube = values[:, None, :]
     looks = []
@@ -63,6 +73,20 @@ def estimated_cells(
         estimates[:, 0],
         model.variances(numbers).reshape(values.shape),
         model.class_uncertainty[numbers.classes].reshape(values.shape),
+        correlations([[_blocks(one, model, deviation, slots)] for one in judged]) if slots else (),
+    )
+
+
+def _blocks(one: Judged, model: ErrorModel, deviation: float, slots: Sequence[str]) -> JudgedBlocks:
+    """Return one look's estimates, places by one day by slots, against the other look."""
+    shape = (-1, 1, len(slots))
+    seen = replace(one.numbers, noise_variance=one.numbers.noise_variance * FITTED_TIMES)
+    return JudgedBlocks(
+        errors=(one.numbers.estimates - one.judge).reshape(shape),
+        variances=model.variances(seen).reshape(shape),
+        stretches=stretches_of(slots),
+        slot_sizes=np.ones(len(slots), dtype=np.int64),
+        judging=lambda places, count: places * count * deviation**2 * JUDGED_TIMES,
     )
 
 

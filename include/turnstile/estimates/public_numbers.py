@@ -7,7 +7,7 @@ afterwards, so that both make the same estimates.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -121,7 +121,7 @@ def promise_of(drawn: Drawn) -> Promise:
     )
 
 
-def is_comparable(earlier: PublicNumbers, now: PublicNumbers) -> bool:
-    """Whether an earlier week has the same cells and the same weekdays in the same order."""
-    weekdays = [[day.weekday() for day in one.days] for one in (earlier, now)]
-    return earlier.domain_digest == now.domain_digest and weekdays[0] == weekdays[1]
+def is_comparable(domain_digest: str, days: Sequence[date], now: PublicNumbers) -> bool:
+    """Whether another week has the same cells and the same weekdays in the same order."""
+    weekdays = [[day.weekday() for day in one] for one in (days, now.days)]
+    return domain_digest == now.domain_digest and weekdays[0] == weekdays[1]

@@ -2,9 +2,9 @@
 
 Buses are counts of cells by place and hour, estimated as those of trips are (`cell_table`); mean
 speeds are predicted from place, hour and cell (`speed_effects`). Buses above a limit are read both
-ways, as counts and as shares of the buses that are predicted as speeds are, and the mean of the two
-readings is published. Earlier weeks come in by their own noise. Like everything here a pure
-function of published numbers.
+ways, as counts and as shares of the buses that are predicted as speeds are, and a mean of the two
+readings is published, nearer to the shares. Earlier weeks come in by their own noise. Like
+everything here a pure function of published numbers.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from turnstile.programme.spec import Measure, TableSpec
 Floats = NDArray[np.float64]
 LIMIT = "limit_kmh"
 _SPEED_PARTS, _BUS_PARTS = 10, 100  # tenths of a km/h, hundredths of a bus a day
+_OF_SHARES = 0.65  # weight of the reading as shares, the closer one at epsilon 4 and 8
 _CAUTION = 1.25  # on variances of means: their parts come from the week itself
 _LEAST_BUSES = 1.0
 _UNCERTAIN = 0.5
@@ -42,19 +43,22 @@ def telemetry_estimates(week: WeekToEstimate) -> Estimates:
     """Return the estimates of a week of telemetry."""
     tables: dict[str, pa.Table] = {}
     errors: dict[str, list[dict[str, Any]]] = {}
+    correlations: dict[str, Sequence[dict[str, Any]]] = {}
     for table in week.promise.tables:
         if table.measure is Measure.MEAN_SPEED:
             buses = _buses(week, table, "buses")
             tables[table.name], errors[table.name] = _speeds(week, table, buses)
             name = f"{table.name}_buses"
             tables[name], errors[name] = _bus_table(week, table, buses), _bus_errors(week, buses)
+            correlations[name] = buses.correlations
         elif table.measure is Measure.BUSES:
             buses = _buses(week, table, "buses")
             tables[table.name] = _bus_table(week, table, buses)
             errors[table.name] = _bus_errors(week, buses)
+            correlations[table.name] = buses.correlations
         else:
             tables[table.name], errors[table.name] = _over_limits(week, table)
-    return Estimates(tables, errors)
+    return Estimates(tables, errors, correlations)
 
 
 def _grid(week: WeekToEstimate, table: TableSpec, values: Floats) -> Floats:
@@ -90,7 +94,9 @@ def _buses(week: WeekToEstimate, table: TableSpec, statistic: str) -> CellEstima
         earlier = prior(np.stack(weeks)[:, :, None, :], np.array(deviations))
     values = _drawn(week, table, week.numbers, statistic)
     seed = f"{week.seed}/{table.name}/{statistic}"
-    return estimated_cells(values, week.numbers.deviations[label], seed, earlier)
+    (segment,) = layout(week.domain, table)
+    slots = week.domain.dimension(segment.mode, table.by[0]).labels
+    return estimated_cells(values, week.numbers.deviations[label], seed, earlier, slots)
 
 
 def speeds_of(week: WeekToEstimate, table: TableSpec, buses: CellEstimates) -> Predicted:
@@ -167,7 +173,7 @@ def _buses_beside(week: WeekToEstimate, table: TableSpec) -> CellEstimates | Non
 def _over_limit(
     week: WeekToEstimate, table: TableSpec, statistic: str, buses: CellEstimates | None
 ) -> CellEstimates:
-    """Return bus-days above one limit: the mean of both readings.
+    """Return bus-days above one limit: the weighted mean of both readings.
 
     Its error is that of the shares, and half of what the readings differ by.
     """
@@ -180,7 +186,7 @@ def _over_limit(
     shares = predicted(_share_look(week, table, statistic, (week.numbers,), buses), before)
     read = np.maximum(shares.means * buses.estimates, 0)
     return CellEstimates(
-        (read + counts.estimates) / 2,
+        _OF_SHARES * read + (1 - _OF_SHARES) * counts.estimates,
         _CAUTION * shares.variances * buses.estimates**2 + (read - counts.estimates) ** 2 / 4,
         np.zeros(read.shape),
     )

@@ -7,7 +7,7 @@ follow one rule and small modes have too few numbers to find it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,22 +28,19 @@ from turnstile.estimates.estimate_kinds import (
     Part,
     PublishedTable,
     edges_of,
-    moved_variance,
-    noise_variance,
     published_tables,
     values_of,
 )
-from turnstile.estimates.fit_weights import size_classes
-from turnstile.estimates.intervals import LEVELS, PARTS, error_by_size, in_tenths, interval
+from turnstile.estimates.intervals import LEVELS, PARTS, error_by_size, interval
 from turnstile.estimates.labelled import labelled
+from turnstile.estimates.mode_estimates import ModeEstimates, estimates_by_mode, numbers_of
 from turnstile.estimates.public_numbers import WeekToEstimate
-from turnstile.estimates.roll_ups import Groups
-from turnstile.estimates.tap_estimates import TapEstimates, estimated
-from turnstile.estimates.trip_weeks import ModeTaps, days_with_input, taps_by_mode
+from turnstile.estimates.trip_sums import trip_correlations
+from turnstile.estimates.trip_weeks import days_with_input
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-_UNCERTAIN = 0.5  # standard deviation of a kappa above which a size class's intervals are withheld
+_UNCERTAIN = 0.4  # standard deviation of a kappa above which a size class's intervals are withheld
 _NEARLY_UNBIASED = 0.8  # of the variance of the reconciled number
 _LARGE = 3.0  # counts; below, what a count varies about its rate is most of the error
 
@@ -55,67 +52,35 @@ class Estimates:
     Args:
         tables: by name.
         errors: of each table by size of number, plain values for the card.
+        correlations: how far the errors of each table's numbers go together (`sum_errors`), plain
+            values for the card; a table without an entry has no interval for sums.
     """
 
     tables: Mapping[str, pa.Table]
     errors: Mapping[str, list[dict[str, Any]]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Result:
-    """Tap-ons or tap-offs of one mode with their estimates.
-
-    Args:
-        own: numbers and looks.
-        estimates: rounded.
-        of_looks: of each look.
-        first_place: index of its first place among those of all results.
-    """
-
-    own: ModeTaps
-    estimates: TapEstimates
-    of_looks: tuple[TapEstimates, ...]
-    first_place: int
+    correlations: Mapping[str, Sequence[dict[str, Any]]]
 
 
 def trip_estimates(week: WeekToEstimate) -> Estimates:
     """Return the estimates of a week of trips; no table of taps whose cells were not drawn."""
-    results = tuple(_results(week))
+    results = tuple(estimates_by_mode(week))
     drawn = {result.own.taps for result in results}
     published = [one for one in published_tables(week.promise, week.domain) if one.taps in drawn]
-    tables, errors = {}, {}
+    tables, errors, correlations = {}, {}, {}
     for kind in dict.fromkeys(one.kind for one in published):
         alike = [one for one in published if one.kind == kind]
         model = _model(alike, results)
+        together = trip_correlations(alike, results, model)
         for one in alike:
+            correlations[one.table.name] = together
             own = [result for result in results if result.own.taps == one.taps]
             tables[one.table.name], errors[one.table.name] = _table(week, one, own, model)
     names = [one.table.name for one in published]
-    return Estimates({n: tables[n] for n in names}, {n: errors[n] for n in names})
+    found = ({name: of[name] for name in names} for of in (tables, errors, correlations))
+    return Estimates(*found)
 
 
-def _results(week: WeekToEstimate) -> Iterator[_Result]:
-    """Yield the estimates of every mode, tap-on and tap-off."""
-    first = 0
-    for own in taps_by_mode(week):
-        found, of_looks = estimated(own.numbers, own.looks, own.earlier)
-        yield _Result(own, _rounded(found), of_looks, first)
-        first += len(found.cells)
-
-
-def _rounded(found: TapEstimates) -> TapEstimates:
-    """Return the estimates in tenths that add up."""
-    tenths = in_tenths(found.cells)
-    return TapEstimates(
-        cells=tenths / PARTS,
-        slots=tenths.sum(axis=0) / PARTS,
-        places=tenths.sum(axis=2) / PARTS,
-        totals=tenths.sum(axis=(0, 2)) / PARTS,
-        moves=found.moves,
-    )
-
-
-def _model(alike: Sequence[PublishedTable], results: Sequence[_Result]) -> ErrorModel | None:
+def _model(alike: Sequence[PublishedTable], results: Sequence[ModeEstimates]) -> ErrorModel | None:
     """Calibrate the errors of a kind of numbers; None for totals, whose error is declared."""
     kind = alike[0].kind
     if kind[0] is Part.TOTALS:
@@ -127,7 +92,7 @@ def _model(alike: Sequence[PublishedTable], results: Sequence[_Result]) -> Error
         for result in results:
             by_mode = groups[result.own.taps]
             own = None if by_mode is None else by_mode[result.own.mode]
-            numbers.append(_numbers(result, result.of_looks[n], kind, own))
+            numbers.append(numbers_of(result, result.of_looks[n], kind, own))
             judges.append(values_of(result.own.looks[n][1], kind, own).ravel())
         looks.append(Judged(_joined(numbers), np.concatenate(judges)))
     last = results[-1]
@@ -137,24 +102,6 @@ def _model(alike: Sequence[PublishedTable], results: Sequence[_Result]) -> Error
         classes=len(edges_of(kind)) + 1,
         days=last.own.numbers.totals.size,
         places=last.first_place + len(last.estimates.cells),
-    )
-
-
-def _numbers(
-    result: _Result, estimates: TapEstimates, kind: Kind, groups: Groups | None
-) -> Numbers:
-    """Return the estimates of a kind, flat, with what their errors depend on."""
-    values = values_of(estimates, kind, groups)
-    variance = np.broadcast_to(noise_variance(result.own.numbers, kind, groups), values.shape)
-    scale = np.ones(values.shape) if kind[0] is Part.CELLS else np.sqrt(variance)
-    places, days, _ = np.indices(values.shape)
-    return Numbers(
-        estimates=values.ravel(),
-        moved_variance=moved_variance(estimates, kind, groups).ravel(),
-        noise_variance=variance.ravel(),
-        classes=size_classes((values / scale).ravel(), edges_of(kind)),
-        days=days.ravel(),
-        places=places.ravel() + result.first_place,
     )
 
 
@@ -173,7 +120,7 @@ def _joined(parts: Sequence[Numbers]) -> Numbers:
 def _table(
     week: WeekToEstimate,
     one: PublishedTable,
-    results: Sequence[_Result],
+    results: Sequence[ModeEstimates],
     model: ErrorModel | None,
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Return one labelled table, and its errors by size."""
@@ -181,7 +128,7 @@ def _table(
     by_mode = []
     for result in results:  # in the domain's order of modes
         groups = None if one.groups is None else one.groups[result.own.mode]
-        numbers = _numbers(result, result.estimates, one.kind, groups)
+        numbers = numbers_of(result, result.estimates, one.kind, groups)
         variances.append(numbers.noise_variance if model is None else model.variances(numbers))
         classes.append(numbers.classes)
         shown.append(_is_shown(numbers, variances[-1], one.kind, model))

@@ -17,7 +17,7 @@ from turnstile.estimates.trip_estimates import Estimates, trip_estimates
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, TableSpec
 
-MODEL = "shrunken singular values with earlier weeks, version 1"
+MODEL = "shrunken singular values with earlier weeks, version 2"
 FOLDER = "estimates"
 RECORD = "record.json"
 EARLIER_AT_MOST = 8  # weeks: older ones are of another season
@@ -47,7 +47,7 @@ class EarlierRelease:
 def estimates_of(week: WeekToEstimate) -> Estimates:
     """Return the estimates of a week; none of a thresholded one, which left out what it needs."""
     if not week.promise.is_dense:
-        return Estimates({}, {})
+        return Estimates({}, {}, {})
     is_telemetry = week.promise.shape is RowShape.TELEMETRY
     found = (telemetry_estimates if is_telemetry else trip_estimates)(week)
     gaps = week.numbers.gaps
@@ -70,6 +70,7 @@ def record_of(
         ],
         "promise": _promise_values(week.promise),
         "errors": {name: list(lines) for name, lines in found.errors.items()},
+        "correlations": {name: list(lines) for name, lines in found.correlations.items()},
     }
 
 

@@ -148,12 +148,13 @@ class BudgetPage(DeploymentState):
             note=note,
         )
 
-    def week(self, programme: str, week: str, revision: int | None) -> str:
-        """Return a published week.
+    def week(self, programme: str, week: str, revision: int | None, place: str = "") -> str:
+        """Return a published week, with unbiased numbers and estimates of a chosen place.
 
         Raises:
             InputError: it is not a week, or not public.
         """
+        from turnstile.operations.place_compared import place_in
         from turnstile.operations.published_week import card_of, week_in
 
         spec = load_programme(programme, self.settings.include)
@@ -170,6 +171,8 @@ class BudgetPage(DeploymentState):
             section="calendar",
             title=f"{spec.title}, {name}, r{number}",
             shown=week_in(package, spec, self.settings.include, card_of(package)),
+            compared=place_in(package, place),
+            revision=number,
             mark=mark,
             programme=spec.name,
             files=files,
@@ -200,6 +203,8 @@ class BudgetPage(DeploymentState):
             section="calendar",
             title=f"{spec.title}, {name}, under embargo",
             shown=week_in(folder, spec, self.settings.include, card),
+            compared=None,
+            revision=mark.revision,
             mark=mark,
             programme=spec.name,
             files=(),

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 
 from turnstile.errors import InputError
 from turnstile.estimates.labelled import parquet_bytes
 from turnstile.estimates.public_numbers import (
     PublicNumbers,
     WeekToEstimate,
-    is_comparable,
     numbers_of,
     promise_of,
 )
 from turnstile.estimates.week_estimates import (
-    EARLIER_AT_MOST,
     FOLDER,
     RECORD,
     EarlierRelease,
@@ -30,10 +29,9 @@ from turnstile.estimates.week_estimates import (
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline.context import Release
-from turnstile.publishing.manifest import MANIFEST
-from turnstile.publishing.package_numbers import earlier_numbers, numbers_of_package
+from turnstile.publishing.package_numbers import comparable, earlier_numbers
 from turnstile.release.drawn import Drawn
-from turnstile.release.zones import digest_of, write_atomically, write_once
+from turnstile.release.zones import write_atomically, write_once
 from turnstile.service_calendar import ServicePeriod, parse_period
 
 _INPUTS = "earlier.json"
@@ -71,26 +69,11 @@ def _fixed_earlier(release: Release, numbers: PublicNumbers) -> tuple[EarlierRel
     path = release.folders.embargoed / FOLDER / _INPUTS
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
-        lines = [[one.key, one.manifest_sha256] for one in _public_before(release, numbers)]
+        keys = map(str, islice(_published_keys(release), _LOOKED_AT_MOST))
+        found = comparable(release.settings.public, keys, numbers)
+        lines = [[one.key, one.manifest_sha256] for one in found]
         write_once(path, json.dumps(lines).encode())
     return tuple(EarlierRelease(*line) for line in json.loads(path.read_bytes()))
-
-
-def _public_before(release: Release, numbers: PublicNumbers) -> list[EarlierRelease]:
-    """Return the latest releases of earlier periods that can be compared, latest first."""
-    found: list[EarlierRelease] = []
-    for number, key in enumerate(_published_keys(release)):
-        if len(found) == EARLIER_AT_MOST or number == _LOOKED_AT_MOST:
-            break
-        folder = release.settings.public / str(key)
-        try:
-            is_like = is_comparable(numbers_of_package(folder), numbers)
-        except InputError:
-            continue  # moved out of the public zone: estimates do without it
-        if is_like:
-            digest = digest_of((folder / MANIFEST).read_bytes())
-            found.append(EarlierRelease(str(key), digest))
-    return found
 
 
 def _published_keys(release: Release) -> Iterator[ReleaseKey]:

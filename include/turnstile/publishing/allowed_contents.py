@@ -78,6 +78,7 @@ CARD: Fields = {
         "earlier": dict.fromkeys(("release", "manifest_sha256"), L),
         "promise": {ANYTHING: D},
         "errors": {ANYTHING: P},
+        "correlations": {ANYTHING: P},
     },
     "above_noise": dict.fromkeys(("table", "statistic", "cells", "above", "by_noise_at_most"), P),
     "domain": dict.fromkeys(("version", "sha256", "rows_outside"), D),

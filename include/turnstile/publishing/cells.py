@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from turnstile.programme.source_spec import RowShape
-from turnstile.publishing.contents import Contents
-from turnstile.publishing.geography import geojson, geoparquet
+from math import isnan
+from typing import Any
+
+from turnstile.publishing import week_numbers
+from turnstile.publishing.contents import Contents, label_of
+from turnstile.publishing.geography import Numbers, geojson, geoparquet
+from turnstile.publishing.pictures import what_of
 
 
 def write_geojson(contents: Contents) -> bytes | None:
-    """Return the shapes as GeoJSON; None where the public domain has no coordinates."""
-    return geojson(contents.features, label_of(contents)) if contents.features else None
+    """Return the shapes as GeoJSON, each with the estimate of its week and the 95 % interval.
+
+    None where the public domain has no coordinates.
+    """
+    if not contents.features:
+        return None
+    return geojson(contents.features, label_of(contents), _estimates(contents))
 
 
 def write_geoparquet(contents: Contents) -> bytes | None:
@@ -17,7 +26,17 @@ def write_geoparquet(contents: Contents) -> bytes | None:
     return geoparquet(contents.features, label_of(contents)) if contents.features else None
 
 
-def label_of(contents: Contents) -> str:
-    """Return the name of the column of labels; tables of trips say tap_on_ or tap_off_ before."""
-    is_trips = contents.drawn.programme.source.feed.shape is RowShape.TRIPS
-    return "location" if is_trips else "cell"
+def _estimates(contents: Contents) -> Numbers:
+    """Return the estimate of each place's week by mode and label; none without estimates."""
+    if not week_numbers.has_estimates(contents):
+        return {}
+    rows: list[dict[Any, Any]] = week_numbers.by_location(contents).to_dict("records")
+    return {
+        (str(row.get("mode", "")), str(row["label"])): {
+            "estimate": round(row["value"], 1),
+            "low_95": None if isnan(row["low"]) else round(row["low"], 1),
+            "high_95": None if isnan(row["high"]) else round(row["high"], 1),
+            "of": f"{what_of(contents)} in the week",
+        }
+        for row in rows
+    }

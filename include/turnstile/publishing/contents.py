@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.geography import Feature, features_of
 from turnstile.release.drawn import Drawn
 from turnstile.release.zones import digest_of
@@ -131,6 +132,12 @@ def _table(part: str, path: Path) -> TableFile:
     file = pq.ParquetFile(path)
     columns = tuple((field.name, type_of(field.type)) for field in file.schema_arrow)
     return TableFile(part, path.stem, file.metadata.num_rows, columns)
+
+
+def label_of(contents: Contents) -> str:
+    """Return the name of the column of labels; tables of trips say tap_on_ or tap_off_ before."""
+    is_trips = contents.drawn.programme.source.feed.shape is RowShape.TRIPS
+    return "location" if is_trips else "cell"
 
 
 def type_of(kind: pa.DataType) -> str:

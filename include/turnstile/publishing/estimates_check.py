@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from turnstile.errors import InputError
 from turnstile.estimates.labelled import csv_bytes
-from turnstile.estimates.week_estimates import FOLDER, estimates_of
-from turnstile.publishing.package_numbers import week_of_package
+from turnstile.estimates.week_estimates import (
+    FOLDER,
+    MODEL,
+    earlier_releases,
+    estimates_of,
+    record_of,
+)
+from turnstile.publishing.package_numbers import estimates_record, week_of_package
 
 
 def estimate_differences(folder: Path, packages: Path) -> tuple[str, ...]:
@@ -20,12 +28,24 @@ def estimate_differences(folder: Path, packages: Path) -> tuple[str, ...]:
         packages: folder in which earlier releases lie by their keys.
 
     Raises:
-        InputError: the package states no estimates, or an earlier release is not there.
+        InputError: the package states no estimates, or those of another model, or an earlier
+            release is not there.
         IntegrityError: an earlier release is not the one that was used.
     """
-    made = estimates_of(week_of_package(folder, packages)).tables
+    record = estimates_record(folder)
+    if record["model"] != MODEL:
+        rule = f"made by {record['model']!r}; this version makes {MODEL!r}: verify it with its own"
+        raise InputError(where=str(folder), field="estimates", rule=rule)
+    week = week_of_package(folder, packages)
+    found = estimates_of(week)
+    made, own = found.tables, record_of(week, earlier_releases(record), found)
     published = {path.stem for path in (folder / FOLDER).glob("*.csv")}
     problems = [f"{name} is missing" for name in sorted(made.keys() - published)]
+    problems += [
+        f"release_card.json: {name} of the estimates differs"
+        for name in own
+        if record.get(name) != json.loads(json.dumps(own[name]))
+    ]
     problems += [f"{name} is none of the estimates" for name in sorted(published - made.keys())]
     for name in sorted(made.keys() & published):
         expected = csv_bytes(made[name])

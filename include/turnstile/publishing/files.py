@@ -80,14 +80,14 @@ FILES: tuple[PackageFile, ...] = (
     PackageFile(
         "cells.geojson",
         "application/geo+json",
-        "Shapes of the published cells or locations",
-        (Source.DECLARED,),
+        "Shapes of the published cells or locations, with the estimates of the week",
+        (Source.DECLARED, Source.POST_PROCESSING),
         cells.write_geojson,
     ),
     PackageFile(
         "cells.parquet",
         "application/vnd.apache.parquet",
-        "The same shapes as GeoParquet",
+        "The shapes as GeoParquet",
         (Source.DECLARED,),
         cells.write_geoparquet,
     ),

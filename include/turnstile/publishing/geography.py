@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import struct
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -103,19 +104,27 @@ def _rounded(longitude: float, latitude: float) -> Position:
     return round(longitude, _DECIMALS), round(latitude, _DECIMALS)
 
 
-def geojson(features: tuple[Feature, ...], label: str) -> bytes:
+Numbers = Mapping[tuple[str, str], Mapping[str, float | str | None]]
+
+
+def geojson(features: tuple[Feature, ...], label: str, numbers: Numbers) -> bytes:
     """Return shapes as GeoJSON (RFC 7946).
 
     Args:
         features: what to write.
         label: name of the column that the tables are joined by.
+        numbers: further properties, by mode and label.
     """
     content = {
         "type": "FeatureCollection",
         "features": [
             {
                 "type": "Feature",
-                "properties": {**({"mode": one.mode} if one.mode else {}), label: one.label},
+                "properties": {
+                    **({"mode": one.mode} if one.mode else {}),
+                    label: one.label,
+                    **numbers.get((one.mode, one.label), {}),
+                },
                 "geometry": {"type": "Point", "coordinates": one.ring[0]}
                 if one.is_point
                 else {"type": "Polygon", "coordinates": [one.ring]},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,14 @@ from turnstile.estimates.public_numbers import (
     PublicNumbers,
     WeekToEstimate,
     deviations_of,
+    is_comparable,
 )
-from turnstile.estimates.week_estimates import EarlierRelease, earlier_releases, promise_from
+from turnstile.estimates.week_estimates import (
+    EARLIER_AT_MOST,
+    EarlierRelease,
+    earlier_releases,
+    promise_from,
+)
 from turnstile.programme.domain import PublicDomain, published_domain
 from turnstile.publishing.manifest import MANIFEST, differences
 from turnstile.publishing.package_reader import Package, read_package
@@ -36,6 +44,29 @@ def numbers_of_package(folder: Path) -> PublicNumbers:
         InputError: it is no complete package.
     """
     return _numbers(folder, read_package(folder))
+
+
+def comparable(
+    packages: Path, keys: Iterable[str], now: PublicNumbers
+) -> tuple[EarlierRelease, ...]:
+    """Return the first releases that can be compared with a week, as many as estimates take.
+
+    Their plans are read, and no table: a year of weeks costs little. A package that is not there
+    is passed over.
+    """
+    found: list[EarlierRelease] = []
+    for key in keys:
+        if len(found) == EARLIER_AT_MOST:
+            break
+        folder = packages / key
+        try:
+            plan = _json(folder, "plan.json")
+            manifest = (folder / MANIFEST).read_bytes()
+        except (InputError, OSError):
+            continue
+        if is_comparable(plan["domain_digest"], parse_period(plan["week"]).days, now):
+            found.append(EarlierRelease(key, digest_of(manifest)))
+    return tuple(found)
 
 
 def _numbers(folder: Path, package: Package) -> PublicNumbers:
@@ -82,16 +113,36 @@ def week_of_package(folder: Path, packages: Path) -> WeekToEstimate:
         InputError: the package has no estimates, or an earlier one is not there.
         IntegrityError: an earlier package is not the one that was used.
     """
-    record = _json(folder, CARD).get("estimates")
-    if record is None:
-        rule = "states no estimates: they begin with version 0.2, and none are made of thresholds"
-        raise InputError(where=str(folder), field=CARD, rule=rule)
+    stated = earlier_releases(estimates_record(folder))
+    earlier = tuple(earlier_numbers(packages / one.key, one) for one in stated)
+    return replace(week_alone(folder), earlier=earlier)
+
+
+def week_alone(folder: Path) -> WeekToEstimate:
+    """Return the same without the earlier releases.
+
+    Raises:
+        InputError: the package has no estimates.
+    """
+    record = estimates_record(folder)
     promise = promise_from(record)
     package = read_package(folder)
     numbers = _numbers(folder, package)
-    earlier = tuple(earlier_numbers(packages / one.key, one) for one in earlier_releases(record))
     domain = _domain(package, promise, numbers.domain_digest)
-    return WeekToEstimate(promise, domain, numbers, record["seed_sha256"], earlier)
+    return WeekToEstimate(promise, domain, numbers, record["seed_sha256"], ())
+
+
+def estimates_record(folder: Path) -> dict[str, Any]:
+    """Return what a package says of its estimates.
+
+    Raises:
+        InputError: it states none.
+    """
+    record: dict[str, Any] | None = _json(folder, CARD).get("estimates")
+    if record is None:
+        rule = "states no estimates: they begin with version 0.2, and none are made of thresholds"
+        raise InputError(where=str(folder), field=CARD, rule=rule)
+    return record
 
 
 def _by_day(table: pa.Table, statistic: str) -> dict[date | None, NDArray[np.int64]]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import isnan
 from typing import Any
 
 import pandas as pd
 
 from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.publishing import week_numbers
-from turnstile.publishing.cells import label_of
-from turnstile.publishing.contents import Contents
+from turnstile.publishing.contents import Contents, label_of
 
 NAMES = ("map", "speeds", "hours", "change", "top")
 _WIDTH, _PNG_SCALE = 720, 2.0
@@ -71,9 +71,24 @@ def has_errors(contents: Contents) -> bool:
     )
 
 
-def _what(contents: Contents) -> str:
-    """Name what is counted."""
-    return "tap-ons" if label_of(contents) == "location" else "bus-days"
+def what_of(contents: Contents) -> str:
+    """Name what is counted: estimates of buses add up the hours of a day."""
+    if label_of(contents) == "location":
+        return "tap-ons"
+    return "bus-hours a day" if week_numbers.has_estimates(contents) else "bus-days"
+
+
+def _titled(contents: Contents) -> str:
+    """Name what is counted, as an estimate where it is one."""
+    is_estimate = week_numbers.has_estimates(contents)
+    return f"{what_of(contents)}, estimate" if is_estimate else what_of(contents)
+
+
+def in_words(row: pd.Series[Any] | dict[Any, Any]) -> str:
+    """Say a number with its 95 % interval."""
+    if isnan(row["low"]):
+        return f"about {row['value']:,.0f}, without an interval: its error is not known"
+    return f"about {row['value']:,.0f} ({row['low']:,.0f} to {row['high']:,.0f})"
 
 
 def _map(contents: Contents) -> Picture | None:
@@ -94,7 +109,7 @@ def _map(contents: Contents) -> Picture | None:
     keys = ["label", "mode"] if "mode" in numbers else ["label"]
     joined = places[[*keys, "x", "y"]].merge(numbers, on=keys)
     shown = joined[joined["value"] > 0]
-    certain = (1 - shown["half_width"] / shown["value"]).clip(_PALE, _FULL)
+    certain = (1 - (shown["high"] - shown["value"]) / shown["value"]).fillna(0).clip(_PALE, _FULL)
     shown = shown.assign(certainty=certain.round(3))[["label", "x", "y", "value", "certainty"]]
     position = alt.Scale(zero=False, nice=False)
     chart = (
@@ -103,7 +118,7 @@ def _map(contents: Contents) -> Picture | None:
         .encode(
             x=alt.X("x:Q", scale=position, title="longitude"),
             y=alt.Y("y:Q", scale=position, title="latitude"),
-            size=alt.Size("value:Q", title=_what(contents), scale=alt.Scale(range=[4, 500])),
+            size=alt.Size("value:Q", title=_titled(contents), scale=alt.Scale(range=[4, 500])),
             opacity=alt.Opacity(
                 "certainty:Q", title="certainty", scale=alt.Scale(domain=[0, 1], range=[0, 1])
             ),
@@ -112,11 +127,11 @@ def _map(contents: Contents) -> Picture | None:
     )
     first = numbers.iloc[0]
     text = (
-        f"A map of {len(shown)} places by their {_what(contents)} in the week; the most are at "
-        f"{first['label']}, {first['value']:,.0f} ± {first['half_width']:,.0f}. Pale places are "
-        "uncertain: their noise is nearly as large as their number."
+        f"A map of {len(shown)} places by their {what_of(contents)} in the week; the most are at "
+        f"{first['label']}, {in_words(first)}. Pale places are uncertain: their error may be as "
+        "large as their number."
     )
-    return Picture("map", f"Where: {_what(contents)} of the week", text, chart)
+    return Picture("map", f"Where: {what_of(contents)} of the week", text, chart)
 
 
 def _speeds(contents: Contents) -> Picture | None:
@@ -181,7 +196,7 @@ def _hours(contents: Contents) -> Picture | None:
             x=alt.X("time:O", title="start of the slot"),
             y=alt.Y("label:N", sort=labels, title=None),
             color=alt.Color(
-                "value:Q", title=_what(contents), scale=alt.Scale(scheme="cividis", reverse=True)
+                "value:Q", title=_titled(contents), scale=alt.Scale(scheme="cividis", reverse=True)
             ),
         )
         .properties(width=_WIDTH, height=18 * len(labels))
@@ -189,8 +204,8 @@ def _hours(contents: Contents) -> Picture | None:
     most = shown.iloc[0]
     text = (
         f"When: the {len(labels)} busiest places by time of day, all days of the week together. "
-        f"The most are at {most['label']} from {most['time']}: {most['value']:,.0f}. White is "
-        "what cannot be distinguished from noise."
+        f"The most are at {most['label']} from {most['time']}: {in_words(most)}. White is "
+        "what cannot be distinguished from 0."
     )
     return Picture("hours", "When: the busiest places by time of day", text, chart)
 
@@ -231,19 +246,14 @@ def _top(contents: Contents) -> Picture | None:
     names = table["label"]
     if "mode" in table:
         names = names + " (" + table["mode"] + ")"
-    table = table.assign(
-        name=names,
-        low=table["value"] - table["half_width"],
-        high=table["value"] + table["half_width"],
-    ).round(1)[["name", "value", "low", "high", "half_width"]]
+    table = table.assign(name=names).round(1)[["name", "value", "low", "high"]]
     base = alt.Chart(table).encode(y=alt.Y("name:N", sort=list(table["name"]), title=None))
     chart = (
-        base.mark_bar(color=_COLOUR, opacity=0.6).encode(x=alt.X("value:Q", title=_what(contents)))
+        base.mark_bar(color=_COLOUR, opacity=0.6).encode(
+            x=alt.X("value:Q", title=_titled(contents))
+        )
         + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
     ).properties(width=_WIDTH, height=22 * len(table))
-    parts = [
-        f"{row['name']} {row['value']:,.0f} ± {row['half_width']:,.0f}"
-        for row in table.head(5).to_dict("records")
-    ]
+    parts = [f"{row['name']} {in_words(row)}" for row in table.head(5).to_dict("records")]
     text = f"The busiest places with 95 % intervals: {'; '.join(parts)}."
     return Picture("top", "The busiest places", text, chart)

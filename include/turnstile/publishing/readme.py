@@ -6,8 +6,7 @@ from typing import Any
 
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import RowShape
-from turnstile.publishing.cells import label_of
-from turnstile.publishing.contents import PARTS, Contents
+from turnstile.publishing.contents import PARTS, Contents, label_of
 from turnstile.publishing.pages import rendered
 
 _USES = {

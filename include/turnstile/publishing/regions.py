@@ -134,7 +134,8 @@ def sums_csv(found: Sequence[tuple[tuple[str, ...], Sum]], by: Sequence[str]) ->
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(("region", *by, *Sum._fields))
     for labels, one in found:
-        writer.writerow((*labels, one.cells, *(round(value, 4) for value in one[1:])))
+        numbers = [round(value, 4) for value in one[1:] if isinstance(value, float)]
+        writer.writerow((*labels, one.cells, *numbers, one.withheld))
     return sink.getvalue().encode()
 
 

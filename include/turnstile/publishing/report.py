@@ -7,11 +7,16 @@ from collections.abc import Callable
 from markupsafe import Markup
 
 from turnstile.publishing import week_numbers
-from turnstile.publishing.cells import label_of
 from turnstile.publishing.contents import Contents
 from turnstile.publishing.pages import rendered
-from turnstile.publishing.pictures import NAMES, has_errors, pictures, speed_text
+from turnstile.publishing.pictures import NAMES, has_errors, in_words, pictures, speed_text, what_of
 from turnstile.publishing.readme import cumulative_sentence, guarantee_sentence, unit_text
+
+_ABOUT_ESTIMATES = (
+    "Numbers of places and hours are estimates, each with the interval that holds the truth in 95 "
+    "of 100 releases. They are the most exact numbers there are, and biased towards the usual: a "
+    "burst of a quarter of an hour is mostly lost. Unbiased numbers lie in tables/."
+)
 
 
 def write(contents: Contents) -> bytes | None:
@@ -75,12 +80,12 @@ def _sentences(contents: Contents) -> list[str]:
             f"The busiest day was {total.idxmax()} with about {total.max():,.0f}, the quietest "
             f"{total.idxmin()} with about {total.min():,.0f}."
         )
-    what = "tap-ons" if label_of(contents) == "location" else "bus-days"
     first = week_numbers.by_location(contents).iloc[0]
     where = f"{first['label']} ({first['mode']})" if "mode" in first else first["label"]
-    number = f"about {first['value']:,.0f} (± {first['half_width']:,.0f})"
-    found.append(f"The most {what} were at {where}: {number}.")
+    found.append(f"The most {what_of(contents)} were at {where}: {in_words(first)}.")
     speeds = week_numbers.speeds_by_cell(contents)
     if not speeds.empty:
         found.append(f"The lowest mean speed of buses is that of {speed_text(speeds.iloc[0])}.")
+    if week_numbers.has_estimates(contents):
+        found.append(_ABOUT_ESTIMATES)
     return found

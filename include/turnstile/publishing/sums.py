@@ -1,7 +1,7 @@
 """Sums of any set of published cells, with an interval of their own: intervals never add up.
 
-Errors of estimates of neighbouring cells go together, so their sum is shown as a number; the
-interval is that of the unbiased sum of the drawn numbers, whose noise is declared and independent.
+The sum of estimates with the interval that `sums.py` of every package gives it, and the unbiased
+sum of the drawn numbers, whose noise is declared and independent.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from turnstile.errors import InputError
 from turnstile.estimates.combined_noise import Noise, SumError, integer_sum_error
 from turnstile.estimates.week_estimates import FOLDER
+from turnstile.publishing.carried.sums import Package as Estimated
+from turnstile.publishing.carried.sums import Sum
 from turnstile.publishing.package_reader import read_package
 
 _COUNT = "count"
@@ -30,13 +31,13 @@ class CellSum:
 
     Args:
         cells: how many.
-        estimate: sum of their estimates; None if the package has none.
+        estimate: sum of their estimates, with its interval; None if the package has none.
         unbiased: sum of their drawn numbers.
         error: of the unbiased sum.
     """
 
     cells: int
-    estimate: float | None
+    estimate: Sum | None
     unbiased: int
     error: SumError
 
@@ -67,11 +68,11 @@ def sum_of(folder: Path, table: str, where: Mapping[str, frozenset[str]]) -> Cel
     cells = int(chosen.sum())
     if not cells:
         raise InputError(where=str(folder), field="--where", rule="no cell has these labels")
-    path = folder / FOLDER / f"{table}.parquet"
     estimate = None
-    if path.exists():
-        estimates = pq.read_table(path, columns=["estimate"]).column("estimate").to_numpy()
-        estimate = float(np.nansum(estimates[chosen]))
+    if (folder / FOLDER / f"{table}.csv").exists():
+        estimate = Estimated(folder).total(
+            f"{FOLDER}/{table}", lambda row: all(row[name] in where[name] for name in where)
+        )
     unbiased = int(drawn.column(_COUNT).to_numpy()[chosen].sum())
     return CellSum(
         cells, estimate, unbiased, integer_sum_error(Noise(event.noise, event.scale), cells)

@@ -1,50 +1,56 @@
-"""What the report shows of a week, from published tables alone: sums with their errors.
+"""What the report shows of a week, from published tables alone: estimates with their intervals.
 
-Reconciled numbers of trips: days and modes are independent, so variances of their sums add up; a
-number and its error come from the same table. Of buses the measured bus-days.
+Sums of estimates have the interval that `sums.py` gives them; a package without estimates, and
+changes between weeks, which estimates would make too small, are shown by reconciled numbers.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
 
 from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
-from turnstile.publishing.cells import label_of
-from turnstile.publishing.contents import Contents
+from turnstile.publishing.carried.sums import Package
+from turnstile.publishing.contents import Contents, label_of
 
 NORMAL_95 = 1.959964
 _TAP_ON = "tap_on_"
 
 
 def by_location(contents: Contents) -> pd.DataFrame:
-    """Return value, deviation and half_width of each location (trips) or cell (buses).
+    """Return the week's number of each location (trips) or cell (buses), largest first.
 
-    Columns: `mode` (trips), `label`, `value`, `deviation`, `half_width`; largest value first.
+    Columns: `mode` (trips), `label`, `value`, and `low` and `high`, its 95 % interval, not numbers
+    where it is withheld. Of buses: bus-days, or buses a day in estimates.
     """
+    place = _place(contents)
+    if (name := _estimates_with(contents, {place})) is not None:
+        return _estimated(contents, name, [place]).rename(columns={place: "label"})
     if label_of(contents) == "location":
-        table = _with_columns(contents.folder, {f"{_TAP_ON}location"})
-        keys = [name for name in ("mode", f"{_TAP_ON}location") if name in table]
-        return _summed(table, keys).rename(columns={f"{_TAP_ON}location": "label"})
-    return _summed(_buses(contents), ["cell"], value="buses").rename(columns={"cell": "label"})
+        table = _with_columns(contents.folder, {place})
+        keys = [name for name in ("mode", place) if name in table]
+        return _with_ends(_summed(table, keys)).rename(columns={place: "label"})
+    found = _summed(_buses(contents), ["cell"], value="buses").rename(columns={"cell": "label"})
+    return _with_ends(found)
 
 
 def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
     """Return the value of each hour and each of some locations or cells.
 
-    Columns: `time`, `label`, `value`, and `is_noise` where the value is within its 95 % noise.
+    Columns: `time`, `label`, `value`, and `is_noise` where its 95 % interval reaches 0.
     """
-    if label_of(contents) == "location":
-        time, place = f"{_TAP_ON}slot", f"{_TAP_ON}location"
-        table = _with_columns(contents.folder, {time, place})
-        found = _summed(table[table[place].isin(labels)], [time, place])
+    place, time = _place(contents), _time(contents)
+    if (name := _estimates_with(contents, {place, time})) is not None:
+        found = _estimated(contents, name, [time, place], labels)
     else:
-        time, place = "slot", "cell"
-        table = _buses(contents)
-        found = _summed(table[table[place].isin(labels)], [time, place], value="buses")
-    found["is_noise"] = found["value"] <= found["half_width"]
+        is_trips = label_of(contents) == "location"
+        table = _with_columns(contents.folder, {time, place}) if is_trips else _buses(contents)
+        value = "reconciled" if is_trips else "buses"
+        found = _with_ends(_summed(table[table[place].isin(labels)], [time, place], value=value))
+    found["is_noise"] = (found["low"] <= 0) | (found["value"] <= 0)
     return found.rename(columns={time: "time", place: "label"})
 
 
@@ -68,6 +74,61 @@ def speeds_by_cell(contents: Contents) -> pd.DataFrame:
         }
     )
     return shown[["label", "value", "low", "high"]].sort_values(["value", "label"])
+
+
+def _place(contents: Contents) -> str:
+    """Name the column of places."""
+    return f"{_TAP_ON}location" if label_of(contents) == "location" else "cell"
+
+
+def _time(contents: Contents) -> str:
+    """Name the column of times of day."""
+    return f"{_TAP_ON}slot" if label_of(contents) == "location" else "slot"
+
+
+def has_estimates(contents: Contents) -> bool:
+    """Whether what the report shows of places are estimates."""
+    return _estimates_with(contents, {_place(contents)}) is not None
+
+
+def _estimates_with(contents: Contents, axes: set[str]) -> str | None:
+    """Name the table of estimates with these axes and the fewest others whose sums have an error.
+
+    An hourly one before one by quarters; none where the package has none.
+    """
+    known = (contents.card.get("estimates") or {}).get("correlations", {})
+    columns = {
+        table.name: {name for name, _ in table.columns}
+        for table in contents.tables
+        if table.part == "estimates" and table.name in known
+    }
+    fitting = [name for name, own in columns.items() if axes <= own]
+    return min(fitting, key=lambda n: (len(columns[n]), not n.endswith("_hourly"), n), default=None)
+
+
+def _estimated(
+    contents: Contents, name: str, keys: list[str], labels: list[str] | None = None
+) -> pd.DataFrame:
+    """Return sums of estimates by mode and keys, with their 95 % intervals, largest first."""
+    package, groups = Package(contents.folder), defaultdict(list)
+    for row in package.rows(f"estimates/{name}"):
+        own = ["mode", *keys] if "mode" in row and labels is None else keys
+        if labels is None or row[keys[-1]] in labels:
+            groups[tuple(row[key] for key in own)].append(row)
+    sums = {key: package.estimated(name, rows) for key, rows in groups.items()}
+    names = ["mode", *keys] if any(len(key) > len(keys) for key in sums) else keys
+    found = pd.DataFrame(
+        [(*key, one.value, one.low_95, one.high_95) for key, one in sums.items()],
+        columns=[*names, "value", "low", "high"],
+    )
+    return found.sort_values(["value", *names], ascending=[False, *[True] * len(names)])
+
+
+def _with_ends(table: pd.DataFrame) -> pd.DataFrame:
+    """Add both ends of the 95 % interval."""
+    return table.assign(
+        low=table["value"] - table["half_width"], high=table["value"] + table["half_width"]
+    )
 
 
 def by_day(contents: Contents) -> pd.DataFrame:

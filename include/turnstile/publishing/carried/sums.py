@@ -2,14 +2,17 @@
 
     python3 sums.py tables/on_time_location mode=train tap_on_slot=08:00,08:15
     python3 sums.py measurements/on_time_location mode=train
+    python3 sums.py estimates/on_location tap_on_location=Central
 
 or `Package(".").total("tables/on_time_location", lambda row: row["mode"] == "train")`.
 
 Measurements carry independent noise, so variances add up. Reconciled numbers of `tables/` share
 noise: their errors do not, and adding them up would be wrong; the variance of their sum is worked
 out from the four parts (total, rows, columns, interaction) that least squares weighs. Estimates
-borrow strength, and no error of theirs holds for any sum: take the sums that stand in `estimates/`,
-or sum reconciled numbers. The truth lies between `low_95` and `high_95` in 95 of 100 releases.
+borrow strength, so their errors go together: how far is stated in the release card, by place, day
+and slot, and is added to what each interval says. Where it is not known well enough, no interval
+is given, and `withheld` says why. The truth lies between `low_95` and `high_95` in 95 of 100
+releases; sums of estimates are biased towards the usual, as their parts are.
 """
 
 from __future__ import annotations
@@ -28,11 +31,21 @@ Tap = tuple[str, str]
 LEVELS = {90: 1.6448536, 95: 1.9599640}  # quantiles of the normal distribution, two-sided
 EXCESS_OF_LAPLACE = 3.0
 KEYS = ("service_date", "mode")
+NO_LABELS = ("mode", "gap_days")
+ESTIMATE, HIGH_90 = "estimate", "high_90"
+STRETCH_HOURS = 4
+MOST_UNKNOWN = 0.5  # of a variance: above, no interval
+NO_CELL_ERROR = "most of these cells have no interval of their own: they carry too little signal"
+NO_ESTIMATE = "there is no estimate of these cells: no row was chosen, or their days are gaps"
+NO_SUM_ERROR = (
+    "how far these errors go together is not known well enough; take a table whose numbers "
+    "already add up these cells, or sum measurements"
+)
 TAPS = (("tap_on_slot", "tap_on_location"), ("tap_off_slot", "tap_off_location"))
 
 
 class Sum(NamedTuple):
-    """A sum with its error."""
+    """A sum with its error; not a number, with the reason, where it is withheld."""
 
     cells: int
     value: float
@@ -41,6 +54,7 @@ class Sum(NamedTuple):
     high_90: float
     low_95: float
     high_95: float
+    withheld: str = ""
 
 
 class Parts(NamedTuple):
@@ -59,8 +73,9 @@ def interval(cells: int, value: float, variance: float, excess: float = 0.0) -> 
     for z in LEVELS.values():
         quantile = z + (z**3 - 3 * z) * excess / 24  # Cornish & Fisher 1938, even terms
         halves.append(quantile * deviation)
-    ends = [value + sign * half for half in halves for sign in (-1, 1)]
-    return Sum(cells, value, deviation, *ends)
+    of_90, of_95 = halves
+    low_90, high_90, low_95, high_95 = value - of_90, value + of_90, value - of_95, value + of_95
+    return Sum(cells, value, deviation, low_90, high_90, low_95, high_95)
 
 
 def parts(shape: Shape, cells: float | None, rows: float | None, columns: float | None) -> Parts:
@@ -98,6 +113,58 @@ def variance_of_sum(
     return sum(length / one for length, one in zip(lengths, precisions) if one)
 
 
+class Way(NamedTuple):
+    """One way to be alike, such as of one place and day; how far errors then go together."""
+
+    alike: list[str]
+    share: float
+    uncertainty: float
+
+
+class Together(NamedTuple):
+    """How far the errors of a table of estimates go together, as the release card says."""
+
+    ways: list[Way]
+    where_withheld: float  # variance of a number whose interval is withheld
+
+    def error(self, rows: list[Row]) -> tuple[float, str]:
+        """Return the variance of the sum of rows, and why it is not known where it is not."""
+        places = [n for n in list(rows[0])[: list(rows[0]).index(ESTIMATE)] if n not in NO_LABELS]
+        deviations, unknown = [], 0.0
+        for row in rows:
+            variance = self.where_withheld
+            if row[HIGH_90]:
+                variance = ((float(row[HIGH_90]) - float(row[ESTIMATE])) / LEVELS[90]) ** 2
+            else:
+                unknown += variance
+            deviations.append(math.sqrt(variance))
+        alone = sum(d * d for d in deviations)
+        if unknown > MOST_UNKNOWN * alone or not math.isfinite(alone):
+            return math.nan, NO_CELL_ERROR
+        variance, uncertainty = alone, 0.0
+        labels = [labels_of(row, places) for row in rows]
+        for way in self.ways:
+            blocks: dict[tuple[str, ...], float] = defaultdict(float)
+            for row, deviation in zip(labels, deviations):
+                blocks[(row["mode"], *(row[name] for name in way.alike))] += deviation
+            more = sum(total * total for total in blocks.values()) - alone
+            variance += way.share * more
+            uncertainty += (way.uncertainty * more) ** 2
+        if math.sqrt(uncertainty) > MOST_UNKNOWN * variance:
+            return math.nan, NO_SUM_ERROR
+        return variance, ""
+
+
+def labels_of(row: Row, names: list[str]) -> Row:
+    """Return place, day, slot, stretch of the day and mode of a row of estimates."""
+    slot = next((row[name] for name in names if name.endswith("slot")), "")
+    place = "/".join(row[n] for n in names if not n.endswith("slot") and n not in KEYS)
+    hour = slot[:2]
+    stretch = str(int(hour) // STRETCH_HOURS) if hour.isdigit() else slot
+    day, mode = row.get("service_date", ""), row.get("mode", "")
+    return {"place": place, "day": day, "slot": slot, "stretch": stretch, "mode": mode}
+
+
 class Package:
     """A package in a folder."""
 
@@ -115,17 +182,22 @@ class Package:
         """Return the sum of the chosen rows' numbers.
 
         Args:
-            table: `measurements/NAME` or `tables/NAME`, one of the plan's own tables.
+            table: `measurements/NAME` or `tables/NAME`, one of the plan's own tables; or
+                `estimates/NAME`, any of them but means.
             chosen: whether a row is in the sum; every row is by default.
             column: statistic of a measured table; the only one by default.
         """
         part, _, name = table.partition("/")
+        if part == "estimates":
+            return self.estimated(name, [row for row in self.rows(table) if chosen(row)])
         own = [statistic for drawn, statistic in self.draws if drawn == name]
         if part not in ("measurements", "tables") or not own:
-            raise ValueError(f"{table}: name measurements/ or tables/ and a table of the plan")
+            raise ValueError(
+                f"{table}: name estimates/, or measurements/ or tables/ and a drawn table"
+            )
         rows = [row for row in self.rows(table) if chosen(row)]
         if part == "tables":
-            return self._reconciled(name, rows)
+            return self.reconciled(name, rows)
         column = column or own[0]
         draw = self.draws[name, column]
         variance = len(rows) * draw["standard_deviation"] ** 2
@@ -133,7 +205,36 @@ class Package:
         excess = EXCESS_OF_LAPLACE / max(1, len(rows)) if is_laplace else 0.0
         return interval(len(rows), sum(int(row[column]) for row in rows), variance, excess)
 
-    def _reconciled(self, name: str, rows: list[Row]) -> Sum:
+    def estimated(self, name: str, rows: list[Row]) -> Sum:
+        """Sum rows of a table of estimates.
+
+        Raises:
+            ValueError: its numbers do not add up, or the package says nothing of sums.
+        """
+        record = self.card.get("estimates", {})
+        ways = record.get("correlations", {}).get(name)
+        if ways is None:
+            raise ValueError(
+                f"estimates/{name}: no sums: means do not add up, nor is it known how far errors "
+                f"of buses above limits go together; sum measurements/"
+            )
+        hidden = [line for line in record["errors"][name] if not line["intervals_shown"]]
+        most = max((line["rmse_estimated"] for line in hidden), default=math.inf)
+        seen = [row for row in rows if row[ESTIMATE]]  # none on a gap
+        if not seen:
+            return interval(0, math.nan, math.nan)._replace(withheld=NO_ESTIMATE)
+        value = sum(float(row[ESTIMATE]) for row in seen)
+        variance, withheld = (
+            Together([Way(**way) for way in ways], most**2).error(seen) if seen else (0.0, "")
+        )
+        found = interval(len(seen), value, variance)
+        return found._replace(
+            low_90=max(found.low_90, 0.0) if not withheld else math.nan,
+            low_95=max(found.low_95, 0.0) if not withheld else math.nan,
+            withheld=withheld,
+        )
+
+    def reconciled(self, name: str, rows: list[Row]) -> Sum:
         """Sum reconciled numbers; partitions (a mode on a day) are independent."""
         if rows and "reconciled" not in rows[0]:
             raise ValueError(f"tables/{name} has no reconciled numbers; sum measurements/{name}")
@@ -225,7 +326,10 @@ def main(arguments: list[str]) -> int:
     package = Package(Path(__file__).parent)
     found = package.total(table, lambda row: all(row[n] in values for n, values in wanted.items()))
     for name, value in found._asdict().items():
-        print(f"{name:20} {value:,.2f}" if name != "cells" else f"{name:20} {value:,}")
+        if name == "withheld":
+            print(f"{name:20} {value}" if value else "", end="\n" if value else "")
+        else:
+            print(f"{name:20} {value:,.2f}" if name != "cells" else f"{name:20} {value:,}")
     return 0
 
 

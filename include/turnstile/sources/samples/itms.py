@@ -3,7 +3,9 @@
 Calibrated to the tables of "Data Anonymization via Differential Privacy" (the ITMS report): four
 fifths of the records between 9:00 and 21:00, cells and buses by resolution of H3, a bus in 89 pairs
 of hexagon and hour a day at most, speeds up to 65 km/h. `make bench-utility` prints the report's
-figures beside ours. Fleet and length of duty are not in the report; they are chosen to fit.
+figures beside ours. Fleet and length of duty are not in the report; they are chosen to fit. Speeds
+depend on place and hour (`field_kmh`), as much as they did in a real city: about 7 km/h by places,
+0.9 km/h by hours that all places share.
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ _CRUISE_KM_PER_H = 11.5
 _KM_PER_DEGREE = 111.2
 _SHARE_STANDING = 0.23
 _SPEED_MAX_KMH = 64
+_SPEED_SHAPE, _SPEED_SCALE_KMH = 3.2, 7.6  # of moving buses: a gamma distribution
+_CENTER, _KM_PER_DEGREE_EAST = (21.19, 72.83), 103
+_USUAL_KMH = 20.5  # of the field, over the city's observations
 _ROUTE_SEED = 6  # routes do not change with the seed of the sample
 Floats = npt.NDArray[np.float64]
 
@@ -151,13 +156,16 @@ def _observations(rows: int, routes: Floats, rng: np.random.Generator) -> Rows:
     place = _places(routes[route], of, since, rng.random(bus_days))
     place = place + rng.normal(0, _JITTER_DEGREES, size=place.shape)
     standing = rng.random(rows) < _SHARE_STANDING
-    speed = np.clip(1 + rng.gamma(3.2, 7.6, size=rows), 1, _SPEED_MAX_KMH).astype(np.int64)
+    hour = begin[of] + since
+    moving = rng.gamma(_SPEED_SHAPE, _SPEED_SCALE_KMH, size=rows)
+    moving *= field_kmh(place[:, 1], place[:, 0], hour) / _USUAL_KMH
+    speed = np.clip(1 + moving, 1, _SPEED_MAX_KMH).astype(np.int64)
     day = of % 7
     return {
         "bus": of // 7,
         "day": day.copy(),
         "file_day": day,
-        "second": ((begin[of] + since) * 3600).astype(np.int64),
+        "second": (hour * 3600).astype(np.int64),
         "route": route[of],
         "trip": of * 40 + (since * 2).astype(np.int64),
         "latitude": np.round(place[:, 1] * DEGREES_SCALE).astype(np.int64),
@@ -166,6 +174,21 @@ def _observations(rows: int, routes: Floats, rng: np.random.Generator) -> Rows:
         "delay": rng.normal(300, 400, size=rows).astype(np.int64),
         "stop": rng.integers(1, 5000, size=rows),
     }
+
+
+def field_kmh(latitude: Floats, longitude: Floats, hour: Floats) -> Floats:
+    """Return the mean speed of a place and hour: slow in the center, and there in the peaks.
+
+    Two peaks, about 10:00 and 18:30; blocks of a few hundred meters differ by chance.
+    """
+    north, east = latitude - _CENTER[0], longitude - _CENTER[1]
+    far_km = np.hypot(north * _KM_PER_DEGREE, east * _KM_PER_DEGREE_EAST)
+    blocks = 5 * np.sin(latitude * 400) * np.cos(longitude * 400)
+    morning, evening = (hour - 10) / 1.2, (hour - 18.5) / 1.5
+    peaks = np.exp(-(morning**2) / 2) + 1.2 * np.exp(-(evening**2) / 2)
+    slowed = 1 - (0.06 + 0.12 * np.exp(-far_km / 8)) * peaks
+    field: Floats = (14 + 1.6 * np.minimum(far_km, 30) + blocks) * slowed
+    return field
 
 
 def _places(ways: Floats, of: npt.NDArray[np.int64], since: Floats, started: Floats) -> Floats:

@@ -1,0 +1,80 @@
+"""Tap-ons or tap-offs of every mode with their estimates; as numbers whose error is modelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from turnstile.estimates.error_model import Numbers
+from turnstile.estimates.estimate_kinds import (
+    Kind,
+    Part,
+    edges_of,
+    moved_variance,
+    noise_variance,
+    values_of,
+)
+from turnstile.estimates.fit_weights import size_classes
+from turnstile.estimates.intervals import PARTS, in_tenths
+from turnstile.estimates.public_numbers import WeekToEstimate
+from turnstile.estimates.roll_ups import Groups
+from turnstile.estimates.tap_estimates import TapEstimates, estimated
+from turnstile.estimates.trip_weeks import ModeTaps, taps_by_mode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModeEstimates:
+    """Tap-ons or tap-offs of one mode with their estimates.
+
+    Args:
+        own: numbers and looks.
+        estimates: rounded.
+        of_looks: of each look.
+        first_place: index of its first place among those of all results.
+    """
+
+    own: ModeTaps
+    estimates: TapEstimates
+    of_looks: tuple[TapEstimates, ...]
+    first_place: int
+
+
+def estimates_by_mode(week: WeekToEstimate) -> Iterator[ModeEstimates]:
+    """Yield the estimates of every mode, tap-on and tap-off."""
+    first = 0
+    for own in taps_by_mode(week):
+        found, of_looks = estimated(own.numbers, own.looks, own.earlier)
+        yield ModeEstimates(own, _rounded(found), of_looks, first)
+        first += len(found.cells)
+
+
+def _rounded(found: TapEstimates) -> TapEstimates:
+    """Return the estimates in tenths that add up."""
+    tenths = in_tenths(found.cells)
+    return TapEstimates(
+        cells=tenths / PARTS,
+        slots=tenths.sum(axis=0) / PARTS,
+        places=tenths.sum(axis=2) / PARTS,
+        totals=tenths.sum(axis=(0, 2)) / PARTS,
+        moves=found.moves,
+    )
+
+
+def numbers_of(
+    result: ModeEstimates, estimates: TapEstimates, kind: Kind, groups: Groups | None
+) -> Numbers:
+    """Return the estimates of a kind, flat, with what their errors depend on."""
+    values = values_of(estimates, kind, groups)
+    variance = np.broadcast_to(noise_variance(result.own.numbers, kind, groups), values.shape)
+    scale = np.ones(values.shape) if kind[0] is Part.CELLS else np.sqrt(variance)
+    places, days, _ = np.indices(values.shape)
+    return Numbers(
+        estimates=values.ravel(),
+        moved_variance=moved_variance(estimates, kind, groups).ravel(),
+        noise_variance=variance.ravel(),
+        classes=size_classes((values / scale).ravel(), edges_of(kind)),
+        days=days.ravel(),
+        places=places.ravel() + result.first_place,
+    )

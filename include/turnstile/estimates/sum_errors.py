@@ -1,0 +1,161 @@
+"""How far errors of estimates go together, so that sums of any of them have an interval. Pure.
+
+Estimates borrow from one another, so their errors are not independent. The error of a sum over a
+set A, whose parts have the variances v, is described by
+
+    variance = V + sum over j of c_j (Q_j - V),  V = sum of v,
+    Q_j = sum over the blocks of j of (sum of sqrt(v) within the block)^2,
+
+where j is a way to be alike: of one place and day, of one day and slot, and so on. The c_j come
+from sums of whole blocks of every kind: their squared errors against the other look at the noise
+(`fission`) are known without bias. A negative c_j says that fitting to a marginal made errors
+cancel. What is not known of a c_j is put on the safe side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+PLACE, DAY, SLOT, STRETCH = "place", "day", "slot", "stretch"
+STRETCH_HOURS = 4
+ALIKE = (
+    (PLACE, DAY, STRETCH),
+    (PLACE, DAY),
+    (PLACE, SLOT),
+    (PLACE, STRETCH),
+    (PLACE,),
+    (DAY, SLOT),
+    (DAY, STRETCH),
+    (DAY,),
+)
+_MODEL_ERROR = 0.05  # of a variance: no description is more exact
+_CAUTION = 0.5  # standard deviations by which a c_j is raised
+_CAUTION_BELOW_ZERO = 2.0  # the same of one that makes intervals narrower, at most to 0
+_DIGITS = 4
+_ALMOST_NONE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedBlocks:
+    """Estimates that were fitted to one look, against the other; places by days by slots.
+
+    Args:
+        errors: estimates minus what they are judged on.
+        variances: of the errors of the estimates, as modelled.
+        stretches: number of the stretch of the day that each slot is in.
+        slot_sizes: how many drawn slots each slot adds up.
+        judging: variance of the judging sum over so many places and drawn slots of one day.
+    """
+
+    errors: Floats
+    variances: Floats
+    stretches: Ints
+    slot_sizes: Ints
+    judging: Callable[[int, int], float]
+
+
+def stretches_of(labels: Sequence[str]) -> Ints:
+    """Return the stretch of the day that each slot is in, by its label; UNKNOWN is its own.
+
+    Examples:
+        >>> stretches_of(["07:45", "08:00", "UNKNOWN"]).tolist()
+        [1, 2, -1]
+    """
+    hours = [int(label[:2]) if label[:2].isdigit() else -STRETCH_HOURS for label in labels]
+    return np.array(hours) // STRETCH_HOURS
+
+
+def correlations(looks: Sequence[Sequence[JudgedBlocks]]) -> list[dict[str, Any]]:
+    """Return c_j of each way to be alike, with its standard deviation, for the release card.
+
+    Args:
+        looks: of each fission, the blocks of every mode's taps.
+    """
+    measured = np.mean([[_judged(one, axes) for axes in ALIKE] for one in looks], axis=0)
+    errors, spread = measured[:, 0], measured[:, 1] / len(looks)
+    together = np.mean(
+        [[[_together(one, {*k, *j}) for j in ALIKE] for k in ALIKE] for one in looks], axis=0
+    )
+    alone = float(np.mean([sum(part.variances.sum() for part in one) for one in looks]))
+    if alone <= 0:
+        return []
+    scale = np.sqrt(spread + (_MODEL_ERROR * np.maximum(errors, alone)) ** 2)
+    design, wanted = (together - alone) / scale[:, None], (errors - alone) / scale
+    used = _distinct(design, np.diag(together) > alone * (1 + _ALMOST_NONE))
+    if not used.size:
+        return []
+    most = (np.diag(together) - alone)[used]
+    least = -alone / most
+    fit = lsq_linear(design[:, used], wanted, bounds=(least, np.inf)).x
+    deviations = np.sqrt(np.diag(np.linalg.pinv(design[:, used].T @ design[:, used])))
+    return [
+        {
+            "alike": list(ALIKE[j]),
+            "share": _rounded(_cautious(share, deviation)),
+            "uncertainty": _rounded(deviation),
+        }
+        for j, share, deviation in zip(used, fit, deviations, strict=True)
+    ]
+
+
+def _distinct(design: Floats, is_more: NDArray[np.bool_]) -> Ints:
+    """Return the ways that are more than single numbers, each alike set of blocks once."""
+    found: list[int] = []
+    for j in np.flatnonzero(is_more):
+        if not any(np.allclose(design[:, j], design[:, k]) for k in found):
+            found.append(int(j))
+    return np.array(found, dtype=np.int64)
+
+
+def _cautious(share: float, deviation: float) -> float:
+    """Return c_j on the safe side."""
+    if share < 0:
+        return min(share + _CAUTION_BELOW_ZERO * deviation, 0.0)
+    return share + _CAUTION * deviation
+
+
+def _judged(parts: Sequence[JudgedBlocks], axes: Sequence[str]) -> tuple[float, float]:
+    """Return summed squared errors of the sums of blocks, and the variance of that sum."""
+    errors = spread = 0.0
+    for part in parts:
+        places, days, _ = part.errors.shape
+        sums = _summed(part.errors, axes, part.stretches)
+        sizes = np.broadcast_to(part.slot_sizes, part.errors.shape)[:1, :1]
+        counts = np.rint(_summed(sizes.astype(np.float64), {PLACE, DAY, *axes}, part.stretches))
+        of_places = 1 if PLACE in axes else places
+        variances = np.array([part.judging(of_places, int(n)) for n in counts[0, 0]])
+        variances = np.broadcast_to(variances * (1 if DAY in axes else days), sums.shape)
+        errors += float((sums**2 - variances).sum())
+        spread += float(2 * (variances**2).sum())
+    return errors, spread
+
+
+def _together(parts: Sequence[JudgedBlocks], axes: set[str]) -> float:
+    """Return Q of the blocks that are alike in all of these."""
+    return sum(
+        float((_summed(np.sqrt(part.variances), axes, part.stretches) ** 2).sum()) for part in parts
+    )
+
+
+def _summed(values: Floats, axes: Sequence[str] | set[str], stretches: Ints) -> Floats:
+    """Return sums over blocks that are alike in these, shape (places or 1, days or 1, blocks)."""
+    if SLOT not in axes:
+        codes = np.unique(stretches, return_inverse=True)[1]
+        within = np.eye(codes.max() + 1)[codes] if STRETCH in axes else np.ones((codes.size, 1))
+        values = values @ within
+    if PLACE not in axes:
+        values = values.sum(axis=0, keepdims=True)
+    return values if DAY in axes else values.sum(axis=1, keepdims=True)
+
+
+def _rounded(value: float) -> float:
+    """Return a number of few digits, the same on every machine."""
+    return float(f"{value:.{_DIGITS}g}")
