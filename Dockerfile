@@ -2,6 +2,7 @@
 FROM python:3.11-slim-bookworm
 
 ENV AIRFLOW_HOME=/opt/airflow \
+    OPENBLAS_NUM_THREADS=1 \
     PATH=/opt/turnstile/.venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1

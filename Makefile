@@ -16,6 +16,8 @@ RELEASE = $(BIN)/python -m turnstile.deployment.weekly_release \
 # Each step of a week and each test of a command is a process of its own: without compiled modules
 # it would spend three times its CPU on compiling the same libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
+# The matrices are small: a second thread of the linear algebra only waits for the first, busily.
+export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help env release ui test test-long check bench bench-utility bench-assessment lock clean

@@ -9,10 +9,27 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from deployment_fixtures import deployment, generated, landed, turnstile
+from deployment_fixtures import (
+    assessed,
+    deployment,
+    generated,
+    landed,
+    published,
+    published_weeks,
+    turnstile,
+)
 from hypothesis import HealthCheck, settings
 
-__all__ = ["deployment", "generated", "landed", "turnstile"]  # fixtures, for every room
+# fixtures, for every room
+__all__ = [
+    "assessed",
+    "deployment",
+    "generated",
+    "landed",
+    "published",
+    "published_weeks",
+    "turnstile",
+]
 
 _ROOT = Path(__file__).resolve().parents[1]
 _SHARED_DATA = _ROOT / "../shared/data"

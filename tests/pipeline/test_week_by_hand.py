@@ -13,13 +13,14 @@ from threading import Barrier
 
 import pyarrow.parquet as pq
 import pytest
+from deployment_fixtures import STEADY_ITMS, PublishedWeeks
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline import drawing, outputs
 from turnstile.pipeline.context import open_release
-from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.pipeline.steps import step_named
 
 Cli = Callable[..., int]
 
@@ -27,8 +28,7 @@ Cli = Callable[..., int]
 @pytest.fixture(autouse=True)
 def steady_itms(deployment: Deployment) -> None:
     """These tests are about steps, so the shipped programme may change without them."""
-    steady = Path(__file__).parents[1] / "support/programmes/itms.yaml"
-    shutil.copyfile(steady, deployment.include / "programmes/itms.yaml")
+    shutil.copyfile(STEADY_ITMS, deployment.include / "programmes/itms.yaml")
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -41,43 +41,45 @@ def digests(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("programme", ["opal", "itms"])
 def test_a_week_is_published_and_run_again_it_is_the_same_bytes_at_no_charge(
-    landed: Deployment, turnstile: Cli, programme: str, capsys: pytest.CaptureFixture[str]
+    published: Deployment,
+    published_weeks: PublishedWeeks,
+    turnstile: Cli,
+    programme: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert turnstile("run", programme, "--week", WEEK) == 0
-    package = landed.public / programme / WEEK / "r0"
-    assert capsys.readouterr().out.splitlines()[-1] == str(package)
-    first, spent, head = digests(package), landed.spent(), landed.ledger.head()
+    made = published_weeks.home / "public" / programme / WEEK / "r0"
+    assert published_weeks.printed[programme].splitlines()[-1] == str(made)
+    package = published.public / programme / WEEK / "r0"
+    first, spent, head = digests(package), published.spent(), published.ledger.head()
     for name in ("manifest.json", "release_card.json", "release_card.md", "datapackage.json"):
         assert name in first
 
     assert turnstile("run", programme, "--week", WEEK) == 0
     assert "0 charged" in capsys.readouterr().err
     assert digests(package) == first
-    assert landed.spent() == spent
-    assert landed.ledger.head() == head
+    assert published.spent() == spent
+    assert published.ledger.head() == head
     assert turnstile("ledger", "verify") == 0
     assert turnstile("package", "verify", package) == 0
-    assert (landed.public / programme / "latest").resolve() == package.resolve()
+    assert (published.public / programme / "latest").resolve() == package.resolve()
 
 
 def test_a_lost_public_folder_comes_back_with_the_same_bytes(
-    landed: Deployment, turnstile: Cli
+    published: Deployment, turnstile: Cli
 ) -> None:
-    turnstile("run", "itms", "--week", WEEK)
-    package = landed.public / "itms" / WEEK / "r0"
-    first, spent = digests(package), landed.spent()
+    package = published.public / "itms" / WEEK / "r0"
+    first, spent = digests(package), published.spent()
     shutil.rmtree(package)
-    shutil.rmtree(landed.home / "landing")  # retention has dropped the rows by then
+    shutil.rmtree(published.home / "landing")  # retention has dropped the rows by then
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert digests(package) == first
-    assert landed.spent() == spent
+    assert published.spent() == spent
 
 
 def test_csv_and_parquet_hold_the_same_numbers_for_every_cell(
-    landed: Deployment, turnstile: Cli
+    published: Deployment,
 ) -> None:
-    turnstile("run", "opal", "--week", WEEK)
-    package = landed.public / "opal" / WEEK / "r0"
+    package = published.public / "opal" / WEEK / "r0"
     for path in package.glob("*/*.csv"):
         with path.open() as file:
             rows = list(csv.DictReader(file))
@@ -88,10 +90,9 @@ def test_csv_and_parquet_hold_the_same_numbers_for_every_cell(
 
 
 def test_reconciled_cells_add_up_to_the_published_time_and_location_tables(
-    landed: Deployment, turnstile: Cli
+    published: Deployment,
 ) -> None:
-    turnstile("run", "opal", "--week", WEEK)
-    tables = landed.public / "opal" / WEEK / "r0" / "tables"
+    tables = published.public / "opal" / WEEK / "r0" / "tables"
     for side in ("on", "off"):
         fine = pq.read_table(tables / f"{side}_time_location.parquet").to_pandas()
         for part, name in (("time", "slot"), ("location", "location")):
@@ -104,12 +105,11 @@ def test_reconciled_cells_add_up_to_the_published_time_and_location_tables(
 
 
 def test_the_card_states_the_loss_of_every_unit_before_and_after(
-    landed: Deployment, turnstile: Cli
+    published: Deployment, turnstile: Cli
 ) -> None:
     turnstile("sample", "itms", "--weeks", "2016-W31", "--rows", 20_000)
-    turnstile("run", "itms", "--week", WEEK)
     turnstile("run", "itms", "--week", "2016-W31")
-    path = landed.public / "itms" / "2016-W31" / "r0" / "release_card.json"
+    path = published.public / "itms" / "2016-W31" / "r0" / "release_card.json"
     card = json.loads(path.read_text())
     lines = {line["unit"]: line for line in card["cumulative"]}
     assert (lines["bus"]["epsilon_before"], lines["bus"]["epsilon_after"]) == ("56", "112")
@@ -119,15 +119,14 @@ def test_the_card_states_the_loss_of_every_unit_before_and_after(
 
 
 def test_changed_files_after_sealing_are_noticed_and_change_nothing(
-    landed: Deployment, turnstile: Cli, caplog: pytest.LogCaptureFixture
+    published: Deployment, turnstile: Cli, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", logger="turnstile")
-    turnstile("run", "itms", "--week", WEEK)
-    first = digests(landed.public / "itms" / WEEK / "r0")
+    first = digests(published.public / "itms" / WEEK / "r0")
     turnstile("sample", "itms", "--weeks", WEEK, "--rows", 20_000, "--seed", 4)
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert "files changed since this week was sealed" in caplog.text
-    assert digests(landed.public / "itms" / WEEK / "r0") == first
+    assert digests(published.public / "itms" / WEEK / "r0") == first
 
 
 def test_a_revision_needs_a_reason_and_is_charged_in_full(
@@ -146,25 +145,23 @@ def test_a_revision_needs_a_reason_and_is_charged_in_full(
     assert (landed.public / "itms/latest").resolve() == new.resolve()
 
 
-def test_a_revision_beyond_the_cap_is_refused(landed: Deployment, turnstile: Cli) -> None:
-    turnstile("run", "itms", "--week", WEEK)
-    spent = landed.spent()
+def test_a_revision_beyond_the_cap_is_refused(published: Deployment, turnstile: Cli) -> None:
+    spent = published.spent()
     assert turnstile("run", "itms", "--week", WEEK, "--revision", 1, "--reason", "late rows") == 3
-    assert landed.spent() == spent
-    assert not (landed.public / "itms" / WEEK / "r1").exists()
+    assert published.spent() == spent
+    assert not (published.public / "itms" / WEEK / "r1").exists()
 
 
 def test_a_changed_programme_without_a_revision_is_refused(
-    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+    published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    turnstile("run", "itms", "--week", WEEK)
-    first = digests(landed.public / "itms" / WEEK / "r0")
-    landed.edit("itms", "limits_kmh: [40]", "limits_kmh: [50]")
-    landed.edit("itms", "speeding/over_40", "speeding/over_50")
+    first = digests(published.public / "itms" / WEEK / "r0")
+    published.edit("itms", "limits_kmh: [40]", "limits_kmh: [50]")
+    published.edit("itms", "speeding/over_40", "speeding/over_50")
     capsys.readouterr()
     assert turnstile("run", "itms", "--week", WEEK) == 3
     assert "was 40 and is 50" in capsys.readouterr().err
-    assert digests(landed.public / "itms" / WEEK / "r0") == first
+    assert digests(published.public / "itms" / WEEK / "r0") == first
 
 
 def test_death_while_drawing_burns_the_charge_and_a_third_draw_needs_a_person(
@@ -204,7 +201,7 @@ def test_one_death_while_drawing_is_stated_on_the_card(
 
 
 def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_again(
-    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, landed: Deployment
+    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, assessed: Deployment
 ) -> None:
     def die(*_: object) -> None:
         raise TurnstileError("power cut")
@@ -212,25 +209,19 @@ def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_agai
     with monkeypatch.context() as broken:
         broken.setattr(outputs, "_appear", die)
         assert turnstile("run", "itms", "--week", WEEK) == 1
-    package = landed.public / "itms" / WEEK / "r0"
+    package = assessed.public / "itms" / WEEK / "r0"
     assert not package.exists()
     assert turnstile("ledger", "verify") == 4  # said to be public, and is not there
-    spent = landed.spent()
+    spent = assessed.spent()
     assert turnstile("run", "itms", "--week", WEEK) == 0
-    assert landed.spent() == spent
+    assert assessed.spent() == spent
     assert turnstile("ledger", "verify") == 0
     assert turnstile("package", "verify", package) == 0
 
 
 def test_of_two_who_publish_at_once_both_succeed_and_the_package_is_one(
-    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, landed: Deployment
+    turnstile: Cli, assessed: Deployment
 ) -> None:
-    def die(*_: object) -> None:
-        raise TurnstileError("power cut")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(outputs, "_stage", die)
-        assert turnstile("run", "itms", "--week", WEEK) == 1
     together = Barrier(2, timeout=600)
 
     def publish(_: int) -> str:
@@ -241,22 +232,20 @@ def test_of_two_who_publish_at_once_both_succeed_and_the_package_is_one(
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(publish, range(2))
     assert first == second
-    assert turnstile("package", "verify", landed.public / "itms" / WEEK / "r0") == 0
+    assert turnstile("package", "verify", assessed.public / "itms" / WEEK / "r0") == 0
 
 
-def test_altered_sealed_bytes_stop_everything(landed: Deployment, turnstile: Cli) -> None:
-    turnstile("run", "itms", "--week", WEEK)
-    (sealed,) = (landed.home / "embargoed/itms" / WEEK / "r0").glob("sealed-*.parquet")
+def test_altered_sealed_bytes_stop_everything(published: Deployment, turnstile: Cli) -> None:
+    (sealed,) = (published.home / "embargoed/itms" / WEEK / "r0").glob("sealed-*.parquet")
     sealed.chmod(0o644)
     sealed.write_bytes(sealed.read_bytes()[:-1] + b"x")
     assert turnstile("run", "itms", "--week", WEEK) == 4
 
 
 def test_an_altered_package_is_named(
-    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+    published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    turnstile("run", "itms", "--week", WEEK)
-    package = landed.public / "itms" / WEEK / "r0"
+    package = published.public / "itms" / WEEK / "r0"
     card = package / "release_card.md"
     card.write_text(card.read_text().replace("| 8 |", "| 1 |"))
     assert turnstile("package", "verify", package) == 4
@@ -315,39 +304,33 @@ def test_plan_touches_no_data_and_shows_what_is_left(
     assert deployment.nothing_happened()
 
 
-def test_what_is_published_is_the_assessment_that_was_read(landed: Deployment) -> None:
-    for step in STEPS[: STEPS.index("approve")]:
-        step_named(step)("itms", WEEK, 0)
-    read = (landed.home / "embargoed/itms" / WEEK / "r0/assessment.json").read_bytes()
+def test_what_is_published_is_the_assessment_that_was_read(assessed: Deployment) -> None:
+    read = (assessed.home / "embargoed/itms" / WEEK / "r0/assessment.json").read_bytes()
     step_named("assess")("itms", WEEK, 0)  # cleared in Airflow: no new coins
     step_named("publish")("itms", WEEK, 0)
-    assert (landed.public / "itms" / WEEK / "r0/assessment.json").read_bytes() == read
+    assert (assessed.public / "itms" / WEEK / "r0/assessment.json").read_bytes() == read
 
 
-def test_an_assessment_that_was_edited_is_made_anew(landed: Deployment) -> None:
-    for step in STEPS[: STEPS.index("approve")]:
-        step_named(step)("itms", WEEK, 0)
-    report = landed.home / "embargoed/itms" / WEEK / "r0/assessment.html"
+def test_an_assessment_that_was_edited_is_made_anew(assessed: Deployment) -> None:
+    report = assessed.home / "embargoed/itms" / WEEK / "r0/assessment.html"
     report.write_text(report.read_text().replace("<h1>", "<h1>All is well. "))
     step_named("publish")("itms", WEEK, 0)
-    assert "All is well" not in (landed.public / "itms" / WEEK / "r0/assessment.html").read_text()
+    assert "All is well" not in (assessed.public / "itms" / WEEK / "r0/assessment.html").read_text()
 
 
 def test_a_published_week_is_answered_without_making_anything_again(
-    landed: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+    published: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert turnstile("run", "itms", "--week", WEEK) == 0
-    spent = landed.spent()
+    spent = published.spent()
     for name in ("pipeline.outputs.presented", "assessment.report.page.write_report"):
         monkeypatch.setattr(f"turnstile.{name}", lambda *_: pytest.fail("made again"))
     assert turnstile("run", "itms", "--week", WEEK) == 0
-    assert landed.spent() == spent
+    assert published.spent() == spent
 
 
 def test_a_published_package_that_was_altered_is_not_issued_again(
-    landed: Deployment, turnstile: Cli
+    published: Deployment, turnstile: Cli
 ) -> None:
-    assert turnstile("run", "itms", "--week", WEEK) == 0
-    card = landed.public / "itms" / WEEK / "r0/release_card.md"
+    card = published.public / "itms" / WEEK / "r0/release_card.md"
     card.write_text(card.read_text() + "\n")
     assert turnstile("run", "itms", "--week", WEEK) == 4

@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from small_deployment import INCLUDE, WEEK, Deployment
+from deployment_fixtures import deployment_in
+from small_deployment import WEEK
 
 from turnstile.cli import main
 
@@ -14,19 +15,12 @@ from turnstile.cli import main
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory, generated: Path) -> Path:
     """The public zone of a small deployment: `opal` and `itms`, one week of each."""
-    root = tmp_path_factory.mktemp("published")
-    for name in ("programmes", "domains"):
-        shutil.copytree(INCLUDE / name, root / "include" / name)
-    shutil.copytree(generated, root / "var/landing")
-    made = Deployment(root / "var", root / "include")
-    made.edit("opal", "slot_minutes: 15", "slot_minutes: 240")  # few cells, quick draws
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TURNSTILE_HOME", str(root / "var"))
-        patch.setenv("TURNSTILE_INCLUDE", str(root / "include"))
-        patch.delenv("TURNSTILE_LEDGER_URL", raising=False)
+    with pytest.MonkeyPatch.context() as environment:
+        made = deployment_in(tmp_path_factory.mktemp("published"), environment)
+        shutil.copytree(generated, made.home / "landing")
         for programme in ("opal", "itms"):
             assert main(["run", programme, "--week", WEEK]) == 0
-    return root / "var/public"
+    return made.public
 
 
 @pytest.fixture(params=["opal", "itms"])

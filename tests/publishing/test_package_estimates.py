@@ -28,6 +28,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(INCLUDE / "domains", include / "domains")
     deployment = Deployment(folder / "var", include)
     deployment.edit("opal", "slot_minutes: 15", "slot_minutes: 30")
+    deployment.keep_few_places()
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("TURNSTILE_HOME", str(deployment.home))
         environment.setenv("TURNSTILE_INCLUDE", str(include))

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from small_deployment import INCLUDE, WEEK, Deployment
 
 from turnstile.cli import main
+from turnstile.pipeline.steps import STEPS, step_named
+
+STEADY_ITMS = Path(__file__).parent / "programmes/itms.yaml"
+
+
+def deployment_in(folder: Path, environment: pytest.MonkeyPatch) -> Deployment:
+    """Make a deployment of small programmes, and enter it."""
+    include = folder / "include"
+    shutil.copytree(INCLUDE / "programmes", include / "programmes")
+    shutil.copytree(INCLUDE / "domains", include / "domains")
+    (include / "people.yaml").write_text("release_officer: [ada, grace]\n")
+    home = folder / "var"
+    environment.setenv("TURNSTILE_HOME", str(home))
+    environment.setenv("TURNSTILE_INCLUDE", str(include))
+    environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
+    made = Deployment(home, include)
+    made.edit("opal", "slot_minutes: 15", "slot_minutes: 240")  # few cells, quick draws
+    made.keep_few_places()
+    return made
 
 
 @pytest.fixture
 def deployment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deployment:
-    include = tmp_path / "include"
-    shutil.copytree(INCLUDE / "programmes", include / "programmes")
-    shutil.copytree(INCLUDE / "domains", include / "domains")
-    (include / "people.yaml").write_text("release_officer: [ada, grace]\n")
-    home = tmp_path / "var"
-    monkeypatch.setenv("TURNSTILE_HOME", str(home))
-    monkeypatch.setenv("TURNSTILE_INCLUDE", str(include))
-    monkeypatch.delenv("TURNSTILE_LEDGER_URL", raising=False)
-    made = Deployment(home, include)
-    made.edit("opal", "slot_minutes: 15", "slot_minutes: 240")  # few cells, quick draws
-    return made
+    return deployment_in(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -38,9 +50,11 @@ def turnstile(deployment: Deployment) -> Callable[..., int]:
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A generated week of both programmes, made once."""
     landing = tmp_path_factory.mktemp("landing")
-    for programme in ("opal", "itms"):
-        made = ["sample", programme, "--weeks", WEEK, "--rows", "20000", "--seed", "3"]
-        assert main([*made, "--out", str(landing)]) == 0
+    with pytest.MonkeyPatch.context() as environment:
+        deployment_in(tmp_path_factory.mktemp("generated"), environment)
+        for programme in ("opal", "itms"):
+            made = ["sample", programme, "--weeks", WEEK, "--rows", "20000", "--seed", "3"]
+            assert main([*made, "--out", str(landing)]) == 0
     return landing
 
 
@@ -48,4 +62,50 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def landed(deployment: Deployment, generated: Path) -> Deployment:
     """A deployment whose landing zone holds a generated week of both programmes."""
     shutil.copytree(generated, deployment.home / "landing")
+    return deployment
+
+
+@dataclass(frozen=True)
+class PublishedWeeks:
+    """Homes of one week: before approval and public; and what `run` printed."""
+
+    assessed: Path
+    home: Path
+    printed: dict[str, str]
+
+
+@pytest.fixture(scope="session")
+def published_weeks(tmp_path_factory: pytest.TempPathFactory, generated: Path) -> PublishedWeeks:
+    """A week of `opal` and the steady `itms`, made once; tests ask for copies, as below."""
+    root = tmp_path_factory.mktemp("published_weeks")
+    with pytest.MonkeyPatch.context() as environment:
+        made = deployment_in(root, environment)
+        shutil.copyfile(STEADY_ITMS, made.include / "programmes/itms.yaml")
+        shutil.copytree(generated, made.home / "landing")
+        for step in STEPS[: STEPS.index("approve")]:
+            step_named(step)("itms", WEEK, 0)
+        shutil.copytree(made.home, root / "assessed", symlinks=True)
+        printed = {}
+        for programme in ("opal", "itms"):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                assert main(["run", programme, "--week", WEEK]) == 0
+            printed[programme] = out.getvalue()
+    return PublishedWeeks(root / "assessed", made.home, printed)
+
+
+@pytest.fixture
+def published(deployment: Deployment, published_weeks: PublishedWeeks) -> Deployment:
+    """A deployment in which a week of `opal` and of the steady `itms` is public already."""
+    return _with_home(deployment, published_weeks.home)
+
+
+@pytest.fixture
+def assessed(deployment: Deployment, published_weeks: PublishedWeeks) -> Deployment:
+    """A deployment in which a week of the steady `itms` waits for approval."""
+    return _with_home(deployment, published_weeks.assessed)
+
+
+def _with_home(deployment: Deployment, home: Path) -> Deployment:
+    shutil.copyfile(STEADY_ITMS, deployment.include / "programmes/itms.yaml")
+    shutil.copytree(home, deployment.home, symlinks=True)
     return deployment

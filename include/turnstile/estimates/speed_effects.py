@@ -115,30 +115,36 @@ class _Effects:
 def _effects(y: Floats, weights: Floats, of_place: float, of_hour: float) -> _Effects:
     """Solve the mixed-model equations, whose matrix is that of two crossed factors.
 
+    The block of the places is diagonal, so only the mean and the hours have to be solved for, by
+    their Schur complement: 13 equations for twelve hours, whatever the number of places.
+
     Args:
         y: shape (places, hours).
         weights: of each look, same shape.
         of_place: prior precision of the effects of places.
         of_hour: of those of hours.
     """
-    places, hours = y.shape
-    seen = np.concatenate([[weights.sum()], weights.sum(axis=1), weights.sum(axis=0)])
-    system = np.diag(seen)
-    prior = np.repeat([_FLAT_PRECISION, of_place, of_hour], [1, places, hours])
-    system += np.diag(prior)
-    system[0, 1:] = system[1:, 0] = seen[1:]
-    system[1 : places + 1, places + 1 :] = weights
-    system[places + 1 :, 1 : places + 1] = weights.T
+    by_place, by_hour = weights.sum(axis=1), weights.sum(axis=0)
+    rest = np.diag(np.concatenate([[by_place.sum() + _FLAT_PRECISION], by_hour + of_hour]))
+    rest[0, 1:] = rest[1:, 0] = by_hour
+    coupled = np.column_stack([by_place, weights])
+    scaled = coupled / (by_place + of_place)[:, None]
+    covariance = np.linalg.inv(rest - coupled.T @ scaled)  # of mean and hours
+    with_place = -scaled @ covariance
+    place_variance = 1 / (by_place + of_place) - (with_place * scaled).sum(axis=1)
     pulled = weights * y
-    right = np.concatenate([[pulled.sum()], pulled.sum(axis=1), pulled.sum(axis=0)])
-    covariance = np.linalg.inv(system)
-    effects, variances = covariance @ right, np.diag(covariance)
-    place, hour = slice(1, places + 1), slice(places + 1, None)
-    both = covariance[0, place][:, None] + covariance[0, hour] + covariance[place, hour]
+    of_rest = np.concatenate([[pulled.sum()], pulled.sum(axis=0)])
+    of_places = pulled.sum(axis=1) / (by_place + of_place)
+    others = covariance @ (of_rest - coupled.T @ of_places)
+    place = of_places - scaled @ others
+    variances = np.diag(covariance)
+    both = with_place[:, :1] + covariance[0, 1:] + with_place[:, 1:]
+    effects = np.concatenate([others[:1], place, others[1:]])
+    spread = np.concatenate([variances[:1], place_variance, variances[1:]])
     return _Effects(
-        fitted=effects[0] + effects[place][:, None] + effects[hour],
-        spread=variances[0] + variances[place][:, None] + variances[hour] + 2 * both,
-        squares=effects**2 + variances,
+        fitted=others[0] + place[:, None] + others[1:],
+        spread=variances[0] + place_variance[:, None] + variances[1:] + 2 * both,
+        squares=effects**2 + spread,
     )
 
 
