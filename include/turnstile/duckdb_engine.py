@@ -47,7 +47,9 @@ def connect(
     if threads is not None:
         config["threads"] = threads
     connection = duckdb.connect(":memory:", config=config)
-    connection.execute("SET TimeZone = 'UTC'; SET lock_configuration = true")
+    # a progress bar would stand in logs
+    connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+    connection.execute("SET lock_configuration = true")
     return connection
 
 
