@@ -59,7 +59,7 @@ check: env ## lint, types, import rules, unreached definitions
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/unreached_definitions.py
 
-bench: env ## wall time and memory of every step of a week
+bench: env ## CPU of every step of a week beside the bare work on the same files; fails above a limit
 	$(BIN)/python benchmarks/week.py
 
 bench-assessment: env ## faults put into releases: caught or missed, and by which gate
