@@ -120,7 +120,7 @@ def _suspects(records: str, bounding: Bounding) -> str:
     looked at: what is decided does not depend on it.
     """
     unit = bounding.unit
-    groups = [((), bounding.at_most)]
+    groups: list[tuple[tuple[str, ...], int]] = [((), bounding.at_most)]
     groups += [(limit.columns, limit.at_most) for limit in bounding.limits]
     return " UNION ".join(
         f"SELECT any_value(hash({unit})) AS unit_hash FROM {records} "  # noqa: S608 - names of ours

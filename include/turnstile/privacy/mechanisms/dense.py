@@ -50,7 +50,8 @@ def noised(event: DrawEvent, exact: NDArray[np.int64]) -> NDArray[np.int64]:
         raise TypeError(f"a table of dtype {exact.dtype} cannot be drawn; give int64")
     if exact.size and max(abs(int(exact.max())), abs(int(exact.min()))) > _CELL_LIMIT:
         raise ValueError("a cell is too large for 64-bit integer noise; use smaller units")
-    noisy = _measurement(event)(exact.ravel().tolist())
+    # An array, not a list, whose numbers would be checked one by one while other threads wait.
+    noisy = _measurement(event)(exact.flatten())
     return np.asarray(noisy, dtype=np.int64).reshape(exact.shape)
 
 
