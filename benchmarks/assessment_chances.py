@@ -56,8 +56,12 @@ class Noise:
         return taken
 
 
-def honest(releases: int) -> None:
-    """Print how often each gate stops correct releases, at 1e-9 and at a chance of 1 in 100."""
+def honest(releases: int) -> int:
+    """Print how often each gate stops correct releases, at 1e-9 and at a chance of 1 in 100.
+
+    Returns:
+        Releases that were refused.
+    """
     noise = Noise()
     judged: Counter[str] = Counter()
     stopped: Counter[tuple[str, float]] = Counter()
@@ -94,6 +98,7 @@ def honest(releases: int) -> None:
         f"stated in all {ALPHA * sum(judged.values()):.1g}. At 1 in 100 a gate: {total} stopped, "
         f"{stated:.0f} +- {math.sqrt(stated):.0f} stated at most"
     )
+    return refused
 
 
 def _is_stopped(

@@ -30,9 +30,8 @@ UNSEEN = {
         "its distribution but for less than one part in a thousand: no release is long enough"
     ),
     "one cell without noise": "any one number is likely under some raw count",
-    "no noise on one day's coarse tables": (
-        "a total of busy cells is held against its parts alone, whose noises add up to ten times "
-        "its own"
+    "a sampler shifted by one": (
+        "of itms alone: one count is so small a part of its noise that 20,000 draws do not show it"
     ),
 }
 

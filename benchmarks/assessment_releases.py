@@ -109,14 +109,15 @@ def _programme(name: str) -> Programme:
 
 
 def _domain(name: str, slots: int, stops: int) -> PublicDomain:
-    """Return the domain: both taps of one mode, or slots and cells."""
+    """Return the domain: both taps of four modes with a quarter of the stops each, or cells."""
     starts = tuple(f"{n * 24 // slots:02}:{n * 24 * 60 // slots % 60:02}" for n in range(slots))
-    places = tuple(f"place {n:03}" for n in range(stops))
+    places = tuple(f"place {n:03}" for n in range(stops if name == "itms" else stops // 4))
     names = ("slot", "cell")
     if name != "itms":
         names = ("tap_on_slot", "tap_on_location", "tap_off_slot", "tap_off_location")
     axes = tuple(Dimension(one, (starts, places)[n % 2]) for n, one in enumerate(names))
-    return public_domain("made up", (ModeCells("bus", axes),))
+    modes = ("bus",) if name == "itms" else ("bus", "ferry", "light_rail", "train")
+    return public_domain("made up", tuple(ModeCells(mode, axes) for mode in modes))
 
 
 def _exact(name: str, domain: PublicDomain, event: DrawEvent, label: str) -> Ints:
@@ -124,8 +125,8 @@ def _exact(name: str, domain: PublicDomain, event: DrawEvent, label: str) -> Int
     tables = {table.name: table for table in _programme(name).tables}
     table = tables[event.table]
     taps = "off" if event.table.startswith("off") else "on"
-    (segment,) = layout(domain, tables["speed" if name == "itms" else f"{taps}_time_location"])
-    slots, stops = segment.shape
+    segments = layout(domain, tables["speed" if name == "itms" else f"{taps}_time_location"])
+    slots, stops = segments[0].shape[0], len(segments) * segments[0].shape[1]
     hours = np.arange(slots) * 24 / slots
     peaks = np.exp(-((hours - 8) ** 2) / 3) + np.exp(-((hours - 17.5) ** 2) / 5) + 0.01
     sizes = np.exp(np.linspace(3, -4, stops))
@@ -143,4 +144,5 @@ def _exact(name: str, domain: PublicDomain, event: DrawEvent, label: str) -> Int
         for n, axis in enumerate((f"tap_{taps}_slot", f"tap_{taps}_location"))
         if axis not in table.by
     )
-    return np.asarray(cells.sum(axis=axes)).ravel()
+    by_mode = np.split(cells, len(segments), axis=1)
+    return np.concatenate([np.asarray(own.sum(axis=axes)).ravel() for own in by_mode])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from assessment_chances import honest
 from assessment_faults import FAULTS, UNSEEN
 from assessment_releases import Case, case_of
 
@@ -49,13 +50,10 @@ def test_every_fault_that_can_be_seen_is_caught_at_its_largest_size(name: str) -
         if name in fault.only
         and not any(failed(before(fault.spoil(own, size))) for size in fault.sizes)
     }
-    assert missed <= set(UNSEEN) | {"scale too small, coarse tables (times)"}
+    assert missed <= set(UNSEEN)
 
 
 @pytest.mark.long
-def test_two_thousand_correct_releases_are_let_go() -> None:
-    """Twelve gates at 1e-9 each: one refusal here has a chance of 2e-5."""
-    for number in range(2_000):
-        name = ("opal_trip", "opal", "itms")[number % 3]
-        own = case_of(name, slots=24, stops=10, label=f"correct {number}")
-        assert failed(before(own.drawn)) == []
+def test_correct_releases_are_let_go() -> None:
+    """Seven gates on numbers at 1e-9 each: one refusal here has a chance of 4e-6."""
+    assert honest(600) == 0

@@ -47,6 +47,15 @@ def misfit(event: DrawEvent, draw: Draw, *, alpha: float, draws: int = DRAWS) ->
     return None
 
 
+def shift_found(alpha: float, *, draws: int = DRAWS) -> float:
+    """Return by how many scales noise must be shifted to be found with 99 %, about.
+
+    The statistic grows by n d^2 for a shift by d scales (Fisher information of a location).
+    """
+    deviates = NormalDist().inv_cdf(1 - alpha) + NormalDist().inv_cdf(_POWER)
+    return float((deviates * (2 * _BINS) ** 0.5 / draws) ** 0.5)
+
+
 def scale_found(alpha: float, *, draws: int = DRAWS) -> float:
     """Return how far off a scale must be to be found with 99 %, by the chi-squared test, about.
 

@@ -6,9 +6,10 @@ The same checks run before a publication and afterwards, by anybody, on what was
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact
 
 Floats = NDArray[np.float64]
+T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,11 +68,14 @@ class Numbers:
         vectors: of all draws.
         totals: of every pair of a dense table of counts and a finer one.
         earlier: artefacts of other releases of the programme, newest first.
+        shared: differences of the totals of two coarse tables of the same counts, by mode, each one
+            half farther from 0: so an integer's chance to be that near is a normal deviate's.
     """
 
     vectors: tuple[Vector, ...]
     totals: tuple[Totals, ...]
     earlier: tuple[Artefact, ...] = ()
+    shared: tuple[Totals, ...] = ()
 
     @property
     def dense(self) -> tuple[Vector, ...]:
@@ -97,7 +102,54 @@ def numbers_of_release(drawn: Drawn, earlier: Sequence[Artefact] = ()) -> Number
     totals = tuple(
         one for coarse, fine in nested_tables(drawn) for one in _totals(drawn, coarse, fine)
     )
-    return Numbers(vectors, totals, tuple(earlier))
+    shared = tuple(
+        one for pair in pairs_of_siblings(nested_tables(drawn)) for one in _shared(drawn, *pair)
+    )
+    return Numbers(vectors, totals, tuple(earlier), shared)
+
+
+def pairs_of_siblings(nested: Sequence[tuple[T, T]]) -> list[tuple[T, T]]:
+    """Return pairs of coarse tables that are sums of one finer table; no table is in two pairs."""
+    by_fine: dict[T, list[T]] = {}
+    for coarse, fine in nested:
+        by_fine.setdefault(fine, []).append(coarse)
+    return [pair for own in by_fine.values() for pair in zip(own[::2], own[1::2], strict=False)]
+
+
+def shared_difference(
+    difference: Floats, terms: tuple[Floats, Floats], one: DrawEvent, other: DrawEvent
+) -> tuple[Floats, float]:
+    """Return sizes of differences over their declared deviation, and the variance of their squares.
+
+    Args:
+        difference: shape (totals,), of one table's totals minus the other's.
+        terms: cells of each total, in one table and in the other, shape (totals,).
+        one: draw of the first table.
+        other: draw of the second.
+    """
+    draws = list(zip(terms, (one, other), strict=True))
+    variance = sum(n * noise_variance(event.noise, event.scale) for n, event in draws)
+    fourth = sum(n * noise_fourth_cumulant(event.noise, event.scale) for n, event in draws)
+    sizes = (np.abs(difference) + 0.5) / np.sqrt(variance)
+    return np.asarray(sizes), 2 + float(np.mean(fourth / variance**2))
+
+
+def _shared(drawn: Drawn, one: TableSpec, other: TableSpec) -> Iterator[Totals]:
+    """Yield the differences of two tables' totals by mode, a day at a time."""
+    events = {event.table: event for event in drawn.events}
+    segments = [layout(drawn.domain, table) for table in (one, other)]
+    terms = tuple(np.array([float(s.cells) for s in own]) for own in segments)
+    of_other = drawn.vectors(other, "count")
+    for day, vector in drawn.vectors(one, "count").items():
+        added = [
+            np.array([cells[s.offset : s.offset + s.cells].sum() for s in own], dtype=np.float64)
+            for cells, own in zip((vector, of_other[day]), segments, strict=True)
+        ]
+        sizes, scatter = shared_difference(
+            added[0] - added[1], (terms[0], terms[1]), events[one.name], events[other.name]
+        )
+        on = f" on {day}" if day else ""
+        yield Totals(f"{one.name} and {other.name}{on}", sizes, scatter)
 
 
 def nested_tables(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.audits.release_audit import DrawAudit, loss_found
-from turnstile.assessment.audits.sampler import DRAWS, misfit, scale_found
+from turnstile.assessment.audits.sampler import DRAWS, misfit, scale_found, shift_found
 from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.units import ProtectionUnit
@@ -69,10 +70,12 @@ def sampler(events: Sequence[DrawEvent], copy: PipelineCopy) -> GateResult:
     """
     name = "sampler"
     event_of = {(event.noise, event.scale): event for event in events}
+    alpha = ALPHA / len(event_of)
+    shift = shift_found(alpha) * max(float(event.scale) for event in event_of.values())
     wrong = [
         f"{event.noise} of scale {float(event.scale):.4g}: {problem}"
         for event in event_of.values()
-        if (problem := misfit(event, copy.draw, alpha=ALPHA / len(event_of))) is not None
+        if (problem := misfit(event, copy.draw, alpha=alpha)) is not None
     ]
     return GateResult(
         name,
@@ -80,5 +83,6 @@ def sampler(events: Sequence[DrawEvent], copy: PipelineCopy) -> GateResult:
         "; ".join(wrong)
         or f"{len(event_of)} kinds of noise, {DRAWS:,} draws on zeros each: as declared",
         ALPHA,
-        f"a scale {scale_found(ALPHA / len(event_of)):.1%} off, a shift by one, draws used twice",
+        f"a scale {scale_found(alpha):.1%} off, a shift by {math.ceil(shift)} in the widest noise, "
+        "draws used twice",
     )

@@ -26,6 +26,7 @@ from turnstile.assessment.gates.pipeline_copy import (
 )
 from turnstile.assessment.gates.result import GateResult
 from turnstile.assessment.gates.sealed_numbers import integers, one_byte_string, support
+from turnstile.assessment.gates.shared_totals import shared_totals
 from turnstile.assessment.gates.zeros import noised_zeros
 from turnstile.release.drawn import Drawn
 
@@ -33,6 +34,7 @@ NUMBER_GATES: tuple[Callable[..., GateResult], ...] = (
     noised_zeros,
     drawn_once,
     nested_scale,
+    shared_totals,
     below_zero,
     any_counts,
     noise_kind,

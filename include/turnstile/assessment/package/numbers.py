@@ -9,7 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from turnstile.assessment.gates.numbers import Numbers, Totals, Vector, standardized
+from turnstile.assessment.gates.numbers import (
+    Numbers,
+    Totals,
+    Vector,
+    pairs_of_siblings,
+    shared_difference,
+    standardized,
+)
 from turnstile.privacy.events import DrawEvent
 from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
 from turnstile.release.sealed import Artefact, NoisyTable
@@ -28,6 +35,7 @@ def numbers_of_package(package: Package, earlier: tuple[Package, ...] = ()) -> N
         tuple(_vectors(package)),
         tuple(_totals(package)),
         tuple(_artefact(one) for one in earlier),
+        tuple(_shared(package)),
     )
 
 
@@ -57,6 +65,34 @@ def _totals(package: Package) -> Iterator[Totals]:
             )
             on = f" on {day}" if day else ""
             yield Totals(f"{coarse.table} and {fine.table}{on}", residuals, scatter)
+
+
+def _shared(package: Package) -> Iterator[Totals]:
+    """Yield differences of the totals of two tables of the same counts, a day at a time."""
+    for one, other in pairs_of_siblings(list(nested_pairs(package))):
+        sums = [_by_mode(package.tables[event.table]) for event in (one, other)]
+        keys = [name for name in (_DAY, "mode") if name in sums[0].column_names]
+        joined = sums[0].join(sums[1], keys=keys, join_type="inner", right_suffix=" of other")
+        days = pc.unique(joined.column(_DAY)).to_pylist() if _DAY in keys else [None]
+        for day in days:
+            own = joined if day is None else joined.filter(pc.equal(joined.column(_DAY), day))
+            columns = [
+                _integers(own, f"count_{name}{suffix}").astype(np.float64)
+                for name in ("sum", "count")
+                for suffix in ("", " of other")
+            ]
+            sizes, scatter = shared_difference(
+                columns[0] - columns[1], (columns[2], columns[3]), one, other
+            )
+            on = f" on {day}" if day else ""
+            yield Totals(f"{one.table} and {other.table}{on}", sizes, scatter)
+
+
+def _by_mode(table: pa.Table) -> pa.Table:
+    """Return the sum and the number of cells of each day and mode."""
+    keys = [name for name in (_DAY, "mode") if name in axes_of(table)]
+    added = [("count", "sum"), ("count", "count")]
+    return _plain(table, keys, "count").group_by(keys).aggregate(added)
 
 
 def _joined(package: Package, coarse: DrawEvent, fine: DrawEvent) -> pa.Table:
