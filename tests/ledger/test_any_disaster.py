@@ -182,7 +182,7 @@ def test_ten_thousand_steps_of_disasters_forget_no_draw(
     piece: int,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """Ten thousand on each store, in pieces; `--junit-xml` keeps what was done in each."""
+    """Ten thousand on each store, in pieces; what each did is in --junit-xml (xunit1)."""
     did: Counter[str] = Counter()
     for n in range(STEPS_LONG // PIECES // STEPS_OF_ONE):
         seed = 1000 + 100 * piece + n

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -14,9 +15,12 @@ from ledger_asks import CAPS, CARD, LOSS_MICRO, ask, drawn, published, week_numb
 
 from conftest import Stores
 from turnstile.cli import main
+from turnstile.errors import BudgetExceeded
 from turnstile.ledger.amounts import Cap
 from turnstile.ledger.export import verify_export
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import ReleaseKey, Request
+from turnstile.service_calendar import parse_period
 
 WIDE = (*CAPS[:1], Cap(CARD, epsilon_micro=13 * LOSS_MICRO, window_weeks=52))
 
@@ -208,6 +212,31 @@ def test_a_forecast_sums_the_programmes_of_a_family(ledger: Ledger) -> None:
     (card,) = ledger.forecast("opal_cards")
     assert card.weekly == 2 * LOSS_MICRO
     assert card.reached_in == week_number(10)
+
+
+def test_a_month_is_charged_to_each_of_its_weeks_and_counted_once_in_a_window(
+    ledger: Ledger,
+) -> None:
+    """The forecast names the month that the ledger then refuses."""
+    caps = (Cap(CARD, epsilon_micro=6 * LOSS_MICRO, window_weeks=26),)
+    month = parse_period("2021-11-15..2021-12-15")
+
+    def of(number: int) -> Request:
+        period = month.plus(number)
+        names = {"week": str(period.weeks[-1]), "first_week": str(period.weeks[0])}
+        return replace(ask(caps=caps), key=ReleaseKey("opal", str(period)), **names)
+
+    published(ledger, of(0))
+    (card,) = ledger.forecast("opal_cards")
+    assert card.year == 11 * LOSS_MICRO  # of 31 days, eleven end within 52 weeks
+    assert dict(card.path)["2021-W50"] == LOSS_MICRO
+    assert card.reached_in is not None
+    number = 1
+    while str(month.plus(number).weeks[-1]) != card.reached_in:
+        drawn(ledger, of(number))
+        number += 1
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(of(number))
 
 
 class TestWhatPeopleAdd:
