@@ -51,15 +51,19 @@ def operations_dag(
 def audit_ledger() -> str:
     """Recompute chain, balances, signatures, manifests and every public byte; alert and fail."""
     from turnstile.ledger.of_deployment import open_ledger
+    from turnstile.operations.journal import Journal
+    from turnstile.operations.last_verification import tell_verification
     from turnstile.operations.watch import audited
 
     settings = Settings.from_environment()
     ledger = open_ledger(settings)
+    sequence, head = ledger.head()
     alerts = audited(ledger.verify, settings)
+    found = (alert.subject for alert in alerts)
+    tell_verification(Journal.of(settings), system_clock(), (sequence, head), found)
     send_alerts(alerts, settings)
     if alerts:
         raise AirflowFailException("\n".join(str(alert) for alert in alerts))
-    sequence, head = ledger.head()
     return f"{sequence} entries, head {head[:16]}: nothing differs"
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.commands.ledger_facts import add_facts
 from turnstile.commands.ledger_opened import open_to_read
 from turnstile.errors import InputError, IntegrityError
+from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from turnstile.ledger.records import Finding
     from turnstile.ledger.verification import Scope
 
 
@@ -123,7 +126,10 @@ def _verify(args: argparse.Namespace) -> int:
 
         where, findings = args.export, tuple(verify_export(args.export, trusted=args.key))
     else:
-        where, findings = "the ledger", open_to_read().verify(_scope(args))
+        ledger = open_to_read()
+        head = ledger.head()
+        where, findings = "the ledger", ledger.verify(_scope(args))
+        _tell_page(head, findings)
     if args.json:
         _print_json(
             [{"check": f.check, "entry": f.sequence, "problem": f.problem} for f in findings]
@@ -138,6 +144,18 @@ def _verify(args: argparse.Namespace) -> int:
     if not args.json:
         _print([f"{where}: chain, promises, balances, guards, witnesses and files agree"])
     return 0
+
+
+def _tell_page(head: tuple[int, str], findings: tuple[Finding, ...]) -> None:
+    """Let the budget page know what was found, where there is a journal that can be written."""
+    from turnstile.operations.journal import FOLDER, Journal
+    from turnstile.operations.last_verification import tell_verification
+
+    settings = Settings.from_environment()
+    if (settings.home / FOLDER).is_dir():
+        with suppress(OSError):
+            found = (finding.check for finding in findings)
+            tell_verification(Journal.of(settings), system_clock(), head, found)
 
 
 def _export(args: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ Reads only. The ledger is followed: what was read stays in memory, and each call
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,17 @@ from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.view import LedgerView
 from turnstile.operations.calendar_of_weeks import WeekMark, calendar_of, next_week
 from turnstile.operations.journal import Happening, Journal, Line, starters
+from turnstile.operations.last_verification import (
+    LastVerification,
+    last_verification,
+    ledger_trouble,
+)
 from turnstile.operations.ledger_snapshot import LedgerFollower, LedgerSnapshot
 from turnstile.operations.plan_view import plan_of, plan_view
 from turnstile.operations.programme_now import (
     AirflowNow,
     ProgrammeNow,
+    of_ledger,
     open_runs_by_week,
     programme_now,
 )
@@ -124,7 +130,19 @@ class DeploymentState:
         """Return where a programme stands."""
         lines = self._journal(programme)
         marks = self._marks(programme, snapshot, lines)
-        return programme_now(programme, marks, lines, self.clock(), airflow)
+        state = programme_now(programme, marks, lines, self.clock(), airflow)
+        trouble = self.trouble(snapshot)
+        if not trouble:
+            return state
+        return replace(state, attention=(of_ledger(trouble), *state.attention))
+
+    def verified(self, snapshot: LedgerSnapshot) -> LastVerification | None:
+        """Return what the ledger's verification last said."""
+        return last_verification(Journal.of(self.settings), snapshot.lines)
+
+    def trouble(self, snapshot: LedgerSnapshot) -> str:
+        """Say what is known to be wrong with the ledger; empty if nothing is."""
+        return ledger_trouble(self.verified(snapshot), snapshot)
 
     def _marks(
         self, programme: Programme, snapshot: LedgerSnapshot, lines: Sequence[Line]

@@ -34,6 +34,7 @@ class Happening(StrEnum):
     WAITS = "waits"  # a run waits; details: sentence, what for
     RESUMED = "resumed"  # a run goes on: after a wait, an answer or a clear; details: step
     NOTIFIED = "told"  # an alert was delivered; details: identity, severity
+    VERIFIED = "verified"  # the ledger was verified; details: sequence, hash, found
     RESTATED = "restated"  # the landing files are no longer those that were sealed
 
 

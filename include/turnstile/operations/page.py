@@ -54,7 +54,8 @@ class BudgetPage(DeploymentState):
             caps=cap_states(balances, forecasts),
             uncapped=[one for one in balances if one.cap is None],
             forecasts=forecasts,
-            problems=snapshot.problems,
+            trouble=self.trouble(snapshot),
+            verified=self.verified(snapshot),
         )
 
     def in_one_sentence(self, programme: Programme) -> str:

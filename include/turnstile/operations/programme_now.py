@@ -32,6 +32,8 @@ _NEXT_STEP = {
     "refused": "Nothing was charged. Read the sentence: what is asked for does not fit.",
     "stopped": "Nothing was charged. Mend the input, then clear the run.",
     "missing": "Release it by name.",
+    "disagrees": "Stop releasing, keep every copy, and run turnstile ledger verify; the runbook"
+    " goes on (After a disaster).",
 }
 UNDER_WAY = frozenset({"queued", "running"})
 
@@ -61,7 +63,7 @@ class Attention:
 
     Args:
         weeks: which, in words.
-        state: a key of `calendar_of_weeks.STATES`, `overdue` or `died`.
+        state: a key of `calendar_of_weeks.STATES`, `overdue`, `died` or `disagrees`.
         reason: why, in one sentence.
         next_step: what to do.
         run_id: of the run to look at; empty if there is none.
@@ -138,6 +140,11 @@ def programme_now(
         attention=tuple(attention),
         is_begun=bool(marks),
     )
+
+
+def of_ledger(trouble: str) -> Attention:
+    """Return what is wrong with the ledger as something to look at."""
+    return Attention("the ledger", "disagrees", trouble, _NEXT_STEP["disagrees"])
 
 
 def _answer(
