@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.special import ndtr
@@ -98,14 +99,13 @@ def published_city(package: Path, domain: PublicDomain, mode: str) -> PublicCity
         )
         names = sorted({place.area for place in domain.places if place.mode == mode})
         days = sorted(set(own["service_date"]))
-        rates = np.array(
-            [
-                [[table.loc[name, (day, slot)] for slot in slots_of(domain, mode)] for day in days]
-                for name in names
-            ]
-        )
+        wanted = pd.MultiIndex.from_product([days, slots_of(domain, mode)])
+        rates = table.reindex(index=names, columns=wanted).to_numpy(dtype=np.float64)
+        if np.isnan(rates).any():
+            raise KeyError(mode)  # another grain, or a gap
+        rates = rates.reshape(len(names), len(days), -1)
     except (OSError, KeyError) as error:
-        rule = f"has no estimates of {mode} by the slots and locations of the programme"
+        rule = f"has no estimates of {mode} for all slots, days and locations of the programme"
         raise InputError(where=str(package), field="--published", rule=rule) from error
     stops = tuple(Place(mode, name, name) for name in names)
     described = f"the published estimates of {package.name} ({mode})"
