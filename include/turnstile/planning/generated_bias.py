@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.errors import InputError
-from turnstile.programme.bounding_rule import rule_of
+from turnstile.programme.bounding_rule import BoundingRule, rule_of
 from turnstile.programme.spec import Programme, TableSpec
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.samples.opal import opal_rows, read_places
@@ -45,13 +45,19 @@ def left_out(programme: Programme, table: TableSpec, include: Path) -> float | N
     rule = rule_of(programme, table)
     if rule is None:
         return 0.0
+    places = include / (programme.domain.locations or "")
+    return _left_out(rule, programme.time.slot_minutes, places)
+
+
+@cache
+def _left_out(rule: BoundingRule, length: int, places: Path) -> float | None:
+    """Return the share that a rule leaves out, in slots of this length."""
     try:
-        rows = _generated(include / (programme.domain.locations or ""))
+        rows = _generated(places)
     except InputError:
         return None
     if any(axis not in _AXES for limit in rule.limits for axis in limit.by):
         return None
-    length = programme.time.slot_minutes
     axes = {
         axis: rows[name] // length if axis.endswith("_slot") else rows[name]
         for axis, name in _AXES.items()
