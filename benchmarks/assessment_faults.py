@@ -30,6 +30,10 @@ UNSEEN = {
         "its distribution but for less than one part in a thousand: no release is long enough"
     ),
     "one cell without noise": "any one number is likely under some raw count",
+    "no noise in the first cells (share)": (
+        "of opal_trip alone: its first cells are busy here, and any number is likely under some "
+        "raw count"
+    ),
     "a sampler shifted by one": (
         "of itms alone: one count is so small a part of its noise that 20,000 draws do not show it"
     ),

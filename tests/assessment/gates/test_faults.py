@@ -15,7 +15,7 @@ _SAMPLE = {
     "one vector of noise, sign turned",
     "floating-point Laplace noise, rounded",
     "normal noise of the same variance, for Laplace",
-    "no noise in the first cells (share)",
+    "no noise in random cells (share)",
 }
 
 
