@@ -55,7 +55,7 @@ def test_a_changed_estimate_is_seen_though_the_manifest_was_made_anew(package: P
     path = package / "estimates" / "on_time_location.csv"
     lines = path.read_text().splitlines(keepends=True)
     parts = lines[5].split(",")
-    parts[4] = "77.7"
+    parts[5] = "77.7"  # the estimate, behind labels and gap_days
     path.write_text("".join([*lines[:5], ",".join(parts), *lines[6:]]))
     forge(package)
     assert main(["estimates", "verify", str(package)]) == 4
