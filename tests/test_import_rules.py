@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -63,3 +64,14 @@ def test_an_import_upwards_is_seen(copy: Path) -> None:
     units.write_text(units.read_text() + "\n\nimport turnstile.release.plan\n")
     said = " ".join(_lint(copy).split())
     assert "Data flows one way: a room imports only rooms below it BROKEN" in said
+
+
+def test_where_a_change_goes_names_files_that_are_there() -> None:
+    page = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    table = page.partition("## Where a change goes")[2]
+    named = set(re.findall(r"`([a-z_/]+(?:\.py|/))`", table))
+    assert len(named) > 10
+    folders = (ROOT / "include/turnstile", ROOT)
+    assert [
+        path for path in sorted(named) if not any((one / path).exists() for one in folders)
+    ] == []

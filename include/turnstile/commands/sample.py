@@ -33,7 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="shape of an ITMS record; nested is JSON",
     )
     parser.add_argument(
-        "--corruption", "--dirt", default="", help="duplicates,nulls,outliers,late,missing-day,..."
+        "--corruption", default="", help="duplicates,nulls,outliers,late,missing-day,..."
     )
     parser.add_argument("--out", type=Path, help="landing zone (default: the one of the zones)")
     parser.set_defaults(command=run)

@@ -1,4 +1,4 @@
-"""A sealed release as everything after the draw sees it: promise, ledger's word, noisy integers."""
+"""A sealed release as everything after the draw sees it: promise, ledger, noisy integers."""
 
 from __future__ import annotations
 

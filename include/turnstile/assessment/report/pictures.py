@@ -90,9 +90,9 @@ def bars(points: Sequence[Point], *, x: str, y: str, title: str, y_axis: Axis | 
     """
     up = y_axis or axis([0.0, *(float(point[y]) for point in points)])
     names = list(dict.fromkeys(str(point[x]) for point in points))
-    groups = _by_series(points)
+    by_series = _by_series(points)
     each = _WIDTH / len(names)
-    width = each * _BAR_SHARE / len(groups)
+    width = each * _BAR_SHARE / len(by_series)
     drawn = [
         [
             (
@@ -102,10 +102,10 @@ def bars(points: Sequence[Point], *, x: str, y: str, title: str, y_axis: Axis | 
             )
             for p in own
         ]
-        for n, own in enumerate(groups.values())
+        for n, own in enumerate(by_series.values())
     ]
     ticks = [(_LEFT + each * (n + 0.5), name) for n, name in enumerate(names)]
-    return _svg(title, (x, y), ticks, up, list(groups), bars=drawn)
+    return _svg(title, (x, y), ticks, up, list(by_series), bars=drawn)
 
 
 def _by_series(points: Sequence[Point]) -> dict[str, list[Point]]:
@@ -117,12 +117,12 @@ def _by_series(points: Sequence[Point]) -> dict[str, list[Point]]:
 
 
 def _at(share: float) -> float:
-    """Return the horizontal place of a share of the axis."""
+    """Return the horizontal position of a share of the axis."""
     return _LEFT + share * _WIDTH
 
 
 def _up(share: float) -> float:
-    """Return the vertical place of a share of the axis."""
+    """Return the vertical position of a share of the axis."""
     return _TOP + (1 - share) * _HEIGHT
 
 
@@ -139,7 +139,7 @@ def _svg(
     series: Sequence[str],
     **drawn: Sequence[Sequence[tuple[float, ...]]],
 ) -> str:
-    """Render a chart from places in its box."""
+    """Render a chart from positions in its box."""
     return render(
         "chart.svg",
         title=title,
