@@ -8,23 +8,34 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from disaster_site import WIDE, Site, run
 from ledger_asks import LOSS_MICRO, TRIP, week_number
-from sqlalchemy import create_engine, text
-from sqlalchemy.pool import NullPool
+from tampers import (
+    Change,
+    as_bus,
+    cheaper,
+    edited,
+    future_entry,
+    guard_gone,
+    key_replaced,
+    recomputed,
+    removed,
+    rows,
+    second_package,
+    sql,
+    without_week_1,
+    witness_swapped,
+)
 
 from conftest import Stores
 from turnstile.errors import IntegrityError
 from turnstile.ledger.amounts import Cap
-from turnstile.ledger.entries import EntryKind, make_entry, read_entry
-from turnstile.ledger.signed_note import Signer
-
-Change = Callable[[Site, Stores], None]
+from turnstile.ledger.entries import EntryKind
 
 
 @pytest.fixture(scope="module")
@@ -48,142 +59,6 @@ def site(
     copy = lived.copy_of(stores, tmp_path / "site").at(monkeypatch)
     yield copy
     stores.give_back(copy.url)
-
-
-def sql(*statements: str) -> Change:
-    return lambda site, stores: stores.tamper(site.url, *statements)
-
-
-def edited(path: str, old: str, new: str) -> Change:
-    """Replace text in the one file of a pattern below the site."""
-
-    def act(site: Site, _: Stores) -> None:
-        (found,) = site.root.glob(path)
-        found.chmod(0o644)
-        content = found.read_text()
-        assert old in content
-        found.write_text(content.replace(old, new, 1))
-
-    return act
-
-
-def removed(path: str) -> Change:
-    def act(site: Site, _: Stores) -> None:
-        found = list(site.root.glob(path))
-        assert found
-        for one in found:
-            shutil.rmtree(one) if one.is_dir() else one.unlink()
-
-    return act
-
-
-def recomputed(change: Callable[[list[dict[str, object]]], object], *, notes: bool) -> Change:
-    """Rewrite entries and the whole chain after them, and every table beside: a perfect forger.
-
-    Args:
-        change: what is done to the bodies, with `kind` and `at`.
-        notes: whether the forger also takes notes and shipped entries away.
-    """
-
-    def act(site: Site, stores: Stores) -> None:
-        rows = _rows(site.url, "SELECT record, hash FROM entry ORDER BY sequence")
-        facts = []
-        for record, written in rows:
-            entry = read_entry(record, written)
-            facts.append({"at": entry.at, "kind": entry.kind, "body": dict(entry.body)})
-        change(facts)
-        head, statements = (0, "0" * 64), ["DELETE FROM entry"]
-        for fact in facts:
-            entry = make_entry(head, fact["at"], fact["kind"], fact["body"])  # type: ignore[arg-type]
-            head = (entry.sequence, entry.hash)
-            key, attempt = _quoted(entry.key), _quoted(entry.attempt_id)
-            record = _quoted(entry.record)
-            statements.append(
-                f"INSERT INTO entry VALUES ({entry.sequence}, '{entry.kind.value}', {key}, "
-                f"{attempt}, {record}, '{entry.hash}')"
-            )
-        statements.append(f"UPDATE head SET sequence = {head[0]}, hash = '{head[1]}'")
-        if stores.kind == "postgresql":
-            statements.insert(
-                0, "ALTER TABLE attempt DROP CONSTRAINT attempt_reserved_sequence_fkey"
-            )
-        stores.tamper(site.url, *statements)
-        if notes:
-            for one in (*site.home.glob("public/**/*.note"), *site.witness.glob("*/*")):
-                one.unlink()
-
-    return act
-
-
-def _rows(url: str, query: str) -> list[tuple[str, str]]:
-    with create_engine(url, poolclass=NullPool).connect() as connection:
-        return [(row[0], row[1]) for row in connection.execute(text(query))]
-
-
-def _quoted(value: str | None) -> str:
-    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
-
-
-def _cheaper(facts: list[dict[str, object]]) -> None:
-    for fact in facts:
-        for posting in fact["body"].get("postings", ()):  # type: ignore[attr-defined]
-            posting[2] //= 4
-
-
-def _as_bus(facts: list[dict[str, object]]) -> None:
-    for fact in facts:
-        for posting in fact["body"].get("postings", ()):  # type: ignore[attr-defined]
-            posting[0] = "bus" if posting[0] == "card" else posting[0]
-
-
-def _without_week_1(facts: list[dict[str, object]]) -> None:
-    key = f"opal/{week_number(1)}/r0"
-    facts[:] = [fact for fact in facts if fact["body"].get("key") != key]  # type: ignore[attr-defined]
-
-
-def key_replaced(where: str) -> Change:
-    """Another key in one of the places that hold one."""
-
-    def act(site: Site, _: Stores) -> None:
-        other = Signer.make(site.root / "thief.pem")
-        if where == "private":
-            shutil.move(site.root / "thief.pem", site.home / "ledger-key.pem")
-        else:
-            (site.root / where / "ledger.pub").write_text(other.public_line)
-
-    return act
-
-
-def second_package(site: Site, _: Stores) -> None:
-    """A package of a correction that nobody made, put beside the true one."""
-    one = site.home / "public/opal" / week_number(0)
-    shutil.copytree(one / "r0", one / "r1")
-
-
-def witness_swapped(site: Site, _: Stores) -> None:
-    """An empty folder where the witness was mounted."""
-    site.witness.rename(site.root / "unmounted")
-    site.witness.mkdir()
-
-
-def future_entry(site: Site, stores: Stores) -> None:
-    """An entry of the year 2999, as a clock that ran ahead would write it."""
-    sequence, head = _rows(site.url, "SELECT sequence, hash FROM head")[0]
-    body = {"person": "olga", "reason": "test"}
-    kind = EntryKind.CLOCK_CONFIRMED
-    entry = make_entry((int(sequence), head), "2999-01-01T00:00:00+00:00", kind, body)
-    stores.tamper(
-        site.url,
-        f"INSERT INTO entry VALUES ({entry.sequence}, '{kind.value}', NULL, NULL, "
-        f"{_quoted(entry.record)}, '{entry.hash}')",
-        f"UPDATE head SET sequence = {entry.sequence}, hash = '{entry.hash}'",
-    )
-
-
-def guard_gone(site: Site, stores: Stores) -> None:
-    on = " ON entry" if stores.kind == "postgresql" else ""
-    with create_engine(site.url, poolclass=NullPool).begin() as connection:
-        connection.execute(text(f"DROP TRIGGER entry_no_delete{on}"))
 
 
 W0, W1, W2 = (f"opal/{week_number(n)}/r0" for n in range(3))
@@ -226,16 +101,16 @@ TABLE: dict[str, tuple[Change, str]] = {
         "columns do not say",
     ),
     "chain recomputed over a cheaper loss": (
-        recomputed(_cheaper, notes=False),
+        recomputed(cheaper, notes=False),
         "history was replaced",
     ),
     "chain recomputed, notes and witness emptied": (
-        recomputed(_cheaper, notes=True),
+        recomputed(cheaper, notes=True),
         "states less loss",
     ),
-    "unit changed, chain recomputed": (recomputed(_as_bus, notes=True), "states less loss"),
+    "unit changed, chain recomputed": (recomputed(as_bus, notes=True), "states less loss"),
     "a published week forgotten, chain recomputed": (
-        recomputed(_without_week_1, notes=True),
+        recomputed(without_week_1, notes=True),
         "never sealed",
     ),
     "the head put back": (sql("UPDATE head SET sequence = 6"), "last entry, and is not"),
@@ -374,7 +249,7 @@ def _files(site: Site) -> dict[str, str]:
 
 
 def _spent(site: Site) -> list[tuple[str, str]]:
-    return _rows(site.url, "SELECT scope, spent_epsilon_micro FROM account ORDER BY 1, week")
+    return rows(site.url, "SELECT scope, spent_epsilon_micro FROM account ORDER BY 1, week")
 
 
 def test_an_intact_site_is_found_intact_and_goes_on(site: Site) -> None:
