@@ -31,7 +31,7 @@ def year_to_date(release: Release) -> Iterator[str]:
     """
     programme = release.programme
     if programme.mechanism.kind.amount != "rho":
-        rule = "is for Gaussian noise, whose losses over a year are told in rho"
+        rule = "is for Gaussian noise, whose losses over a year are stated in rho"
         raise InputError(where=programme.name, field="--year-to-date", rule=rule)
     weekly = loss_by_unit(release.plan.events)
     unit = next(one for one in weekly if one.is_lifetime)

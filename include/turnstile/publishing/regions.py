@@ -147,13 +147,13 @@ def _regions(folder: Path, region_of: RegionOf) -> Mapping[tuple[str, str], str]
         raise InputError(where=str(folder), field="package", rule=rule)
     found = {}
     for one in json.loads(path.read_bytes())["features"]:
-        told, shape = one["properties"], one["geometry"]
-        label = told.get("location") or told["cell"]
+        properties, shape = one["properties"], one["geometry"]
+        label = properties.get("location") or properties["cell"]
         corners = (
             [shape["coordinates"]] if shape["type"] == "Point" else shape["coordinates"][0][1:]
         )
         longitude, latitude = (sum(axis) / len(corners) for axis in zip(*corners, strict=True))
-        found[told.get("mode", ""), label] = region_of(label, longitude, latitude)
+        found[properties.get("mode", ""), label] = region_of(label, longitude, latitude)
     return found
 
 

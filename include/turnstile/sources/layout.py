@@ -164,7 +164,7 @@ def unit_sql(source: SourceSpec, fields: tuple[str, ...]) -> str:
 
     A row without a card that is a unit of its own is named by the digest of its fields, so that it
     has the same name in every file, order and retry. Rows that are equal in all fields cannot be
-    told from one that came twice and count once, as with cards.
+    distinguished from one that came twice and count once, as with cards.
 
     Args:
         source: says what happens to rows without a card.

@@ -69,7 +69,7 @@ class Power:
     def _first(
         self, sizes: Sequence[float], spoiled: Sequence[Floats], lost: float
     ) -> float | None:
-        """Return the first size whose distribution is told from all mixtures; larger ones are."""
+        """Return the first size whose distribution differs from all mixtures; larger ones are."""
         first = bisect_left(spoiled, True, key=lambda masses: self._is_found(masses, lost))
         return sizes[first] if first < len(sizes) else None
 

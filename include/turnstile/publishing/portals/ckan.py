@@ -133,7 +133,7 @@ class Ckan:
         if self._asked("resource_show", {"id": own}, _NOT_FOUND) is not None:
             return
         content = (package / name).read_bytes()
-        told = {
+        resource = {
             "id": own,
             "package_id": dataset,
             "name": name,
@@ -142,11 +142,11 @@ class Ckan:
             "hash": f"sha256:{digest_of(content)}",
         }
         if self._files and len(content) > LINK_ABOVE_BYTES:
-            told["url"] = f"{self._files.rstrip('/')}/{key}/{name}"
-            self._asked("resource_create", told, _CONFLICT)
+            resource["url"] = f"{self._files.rstrip('/')}/{key}/{name}"
+            self._asked("resource_create", resource, _CONFLICT)
         else:
             upload = {"upload": (Path(name).name, content)}
-            self._asked("resource_create", told, _CONFLICT, files=upload)
+            self._asked("resource_create", resource, _CONFLICT, files=upload)
 
     def _verify(self, package: Path, key: str, names: tuple[str, ...]) -> None:
         """Download every resource and compare it."""

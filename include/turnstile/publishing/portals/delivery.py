@@ -1,4 +1,4 @@
-"""Brings every release of a programme to a portal; the ledger is told once all of it was read back.
+"""Brings every release of a programme to a portal; the ledger notes it once all was read back.
 
 A release that the ledger knows to be there is not sent again; `verify` reads it back again.
 """
@@ -27,10 +27,10 @@ class Delivery:
     Args:
         programme: name.
         portal: where to.
-        ledger: which says what is published, and is told what arrived.
+        ledger: which says what is published, and records what arrived.
         public: zone of published packages, with the series.
         token: of a CKAN portal.
-        say: is told of every release that arrived.
+        say: called with every release that arrived.
     """
 
     programme: str

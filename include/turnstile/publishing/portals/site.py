@@ -1,7 +1,7 @@
 """Sends series and pages of a programme to a store: files are replaced, the index last.
 
 The index says which state of the ledger it shows. An older state never takes the place of a newer
-one: of publishers that race, the one with the newer ledger wins, and the other is told.
+one: of publishers that race, the one with the newer ledger wins, and the other is refused.
 """
 
 from __future__ import annotations

@@ -83,22 +83,22 @@ def _below(key: str) -> str:
 def _period(one: Period, in_force: Sequence[Revision]) -> dict[str, Any]:
     """Return what is known of a period; keys without a value are left out."""
     days, own = one.period.days, one.in_force
-    told: dict[str, Any] = {
+    record: dict[str, Any] = {
         "period": str(one.period),
         "first_day": days[0].isoformat(),
         "last_day": days[-1].isoformat(),
         "state": one.state.value,
     }
     if own is not None:
-        told |= {
+        record |= {
             "revision": own.key.revision,
             "manifest_sha256": own.manifest_sha256,
             "published_at": own.published.at,
         }
         if own in in_force:
-            told["path"] = _below(str(own.key))
+            record["path"] = _below(str(own.key))
     elif one.no_release is not None:
-        told["stated_at"] = one.no_release.at
+        record["stated_at"] = one.no_release.at
     withdrawn = [
         {
             "revision": revision.key.revision,
@@ -108,7 +108,7 @@ def _period(one: Period, in_force: Sequence[Revision]) -> dict[str, Any]:
         for revision in one.revisions
         if revision.withdrawn is not None
     ]
-    return told | ({"withdrawn": withdrawn} if withdrawn else {})
+    return record | ({"withdrawn": withdrawn} if withdrawn else {})
 
 
 def _table(one: SeriesTable) -> dict[str, Any]:

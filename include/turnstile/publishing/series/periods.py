@@ -28,7 +28,7 @@ class PeriodState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """An entry of the ledger that the public is told.
+    """An entry of the ledger that the public sees.
 
     Args:
         sequence: its number.
