@@ -203,9 +203,9 @@ def _hours(contents: Contents) -> Picture | None:
     )
     most = shown.iloc[0]
     text = (
-        f"When: the {len(labels)} busiest places by time of day, all days of the week together. "
-        f"The most are at {most['label']} from {most['time']}: {in_words(most)}. White is "
-        "what cannot be distinguished from 0."
+        f"When: {shown['label'].nunique()} of the {len(labels)} busiest places by time of day, all "
+        f"days of the week together. The most are at {most['label']} from {most['time']}: "
+        f"{in_words(most)}. White is what cannot be distinguished from 0."
     )
     return Picture("hours", "When: the busiest places by time of day", text, chart)
 
