@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from io import StringIO
+from math import isnan
 from pathlib import Path
 
 from turnstile.errors import InputError
@@ -129,12 +130,12 @@ def _among(rows: set[int]) -> Callable[[Row], bool]:
 
 
 def sums_csv(found: Sequence[tuple[tuple[str, ...], Sum]], by: Sequence[str]) -> bytes:
-    """Return sums as CSV: labels, number of cells, value, standard deviation, intervals."""
+    """Return sums as CSV: labels, cells, value, deviation, intervals; empty where withheld."""
     sink = StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(("region", *by, *Sum._fields))
     for labels, one in found:
-        numbers = [round(value, 4) for value in one[1:] if isinstance(value, float)]
+        numbers = ("" if isnan(value) else round(value, 4) for value in one[1:-1])
         writer.writerow((*labels, one.cells, *numbers, one.withheld))
     return sink.getvalue().encode()
 
