@@ -23,6 +23,7 @@ from turnstile.estimates.mean_intervals import RatioNoise, means_of
 from turnstile.privacy.events import NoiseFamily
 
 _GRID = 2**20
+_NO_LABELS = ("sum", "buses", "gap_days")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def read_week(package: Path, table: str) -> WeekOfMeans:
         drawn.num_rows,
     )
     return WeekOfMeans(
-        labels=drawn.drop_columns(["sum", "buses"]),
+        labels=drawn.drop_columns([name for name in _NO_LABELS if name in drawn.column_names]),
         domain_digest=plan["domain_digest"],
         sums=drawn.column("sum").to_numpy(),
         counts=drawn.column("buses").to_numpy(),

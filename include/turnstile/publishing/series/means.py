@@ -16,6 +16,8 @@ import pyarrow.parquet as pq
 
 from turnstile.errors import InputError
 from turnstile.estimates.rolling_means import read_week, rolling_means
+from turnstile.programme.field import Role
+from turnstile.programme.fields import field_of
 from turnstile.publishing.series.days import SATURDAY
 from turnstile.publishing.week_numbers import NORMAL_95
 
@@ -23,7 +25,7 @@ WEEKS = 4
 _DAYS_OF = {"day": 1, "week": 7}
 _VALUES = ("reconciled", "estimate")  # as version 0.1.0 called it
 _ERROR, _DAY = "standard_deviation", "service_date"
-_NOT_LABELS = {*_VALUES, _ERROR, _DAY, "count", "half_width_90", "half_width_95"}
+_LABELS = frozenset({Role.KEY, Role.DIMENSION})
 
 
 def typical_weekday(
@@ -107,8 +109,11 @@ def _rows(package: Path, table: str, left_out: set[date], unit: str) -> pa.Table
     else:
         kept = [] if left_out.intersection(days) else days
     rows = rows.filter(pc.is_in(rows[_DAY], value_set=pa.array(kept, pa.date32())))
+    fields = {name: field_of(name) for name in rows.column_names if name != _DAY}
     columns = {
-        name: rows[name].cast(pa.string()) for name in rows.column_names if name not in _NOT_LABELS
+        name: rows[name].cast(pa.string())
+        for name, field in fields.items()
+        if field is not None and field.role in _LABELS
     }
     deviation = rows[_ERROR]
     return pa.table(columns | {"value": rows[value], "variance": pc.multiply(deviation, deviation)})
