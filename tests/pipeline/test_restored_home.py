@@ -37,6 +37,11 @@ def files(home: Path) -> dict[str, str]:
     }
 
 
+def sealed_in(found: dict[str, str]) -> set[str]:
+    """Paths of sealed bytes."""
+    return {path for path in found if "/sealed-" in path}
+
+
 def tar(how: str, home: Path) -> None:
     """Pack or unpack a home as operators do, over whatever stands there."""
     archive = home.parent / "night.tar"
@@ -64,7 +69,9 @@ def test_last_nights_home_over_a_published_week_draws_and_deletes_nothing(
     for week in (NEXT, AFTER):
         assert turnstile("run", "itms", "--week", week) == 4
     assert turnstile("ledger", "verify") == 4
-    assert files(landed.home) == before
+    after = files(landed.home)  # refused runs leave plans, and no sealed bytes
+    assert {path: after.get(path) for path in before} == before
+    assert sealed_in(after) == sealed_in(before)
 
     assert turnstile("ledger", "recover", *WHO) == 0
     assert landed.spent() == spent
