@@ -7,34 +7,17 @@ import shutil
 from pathlib import Path
 
 import pytest
-from small_deployment import INCLUDE, WEEK
+from small_deployment import WEEK, Deployment
 
-from turnstile.cli import main
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.redelivered_files import changed_files
 from turnstile.sources import ingest
 
 
-@pytest.fixture(scope="module")
-def sealed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A deployment with a published week of itms."""
-    base = tmp_path_factory.mktemp("restated")
-    shutil.copytree(INCLUDE / "programmes", base / "include/programmes")
-    shutil.copytree(INCLUDE / "domains", base / "include/domains")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TURNSTILE_HOME", str(base / "var"))
-        patch.setenv("TURNSTILE_INCLUDE", str(base / "include"))
-        assert main(["sample", "itms", "--weeks", WEEK, "--rows", "2000", "--seed", "3"]) == 0
-        assert main(["run", "itms", "--week", WEEK]) == 0
-    return base
-
-
 @pytest.fixture
-def release(sealed_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
-    """That week, in a deployment of the test's own."""
-    shutil.copytree(sealed_once, tmp_path / "copy", symlinks=True)
-    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "copy/var"))
-    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "copy/include"))
+def release(published: Deployment) -> Release:
+    """A published week of itms, in a deployment of the test's own."""
+    assert published.home
     return open_release("itms", WEEK)
 
 
