@@ -59,7 +59,7 @@ BOUNDS = {"trip": 1, "card_day": 10, "card_week": 40, "card": 40}
 LIMITS_CPU_S = {
     "reserve": 0.5,
     "balance": 0.4,
-    "first page": 6.0,
+    "first page": 10.0,  # once a process, before the first reader comes
     "page": 0.05,
     "export": 3.0,
     "verify": 15.0,
