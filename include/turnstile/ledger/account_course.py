@@ -60,14 +60,14 @@ class Course:
         start = max(0, last + 1 - self.window_weeks) if self.window_weeks else 0
         return sum(self.weeks[start : last + 1]) - sum(self.pairs[start + 1 : last + 1])
 
-    def fullest(self) -> int:
-        """Return what the fullest window has taken of those that a release of today touches."""
+    def most_taken(self) -> int:
+        """Return what the most spent window has taken of those that a release of today touches."""
         spans = [len(period.weeks) for period, _ in self.coming]
         last = len(self.weeks)
         return max(self.window(n) for n in range(max(0, last - max(spans)), last))
 
     def step(self) -> int:
-        """Release what ends in the next week; return what the fullest window has taken then."""
+        """Release what ends in the next week; return what the most spent window has taken then."""
         week, now = self.next_week, len(self.weeks)
         self.weeks.append(0)
         self.pairs.append(0)
@@ -76,7 +76,7 @@ class Course:
                 self.add(max(0, now + 1 - len(period.weeks)), now, cost)
                 period = period.plus(1)  # noqa: PLW2901 - the one after it
             self.coming[number] = (period, cost)
-        return self.fullest()
+        return self.most_taken()
 
 
 def following(period: ServicePeriod, start: ServiceWeek) -> ServicePeriod:
@@ -124,11 +124,11 @@ def next_correction(course: Course, correction: int, limit: int) -> tuple[str | 
     """Return the first week whose correction fits, and the first that is refused after it.
 
     A correction is charged to the weeks of its release. Weeks to come are still empty, so no window
-    that ends later is fuller than the fullest up to now.
+    that ends later is more spent than any up to now.
     """
     for _ in range(min(course.window_weeks or HORIZON_WEEKS, HORIZON_WEEKS) + 1):
         corrected = course.corrected(correction)
-        if corrected.fullest() <= limit:
+        if corrected.most_taken() <= limit:
             return str(course.next_week.plus(-1)), filled(corrected, limit)[1]
         if course.step() > limit:
             break
