@@ -77,6 +77,7 @@ def test_the_gates_run_again_on_a_package_and_know_what_does_not_belong(package:
         "noised_zeros",
         "drawn_once",
         "declared_scale",
+        "shared_totals",
         "scale_below_zero",
         "scale_of_any_counts",
         "noise_kind",

@@ -87,7 +87,7 @@ def test_a_broken_programme_is_named_and_takes_no_other_down(
     ((file, error),) = found.import_errors.items()
     assert Path(file).name == "check_programmes.py"  # a file of no DAG: none goes stale with it
     assert "trams.yaml:1: name: 'trains' must be the file's own name" in error
-    assert "rubbish.yaml: UnicodeDecodeError" in error
+    assert "rubbish.yaml: encoding: is not UTF-8" in error
 
 
 def test_a_programme_whose_dag_cannot_be_made_leaves_no_half_of_one(

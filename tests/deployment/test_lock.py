@@ -64,6 +64,7 @@ NEEDED = {
     "mypy": "make check",
     "import-linter": "make check",
     "check-jsonschema": "tests of the Compose file, as a command",
+    "flask-cors": "the server of moto, which does not ask for it",
     "uv": "make env, make lock",
 }
 PLACES = ("include", "dags", "plugins", "docker", "tests", "benchmarks", ".ci")

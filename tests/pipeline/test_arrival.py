@@ -65,7 +65,7 @@ def test_a_programme_may_ask_for_a_number_of_files_and_for_a_marker(tmp_path: Pa
     folder = _land(tmp_path, "a.csv")
     assert arrival_of(source, WEEK, tmp_path).missing == (
         "1 of 2 files in landing/opal/2016-W30",
-        "no landing/opal/2016-W30/.whole yet, which says that the week is whole",
+        "no landing/opal/2016-W30/.whole yet, which says that the week is complete",
     )
     _land(tmp_path, "b.csv", ".whole")
     changed = max(path.stat().st_ctime for path in folder.glob("[ab].csv"))

@@ -119,7 +119,10 @@ def test_a_gap_between_weeks_is_published_as_one(public: Path) -> None:
 
 
 def test_holidays_are_named_from_the_public_file(public: Path) -> None:
-    calendar = public.parents[1] / "include/domains/holidays_nsw.csv"
+    include = public.parents[1] / "include"
+    with (include / "programmes/opal.yaml").open("a") as programme:
+        programme.write("  holidays: domains/holidays_nsw.csv\n")
+    calendar = include / "domains/holidays_nsw.csv"
     calendar.write_text(calendar.read_text() + "2016-07-27,Made-up Day\n")
     whole = pd.read_csv(public / "opal/series/typical_weekday/on_time_daily.csv")
     publish_series("opal")

@@ -37,6 +37,7 @@ def test_an_honest_release_passes_every_gate(release: Drawn) -> None:
         "drawn_once",
         "integers",
         "declared_scale",
+        "shared_totals",
         "scale_below_zero",
         "scale_of_any_counts",
         "noise_kind",
