@@ -115,8 +115,9 @@ def broken_programmes(file: str) -> str:
 def _made(file: str) -> Iterator[tuple[str, DAG | str]]:
     """Yield the DAG of each programme without a file of its own, or what is wrong with it."""
     wanted = get_parsing_context().dag_id  # in a task: its own DAG is enough
-    include = Settings.from_environment().include
-    examples = example_programmes(include)
+    settings = Settings.from_environment()
+    include = settings.include
+    examples = example_programmes(include) - settings.adopted
     for programme in programme_files(include):
         if programme.name in examples:
             continue

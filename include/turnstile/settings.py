@@ -21,6 +21,8 @@ class Settings:
         counting_engine: which engine counts (`TURNSTILE_COUNTING_ENGINE`, default `duckdb`).
         include: folder of `programmes/` and `domains/` (`TURNSTILE_INCLUDE`).
         ckan_token: of the API of CKAN portals (`TURNSTILE_CKAN_TOKEN`).
+        adopted: examples that have a DAG here all the same (`TURNSTILE_ADOPTED`, separated by
+            colons); `make release PROGRAMMES=...` adopts what it is asked for.
     """
 
     home: Path
@@ -29,6 +31,7 @@ class Settings:
     include: Path
     counting_engine: str = "duckdb"
     ckan_token: str | None = field(default=None, repr=False)
+    adopted: frozenset[str] = frozenset()
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -43,6 +46,7 @@ class Settings:
             include=Path(env.get("TURNSTILE_INCLUDE") or _INCLUDE).resolve(),
             counting_engine=env.get("TURNSTILE_COUNTING_ENGINE") or "duckdb",
             ckan_token=env.get("TURNSTILE_CKAN_TOKEN") or None,
+            adopted=frozenset(filter(None, env.get("TURNSTILE_ADOPTED", "").split(":"))),
         )
 
     @property

@@ -77,6 +77,14 @@ def test_a_new_programme_is_one_yaml(
     assert _in_order(found.dags["release_ferries"]) == _in_order(found.dags["release_opal"])
 
 
+def test_an_example_has_a_dag_only_where_the_deployment_adopts_it(
+    parse: Callable[[Path], Any], bag: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "release_opal_year" not in bag.dags
+    monkeypatch.setenv("TURNSTILE_ADOPTED", "opal_year:itms")  # itms has one anyway
+    assert set(parse(ROOT / "dags").dags) - set(bag.dags) == {"release_opal_year"}
+
+
 def test_a_broken_programme_is_named_and_takes_no_other_down(
     programmes: Path, parse: Callable[[Path], Any], bag: Any
 ) -> None:

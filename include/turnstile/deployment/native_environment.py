@@ -117,6 +117,7 @@ def airflow_environment(
         "NO_PROXY": _LOCAL,
         "no_proxy": _LOCAL,
         "PYTHONUNBUFFERED": "1",
+        "TURNSTILE_ADOPTED": ":".join(sorted(settings.adopted)),
         "TURNSTILE_HOME": str(settings.home),
         "TURNSTILE_INCLUDE": str(settings.include),
         "TURNSTILE_LEDGER_URL": settings.ledger_url,

@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -64,6 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         order = parse_order(arguments)
         settings = Settings.from_environment()
+        settings = replace(settings, adopted=settings.adopted | set(order.programmes))
         programmes = tuple(load_programme(name, settings.include) for name in order.programmes)
         for programme in programmes:
             _make_landing_data(settings, programme, order.weeks)
