@@ -18,6 +18,7 @@ def published(tmp_path_factory: pytest.TempPathFactory, generated: Path) -> Path
     with pytest.MonkeyPatch.context() as environment:
         made = deployment_in(tmp_path_factory.mktemp("published"), environment)
         shutil.copytree(generated, made.home / "landing")
+        made.edit("opal", "  contact:", "  tides_shapes: true\n  contact:")
         for programme in ("opal", "itms"):
             assert main(["run", programme, "--week", WEEK]) == 0
     return made.public

@@ -30,7 +30,7 @@ def test_every_file_is_a_table_or_of_the_registry_with_its_sources(package: Path
     names = {path.relative_to(package).as_posix() for path in files if path.parent == package}
     assert names <= registered | assessed
     below = {path.parent.name for path in files if path.parent != package}
-    assert below <= {*TABLES, "pictures"}
+    assert below <= {*TABLES, "pictures", "tides"}
     assert all(file.sources for file in FILES)
 
 

@@ -12,6 +12,7 @@ import re
 
 from turnstile.programme.field import Field, FieldType, Role
 from turnstile.programme.fields_of_numbers import NUMBERS
+from turnstile.programme.fields_of_tides import TIDES
 from turnstile.programme.source_spec import RowShape
 
 _TRIPS, _TELEMETRY = (RowShape.TRIPS,), (RowShape.TELEMETRY,)
@@ -184,6 +185,7 @@ FIELDS: tuple[Field, ...] = (
         tables=_TELEMETRY,
     ),
     *NUMBERS,
+    *TIDES,
 )
 BY_NAME = {field.name: field for field in FIELDS}
 _PATTERNS = [

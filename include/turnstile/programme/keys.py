@@ -80,6 +80,13 @@ KEYS: tuple[Key, ...] = (
         "public holidays: CSV with service_date, holiday",
         "domains/holidays_nsw.csv",
     ),
+    Key(
+        "publish.tides_shapes",
+        "flag",
+        "false",
+        "taps by slot and location also as TIDES 1.0 station_activities (PACKAGES.md)",
+        "true",
+    ),
     Key("meant_for", "texts", OPTIONAL, "queries that the release is meant for", "", Query),
 )
 

@@ -12,6 +12,7 @@ from datetime import date, time
 from pathlib import Path
 
 from turnstile.errors import InputError, ProgrammeError
+from turnstile.programme.fields import TAPS
 from turnstile.programme.read_inputs import read_domain, read_source, read_time
 from turnstile.programme.read_promises import (
     read_cap,
@@ -20,7 +21,13 @@ from turnstile.programme.read_promises import (
     read_tables,
     read_units,
 )
-from turnstile.programme.spec import ApprovalSpec, Programme, PublishSpec, ScheduleSpec
+from turnstile.programme.spec import (
+    ApprovalSpec,
+    Programme,
+    PublishSpec,
+    ScheduleSpec,
+    TableSpec,
+)
 from turnstile.programme.yaml_section import Section, canonical_text, open_section
 from turnstile.service_calendar import DAYS_PER_WEEK
 
@@ -104,6 +111,7 @@ def read_programme(top: Section) -> Programme:
     units = read_units(top.section("units"), shape)
     caps = tuple(read_cap(entry, units) for entry in top.sections("caps"))
     clock = read_time(top.section("time"))
+    mechanism = read_mechanism(top.section("mechanism"), tables, units, caps)
     programme = Programme(
         name=name,
         title=top.text("title"),
@@ -114,11 +122,13 @@ def read_programme(top: Section) -> Programme:
         domain=read_domain(top.section("domain"), shape, clock),
         units=units,
         tables=tables,
-        mechanism=read_mechanism(top.section("mechanism"), tables, units, caps),
+        mechanism=mechanism,
         caps=caps,
         schedule=_schedule(top.section("schedule", optional=True)),
         approval=_approval(top.section("approval", optional=True)),
-        publish=_publish(top.section("publish")),
+        publish=_publish(
+            top.section("publish"), tables, is_thresholded=mechanism.kind.is_thresholded
+        ),
         digest=hashlib.sha256(canonical_text(top).encode()).hexdigest(),
         meant_for=read_queries(top, shape),
     )
@@ -164,8 +174,10 @@ def _approval(section: Section) -> ApprovalSpec:
     return spec
 
 
-def _publish(section: Section) -> PublishSpec:
-    """Read licence and people."""
+def _publish(
+    section: Section, tables: tuple[TableSpec, ...], *, is_thresholded: bool
+) -> PublishSpec:
+    """Read licence and people, and what the package holds beside its tables."""
     spec = PublishSpec(
         licence=section.text("licence"),
         curator=section.text("curator"),
@@ -173,6 +185,9 @@ def _publish(section: Section) -> PublishSpec:
         synthetic_rows=section.flag("synthetic_rows", default=False),
         to=section.texts("to") if section.has("to") else (),
         holidays=section.text("holidays") if section.has("holidays") else None,
+        tides_shapes=section.flag("tides_shapes", default=False),
     )
+    if spec.tides_shapes and (is_thresholded or not any(one.by in TAPS for one in tables)):
+        section.fail("tides_shapes", "needs a dense table by slot and location of a tap; add one")
     section.finish()
     return spec

@@ -66,7 +66,8 @@ _OF_THE_OTHER_SHAPE = {
 _LOOKED_AT_BY = {
     "source": ("domain", "units", "tables", "mechanism", "caps", "meant_for"),
     "units": ("mechanism",),
-    "tables": ("mechanism",),
+    "tables": ("mechanism", "publish"),
+    "mechanism": ("publish",),
     "caps": ("mechanism",),
 }
 # read before it, so they have no complaint left

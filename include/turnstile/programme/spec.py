@@ -186,6 +186,7 @@ class PublishSpec:
         synthetic_rows: True if the package also holds each count table as that many equal rows.
         to: addresses of portals that every release is sent to.
         holidays: CSV of public holidays (service_date, holiday), below the folder of domains.
+        tides_shapes: True if the package also holds its taps in the shape of TIDES 1.0.
     """
 
     licence: str
@@ -194,6 +195,7 @@ class PublishSpec:
     synthetic_rows: bool = False
     to: tuple[str, ...] = ()
     holidays: str | None = None
+    tides_shapes: bool = False
 
 
 class Query(StrEnum):

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.field import PUBLIC_ROLES, Role
 from turnstile.programme.fields import field_of
+from turnstile.publishing import tides_shapes
 from turnstile.publishing.allowed_contents import (
     ANYTHING,
     JSON_FILES,
@@ -67,8 +68,10 @@ def _of_file(path: Path, name: str, planned: set[tuple[str, str]]) -> list[str]:
     """Name what is unknown in one file."""
     if path.is_symlink():
         return [f"{name}: is a link, not a file of the package"]
-    if name in JSON_FILES:
-        return [f"{name}: {problem}" for problem in _of_json(path, JSON_FILES[name])]
+    if name in JSON_FILES or name in tides_shapes.COLUMNS:
+        is_json = name in JSON_FILES
+        problems = _of_json(path, JSON_FILES[name]) if is_json else _of_shape(path, name)
+        return [f"{name}: {problem}" for problem in problems]
     if name in OTHER_FILES or name in {file.path for file in FILES}:
         return []
     part, _, rest = name.partition("/")
@@ -88,6 +91,17 @@ def _of_json(path: Path, allowed: Mapping[str, object]) -> Iterator[str]:
         yield "cannot be read"
         return
     yield from (f"field {field} has no source" for field in _unknown(content, allowed))
+
+
+def _of_shape(path: Path, name: str) -> Iterator[str]:
+    """Name what is unknown in the columns of a file in the shape of TIDES."""
+    try:
+        names = _schema(path).names
+    except (pa.ArrowInvalid, OSError):
+        yield "cannot be read"
+        return
+    for column in set(names) ^ set(tides_shapes.COLUMNS[name]):
+        yield f"column {column} is missing, or has no source"
 
 
 def _of_table(path: Path, part: str, planned: set[tuple[str, str]]) -> Iterator[str]:

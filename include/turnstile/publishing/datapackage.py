@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from turnstile.programme.fields import field_of, title_of
+from turnstile.programme.fields import BY_NAME, field_of, title_of
 from turnstile.publishing.contents import PARTS, Contents, TableFile
 from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.licences import path_of
+from turnstile.publishing.tides_shapes import COLUMNS
 
 _MEDIATYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
@@ -42,6 +43,7 @@ def datapackage(contents: Contents) -> dict[str, Any]:
         "resources": [
             *(_resource(contents, t, suffix) for t in contents.tables for suffix in _MEDIATYPES),
             *_shapes(contents),
+            *_tides(contents),
         ],
     }
 
@@ -71,6 +73,26 @@ def _field(name: str, kind: str) -> dict[str, str]:
     if entry is not None:
         about |= {"description": entry.description} | ({"unit": entry.unit} if entry.unit else {})
     return about
+
+
+def _tides(contents: Contents) -> Iterator[dict[str, Any]]:
+    """Describe the files in the shape of TIDES, where there are any."""
+    if not contents.drawn.programme.publish.tides_shapes:
+        return
+    for path, columns in COLUMNS.items():
+        record = contents.record(path)
+        yield {
+            "name": path.removesuffix(".csv").replace("/", "-").replace("_", "-"),
+            "type": "table",
+            "path": path,
+            "format": "csv",
+            "mediatype": "text/csv",
+            "description": "Taps by stop and period: station_activities of TIDES 1.0.",
+            "hash": f"sha256:{record.sha256}",
+            "bytes": record.size_bytes,
+            "encoding": "utf-8",
+            "schema": {"fields": [_field(name, BY_NAME[name].type) for name in columns]},
+        }
 
 
 def _shapes(contents: Contents) -> Iterator[dict[str, Any]]:

@@ -22,6 +22,7 @@ from turnstile.publishing import (
     report,
     statement,
     sum_macros,
+    tides_shapes,
 )
 from turnstile.publishing.allowed_contents import Source
 from turnstile.publishing.card import card_markdown
@@ -146,6 +147,17 @@ FILES: tuple[PackageFile, ...] = (
         for suffix, mediatype, draw in (
             ("svg", "image/svg+xml", report.svg_of),
             ("png", "image/png", report.png_of),
+        )
+    ),
+    *(
+        PackageFile(path, "text/csv", title, (Source.POST_PROCESSING, Source.DECLARED), write)
+        for path, title, write in (
+            (
+                tides_shapes.ACTIVITIES,
+                "Taps by stop and period, TIDES 1.0",
+                tides_shapes.write_activities,
+            ),
+            (tides_shapes.ERRORS, "Errors of those totals", tides_shapes.write_errors),
         )
     ),
     PackageFile("README.md", "text/markdown", "Start here", _OF_CARD, readme.write),

@@ -146,6 +146,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "integer": int,
     "number": float,
     "date": datetime.date.fromisoformat,
+    "datetime": datetime.datetime.fromisoformat,
     "boolean": {"true": True, "false": False}.__getitem__,
     "string": str,
 }

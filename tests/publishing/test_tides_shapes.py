@@ -1,0 +1,98 @@
+"""Taps in the shape of TIDES 1.0: valid against its schema, and the same numbers as the tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import frictionless
+import pandas as pd
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.errors import ProgrammeError
+from turnstile.programme.fields import BY_NAME
+from turnstile.programme.loading import load_programme
+from turnstile.publishing.contents_check import unknown_contents
+from turnstile.publishing.tides_shapes import ACTIVITIES, COLUMNS, ERRORS
+
+UNKNOWN = "UNKNOWN"
+
+
+@pytest.fixture
+def opal(published: Path) -> Path:
+    return published / "opal" / WEEK / "r0"
+
+
+def valid(file: Path, schema: Path) -> bool:
+    with frictionless.system.use_context(trusted=True):
+        described = frictionless.Schema(str(schema))
+        return bool(frictionless.Resource(path=str(file), schema=described).validate().valid)
+
+
+def test_frictionless_accepts_the_shape_against_the_schema_of_tides(
+    opal: Path, shared_data: Path, tmp_path: Path
+) -> None:
+    schema = shared_data / "tides_1.0/station_activities.schema.json"
+    assert valid(opal / ACTIVITIES, schema)
+    text = (opal / ACTIVITIES).read_text()
+    header, first, *rest = text.splitlines()
+    for broken in (
+        [header, first, first, *rest],  # the key is there twice
+        [header, first.replace("T", "at", 1), *rest],  # no time
+        [f"{header},more", f"{first},1"],
+    ):
+        (tmp_path / "broken.csv").write_text("\n".join(broken) + "\n")
+        assert not valid(tmp_path / "broken.csv", schema)
+
+
+def test_its_totals_are_those_of_the_tables_with_their_errors(opal: Path) -> None:
+    shape = pd.read_csv(opal / ACTIVITIES)
+    errors = pd.read_csv(opal / ERRORS)
+    key = ["service_date", "stop_id", "time_period_start", "time_period_end"]
+    assert shape[key].equals(errors[key])
+    for side, tap in (("entries", "on"), ("exits", "off")):
+        table = pd.read_csv(opal / f"tables/{tap}_time_location.csv")
+        slot, place = table[f"tap_{tap}_slot"], table[f"tap_{tap}_location"].astype(str)
+        known = table[(slot != UNKNOWN) & (place != UNKNOWN)]
+        variance = (known.standard_deviation**2).sum()
+        assert shape[f"total_{side}"].sum() == known["count"].sum() > 0
+        assert errors[f"total_{side}_reconciled"].sum() == pytest.approx(known.reconciled.sum())
+        found = (errors[f"total_{side}_standard_deviation"] ** 2).sum()
+        assert found == pytest.approx(variance, rel=1e-3)
+        one = known.iloc[known["count"].argmax()]
+        begins = f"{one.service_date}T{one[f'tap_{tap}_slot']}:00+10:00"
+        row = shape[
+            (shape.stop_id == str(one[f"tap_{tap}_location"])) & (shape.time_period_start == begins)
+        ]
+        assert row[f"total_{side}"].item() >= one["count"] > 0
+
+
+def test_every_column_is_in_the_registry_the_dictionary_and_the_descriptor(opal: Path) -> None:
+    dictionary = pd.read_csv(opal / "dictionary.csv").set_index(["file", "column"])
+    resources = json.loads((opal / "datapackage.json").read_text())["resources"]
+    fields = {one["path"]: [f["name"] for f in one.get("schema", {}).get("fields", ())]
+              for one in resources}  # fmt: skip
+    for path, columns in COLUMNS.items():
+        assert fields[path] == list(columns)
+        for column in columns:
+            described = dictionary.loc[(path.removesuffix(".csv"), column)]
+            assert described["description"] == BY_NAME[column].description
+
+
+def test_a_column_that_nothing_declares_is_found_in_it(copied: Path) -> None:
+    if not (copied / ACTIVITIES).exists():
+        pytest.skip("of telemetry, which has none")
+    assert unknown_contents(copied) == ()
+    text = (copied / ACTIVITIES).read_text()
+    (copied / ACTIVITIES).write_text(text.replace("bike_exits", "riders_by_name", 1))
+    assert any("riders_by_name" in problem for problem in unknown_contents(copied))
+
+
+def test_a_programme_that_does_not_ask_has_none_and_one_without_taps_by_place_may_not(
+    published: Path, deployment: Deployment
+) -> None:
+    assert not (published / "itms" / WEEK / "r0/tides").exists()
+    deployment.edit("itms", "  contact:", "  tides_shapes: true\n  contact:")
+    with pytest.raises(ProgrammeError, match="tides_shapes"):
+        load_programme("itms", deployment.include)
