@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from math import inf
 
 import numpy as np
+from compared_weeks import Compared
 from estimate_weeks import CELLS, PLACE, SLOT, Floats, Random, dice
 from numpy.typing import NDArray
-from utility_estimates import Compared
 
 from turnstile.publishing.carried.sums import LEVELS, Together, Way
 

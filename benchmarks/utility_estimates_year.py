@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from compared_weeks import rmse, true_tables
 from estimate_weeks import CELLS, OPAL, Floats, Random, dice, made_rates, made_week, week_of
-from utility_estimates import rmse, true_tables
 
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.public_numbers import Promise, WeekToEstimate

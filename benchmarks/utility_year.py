@@ -16,9 +16,10 @@ from math import sqrt
 from pathlib import Path
 
 import numpy as np
+from compared_weeks import Compared, compared, reconciled_errors, rmse
+from compared_weeks import weighted_relative_error as relative
 from estimate_weeks import CELLS, LOCATION, Floats, Noise, dice, real_week
-from utility_estimates import WEEKS, Compared, compared, reconciled_errors, rmse
-from utility_estimates import weighted_relative_error as relative
+from utility_estimates import WEEKS
 
 from turnstile.assessment.attacks.risk import forecast
 from turnstile.privacy.events import DrawEvent

@@ -1,20 +1,29 @@
-"""What the two kinds of questions to people share: who is asked, how long, and what came back."""
+"""What the two kinds of questions to people share: who is asked, how long, and what came back.
+
+The answer is written into the ledger by the task that receives it, so that there is no moment in
+which only Airflow knows it. Marking such a task, skipping it or clearing it writes nothing there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow.providers.standard.operators.hitl import HITLOperator
 from airflow.sdk import Param
 from airflow_interfaces import HITLUser, TaskAwaitingInput, names_people_by_user_id
 from audit_log import who_set_going_again
+from step_task import of_run
 
 from turnstile.programme.people import holders
 from turnstile.settings import Settings
 
 if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from run_reports import RunOfWeek
+
     from turnstile.operations.approval import Answer
     from turnstile.pipeline.context import Release
     from turnstile.programme.spec import Programme
@@ -22,10 +31,62 @@ if TYPE_CHECKING:
 ANSWER_WITHIN = timedelta(days=3)
 
 
-def asking() -> dict[str, Any]:
-    """Return how long people are asked, and that they are asked why."""
-    reason = Param("", type="string", title="Why", description="For the ledger")
-    return {"response_timeout": ANSWER_WITHIN, "params": {"reason": reason}}
+class AskPeople(HITLOperator):
+    """A question about a week, and one answer to it: who asks differs, how is the same."""
+
+    YES: ClassVar[str]
+    NOTHING_TO_ASK: ClassVar[str]
+
+    def __init__(self, *, programme: Programme, number: int, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
+        reason = Param("", type="string", title="Why", description="For the ledger")
+        super().__init__(
+            body="",  # written when the question is opened
+            doc_md=(type(self).__doc__ or "").strip(),
+            response_timeout=ANSWER_WITHIN,
+            params={"reason": reason},
+            **operator,
+        )
+        self.programme = programme.name
+        self.number = number
+
+    def execute(self, context: Context) -> Any:  # noqa: ANN401 - Airflow's own
+        """Ask, if a question is open."""
+        about = of_run(
+            self.programme, self.task_id, context, lambda run: self.open_question(context, run)
+        )
+        if not about:
+            return self.NOTHING_TO_ASK
+        with remembering(about):
+            return super().execute(context)
+
+    def execute_complete(self, context: Context, event: dict[str, Any], **about: str) -> str:
+        """Write the answer into the ledger, if the person may give it.
+
+        Args:
+            context: of the task.
+            event: the answer.
+            about: what `open_question` said that the question is about.
+
+        Raises:
+            AirflowFailException: the answer counts for nothing.
+        """
+        if "error" in event:
+            self.process_trigger_event_error(event)
+        answer = answer_in(event, self.YES)
+
+        def record(run: RunOfWeek) -> str:
+            run.goes_on(self.task_id)
+            return self.record(context, answer, about)
+
+        return of_run(self.programme, self.task_id, context, record)
+
+    def open_question(self, context: Context, run: RunOfWeek) -> dict[str, str]:
+        """Prepare the question; return what it is about, nothing if none is open."""
+        raise NotImplementedError
+
+    def record(self, context: Context, answer: Answer, about: Mapping[str, str]) -> str:
+        """Write an answer down and say what came of it."""
+        raise NotImplementedError
 
 
 def assigned(programme: Programme) -> list[HITLUser] | None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import time
 from fractions import Fraction
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
+from bare_programme import bare_programme
 
 from turnstile.assessment.lab.baselines import discrete_laplace
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey
@@ -18,16 +17,9 @@ from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
 from turnstile.programme.mechanism_spec import MechanismSpec
-from turnstile.programme.source_spec import Feed, SourceSpec
 from turnstile.programme.spec import (
-    ApprovalSpec,
-    DomainSpec,
-    Outside,
     Programme,
-    PublishSpec,
-    ScheduleSpec,
     TableSpec,
-    TimeSpec,
     UnitBound,
 )
 from turnstile.release.drawn import Drawn
@@ -42,14 +34,7 @@ _SLOTS, _STOPS = 24, 10
 def programme() -> Programme:
     """Three tap-on tables of one mode, epsilon 2 a trip, no more than 2 trips a card and day."""
     half, quarter = Fraction(1, 2), Fraction(1, 4)
-    return Programme(
-        name="small",
-        title="Small",
-        description="Small.",
-        family="cards",
-        source=SourceSpec(Feed.OPAL_TRIPS, "small/{week}/*", ("bus",)),
-        time=TimeSpec(ZoneInfo("Australia/Sydney"), 60),
-        domain=DomainSpec("domains/none.csv", None, None, 0, 0, 1440, Outside.UNKNOWN),
+    return bare_programme(
         units=(UnitBound(ProtectionUnit.CARD_DAY, 2),),
         tables=(
             TableSpec("on_time", ("tap_on_slot",)),
@@ -62,11 +47,6 @@ def programme() -> Programme:
             Fraction(4),
             (("on_time", quarter), ("on_location", quarter), ("on_time_location", half)),
         ),
-        caps=(),
-        schedule=ScheduleSpec(0, time(10)),
-        approval=ApprovalSpec(required=False),
-        publish=PublishSpec("CC-BY-4.0", "An authority", "mail@example.org"),
-        digest="0" * 64,
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, time
-from fractions import Fraction
+from datetime import date
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -15,22 +14,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bare_programme import bare_programme
 
 from turnstile.counting.tables import count
-from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
-from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.source_spec import Feed, SourceSpec
 from turnstile.programme.spec import (
-    ApprovalSpec,
     DomainSpec,
     Measure,
     Outside,
     Programme,
-    PublishSpec,
-    ScheduleSpec,
     TableSpec,
     TimeSpec,
     UnitBound,
@@ -68,30 +63,14 @@ Counted = dict[tuple[str, str, date | None], np.ndarray]
 
 
 def _programme(feed: Feed, modes: tuple[str, ...], **changes: object) -> Programme:
-    return replace(
-        Programme(
-            name="test",
-            title="Test",
-            description="Test",
-            family="test",
-            source=SourceSpec(feed=feed, landing="*", modes=modes),
-            time=TimeSpec(ZoneInfo("Asia/Kolkata"), slot_minutes=360),
-            domain=DomainSpec(
-                "domains/stops.csv", "domains/cells.csv", 7, 0, 0, 1440, Outside.UNKNOWN
-            ),
-            units=(UnitBound(ProtectionUnit.TRIP, 1),),
-            tables=(),
-            mechanism=MechanismSpec(
-                MechanismKind.DENSE_LAPLACE, ProtectionUnit.TRIP, Fraction(1), ()
-            ),
-            caps=(),
-            schedule=ScheduleSpec(0, time(10)),
-            approval=ApprovalSpec(required=False),
-            publish=PublishSpec("CC-BY-4.0", "nobody", "nobody@example.org"),
-            digest="0" * 64,
+    common = {
+        "source": SourceSpec(feed=feed, landing="*", modes=modes),
+        "time": TimeSpec(ZoneInfo("Asia/Kolkata"), slot_minutes=360),
+        "domain": DomainSpec(
+            "domains/stops.csv", "domains/cells.csv", 7, 0, 0, 1440, Outside.UNKNOWN
         ),
-        **changes,
-    )
+    }
+    return bare_programme(**(common | changes))
 
 
 @pytest.fixture(scope="session")

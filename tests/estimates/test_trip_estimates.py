@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compared_weeks import Compared, compared
 from estimate_weeks import CELLS, OPAL, made_rates
-from utility_estimates import Compared, compared
 
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.estimates.trip_estimates import trip_estimates

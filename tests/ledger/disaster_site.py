@@ -54,6 +54,9 @@ class Site:
 
     @property
     def ledger(self) -> Ledger:
+        return self.opened()
+
+    def opened(self) -> Ledger:
         settings = Settings.from_environment()
         return Ledger.open(
             settings.ledger_url,

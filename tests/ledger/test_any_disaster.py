@@ -24,7 +24,6 @@ from turnstile.errors import InputError, IntegrityError, RefusedError
 from turnstile.ledger import space
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
-from turnstile.settings import Settings, system_clock
 
 WEEKS = 5
 STEPS_LONG, STEPS_OF_ONE, PIECES = 10_000, 50, 20
@@ -35,14 +34,7 @@ class SteadySite(Site):
 
     @cached_property
     def ledger(self) -> Ledger:  # type: ignore[override]
-        settings = Settings.from_environment()
-        return Ledger.open(
-            settings.ledger_url,
-            clock=system_clock,
-            witnesses=settings.witness,
-            public=settings.public,
-            embargoed=settings.embargoed,
-        )
+        return self.opened()
 
 
 class History:

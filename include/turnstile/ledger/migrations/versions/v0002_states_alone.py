@@ -3,7 +3,7 @@
 A writer's role can insert and update; these triggers leave it nothing but what the product does.
 """
 
-from alembic import op
+from turnstile.ledger.migrations.triggers import make_guards
 
 revision = "0002"
 down_revision = "0001"
@@ -92,28 +92,7 @@ _GUARDS = (
 
 def upgrade() -> None:
     """Make the guards."""
-    is_server = op.get_context().dialect.name == "postgresql"
-    for name, table, event, when, says in _GUARDS:
-        if is_server:
-            op.execute(_function(name, when, says, "OLD" if event == "DELETE" else "NEW"))
-            op.execute(
-                f"CREATE TRIGGER {name} BEFORE {event} ON {table} FOR EACH ROW "
-                f"EXECUTE FUNCTION refuse_{name}()"
-            )
-        else:
-            op.execute(
-                f"CREATE TRIGGER {name} BEFORE {event} ON {table} WHEN {when} "
-                f"BEGIN SELECT RAISE(ABORT, '{says}'); END"
-            )
-
-
-def _function(name: str, when: str, says: str, row: str) -> str:
-    """Write a guard's function: a trigger's own condition may not look into tables there."""
-    return f"""CREATE FUNCTION refuse_{name}() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-            IF {when} THEN RAISE EXCEPTION '{says}'; END IF;
-            RETURN {row};
-        END $$"""
+    make_guards(_GUARDS)
 
 
 def downgrade() -> None:

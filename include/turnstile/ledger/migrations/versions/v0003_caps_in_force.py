@@ -6,6 +6,8 @@ the hashes of all entries be read without their texts, before every charge.
 
 from alembic import op
 
+from turnstile.ledger.migrations.triggers import make_guards
+
 revision = "0003"
 down_revision = "0002"
 branch_labels = None
@@ -70,22 +72,7 @@ def upgrade() -> None:
         ("caps_stated", "caps", "UPDATE", unstated, "caps are what the last entry states"),
         ("caps_begin", "caps", "INSERT", unstated, "caps are what the last entry states"),
     )
-    for name, table, event, when, says in guards:
-        if is_server:
-            op.execute(f"""CREATE FUNCTION refuse_{name}() RETURNS trigger LANGUAGE plpgsql AS $$
-                BEGIN
-                    IF {when} THEN RAISE EXCEPTION '{says}'; END IF;
-                    RETURN NEW;
-                END $$""")
-            op.execute(
-                f"CREATE TRIGGER {name} BEFORE {event} ON {table} FOR EACH ROW "
-                f"EXECUTE FUNCTION refuse_{name}()"
-            )
-        else:
-            op.execute(
-                f"CREATE TRIGGER {name} BEFORE {event} ON {table} WHEN {when} "
-                f"BEGIN SELECT RAISE(ABORT, '{says}'); END"
-            )
+    make_guards(guards)
     op.execute("CREATE INDEX entry_hashes ON entry (sequence, hash)")
 
 

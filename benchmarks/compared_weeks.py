@@ -1,0 +1,97 @@
+"""One made week beside its estimates and its truth, and how far apart they are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from estimate_weeks import CELLS, LOCATION, TIME, Floats, Noise, dice, made_week, week_of
+
+from turnstile.estimates.public_numbers import WeekToEstimate
+from turnstile.estimates.trip_estimates import Estimates, trip_estimates
+from turnstile.estimates.trip_weeks import taps_by_mode
+
+SEED = 2016
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One made week, its truth by table, and its estimates."""
+
+    week: WeekToEstimate
+    truth: Mapping[str, Floats]
+    found: Estimates
+    cpu_s: float
+
+    def column(self, table: str, name: str = "estimate") -> Floats:
+        """Return one published column, shape (days, numbers)."""
+        values = self.found.tables[table].column(name).to_numpy()
+        return values.reshape(len(self.week.numbers.days), -1)
+
+    def drawn(self, table: str) -> Floats:
+        """Return a table as drawn, shape (days, numbers)."""
+        return np.stack(list(self.week.numbers.vectors[table, "count"].values())).astype(float)
+
+    @property
+    def gain(self) -> float:
+        """How many times less the RMSE of a cell is than that of clipped numbers."""
+        truth = self.truth[CELLS.name]
+        clipped = rmse(np.maximum(self.drawn(CELLS.name), 0) - truth)
+        return clipped / rmse(self.column(CELLS.name) - truth)
+
+    def relative_error(self, table: str) -> float:
+        """Weighted relative error of a table, per cent."""
+        return weighted_relative_error(self.column(table), self.truth[table])
+
+    def coverage(self, table: str, level: int = 90) -> Floats:
+        """Whether each interval that is shown holds the truth; not a number where none is shown."""
+        low, high = self.column(table, f"low_{level}"), self.column(table, f"high_{level}")
+        truth = self.truth[table]
+        return np.where(np.isnan(low), np.nan, (low <= truth) & (truth <= high))
+
+
+def rmse(errors: Floats) -> float:
+    """Root of the mean square."""
+    return float(np.sqrt(np.mean(errors**2)))
+
+
+def weighted_relative_error(values: Floats, truth: Floats) -> float:
+    """Sum of the errors' sizes over the sum of the truth, per cent."""
+    return 100 * float(np.abs(values - truth).sum() / truth.sum())
+
+
+def true_tables(counts: Floats) -> dict[str, Floats]:
+    """Return the truth of every table, each shape (days, numbers), slots first."""
+    places, days, slots = counts.shape
+    hours = counts.reshape(places, days, 24, slots // 24).sum(axis=3)
+    return {
+        CELLS.name: counts.transpose(1, 2, 0).reshape(days, -1),
+        f"{CELLS.name}_hourly": hours.transpose(1, 2, 0).reshape(days, -1),
+        TIME.name: counts.sum(axis=0),
+        LOCATION.name: counts.sum(axis=2).T,
+    }
+
+
+def compared(
+    rates: Floats, noise: Noise, earlier: Sequence[Floats], *, seed: int = SEED
+) -> Compared:
+    """Make a week about these rates after earlier ones about theirs, and estimate it."""
+    coins = dice(seed)
+    counts = made_week(coins, rates)
+    before = [made_week(coins, one) for one in earlier]
+    week = week_of(coins, counts, before, noise)
+    started = time.process_time()
+    found = trip_estimates(week)
+    return Compared(week, true_tables(counts), found, time.process_time() - started)
+
+
+def reconciled_errors(week: Compared) -> dict[str, float]:
+    """Weighted relative errors of the unbiased tables, per cent."""
+    errors = {CELLS.name: weighted_relative_error(week.drawn(CELLS.name), week.truth[CELLS.name])}
+    (own,) = taps_by_mode(week.week)
+    slots, places = own.numbers.slots, own.numbers.places.T
+    errors[TIME.name] = weighted_relative_error(slots, week.truth[TIME.name])
+    errors[LOCATION.name] = weighted_relative_error(places, week.truth[LOCATION.name])
+    return errors
