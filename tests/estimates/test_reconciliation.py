@@ -1,4 +1,4 @@
-"""Reconciliation: unbiased, consistent, never noisier than measured; presentation kept apart."""
+"""Reconciliation: unbiased, consistent, never noisier than measured; presentation in tables of its own."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 
 @pytest.mark.usefixtures("lived")
 class TestTheCommand:
-    def test_balance_shows_the_fullest_account_of_each_unit(
+    def test_balance_shows_the_most_spent_account_of_each_unit(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         code, out, _ = run(capsys, "balance")

@@ -141,7 +141,7 @@ class TestWindows:
     @given(
         st.lists(st.integers(0, 9), min_size=7, max_size=7), st.integers(1, 5), st.integers(0, 6)
     )
-    def test_that_are_fullest_equal_the_plain_maximum(
+    def test_that_are_most_spent_equal_the_plain_maximum(
         self, weekly: list[int], window_weeks: int, week: int
     ) -> None:
         figures = {week_number(n): amount for n, amount in enumerate(weekly)}

@@ -95,7 +95,7 @@ def _numbers(estimates: Floats, deviation: float) -> Numbers:
     places, days, _ = np.indices(estimates.shape)
     return Numbers(
         estimates=estimates.ravel(),
-        moved_variance=np.zeros(estimates.size),
+        fit_variance=np.zeros(estimates.size),
         noise_variance=np.full(estimates.size, deviation**2),
         classes=size_classes(estimates.ravel(), SIZE_EDGES),
         days=days.ravel(),

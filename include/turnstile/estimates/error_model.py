@@ -50,7 +50,7 @@ class Numbers:
 
     Args:
         estimates: >= 0.
-        moved_variance: square of what fitting to marginals added to each.
+        fit_variance: square of what fitting to marginals added to each.
         noise_variance: of the unbiased number beside each.
         classes: size class.
         days: index of the service day.
@@ -58,7 +58,7 @@ class Numbers:
     """
 
     estimates: Floats
-    moved_variance: Floats
+    fit_variance: Floats
     noise_variance: Floats
     classes: Ints
     days: Ints
@@ -137,7 +137,7 @@ def calibrated(
 
 def _parts(numbers: Numbers, noise_variance: Floats) -> tuple[Floats, Floats]:
     """Return f1 and f2."""
-    rate = numbers.estimates + _SMALLEST_RATE + _MOVED_TIMES * numbers.moved_variance
+    rate = numbers.estimates + _SMALLEST_RATE + _MOVED_TIMES * numbers.fit_variance
     square = numbers.estimates**2
     of_count = rate * noise_variance / (rate + noise_variance)
     return of_count, square * noise_variance / (square + noise_variance)

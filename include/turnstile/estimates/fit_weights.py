@@ -76,12 +76,12 @@ def _products(
     for look in looks:
         errors = look.fits - look.judge
         for day in range(days):
-            groups = look.classes[:, day].ravel()
-            cells[day] += np.bincount(groups, minlength=classes)
+            by_class = look.classes[:, day].ravel()
+            cells[day] += np.bincount(by_class, minlength=classes)
             for a in range(count):
                 for b in range(a, count):
                     product = (errors[a, :, day] * errors[b, :, day]).ravel() - judging_variance
-                    found = np.bincount(groups, product, classes)
+                    found = np.bincount(by_class, product, classes)
                     sums[day, :, a, b] += found
                     sums[day, :, b, a] += found if a != b else 0
     return sums / len(looks), cells / len(looks)

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnstile.estimates.error_model import Numbers
-from turnstile.estimates.estimate_kinds import (
-    Kind,
-    Part,
-    edges_of,
-    moved_variance,
-    noise_variance,
-    values_of,
-)
 from turnstile.estimates.fit_weights import size_classes
 from turnstile.estimates.intervals import PARTS, in_tenths
 from turnstile.estimates.public_numbers import WeekToEstimate
-from turnstile.estimates.roll_ups import Groups
+from turnstile.estimates.published_tables import (
+    Part,
+    Quantity,
+    edges_of,
+    fit_variance,
+    noise_variance,
+    values_of,
+)
+from turnstile.estimates.roll_ups import SlotGroups
 from turnstile.estimates.tap_estimates import TapEstimates, estimated
 from turnstile.estimates.trip_weeks import ModeTaps, taps_by_mode
 
@@ -58,23 +58,28 @@ def _rounded(found: TapEstimates) -> TapEstimates:
         slots=tenths.sum(axis=0) / PARTS,
         places=tenths.sum(axis=2) / PARTS,
         totals=tenths.sum(axis=(0, 2)) / PARTS,
-        moves=found.moves,
+        fit_changes=found.fit_changes,
     )
 
 
 def numbers_of(
-    result: ModeEstimates, estimates: TapEstimates, kind: Kind, groups: Groups | None
+    result: ModeEstimates,
+    estimates: TapEstimates,
+    quantity: Quantity,
+    slot_groups: SlotGroups | None,
 ) -> Numbers:
-    """Return the estimates of a kind, flat, with what their errors depend on."""
-    values = values_of(estimates, kind, groups)
-    variance = np.broadcast_to(noise_variance(result.own.numbers, kind, groups), values.shape)
-    scale = np.ones(values.shape) if kind[0] is Part.CELLS else np.sqrt(variance)
+    """Return the estimates of a quantity, flat, with what their errors depend on."""
+    values = values_of(estimates, quantity, slot_groups)
+    variance = np.broadcast_to(
+        noise_variance(result.own.numbers, quantity, slot_groups), values.shape
+    )
+    scale = np.ones(values.shape) if quantity[0] is Part.CELLS else np.sqrt(variance)
     places, days, _ = np.indices(values.shape)
     return Numbers(
         estimates=values.ravel(),
-        moved_variance=moved_variance(estimates, kind, groups).ravel(),
+        fit_variance=fit_variance(estimates, quantity, slot_groups).ravel(),
         noise_variance=variance.ravel(),
-        classes=size_classes((values / scale).ravel(), edges_of(kind)),
+        classes=size_classes((values / scale).ravel(), edges_of(quantity)),
         days=days.ravel(),
         places=places.ravel() + result.first_place,
     )

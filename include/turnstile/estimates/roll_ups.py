@@ -13,7 +13,7 @@ from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.spec import TableSpec
 
 MINUTES_PER_HOUR = 60
-Groups = tuple[tuple[int, ...], ...]
+SlotGroups = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class RollUp:
     Args:
         table: as published; its slots are hours, or it has none.
         source: table that is added up.
-        groups: of each mode, for each hour (or for the day) the indices of its slots.
+        slot_groups: of each mode, for each hour (or for the day) the indices of its slots.
         domain: public cells of the rolled-up table.
     """
 
     table: TableSpec
     source: TableSpec
-    groups: Mapping[str, Groups]
+    slot_groups: Mapping[str, SlotGroups]
     domain: PublicDomain
 
 
@@ -73,7 +73,7 @@ def _by_hour(axis: Dimension) -> Dimension:
     return replace(axis, labels=tuple(dict.fromkeys(_hour(label) for label in axis.labels)))
 
 
-def _groups(labels: tuple[str, ...]) -> Groups:
+def _groups(labels: tuple[str, ...]) -> SlotGroups:
     """Return the indices of the slots of each hour; UNKNOWN is an hour of its own."""
     hours: dict[str, list[int]] = {}
     for index, label in enumerate(labels):

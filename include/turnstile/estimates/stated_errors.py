@@ -54,7 +54,7 @@ def _estimates(
             yield {"table": table.name, "mode": mode, **_figures(error)}
         for one in rolled:
             errors = errors_of[mode, axes_of(one.source.by)]
-            slots = max(len(group) for group in one.groups[mode])
+            slots = max(len(group) for group in one.slot_groups[mode])
             locations = 1 if len(one.source.by) > 1 else errors.shape[1]
             yield {
                 "table": one.table.name,

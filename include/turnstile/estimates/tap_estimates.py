@@ -38,14 +38,14 @@ class TapEstimates:
         slots: sums over places, shape (days, slots).
         places: sums over slots, shape (places, days).
         totals: shape (days,).
-        moves: what fitting to the marginals added to each cell.
+        fit_changes: what fitting to the marginals added to each cell.
     """
 
     cells: Floats
     slots: Floats
     places: Floats
     totals: Floats
-    moves: Floats
+    fit_changes: Floats
 
 
 def estimated(

@@ -1,7 +1,7 @@
 """Estimates of a week of trips as tables: every published table again, with borrowed strength.
 
 A pure function of published numbers (`public_numbers`): an outsider makes the same bytes. Errors
-are calibrated for each kind of number over all modes, tap-ons and tap-offs together, because they
+are calibrated for each quantity over all modes, tap-ons and tap-offs together, because they
 follow one rule and small modes have too few numbers to find it.
 """
 
@@ -23,18 +23,18 @@ from turnstile.estimates.error_model import (
     Numbers,
     calibrated,
 )
-from turnstile.estimates.estimate_kinds import (
-    Kind,
-    Part,
-    PublishedTable,
-    edges_of,
-    published_tables,
-    values_of,
-)
 from turnstile.estimates.intervals import LEVELS, PARTS, error_by_size, interval
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.mode_estimates import ModeEstimates, estimates_by_mode, numbers_of
 from turnstile.estimates.public_numbers import WeekToEstimate
+from turnstile.estimates.published_tables import (
+    Part,
+    PublishedTable,
+    Quantity,
+    edges_of,
+    published_tables,
+    values_of,
+)
 from turnstile.estimates.trip_sums import trip_correlations
 from turnstile.estimates.trip_weeks import days_with_input
 
@@ -67,8 +67,8 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
     drawn = {result.own.taps for result in results}
     published = [one for one in published_tables(week.promise, week.domain) if one.taps in drawn]
     tables, errors, correlations = {}, {}, {}
-    for kind in dict.fromkeys(one.kind for one in published):
-        alike = [one for one in published if one.kind == kind]
+    for quantity in dict.fromkeys(one.quantity for one in published):
+        alike = [one for one in published if one.quantity == quantity]
         model = _model(alike, results)
         together = trip_correlations(alike, results, model)
         for one in alike:
@@ -81,25 +81,25 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
 
 
 def _model(alike: Sequence[PublishedTable], results: Sequence[ModeEstimates]) -> ErrorModel | None:
-    """Calibrate the errors of a kind of numbers; None for totals, whose error is declared."""
-    kind = alike[0].kind
-    if kind[0] is Part.TOTALS:
+    """Calibrate the errors of a quantity; None for totals, whose error is declared."""
+    quantity = alike[0].quantity
+    if quantity[0] is Part.TOTALS:
         return None
-    groups = {one.taps: one.groups for one in alike}
+    slot_groups = {one.taps: one.slot_groups for one in alike}
     looks = []
     for n in range(len(results[0].of_looks)):
         numbers, judges = [], []
         for result in results:
-            by_mode = groups[result.own.taps]
+            by_mode = slot_groups[result.own.taps]
             own = None if by_mode is None else by_mode[result.own.mode]
-            numbers.append(numbers_of(result, result.of_looks[n], kind, own))
-            judges.append(values_of(result.own.looks[n][1], kind, own).ravel())
+            numbers.append(numbers_of(result, result.of_looks[n], quantity, own))
+            judges.append(values_of(result.own.looks[n][1], quantity, own).ravel())
         looks.append(Judged(_joined(numbers), np.concatenate(judges)))
     last = results[-1]
     return calibrated(
         looks,
-        OF_CELLS if kind[0] is Part.CELLS else OF_MARGINALS,
-        classes=len(edges_of(kind)) + 1,
+        OF_CELLS if quantity[0] is Part.CELLS else OF_MARGINALS,
+        classes=len(edges_of(quantity)) + 1,
         days=last.own.numbers.totals.size,
         places=last.first_place + len(last.estimates.cells),
     )
@@ -109,7 +109,7 @@ def _joined(parts: Sequence[Numbers]) -> Numbers:
     """Put numbers together."""
     return Numbers(
         estimates=np.concatenate([part.estimates for part in parts]),
-        moved_variance=np.concatenate([part.moved_variance for part in parts]),
+        fit_variance=np.concatenate([part.fit_variance for part in parts]),
         noise_variance=np.concatenate([part.noise_variance for part in parts]),
         classes=np.concatenate([part.classes for part in parts]),
         days=np.concatenate([part.days for part in parts]),
@@ -127,12 +127,12 @@ def _table(
     variances, classes, shown = [], [], []
     by_mode = []
     for result in results:  # in the domain's order of modes
-        groups = None if one.groups is None else one.groups[result.own.mode]
-        numbers = numbers_of(result, result.estimates, one.kind, groups)
+        slot_groups = None if one.slot_groups is None else one.slot_groups[result.own.mode]
+        numbers = numbers_of(result, result.estimates, one.quantity, slot_groups)
         variances.append(numbers.noise_variance if model is None else model.variances(numbers))
         classes.append(numbers.classes)
-        shown.append(_is_shown(numbers, variances[-1], one.kind, model))
-        shape = values_of(result.estimates, one.kind, groups).shape
+        shown.append(_is_shown(numbers, variances[-1], one.quantity, model))
+        shape = values_of(result.estimates, one.quantity, slot_groups).shape
         columns = _columns(numbers.estimates, variances[-1], shown[-1])
         by_mode.append({name: values.reshape(shape) for name, values in columns.items()})
     days, kept = week.numbers.days, days_with_input(week.numbers)
@@ -147,13 +147,15 @@ def _table(
     errors = error_by_size(
         np.concatenate(variances),
         np.concatenate(classes),
-        edges_of(one.kind),
+        edges_of(one.quantity),
         np.concatenate(shown),
     )
     return labelled(one.domain, one.table, days, written), errors
 
 
-def _is_shown(numbers: Numbers, variances: Floats, kind: Kind, model: ErrorModel | None) -> Bools:
+def _is_shown(
+    numbers: Numbers, variances: Floats, quantity: Quantity, model: ErrorModel | None
+) -> Bools:
     """Whether each number's interval is shown: its size class must carry enough signal.
 
     Small cells are shown all the same, and marginals that are hardly better than reconciled ones:
@@ -162,7 +164,7 @@ def _is_shown(numbers: Numbers, variances: Floats, kind: Kind, model: ErrorModel
     if model is None:
         return np.ones(numbers.estimates.shape, dtype=np.bool_)
     is_certain = (model.class_uncertainty <= _UNCERTAIN)[numbers.classes]
-    if kind[0] is Part.CELLS:
+    if quantity[0] is Part.CELLS:
         return is_certain | (numbers.estimates < _LARGE)
     return is_certain | (variances >= _NEARLY_UNBIASED * numbers.noise_variance)
 

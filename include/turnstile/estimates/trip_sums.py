@@ -1,4 +1,4 @@
-"""How far errors of a week's trip estimates go together, for each kind of number (`sum_errors`)."""
+"""How far errors of a week's trip estimates go together, for each quantity (`sum_errors`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from turnstile.estimates.error_model import ErrorModel
-from turnstile.estimates.estimate_kinds import Part, PublishedTable, values_of
 from turnstile.estimates.fission import FITTED_TIMES
 from turnstile.estimates.mode_estimates import ModeEstimates, numbers_of
+from turnstile.estimates.published_tables import Part, PublishedTable, values_of
 from turnstile.estimates.sum_errors import JudgedBlocks, correlations, stretches_of
 from turnstile.estimates.tap_numbers import TapNumbers
 
@@ -19,7 +19,7 @@ from turnstile.estimates.tap_numbers import TapNumbers
 def trip_correlations(
     alike: Sequence[PublishedTable], results: Sequence[ModeEstimates], model: ErrorModel | None
 ) -> list[dict[str, Any]]:
-    """Return how far errors of a kind of numbers go together; totals of days are independent."""
+    """Return how far errors of a quantity go together; totals of days are independent."""
     if model is None:
         return []
     tables = {one.taps: one for one in alike}
@@ -34,18 +34,20 @@ def _blocks(
 ) -> JudgedBlocks:
     """Return one look of one mode's taps, and the other look that it is judged on."""
     mode, found, judge = result.own.mode, result.of_looks[look], result.own.looks[look][1]
-    groups = None if table.groups is None else table.groups[mode]
-    numbers = numbers_of(result, found, table.kind, groups)
+    slot_groups = None if table.slot_groups is None else table.slot_groups[mode]
+    numbers = numbers_of(result, found, table.quantity, slot_groups)
     seen = replace(numbers, noise_variance=numbers.noise_variance * FITTED_TIMES)
-    values = values_of(found, table.kind, groups)
+    values = values_of(found, table.quantity, slot_groups)
     slots = [axis for axis in table.table.by if axis in table.taps[:1]]
     labels = table.domain.dimension(mode, slots[0]).labels if slots else ("",)
     return JudgedBlocks(
-        errors=values - values_of(judge, table.kind, groups),
+        errors=values - values_of(judge, table.quantity, slot_groups),
         variances=model.variances(seen).reshape(values.shape),
         stretches=stretches_of(labels),
-        slot_sizes=np.array([len(one) for one in groups] if groups else [1] * len(labels)),
-        judging=_judging(table.kind[0], judge),
+        slot_sizes=np.array(
+            [len(one) for one in slot_groups] if slot_groups else [1] * len(labels)
+        ),
+        judging=_judging(table.quantity[0], judge),
     )
 
 

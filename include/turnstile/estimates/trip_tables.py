@@ -20,7 +20,7 @@ from turnstile.estimates.combined_noise import SumError
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.presentation import Presentation, presentation_of
 from turnstile.estimates.reconciliation import Measured, Reconciled
-from turnstile.estimates.roll_ups import Groups, roll_ups
+from turnstile.estimates.roll_ups import SlotGroups, roll_ups
 from turnstile.estimates.thresholded_tables import synthetic_rows, thresholded_tables
 from turnstile.estimates.trip_marginals import (
     Axes,
@@ -71,7 +71,9 @@ def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
                 _add(columns[table.name], numbers, own_errors.of_table(table.by))
             for roll_up in (one for one in rolled if set(one.source.by) <= set(axes)):
                 numbers = _numbers(roll_up.source, axes, estimate, shown)
-                _add_rolled(columns[roll_up.table.name], numbers, roll_up.groups[mode], own_errors)
+                _add_rolled(
+                    columns[roll_up.table.name], numbers, roll_up.slot_groups[mode], own_errors
+                )
     fine = {t.name: labelled(domain, t, days, columns[t.name]) for t in programme.shared_tables}
     coarse = {
         r.table.name: labelled(r.domain, r.table, days, columns[r.table.name]) for r in rolled
@@ -133,12 +135,12 @@ def _add(columns: Columns, numbers: _Numbers, error: SumError) -> None:
 
 
 def _add_rolled(
-    columns: Columns, numbers: _Numbers, groups: Groups, errors: MarginalErrors
+    columns: Columns, numbers: _Numbers, slot_groups: SlotGroups, errors: MarginalErrors
 ) -> None:
     """Append one part of a roll-up: sums over slots, each with the error of such a sum."""
     places = errors.shape[1] if numbers.counts.ndim == 1 else 1
-    by_size = {size: errors.of_block(size, places) for size in {len(g) for g in groups}}
-    for group in groups:
+    by_size = {size: errors.of_block(size, places) for size in {len(g) for g in slot_groups}}
+    for group in slot_groups:
         counts = numbers.counts[list(group)].sum(axis=0).ravel()
         error = by_size[len(group)]
         columns["count"].append(counts)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.estimates.public_numbers import Promise
-from turnstile.estimates.roll_ups import Groups, roll_ups
+from turnstile.estimates.roll_ups import SlotGroups, roll_ups
 from turnstile.estimates.tap_estimates import MARGINAL_EDGES_SDS, SIZE_EDGES, TapEstimates
 from turnstile.estimates.tap_numbers import TapNumbers
 from turnstile.estimates.trip_marginals import Axes, axes_of
@@ -37,7 +37,7 @@ class Grain(StrEnum):
     DAY = "day"
 
 
-Kind = tuple[Part, Grain]
+Quantity = tuple[Part, Grain]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class PublishedTable:
     table: TableSpec
     domain: PublicDomain
     taps: Axes
-    kind: Kind
-    groups: Mapping[str, Groups] | None
+    quantity: Quantity
+    slot_groups: Mapping[str, SlotGroups] | None
 
 
 def published_tables(promise: Promise, domain: PublicDomain) -> Iterator[PublishedTable]:
@@ -62,7 +62,7 @@ def published_tables(promise: Promise, domain: PublicDomain) -> Iterator[Publish
         taps = axes_of(one.source.by)
         part = _part(one.source, taps)
         if any(axis in taps[:1] for axis in one.table.by):
-            yield PublishedTable(one.table, one.domain, taps, (part, Grain.HOUR), one.groups)
+            yield PublishedTable(one.table, one.domain, taps, (part, Grain.HOUR), one.slot_groups)
         else:
             of_day = Part.PLACES if part is Part.CELLS else Part.TOTALS
             yield PublishedTable(one.table, one.domain, taps, (of_day, Grain.DAY), None)
@@ -75,41 +75,49 @@ def _part(table: TableSpec, taps: Axes) -> Part:
     return Part.SLOTS if table.by == taps[:1] else Part.PLACES
 
 
-def values_of(numbers: TapEstimates | TapNumbers, kind: Kind, groups: Groups | None) -> Floats:
-    """Return the numbers of a kind, shape (places, days, slots)."""
-    part = kind[0]
+def values_of(
+    numbers: TapEstimates | TapNumbers, quantity: Quantity, slot_groups: SlotGroups | None
+) -> Floats:
+    """Return the numbers of a quantity, shape (places, days, slots)."""
+    part = quantity[0]
     if part is Part.TOTALS:
         return numbers.totals[None, :, None]
     if part is Part.PLACES:
         return numbers.places[..., None]
     values = numbers.cells if part is Part.CELLS else numbers.slots[None]
-    return _summed(values, groups)
+    return _summed(values, slot_groups)
 
 
-def _summed(values: Floats, groups: Groups | None) -> Floats:
+def _summed(values: Floats, slot_groups: SlotGroups | None) -> Floats:
     """Return the sums over groups of slots."""
-    if groups is None:
+    if slot_groups is None:
         return values
-    found: Floats = np.stack([values[..., list(g)].sum(axis=-1) for g in groups], axis=-1)
+    found: Floats = np.stack([values[..., list(g)].sum(axis=-1) for g in slot_groups], axis=-1)
     return found
 
 
-def moved_variance(estimates: TapEstimates, kind: Kind, groups: Groups | None) -> Floats:
-    """Return the squares of what fitting to marginals added to the numbers of a kind."""
-    if kind[0] is not Part.CELLS:
-        return np.zeros(values_of(estimates, kind, groups).shape)
-    return _summed(estimates.moves, groups) ** 2
+def fit_variance(
+    estimates: TapEstimates, quantity: Quantity, slot_groups: SlotGroups | None
+) -> Floats:
+    """Return the squares of what fitting to marginals added to the numbers of a quantity."""
+    if quantity[0] is not Part.CELLS:
+        return np.zeros(values_of(estimates, quantity, slot_groups).shape)
+    return _summed(estimates.fit_changes, slot_groups) ** 2
 
 
-def noise_variance(numbers: TapNumbers, kind: Kind, groups: Groups | None) -> Floats:
-    """Return the variance of the unbiased numbers beside those of a kind, by slot."""
-    part = kind[0]
+def noise_variance(
+    numbers: TapNumbers, quantity: Quantity, slot_groups: SlotGroups | None
+) -> Floats:
+    """Return the variance of the unbiased numbers beside those of a quantity, by slot."""
+    part = quantity[0]
     slots = numbers.slots.shape[1]
     if part is Part.PLACES:
         return np.array([numbers.place_variance])
     if part is Part.TOTALS:
         return np.array([numbers.variance_of_slots(slots)])
-    sizes = np.ones(slots, np.int64) if groups is None else np.array([len(g) for g in groups])
+    sizes = (
+        np.ones(slots, np.int64) if slot_groups is None else np.array([len(g) for g in slot_groups])
+    )
     if part is Part.CELLS:
         of_cells: Floats = sizes.astype(np.float64) * numbers.cell_variance
         return of_cells
@@ -117,6 +125,6 @@ def noise_variance(numbers: TapNumbers, kind: Kind, groups: Groups | None) -> Fl
     return np.array([of_size[size] for size in sizes.tolist()])
 
 
-def edges_of(kind: Kind) -> tuple[float, ...]:
+def edges_of(quantity: Quantity) -> tuple[float, ...]:
     """Return the edges of size classes: counts of cells, standard deviations of marginals."""
-    return SIZE_EDGES if kind[0] is Part.CELLS else MARGINAL_EDGES_SDS
+    return SIZE_EDGES if quantity[0] is Part.CELLS else MARGINAL_EDGES_SDS
