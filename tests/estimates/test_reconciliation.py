@@ -1,4 +1,4 @@
-"""Reconciliation: unbiased, consistent, never noisier than measured; presentation in tables of its own."""
+"""Reconciliation: unbiased, consistent, never noisier than measured; and whole tables beside it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tables to look at: non-negative integers that add up. Not measurements.
 
-PRIVACY 7.3: keeping counts non-negative biases every sum, so these tables are labelled, in files of their own
+PRIVACY 7.3: keeping counts non-negative biases every sum, so these tables are labelled, kept apart
 from the measurements, and never used to compute anything. Post-processing of reconciled tables.
 """
 
