@@ -71,11 +71,12 @@ class Course:
         week, now = self.next_week, len(self.weeks)
         self.weeks.append(0)
         self.pairs.append(0)
-        for number, (period, cost) in enumerate(self.coming):
-            while period.weeks[-1] <= week:
+        for number, (first, cost) in enumerate(self.coming):
+            for period in _on(first):
+                if period.weeks[-1] > week:
+                    self.coming[number] = (period, cost)
+                    break
                 self.add(max(0, now + 1 - len(period.weeks)), now, cost)
-                period = period.plus(1)  # noqa: PLW2901 - the one after it
-            self.coming[number] = (period, cost)
         return self.most_taken()
 
 

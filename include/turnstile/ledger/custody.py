@@ -79,10 +79,12 @@ class Custody:
             IntegrityError: see above.
         """
         for folder in self.witnesses.mounted:
-            head = last_shipped(folder)
-            found = self.store.read(lambda c, n=head: facts.hash_at(c, n)) if head else None  # type: ignore[misc]
-            for finding in newest_findings(folder, head, lambda _, own=found: own):  # type: ignore[misc]
+            for finding in newest_findings(folder, last_shipped(folder), self._hash_at):
                 raise _refusal(finding)
+
+    def _hash_at(self, sequence: int) -> str | None:
+        """Return the hash of the ledger's entry at a position; None if it ends before."""
+        return self.store.read(lambda connection: facts.hash_at(connection, sequence))
 
     def _findings(
         self, history: History, found: tuple[Trace, ...], shipped: Mapping[Path, int]
