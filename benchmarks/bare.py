@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from turnstile.duckdb_engine import connect, text
 
 _TYPED = {
@@ -22,10 +24,19 @@ _TYPED = {
             AS off_minute, tap_off_location""",
     "itms": r"""
         license_plate, CAST(observationDateTime AS TIMESTAMPTZ) AS observed_at,
-        TRY_CAST(speed AS DOUBLE) AS speed,
-        TRY_CAST(regexp_extract("location.coordinates", '^\[([^,]+),', 1) AS DOUBLE) AS longitude,
-        TRY_CAST(regexp_extract("location.coordinates", ',([^,]+)\]$', 1) AS DOUBLE) AS latitude""",
+        TRY_CAST(speed AS DOUBLE) AS speed, {position}""",
 }
+_PAIR = r"""
+        TRY_CAST(regexp_extract("location.coordinates", '^\[([^,]+),', 1) AS DOUBLE) AS longitude,
+        TRY_CAST(regexp_extract("location.coordinates", ',([^,]+)\]$', 1) AS DOUBLE) AS latitude"""
+_SPLIT = """
+        TRY_CAST("location/coordinates/0" AS DOUBLE) AS longitude,
+        TRY_CAST("location/coordinates/1" AS DOUBLE) AS latitude"""
+_NESTED = "location.coordinates[1] AS longitude, location.coordinates[2] AS latitude"
+_JSON = (
+    "{license_plate: 'VARCHAR', observationDateTime: 'VARCHAR', speed: 'DOUBLE', "
+    "location: 'STRUCT(coordinates DOUBLE[])'}"
+)
 _OPAL_TABLES = """
     SELECT t.mode, service_date, tap_on_minute // 15 AS on_slot, on_place.area AS on_area,
         tap_off_minute // 15 AS off_slot, off_place.area AS off_area, count(*)
@@ -46,15 +57,44 @@ _ITMS_GROUPS = """
 
 def copy(programme: str, home: Path, work: Path) -> str:
     """Return the SQL of a typed copy without duplicates."""
-    folder = home / "landing" / programme
-    found = sorted(folder.glob("*/*"))
-    reader = "read_parquet" if found[0].suffix == ".parquet" else "read_csv"
-    options = "" if reader == "read_parquet" else ", header=true, all_varchar=true"
-    files = ", ".join(text(path) for path in found)
+    rows = " UNION ALL ".join(_typed(programme, path) for path in _delivered(programme, home))
     return (
-        f"COPY (SELECT DISTINCT {_TYPED[programme]} FROM {reader}([{files}]{options})) "  # noqa: S608 - names of ours
+        f"COPY (SELECT DISTINCT * FROM ({rows})) "  # noqa: S608 - names of ours
         f"TO {text(work / 'copy.parquet')} (FORMAT parquet, COMPRESSION zstd)"
     )
+
+
+def parse(programme: str, home: Path, work: Path) -> str:  # noqa: ARG001 - as the others
+    """Return the SQL that reads every field of the delivered files, and keeps none."""
+    return "; ".join(
+        f"SELECT bit_xor(hash(t)) FROM {_read(path)} AS t"  # noqa: S608 - names of ours
+        for path in _delivered(programme, home)
+    )
+
+
+def _delivered(programme: str, home: Path) -> list[Path]:
+    """Return the files of the landing zone."""
+    return sorted((home / "landing" / programme).glob("*/*"))
+
+
+def _read(path: Path) -> str:
+    """Return the SQL relation of a delivered file."""
+    if path.suffix == ".parquet":
+        return f"read_parquet({text(path)})"
+    if path.suffix == ".json":
+        return f"read_json({text(path)}, columns={_JSON})"
+    return f"read_csv({text(path)}, header=true, all_varchar=true)"
+
+
+def _typed(programme: str, path: Path) -> str:
+    """Return the SQL of typed rows, whichever way a file gives its positions."""
+    position = _NESTED
+    if path.suffix == ".parquet":
+        position = _PAIR if "location.coordinates" in pq.read_schema(path).names else _SPLIT
+    elif path.suffix == ".csv":
+        with path.open() as lines:
+            position = _PAIR if "location.coordinates" in next(lines) else _SPLIT
+    return f"SELECT {_TYPED[programme].format(position=position)} FROM {_read(path)}"  # noqa: S608 - names of ours
 
 
 def count(programme: str, home: Path, work: Path) -> str:
@@ -71,7 +111,9 @@ def main() -> None:
     """Run one piece of work."""
     work, programme, home = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     with tempfile.TemporaryDirectory(dir=home) as folder:
-        statement = {"copy": copy, "count": count}[work](programme, home, Path(folder))
+        statement = {"copy": copy, "parse": parse, "count": count}[work](
+            programme, home, Path(folder)
+        )
         connect(Path(folder)).execute(statement)
 
 

@@ -4,8 +4,7 @@ PRIVACY 4.2: the records of one unit (a card-day, a card-week, a bus-day) are or
 under the release secret (RFC 2104) of unit and cell, and the first `at_most` are kept. The choice
 is a function of the unit's own records and the key, which is all that the sensitivity argument
 needs; the key makes it unforeseeable for somebody who plants records, and the same on every retry.
-Only units above the bound are ranked: they are few, and a window over all rows costs ten times the
-memory.
+Only units above the bound are ranked: they are few.
 
 Where only so many records of a unit may share a cell (PRIVACY 4.5), a record counts only if it is
 among the lowest so many, in the same order, of all records of its unit in that cell, for every such
@@ -18,7 +17,10 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from turnstile.counting.engine import Connection
+import pyarrow as pa
+
+from turnstile.counting.engine import Connection, columns_of
+from turnstile.counting.lowest import lowest
 
 _BLOCK_BYTES = 64  # of SHA-256
 
@@ -72,7 +74,6 @@ def keep_at_most(
     """Make a relation of the records that count; call `install_key` first.
 
     Records of a unit that share a cell are alike for every table, so ties need no further order.
-    Where only one may share a cell, equal ones are taken for one: no other column may differ.
 
     Args:
         connection: engine.
@@ -81,8 +82,7 @@ def keep_at_most(
         bounding: what is bounded.
         scope: service day or week, part of the unit.
     """
-    unit, cells = bounding.unit, ", ".join(bounding.cell)
-    is_once = any(limit.at_most == 1 for limit in bounding.limits)
+    unit = bounding.unit
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE {kept}_suspect AS {_suspects(records, bounding)}"
     )
@@ -93,62 +93,71 @@ def keep_at_most(
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE {kept}_over AS {_over(f'{kept}_few', bounding)}"
     )
-    # The rank is a table, not a view: it would be computed anew for every reader.
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE {kept}_ranked AS WITH hashed AS ("  # noqa: S608 - names of ours
-        f"SELECT {'DISTINCT' if is_once else ''} few.*, "
-        f"{_hmac(bounding.cell, unit, scope)} AS hmac "
-        f"FROM {kept}_few AS few SEMI JOIN {kept}_over USING ({unit}), bounding_key"
-        # one order for all limits, equal records included
-        f"), ordered AS MATERIALIZED (SELECT *, row_number() OVER (PARTITION BY {unit} "
-        f"ORDER BY hmac, {cells}) AS hash_order FROM hashed"
-        f"), lowest AS (SELECT * FROM ordered {_lowest_of_each(bounding)}) "
-        f"SELECT * EXCLUDE (hmac, hash_order) FROM lowest QUALIFY row_number() OVER "
-        f"(PARTITION BY {unit} ORDER BY hash_order) <= {bounding.at_most}"
+        f"CREATE OR REPLACE TEMP TABLE {kept}_hashed AS WITH units AS ("  # noqa: S608 - names of ours
+        f"SELECT {unit}, row_number() OVER () AS unit_number FROM {kept}_few "
+        f"SEMI JOIN {kept}_over ON hash({unit}) = unit_hash GROUP BY {unit}) "
+        f"SELECT few.*, unit_number, {_hmac(bounding.cell, unit, scope)} AS hmac "
+        f"FROM {kept}_few AS few JOIN units USING ({unit}), bounding_key"
     )
+    connection.register(f"{kept}_lowest", _lowest(connection, f"{kept}_hashed", bounding))
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE {kept}_ranked AS "  # noqa: S608 - names of ours
+        f"SELECT * EXCLUDE (unit_number, hmac) FROM {kept}_hashed "
+        f"WHERE rowid IN (SELECT place FROM {kept}_lowest)"
+    )
+    connection.unregister(f"{kept}_lowest")
     connection.execute(
         f"CREATE OR REPLACE TEMP VIEW {kept} AS "  # noqa: S608 - names of ours
-        f"SELECT * FROM {records} ANTI JOIN {kept}_over USING ({unit}) "
+        f"SELECT * FROM {records} ANTI JOIN {kept}_over ON hash({unit}) = unit_hash "
         f"UNION ALL SELECT * FROM {kept}_ranked"
     )
 
 
 def _suspects(records: str, bounding: Bounding) -> str:
-    """Return the SQL of the units that may lose records, by a hash of theirs.
+    """Return the SQL of the units that may lose records, by a hash of theirs, in one pass.
 
     Numbers are grouped in a fraction of the time of texts. Two units that share a hash are both
-    looked at: what is decided does not depend on it.
+    looked at, and so is a unit whose cells share a bit of a mask (of n records with more than k in
+    one cell at most n - k bits are set): what is decided depends on neither.
     """
     unit = bounding.unit
-    groups: list[tuple[tuple[str, ...], int]] = [((), bounding.at_most)]
-    groups += [(limit.columns, limit.at_most) for limit in bounding.limits]
-    return " UNION ".join(
-        f"SELECT any_value(hash({unit})) AS unit_hash FROM {records} "  # noqa: S608 - names of ours
-        f"GROUP BY hash({', '.join((unit, *columns))}) HAVING count(*) > {at_most}"
-        for columns, at_most in groups
+    conditions = [f"count(*) > {bounding.at_most}"]
+    conditions += [
+        f"bit_count(bit_or(1::UBIGINT << (hash({', '.join(limit.columns)}) & 63))) "
+        f"<= count(*) - {limit.at_most}"
+        for limit in bounding.limits
+    ]
+    return (
+        f"SELECT hash({unit}) AS unit_hash FROM {records} GROUP BY ALL "  # noqa: S608 - names of ours
+        f"HAVING {' OR '.join(conditions)}"
     )
 
 
 def _over(records: str, bounding: Bounding) -> str:
-    """Return the SQL of the units that lose records: too many, or too many in one cell."""
+    """Return the SQL of the units that lose records, by their hash: too many, or in one cell."""
     unit = bounding.unit
-    found = [f"SELECT {unit} FROM {records} GROUP BY {unit} HAVING count(*) > {bounding.at_most}"]  # noqa: S608 - names of ours
-    for limit in bounding.limits:
-        columns = ", ".join((unit, *limit.columns))
-        found.append(
-            f"SELECT {unit} FROM {records} GROUP BY {columns} HAVING count(*) > {limit.at_most}"  # noqa: S608 - names of ours
-        )
-    return " UNION ".join(found)
+    groups: list[tuple[tuple[str, ...], int]] = [((), bounding.at_most)]
+    groups += [(limit.columns, limit.at_most) for limit in bounding.limits]
+    return " UNION ".join(
+        f"SELECT unit_hash FROM (SELECT hash({unit}) AS unit_hash, {unit}, count(*) AS held "  # noqa: S608 - names of ours
+        f"FROM {records} GROUP BY {', '.join((unit, *columns))}) WHERE held > {at_most}"
+        for columns, at_most in groups
+    )
 
 
-def _lowest_of_each(bounding: Bounding) -> str:
-    """Return the SQL that keeps what is among the first of all records in each limited cell."""
-    rules = [
-        f"row_number() OVER (PARTITION BY {', '.join((bounding.unit, *limit.columns))} "
-        f"ORDER BY hash_order) <= {limit.at_most}"
-        for limit in bounding.limits
-    ]
-    return f"QUALIFY {' AND '.join(rules)}" if rules else ""
+def _lowest(connection: Connection, hashed: str, bounding: Bounding) -> pa.Table:
+    """Return the rows of `hashed` that count, as a table of one column, `place`."""
+    columns = sorted({column for limit in bounding.limits for column in limit.columns})
+    found = columns_of(
+        connection,
+        # 64 bits of it: in a week's millions, two records of a unit agree in them never
+        "SELECT rowid AS place, unit_number, ('0x' || substr(hmac, 1, 16))::UBIGINT AS hmac"  # noqa: S608 - names of ours
+        f"{''.join(f', {column}' for column in columns)} FROM {hashed}",
+    )
+    limits = [([found[one] for one in limit.columns], limit.at_most) for limit in bounding.limits]
+    chosen = lowest(found["unit_number"], found["hmac"], limits, bounding.at_most)
+    return pa.table({"place": found["place"][chosen]})
 
 
 def message(scope: str, cell: Sequence[int], unit: str) -> bytes:

@@ -98,8 +98,8 @@ def read_bus_cells(
 ) -> None:
     """Make the table `bus_cell` of a day: one row for each bus, slot and cell.
 
-    A reading that is there twice (same bus, instant, position and speed) is one reading. Positions
-    become cells outside the engine, batch by batch.
+    A reading that is there twice (same bus, instant, position and speed) is one reading: within a
+    file ingest has seen to that. Positions become cells outside the engine, batch by batch.
 
     Args:
         connection: engine.
@@ -112,9 +112,10 @@ def read_bus_cells(
         "CREATE OR REPLACE TEMP TABLE part (vehicle_id VARCHAR, slot INTEGER, cell BIGINT, "
         "readings BIGINT, sum_milli BIGINT, max_milli BIGINT)"
     )
+    distinct = "DISTINCT" if len(files) > 1 else ""
     relation = connection.cursor().sql(
         f"SELECT vehicle_id, {_slot(programme, outside_slot)} AS slot, latitude, longitude, "  # noqa: S608 - names of ours
-        "speed_milli_kmh FROM (SELECT DISTINCT vehicle_id, observed_at_utc, minute_of_day, "
+        f"speed_milli_kmh FROM (SELECT {distinct} vehicle_id, observed_at_utc, minute_of_day, "
         "latitude, longitude, speed_milli_kmh "
         "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) "
         f"WHERE vehicle_id IS NOT NULL AND speed_milli_kmh IS NOT NULL) WHERE slot <> {OUTSIDE}",

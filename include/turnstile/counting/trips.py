@@ -34,7 +34,7 @@ _OUTSIDE = -1
 
 
 def install_domain(connection: Connection, domain: PublicDomain, time: TimeSpec) -> None:
-    """Put the public lookups into the engine: modes with slots and UNKNOWN indices, and locations.
+    """Put the public lookups into the engine: modes with UNKNOWN indices, slots and locations.
 
     Args:
         connection: engine.
@@ -45,14 +45,21 @@ def install_domain(connection: Connection, domain: PublicDomain, time: TimeSpec)
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE modes (mode VARCHAR, mode_index INTEGER, "
         + ", ".join(f"unknown_{axis} INTEGER" for axis in axes)
-        + ", slots INTEGER[])"
+        + ")"
+    )
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE slots (mode_index INTEGER, of_day INTEGER, slot INTEGER)"
     )
     for index, mode in enumerate(domain.modes):
         unknown = [domain.dimension(mode, axis).unknown for axis in axes]
-        slots = _slots_of_day(domain.dimension(mode, AXES[0]), time)
-        values = [mode, index, *unknown, slots]
+        values = [mode, index, *unknown]
         marks = ", ".join("?" for _ in values)
         connection.execute(f"INSERT INTO modes VALUES ({marks})", values)  # noqa: S608 - marks only
+        connection.execute(
+            "INSERT INTO slots SELECT ?, unnest(range(len(own))), unnest(own) "
+            "FROM (SELECT ?::INTEGER[] AS own)",
+            [index, _slots_of_day(domain.dimension(mode, AXES[0]), time)],
+        )
     areas = {
         mode: {label: n for n, label in enumerate(domain.dimension(mode, AXES[1]).labels)}
         for mode in domain.modes
@@ -116,7 +123,7 @@ def _read_days(connection: Connection, programme: Programme, files: Sequence[lis
         conditions.append("card_id IS NOT NULL")  # what has no unit could not be bounded
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     axes = ", ".join(f"{axis} INTEGER" for axis in axes_of(programme))
-    off = ", ".join((_slot(programme, "tap_off"), _area("tap_off"), *_categories(programme)))
+    off = ", ".join((_slot("tap_off"), _area("tap_off"), *_categories(programme)))
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE trip "
         f"(day_index INTEGER, card_id VARCHAR, mode_index INTEGER, {axes})"
@@ -127,9 +134,11 @@ def _read_days(connection: Connection, programme: Programme, files: Sequence[lis
         connection.execute(
             "INSERT INTO trip SELECT * FROM ("  # noqa: S608 - names of ours
             f"SELECT {number} AS day_index, trips.card_id, modes.mode_index, "
-            f"{_slot(programme, 'tap_on')}, {_area('tap_on')}, {off} "
+            f"{_slot('tap_on')}, {_area('tap_on')}, {off} "
             "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) AS trips "
             "JOIN modes ON trips.mode = modes.mode "
+            f"LEFT JOIN slots AS on_slots ON {_is_in_slot(programme, 'tap_on', 'on_slots')} "
+            f"LEFT JOIN slots AS off_slots ON {_is_in_slot(programme, 'tap_off', 'off_slots')} "
             "LEFT JOIN places AS tap_on ON trips.mode = tap_on.mode "
             "AND trips.tap_on_location = tap_on.location "
             "LEFT JOIN places AS tap_off ON trips.mode = tap_off.mode "
@@ -138,14 +147,17 @@ def _read_days(connection: Connection, programme: Programme, files: Sequence[lis
         )
 
 
-def _slot(programme: Programme, tap: str) -> str:
-    """Return the SQL of the slot of a tap."""
-    # a list counts from 1; a tap without a time has no slot
+def _is_in_slot(programme: Programme, tap: str, slots: str) -> str:
+    """Return the SQL of a tap's time in a slot of its mode; a tap without a time is in none."""
     time = programme.time
-    minute = f"(trips.{tap}_minute - {time.day_starts})"
-    inside = f"modes.slots[{minute} // {time.slot_minutes} + 1]"
-    name = f"{tap}_slot"
-    return f"coalesce({inside}, modes.unknown_{name}, {_OUTSIDE})::INTEGER AS {name}"
+    of_day = f"(trips.{tap}_minute - {time.day_starts}) // {time.slot_minutes}"
+    return f"{slots}.mode_index = modes.mode_index AND {slots}.of_day = {of_day}"
+
+
+def _slot(tap: str) -> str:
+    """Return the SQL of the slot of a tap."""
+    slots = "on_slots" if tap == "tap_on" else "off_slots"
+    return f"coalesce({slots}.slot, modes.unknown_{tap}_slot, {_OUTSIDE})::INTEGER AS {tap}_slot"
 
 
 def _area(tap: str) -> str:

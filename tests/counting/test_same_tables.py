@@ -1,0 +1,81 @@
+"""Exact tables of fixed rows under a fixed key are those that they always were, bounds included.
+
+A change of how rows are read, bounded or counted, or of the engine, that changes what is counted
+is seen here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from turnstile.cli import main
+from turnstile.counting.exact import ExactTable
+from turnstile.counting.tables import count
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.ingest import ingest
+
+INCLUDE = Path(__file__).resolve().parents[2] / "include"
+WEEK = ServiceWeek(2016, 30)
+ROWS = 12_000
+
+
+@pytest.fixture(scope="module")
+def landing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A week of trips and one of readings, in three forms of file, with rows that came twice."""
+    folder = tmp_path_factory.mktemp("landing")
+    for made in (("opal", "csv"), ("itms", "parquet")):
+        name, form = made
+        options = ["--rows", str(ROWS), "--seed", "7", "--format", form, "--out", str(folder)]
+        wrong = ["--corruption", "duplicates,nulls"]
+        assert main(["sample", name, "--weeks", str(WEEK), *options, *wrong]) == 0
+    return folder
+
+
+def digest_of(tables: tuple[ExactTable, ...]) -> str:
+    """Return one digest of all labels and numbers."""
+    digest = hashlib.sha256()
+    for table in tables:
+        digest.update(repr(table.label).encode())
+        digest.update(table.reveal_to_mechanism().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def counted(name: str, landing: Path, private: Path, secret: bytes) -> str:
+    """Ingest and count a shipped programme; return the digest."""
+    programme = load_programme(name, INCLUDE)
+    snapshot = ingest(programme, WEEK, landing=landing, private=private, progress=lambda _: None)
+    tables = count(
+        programme,
+        load_domain(programme, INCLUDE),
+        programme.days_of(WEEK),
+        snapshot.folder / "rows",
+        secret=secret,
+        work=private / "work",
+        progress=lambda _: None,
+    )
+    return digest_of(tables)
+
+
+@pytest.mark.parametrize(
+    ("name", "digest"),
+    [
+        ("opal", "9c2e7ee72163c721"),
+        ("opal_trip", "7f04f8752ec97e13"),
+        ("opal_year", "7463c342dd1a69d8"),
+        ("itms", "8ce185b21b022e3e"),
+    ],
+)
+def test_exact_tables_are_those_that_they_were(
+    name: str, digest: str, landing: Path, tmp_path: Path
+) -> None:
+    assert counted(name, landing, tmp_path, b"a key that never changes") == digest
+
+
+def test_another_key_keeps_other_records(landing: Path, tmp_path: Path) -> None:
+    one, other = (counted("opal", landing, tmp_path, key) for key in (b"one", b"other"))
+    assert one != other
