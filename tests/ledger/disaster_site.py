@@ -17,9 +17,10 @@ from conftest import Stores
 from turnstile.cli import main
 from turnstile.ledger.amounts import Cap
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import Attempt, Request
 from turnstile.publishing.manifest import manifest_bytes
-from turnstile.settings import Settings, system_clock
+from turnstile.settings import Settings
 
 WIDE = (
     Cap(TRIP, epsilon_micro=4 * LOSS_MICRO),
@@ -54,17 +55,7 @@ class Site:
 
     @property
     def ledger(self) -> Ledger:
-        return self.opened()
-
-    def opened(self) -> Ledger:
-        settings = Settings.from_environment()
-        return Ledger.open(
-            settings.ledger_url,
-            clock=system_clock,
-            witnesses=settings.witness,
-            public=settings.public,
-            embargoed=settings.embargoed,
-        )
+        return open_ledger(Settings.from_environment())
 
     def copy_of(self, stores: Stores, root: Path) -> Site:
         """The same site elsewhere, as a backup of everything would hold it."""

@@ -23,6 +23,7 @@ from conftest import Stores
 from turnstile.errors import InputError, IntegrityError, RefusedError
 from turnstile.ledger import space
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 
 WEEKS = 5
@@ -34,7 +35,7 @@ class SteadySite(Site):
 
     @cached_property
     def ledger(self) -> Ledger:  # type: ignore[override]
-        return self.opened()
+        return open_ledger(Settings.from_environment())
 
 
 class History:
