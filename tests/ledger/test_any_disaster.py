@@ -25,6 +25,7 @@ from turnstile.ledger import space
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
+from turnstile.settings import Settings
 
 WEEKS = 5
 STEPS_LONG, STEPS_OF_ONE, PIECES = 10_000, 50, 20
