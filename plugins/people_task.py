@@ -39,6 +39,7 @@ class AskPeople(HITLOperator):
 
     def __init__(self, *, programme: Programme, number: int, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
         reason = Param("", type="string", title="Why", description="For the ledger")
+        operator.pop("params", None)  # the DAG's own, which Airflow adds again
         super().__init__(
             body="",  # written when the question is opened
             doc_md=(type(self).__doc__ or "").strip(),
