@@ -22,8 +22,19 @@ from turnstile.errors import ProgrammeError
 _INTEGER = "tag:yaml.org,2002:int"
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _FLOAT = "tag:yaml.org,2002:float"
-_AMOUNT = re.compile(r"\d+(/\d+|\.\d+)?(e-?\d+)?")
+# As many digits as an exact amount may need; without a bound a short text is a number of gigabytes.
+_AMOUNT = re.compile(r"\d{1,40}(/\d{1,40}|\.\d{1,40})?(e-?\d{1,2})?")
+_DIGITS_AT_MOST = 18  # of an integer: all that 64 bits hold
+_DEEPEST = 20  # levels; a programme has five
+_LONGEST = 1 << 18  # characters of a file
 _SURE = 0.8  # likeness of two keys, one of which is meant for the other
+_OPENS = (
+    yaml.BlockMappingStartToken,
+    yaml.BlockSequenceStartToken,
+    yaml.FlowMappingStartToken,
+    yaml.FlowSequenceStartToken,
+)
+_CLOSES = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -79,6 +90,8 @@ class Section:
             return int(str(default))
         if not isinstance(node, yaml.ScalarNode) or node.tag != _INTEGER:
             self.fail(key, "must be an integer; write one without quotes")
+        if len(node.value) > _DIGITS_AT_MOST:
+            self.fail(key, f"has more than {_DIGITS_AT_MOST} digits; write a smaller number")
         number = int(yaml.safe_load(node.value))
         if number < least:
             self.fail(key, f"{number} is too small; write {least} or more")
@@ -104,7 +117,9 @@ class Section:
             exact = Fraction(0)
         if exact <= 0:
             self.fail(
-                key, f'{node.value!r} is no positive amount; write for example "1/8" or "1e-6"'
+                key,
+                f"{node.value[:80]!r} is no positive amount of at most 40 digits; write for "
+                'example "1/8" or "1e-6"',
             )
         return exact
 
@@ -218,10 +233,18 @@ def compose(text: str, file: str) -> yaml.MappingNode:
 
 
 def _refuse_unusual(text: str, file: str) -> None:
-    """Refuse what YAML can do and no programme needs: references, and keys that are no texts."""
+    """Refuse what YAML can do and no programme needs: references, keys that are no texts, depth."""
+    if len(text) > _LONGEST:
+        rule = f"has more than {_LONGEST} characters; that is no programme"
+        raise ProgrammeError(where=f"{file}:1", field="file", rule=rule)
     before: yaml.Token | None = None
+    depth = 0
     for token in yaml.scan(text, Loader=yaml.SafeLoader):
         where = f"{file}:{token.start_mark.line + 1}"
+        depth += isinstance(token, _OPENS) - isinstance(token, _CLOSES)
+        if depth > _DEEPEST:
+            rule = f"is more than {_DEEPEST} levels deep; that is no programme"
+            raise ProgrammeError(where=where, field="file", rule=rule)
         if isinstance(token, yaml.AliasToken):
             rule = "refers to another place of the file; write it out"
             raise ProgrammeError(where=where, field=f"*{token.value}", rule=rule)

@@ -16,6 +16,9 @@ from turnstile.errors import InputError
 from turnstile.service_calendar import ServicePeriod
 
 _CHUNK_BYTES = 1 << 20
+# Rows of a feed shrink to a tenth or a fiftieth. What shrinks further and is large is no feed.
+_SUSPECT_BYTES = 256 << 20
+_SHRINKS_AT_MOST = 200
 
 
 class FileForm(StrEnum):
@@ -136,6 +139,20 @@ def unpack(file: RawFile, folder: Path) -> tuple[RawFile, ...]:
     return members
 
 
+def refuse_bomb(name: str, packed_bytes: int, unpacked_bytes: int) -> None:
+    """Refuse a file that unpacks to far more than rows do; called while it is unpacked.
+
+    Raises:
+        InputError: it would fill the disk.
+    """
+    if unpacked_bytes > _SUSPECT_BYTES and unpacked_bytes > packed_bytes * _SHRINKS_AT_MOST:
+        rule = (
+            f"unpacks to more than {_SHRINKS_AT_MOST} times its size, as rows never do; deliver it "
+            "unpacked if it is right"
+        )
+        raise InputError(where=name, field="file", rule=rule)
+
+
 def _extract(file: RawFile, folder: Path) -> tuple[RawFile, ...]:
     """Copy the members of an archive into a folder, one by one, in the order of their names."""
     members = []
@@ -152,5 +169,6 @@ def _extract(file: RawFile, folder: Path) -> tuple[RawFile, ...]:
             with archive.open(info) as source, path.open("wb") as target:
                 while chunk := source.read(_CHUNK_BYTES):
                     target.write(chunk)
+                    refuse_bomb(member_name, info.compress_size, target.tell())
             members.append(RawFile(member_name, path, form))
     return tuple(members)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from turnstile.sources.landing import RawFile
+from turnstile.sources.landing import RawFile, refuse_bomb
 
 LONGEST_LINE = 1 << 20  # bytes; half of what the engine's reader takes
 _BLOCK = 1 << 18  # bytes that are looked at together: they fit into a core's cache
@@ -74,10 +74,11 @@ def sort_lines(file: RawFile, folder: Path, *, has_quotes: bool) -> PhysicalLine
     Raises:
         OSError: the file cannot be read to its end.
         EOFError: a compressed file ends too soon.
+        InputError: a compressed file unpacks to far more than rows do.
     """
     folder.mkdir(parents=True)
     with _opened(file.path) as stream, _Sorter(file.path, folder, has_quotes=has_quotes) as sorter:
-        for block in _blocks(stream):
+        for block in _blocks(stream, file):
             sorter.add(block)
     return sorter.found()
 
@@ -96,14 +97,16 @@ def _opened(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+def _blocks(stream: BinaryIO, file: RawFile) -> Iterator[bytes]:
     """Blocks that end where a line ends; the last one as the file does.
 
     A line beyond `_LONGEST_KEPT` bytes loses its rest; it is far too long to be a record.
     """
     begun: list[bytes] = []
     begun_bytes = 0
+    size = file.path.stat().st_size
     while chunk := stream.read(_BLOCK):
+        refuse_bomb(file.name, size, stream.tell())
         end = chunk.rfind(b"\n") + 1
         if end:
             yield b"".join((*begun, chunk[:end]))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _OTHER_DELIMITERS = (";", "\t", "|")
+_DEEPEST = 12  # levels of a type; the engine takes minutes for sixty
 # A character that cannot be in JSON text stands where a delimiter must: a line is one column.
 _ONE_COLUMN = (
     "auto_detect=false, columns={'record': 'VARCHAR'}, header=false, delim='\x01', quote='', "
@@ -194,6 +195,16 @@ def _extracted(wanted: tuple[str, ...], column: str, records: str) -> str:
     return f"SELECT {named} FROM ({found})"
 
 
+def _levels(kind: str) -> int:
+    """Return at most how deep a type of DuckDB's is, from the way that it is written.
+
+    Examples:
+        >>> _levels("VARCHAR"), _levels("STRUCT(a VARCHAR, b INTEGER[])[]")
+        (0, 3)
+    """
+    return kind.count("(") + kind.count("[")
+
+
 def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
     """A Parquet file; its footer says how many records there are."""
     read = f"read_parquet({text(file.path)})"
@@ -201,4 +212,7 @@ def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
     footer = f"SELECT num_rows FROM parquet_file_metadata({text(file.path)})"
     rows = connection.execute(footer).fetchone()
     columns = tuple(str(row[0]) for row in found)
+    if deep := next((str(row[0]) for row in found if _levels(str(row[1])) > _DEEPEST), None):
+        rule = f"column {deep[:80]!r} is more than {_DEEPEST} levels deep; deliver plain columns"
+        raise InputError(where=file.name, field="schema", rule=rule)
     return Source(columns, f"SELECT * FROM {read}", None if rows is None else int(rows[0]))
