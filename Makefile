@@ -20,7 +20,8 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env release ui test test-long check bench bench-utility bench-assessment lock clean
+.PHONY: help env release ui test test-long compose-test check bench bench-utility bench-assessment \
+	lock sbom audit clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -51,6 +52,9 @@ test: env ## the tests, without the long ones
 test-long: env ## crash storms, full stack, fuzzing
 	$(BIN)/python -m pytest -m long
 
+compose-test: env ## docker-compose.yaml built, started, destroyed, recovered, upgraded, killed (COMPOSE_TEST=--kills 20)
+	$(BIN)/python tests/containers/compose_test.py $(COMPOSE_TEST)
+
 check: env ## lint, types, import rules, unreached definitions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -75,10 +79,19 @@ bench-utility: env ## error of the published tables at equal privacy
 	$(BIN)/python benchmarks/utility_itms_estimates.py
 	$(BIN)/python benchmarks/itms_resolutions.py
 
-lock: env ## requirements.lock anew from requirements.in
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
-		--override requirements.overrides --generate-hashes --no-annotate --no-header \
-		--no-emit-index-url --no-emit-find-links requirements.in -o requirements.lock
+LOCKED = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	--override requirements.overrides --generate-hashes --no-annotate --no-header \
+	--no-emit-index-url --no-emit-find-links
+
+lock: env ## both locks anew: requirements.lock (all), requirements-runtime.lock (what the image runs)
+	$(LOCKED) requirements-dev.in -o requirements.lock
+	$(LOCKED) --constraint requirements.lock requirements.in -o requirements-runtime.lock
+
+sbom: env ## the image's packages with their hashes as CycloneDX, on standard output; needs no network
+	@$(BIN)/python .ci/bill_of_materials.py
+
+audit: env ## known vulnerabilities of the image's packages, from a copy of a database (ADVISORIES=FOLDER)
+	@$(BIN)/python .ci/audit_dependencies.py $(ADVISORIES)
 
 clean: ## remove what these commands made: environment, zones, ledger, Airflow
 	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -10,12 +10,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+RUNTIME = (ROOT / "requirements-runtime.lock").read_text(encoding="utf-8")
+RUNS = (ROOT / "requirements.in").read_text(encoding="utf-8")
+ALL = RUNS + (ROOT / "requirements-dev.in").read_text(encoding="utf-8")
+
+
+def _blocks(lock: str) -> list[str]:
+    """Return the pins, each with its hashes."""
+    return re.split(r"\n(?=\S)", lock.strip())
 
 
 def _pins(lock: str) -> dict[str, int]:
     """Return the pinned packages with the number of their hashes."""
-    blocks = re.split(r"\n(?=\S)", lock.strip())
-    return {block.split("==")[0]: block.count("--hash=sha256:") for block in blocks}
+    return {block.split("==")[0]: block.count("--hash=sha256:") for block in _blocks(lock)}
 
 
 def _asked(text: str) -> set[str]:
@@ -25,9 +32,25 @@ def _asked(text: str) -> set[str]:
 
 
 def test_every_pin_has_a_hash_and_no_line_names_a_host() -> None:
-    assert all(_pins(LOCK).values())
-    assert "://" not in LOCK
-    assert "--index" not in LOCK
+    for lock in (LOCK, RUNTIME):
+        assert all(_pins(lock).values())
+        assert "://" not in lock
+        assert "--index" not in lock
+
+
+def test_the_image_gets_a_part_of_the_very_same_lock() -> None:
+    without_markers = re.compile(r" ;.*")
+    ours, all_of_it = (
+        {without_markers.sub("", block) for block in _blocks(lock)} for lock in (RUNTIME, LOCK)
+    )
+    assert ours < all_of_it
+    assert _asked(RUNS) <= set(_pins(RUNTIME))
+
+
+def test_the_image_has_no_package_for_tests_and_lint() -> None:
+    only_for_us = _asked(ALL) - _asked(RUNS)
+    assert {"pytest", "ruff", "mypy", "moto", "selenium"} <= only_for_us
+    assert not only_for_us & set(_pins(RUNTIME))
 
 
 def test_a_pin_without_a_hash_is_seen() -> None:
@@ -35,7 +58,7 @@ def test_a_pin_without_a_hash_is_seen() -> None:
 
 
 def test_everything_that_is_asked_for_is_pinned() -> None:
-    asked = _asked((ROOT / "requirements.in").read_text(encoding="utf-8"))
+    asked = _asked(ALL)
     assert len(asked) > 0
     assert asked - set(_pins(LOCK)) == set()
 
@@ -86,7 +109,7 @@ def _normal(name: str) -> str:
 
 
 def test_everything_that_is_asked_for_is_used() -> None:
-    assert _unused(_asked((ROOT / "requirements.in").read_text(encoding="utf-8"))) == set()
+    assert _unused(_asked(ALL)) == set()
 
 
 def test_a_requirement_that_nothing_imports_is_seen() -> None:
