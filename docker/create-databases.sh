@@ -4,6 +4,8 @@
 # other's database; who may do what inside the ledger is said by ledger/roles.sql.
 set -euo pipefail
 
+secret() { cat "${SECRETS:-/run/secrets}/$1"; }
+
 run_sql() {
     psql --set=ON_ERROR_STOP=1 --quiet --username "$POSTGRES_USER" --dbname postgres "$@"
 }
@@ -24,8 +26,8 @@ CREATE ROLE :"name" LOGIN PASSWORD :'password' IN ROLE :"group";
 SQL
 }
 
-make_database airflow "$AIRFLOW_DB_PASSWORD"
-make_database turnstile_ledger "$LEDGER_DB_PASSWORD"
-make_login turnstile_release "$LEDGER_WRITER_PASSWORD" turnstile_writer
-make_login turnstile_page "$LEDGER_READER_PASSWORD" turnstile_reader
+make_database airflow "$(secret airflow_database_password)"
+make_database turnstile_ledger "$(secret ledger_owner_password)"
+make_login turnstile_release "$(secret ledger_writer_password)" turnstile_writer
+make_login turnstile_page "$(secret ledger_reader_password)" turnstile_reader
 run_sql --command='ALTER ROLE turnstile_page SET default_transaction_read_only = on'

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from people_task import AskPeople, assigned, excluded_from, numbered
 from period_of_run import release_of_run
 from run_reports import RunOfWeek, report_question, report_restated
+from step_task import PRIVATE_QUEUE
 
 from turnstile.errors import RefusedError
 
@@ -95,6 +96,7 @@ def _run(release: Release, context: Context) -> RunOfWeek:
 def correction_questions(programme: Programme) -> tuple[AskCorrection, ...]:
     """Return one task for each person whose yes a correction needs."""
     return tuple(
-        AskCorrection(programme=programme, number=number, task_id=name)
+        # It compares files of the landing zone.
+        AskCorrection(programme=programme, number=number, task_id=name, queue=PRIVATE_QUEUE)
         for number, name in enumerate(numbered("ask_revision", programme.approval.persons), 1)
     )

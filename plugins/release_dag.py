@@ -19,7 +19,7 @@ from airflow_interfaces import RUN_TYPES
 from approval_task import questions
 from correction_task import correction_questions
 from service_periods import ServicePeriods
-from step_task import RETRIES, step_task
+from step_task import PRIVATE_QUEUE, RETRIES, step_task
 from wait_task import WaitUntilFinal
 
 from turnstile.errors import TurnstileError
@@ -70,7 +70,9 @@ def release_dag(name: str, *, file: str) -> DAG:
             "retry_delay": timedelta(minutes=2),
         },
     ) as dag:
-        wait = WaitUntilFinal(task_id="wait", programme=name, doc_md=WaitUntilFinal.__doc__)
+        wait = WaitUntilFinal(
+            task_id="wait", programme=name, doc_md=WaitUntilFinal.__doc__, queue=PRIVATE_QUEUE
+        )
         before, after = steps.STEPS[:_APPROVE], steps.STEPS[_APPROVE:]
         chain(
             wait,

@@ -94,14 +94,20 @@ class ServicePeriods(Timetable):
     def next_dagrun_info(
         self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
     ) -> DagRunInfo | None:
-        """Return the period after the last one; without catch-up, none before the latest over."""
-        earliest = restriction.earliest
-        if last_automated_data_interval is not None:
-            end = last_automated_data_interval.end
-            earliest = end if earliest is None else max(end, earliest)
+        """Return the period after the last one.
+
+        Without catch-up, a DAG that is unpaused for the first time, or after a longer pause, begins
+        with the period under way: nobody has asked for those before, and their files may never have
+        come. *Release weeks* asks for them.
+        """
+        earliest, last = restriction.earliest, last_automated_data_interval
+        if last is not None:
+            earliest = last.end if earliest is None else max(last.end, earliest)
         if not restriction.catchup:
-            latest_over = self._interval(self._over(system_clock())).start
-            earliest = latest_over if earliest is None else max(latest_over, earliest)
+            over = self._interval(self._over(system_clock()))
+            goes_on = last is not None and last.end >= over.start
+            first = over.start if goes_on else over.end
+            earliest = first if earliest is None else max(first, earliest)
         if earliest is None:
             return None
         interval = self._interval(self._not_before(earliest))

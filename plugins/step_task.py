@@ -21,6 +21,9 @@ from turnstile.settings import Settings, system_clock
 T = TypeVar("T")
 LEDGER_POOL = "turnstile_ledger"
 LEDGER_STEPS = frozenset({"reserve", "draw", "publish"})
+PRIVATE_QUEUE = "private"
+"""Of tasks that see raw data: under Celery only the workers of this queue have a private zone."""
+PRIVATE_STEPS = frozenset({"ingest", "validate", "count", "reserve", "draw"})
 RETRIES = 2
 LASTS_AT_MOST = timedelta(hours=12)
 """Of a step alone: a wait and a question would be ended with it, however long they may last."""
@@ -38,6 +41,7 @@ def step_task(programme: str, step: str) -> PythonOperator:
         retries=0 if step == "draw" else RETRIES,
         execution_timeout=LASTS_AT_MOST,
         pool=LEDGER_POOL if step in LEDGER_STEPS else "default_pool",
+        queue=PRIVATE_QUEUE if step in PRIVATE_STEPS else "default",
         show_return_value_in_logs=False,
         outlets=_outlets(programme, step),
     )

@@ -42,6 +42,7 @@ def operations_dag(
         start_date=datetime(2016, 1, 1, tzinfo=UTC),
         catchup=False,
         max_active_runs=1,
+        is_paused_upon_creation=False,  # who watches starts with what is watched
         tags=["operations"],
     ) as dag:
         PythonOperator(task_id=act.__name__, python_callable=act, doc_md=act.__doc__, **operator)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
+
+from turnstile.errors import InputError
 
 _INCLUDE = Path(__file__).resolve().parents[1]
 
@@ -16,22 +20,26 @@ class Settings:
 
     Args:
         home: folder of the zones (`TURNSTILE_HOME`, default `var` of the checkout).
-        ledger_url: database of the ledger (`TURNSTILE_LEDGER_URL`).
+        ledger_url: database of the ledger (`TURNSTILE_LEDGER_URL`), with the password of the file
+            `TURNSTILE_LEDGER_PASSWORD_FILE`, if that is set.
         witness: second places for signed checkpoints (`TURNSTILE_WITNESS`, separated by colons).
         counting_engine: which engine counts (`TURNSTILE_COUNTING_ENGINE`, default `duckdb`).
         include: folder of `programmes/` and `domains/` (`TURNSTILE_INCLUDE`).
         ckan_token: of the API of CKAN portals (`TURNSTILE_CKAN_TOKEN`).
         adopted: examples that have a DAG here all the same (`TURNSTILE_ADOPTED`, separated by
             colons); `make release PROGRAMMES=...` adopts what it is asked for.
+        ledger_key: the ledger's signing key (`TURNSTILE_LEDGER_KEY`, default `ledger-key.pem` of
+            the home), for deployments whose home is several volumes.
     """
 
     home: Path
-    ledger_url: str
+    ledger_url: str = field(repr=False)
     witness: tuple[Path, ...]
     include: Path
     counting_engine: str = "duckdb"
     ckan_token: str | None = field(default=None, repr=False)
     adopted: frozenset[str] = frozenset()
+    ledger_key: Path | None = None
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -41,12 +49,13 @@ class Settings:
         folders = [Path(folder) for folder in env.get("TURNSTILE_WITNESS", "").split(":") if folder]
         return cls(
             home=home,
-            ledger_url=env.get("TURNSTILE_LEDGER_URL") or f"sqlite:///{home / 'ledger.sqlite'}",
+            ledger_url=_ledger_url(env, home),
             witness=tuple(folders),
             include=Path(env.get("TURNSTILE_INCLUDE") or _INCLUDE).resolve(),
             counting_engine=env.get("TURNSTILE_COUNTING_ENGINE") or "duckdb",
             ckan_token=env.get("TURNSTILE_CKAN_TOKEN") or None,
             adopted=frozenset(filter(None, env.get("TURNSTILE_ADOPTED", "").split(":"))),
+            ledger_key=Path(key).resolve() if (key := env.get("TURNSTILE_LEDGER_KEY")) else None,
         )
 
     @property
@@ -68,6 +77,31 @@ class Settings:
     def public(self) -> Path:
         """Zone of published packages."""
         return self.home / "public"
+
+
+def _ledger_url(env: Mapping[str, str], home: Path) -> str:
+    """Return the ledger's database, with the password of the file that holds it.
+
+    A container is given its password as a file: what stands in its environment is seen by whoever
+    lists processes or inspects the container.
+    """
+    url = env.get("TURNSTILE_LEDGER_URL") or f"sqlite:///{home / 'ledger.sqlite'}"
+    file = env.get("TURNSTILE_LEDGER_PASSWORD_FILE")
+    if not file:
+        return url
+    scheme, _, place = url.partition("://")
+    login, at, server = place.rpartition("@")
+    try:
+        password = Path(file).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        rule = f"{file} cannot be read ({error.strerror}); it has to hold the password of {login}"
+        raise InputError(
+            where="TURNSTILE_LEDGER_PASSWORD_FILE", field="password", rule=rule
+        ) from None
+    if not (login and at) or ":" in login:
+        rule = "has to name a user and no password, as in postgresql+psycopg://user@host/database"
+        raise InputError(where="TURNSTILE_LEDGER_URL", field="user", rule=rule)
+    return f"{scheme}://{login}:{quote(password, safe='')}@{server}"
 
 
 def system_clock() -> datetime:

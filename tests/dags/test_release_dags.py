@@ -292,7 +292,7 @@ def test_runs_are_called_by_programme_and_period(bag: Any) -> None:
     assert later == base.DataInterval(monday, monday.add(days=7))  # the last week that is over
 
 
-def test_a_dag_that_is_unpaused_late_runs_the_last_period_that_is_over_and_no_earlier(
+def test_a_dag_that_is_unpaused_late_begins_with_the_period_under_way(
     bag: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = importlib.import_module("airflow.timetables.base")
@@ -301,12 +301,23 @@ def test_a_dag_that_is_unpaused_late_runs_the_last_period_that_is_over_and_no_ea
     timetable = bag.dags["release_itms_month"].timetable
     pendulum = importlib.import_module("pendulum")
     restriction = base.TimeRestriction(pendulum.datetime(2016, 1, 1), None, catchup=False)
-    info = timetable.next_dagrun_info(last_automated_data_interval=None, restriction=restriction)
-    assert info.data_interval.start == datetime(2021, 12, 15, 18, 30, tzinfo=UTC)
-    following = timetable.next_dagrun_info(
-        last_automated_data_interval=info.data_interval, restriction=restriction
+    under_way = datetime(2022, 1, 15, 18, 30, tzinfo=UTC)
+
+    def following(last: Any) -> Any:
+        return timetable.next_dagrun_info(
+            last_automated_data_interval=last, restriction=restriction
+        ).data_interval
+
+    assert following(None).start == under_way
+    assert following(following(None)).start == following(None).end
+    # What stood still while one period ended goes on with that one; a longer pause is a pause.
+    over = timetable.infer_manual_data_interval(run_after=pendulum.datetime(2021, 12, 15, 18, 30))
+    before, earlier = (
+        timetable._interval(timetable._at(over.start.subtract(days=days))) for days in (1, 32)
     )
-    assert following.data_interval.start == info.data_interval.end
+    assert (before.end, earlier.end) == (over.start, before.start)
+    assert following(before) == over
+    assert following(earlier).start == under_way
 
 
 def test_two_parses_are_equal_when_written_down(parse: Callable[[Path], Any], bag: Any) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import os
-import secrets
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -22,18 +19,9 @@ from turnstile.service_calendar import ServiceWeek
 
 WEEK = "2016-W30"
 ROOT = Path(__file__).resolve().parents[2]
-ENV_FILE = ROOT / ".env.example"
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing())]
-
-
-def _filled_in() -> dict[str, str]:
-    """Return `.env`, filled in as the example says."""
-    lines = ENV_FILE.read_text(encoding="utf-8").splitlines()
-    names = [line.partition("=")[0] for line in lines if "=" in line and not line.startswith("#")]
-    given = {name: secrets.token_urlsafe(32) for name in names}
-    return given | {"AIRFLOW_FERNET_KEY": base64.urlsafe_b64encode(os.urandom(32)).decode()}
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +31,14 @@ def deployment(
     """Everything up, and one small week of opal released by the Celery worker."""
     base = tmp_path_factory.mktemp("compose")
     project = small_checkout(base / "project", {}).parent
-    (project / "docker").symlink_to(ENV_FILE.parent / "docker")
-    given = _filled_in()
+    (project / "docker").symlink_to(ROOT / "docker")
     (base / "run").mkdir()
-    with NativeCompose(project, base / "run", given) as compose:
+    with NativeCompose(project, base / "run") as compose:
         sample = ["turnstile", "sample", "opal", "--weeks", WEEK, "--rows", "2000", "--seed", "3"]
-        made = compose.run_in("worker", *sample)
+        made = compose.run_in("worker-private", *sample)
         assert made.returncode == 0, made.stderr
-        api = AirflowApi(compose.address, "admin", given["AIRFLOW_ADMIN_PASSWORD"])
+        password = (compose.secrets / "airflow_admin_password").read_text()
+        api = AirflowApi(compose.address, "admin", password)
         compose.wait_until(
             lambda: api.has_dag(DAG) or api.import_errors(), what="parsing", timeout_s=300
         )
@@ -97,7 +85,7 @@ def _printed(compose: NativeCompose, *command: str) -> Any:
 def test_every_service_stays_healthy(deployment: tuple[NativeCompose, AirflowApi]) -> None:
     compose, api = deployment
     lasting = [name for name, one in compose.services.items() if "healthcheck" in one]
-    assert len(lasting) == 7
+    assert len(lasting) == 8
     assert all(compose.is_healthy(name) for name in lasting if name != "postgres")
     assert api.import_errors() == ()
 
@@ -142,9 +130,12 @@ def test_the_page_sees_no_private_folder_and_writes_to_none(
 ) -> None:
     compose, _ = deployment
     page = compose.run_in("api-server", "sh", "-c", 'ls "$TURNSTILE_HOME"')
-    worker = compose.run_in("worker", "sh", "-c", 'ls "$TURNSTILE_HOME"')
+    worker = compose.run_in("worker", "sh", "-c", 'ls "$TURNSTILE_HOME" "$TURNSTILE_HOME/private"')
+    private = compose.run_in("worker-private", "sh", "-c", 'ls "$TURNSTILE_HOME"')
     assert page.stdout.split() == ["embargoed", "operations", "public"]
-    assert {"landing", "private", "ledger-key.pem"} <= set(worker.stdout.split())
+    assert "landing" not in worker.stdout.split()
+    assert worker.stdout.split()[-1] == "failures"  # of its own steps; nothing else is private
+    assert {"landing", "private"} <= set(private.stdout.split())
     for folder in page.stdout.split():
         touch = ("sh", "-c", f'touch "$TURNSTILE_HOME/{folder}/mine"')
         assert "Read-only file system" in compose.run_in("api-server", *touch).stderr

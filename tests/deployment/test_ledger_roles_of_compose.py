@@ -20,10 +20,10 @@ from turnstile.settings import system_clock
 
 ROOT = Path(__file__).resolve().parents[2]
 ROLES = {
-    "airflow": "AIRFLOW_DB_PASSWORD",
-    "turnstile_ledger": "LEDGER_DB_PASSWORD",
-    "turnstile_release": "LEDGER_WRITER_PASSWORD",
-    "turnstile_page": "LEDGER_READER_PASSWORD",
+    "airflow": "airflow_database_password",
+    "turnstile_ledger": "ledger_owner_password",
+    "turnstile_release": "ledger_writer_password",
+    "turnstile_page": "ledger_reader_password",
 }
 UrlOf = Callable[..., str]
 
@@ -31,14 +31,16 @@ pytestmark = pytest.mark.skipif(postgresql() is None, reason="no initdb of Postg
 
 
 @pytest.fixture(scope="module")
-def url_of() -> Iterator[UrlOf]:
+def url_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UrlOf]:
     """Run the two scripts of the deployment; return the address of a role."""
-    passwords = {variable: f"of-{role}" for role, variable in ROLES.items()}
+    secrets = tmp_path_factory.mktemp("secrets")
+    for role, file in (*ROLES.items(), ("postgres", "postgres_password")):
+        (secrets / file).write_text(f"of-{role}")
     server = PostgresImage(
         # Below what the kernel gives to connections, and another one in every process: initdb takes
         # its time, and nobody may have the port by then.
         free_port(20_000 + os.getpid() % 10_000),
-        {"POSTGRES_PASSWORD": "of-postgres", **passwords},
+        secrets,
         [ROOT / "docker/create-databases.sh"],
     )
 
@@ -47,7 +49,12 @@ def url_of() -> Iterator[UrlOf]:
         return f"postgresql+psycopg://{role}:{secret}@127.0.0.1:{server.port}/{database}"
 
     server.start()
-    environment = {"PATH": os.defpath, "TURNSTILE_LEDGER_URL": url("turnstile_ledger")}
+    environment = {
+        "PATH": os.defpath,
+        "PYTHONPATH": str(ROOT / "include"),
+        "TURNSTILE_LEDGER_PASSWORD_FILE": str(secrets / "ledger_owner_password"),
+        "TURNSTILE_LEDGER_URL": url("turnstile_ledger").replace(":of-turnstile_ledger", ""),
+    }
     script = [sys.executable, str(ROOT / "docker/initialize_ledger.py")]
     for _ in range(2):  # every start of the deployment runs it
         subprocess.run(script, check=True, env=environment)  # noqa: S603 - our own script

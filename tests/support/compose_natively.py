@@ -26,10 +26,16 @@ import yaml
 from turnstile.deployment.native_stack import NativeStack, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-FROM_IMAGE = ("/opt/airflow", "/opt/turnstile", "/var/lib/turnstile-witness", "/var/lib/turnstile")
+FROM_IMAGE = (
+    "/opt/airflow",
+    "/opt/turnstile",
+    "/var/lib/turnstile-keys",
+    "/var/lib/turnstile-witness",
+    "/var/lib/turnstile",
+)
 PATHS = re.compile(f"(?<![\\w/])({'|'.join(FROM_IMAGE)})(?![\\w-])")
 VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)(?::[?-]([^}]*))?\}")
-PORTS = ("AIRFLOW_PORT", "postgres", "redis", "health", "worker_log", "trigger_log")
+PORTS = ("AIRFLOW_PORT", "postgres", "redis", "health", "trigger_log", "worker", "worker-private")
 HEALTHY_WITHIN_S = 300
 BINARIES = os.pathsep.join((str(Path(sys.executable).parent), os.defpath, "/usr/local/bin"))
 
@@ -59,41 +65,52 @@ class PostgresImage:
 
     Args:
         port: of the loopback interface.
-        environment: the service's own.
+        secrets: folder of the secrets.
         scripts: mounted at `/docker-entrypoint-initdb.d`.
     """
 
-    def __init__(self, port: int, environment: Mapping[str, str], scripts: Sequence[Path]) -> None:
+    def __init__(self, port: int, secrets: Path, scripts: Sequence[Path]) -> None:
         self.port = port
         self.folder = Path(tempfile.mkdtemp(prefix="turnstile-compose-pg-"))
-        self.environment = environment
+        self.secrets = secrets
         self.scripts = scripts
         self._owner = {"user": "postgres"} if os.geteuid() == 0 else {}
 
     def start(self) -> None:
-        """Start the server and run the scripts as its superuser."""
+        """Start the server for the first time and run the scripts as its superuser."""
         if self._owner:
             shutil.chown(self.folder, user="postgres")
         data, secret = self.folder / "data", self.folder / "password"
-        secret.write_text(self.environment["POSTGRES_PASSWORD"])
+        password = (self.secrets / "postgres_password").read_text()
+        secret.write_text(password)
         secret.chmod(0o644)  # of a throw-away server; its folder is the owner's alone
         self._run("initdb", "-D", data, "-U", "postgres", "-A", "scram-sha-256",
                   f"--pwfile={secret}")  # fmt: skip
-        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1"
-        self._run("pg_ctl", "-D", data, "-w", "-l", self.folder / "log", "-o", options, "start")
+        self.start_again()
         client = {
             "PATH": f"{postgresql()}{os.pathsep}{BINARIES}",
             "PGHOST": "127.0.0.1",
             "PGPORT": str(self.port),
-            "PGPASSWORD": self.environment["POSTGRES_PASSWORD"],
+            "PGPASSWORD": password,
             "POSTGRES_USER": "postgres",
+            "SECRETS": str(self.secrets),
         }
         for script in self.scripts:
-            subprocess.run(["bash", str(script)], check=True, env={**self.environment, **client})  # noqa: S603, S607 - the project's own
+            subprocess.run(["bash", str(script)], check=True, env=client)  # noqa: S603, S607 - the project's own
+
+    def start_again(self) -> None:
+        """Start the server on the data that there is."""
+        data = self.folder / "data"
+        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1"
+        self._run("pg_ctl", "-D", data, "-w", "-l", self.folder / "log", "-o", options, "start")
+
+    def kill(self) -> None:
+        """End the server without a word to anybody, as a lack of memory would."""
+        self._run("pg_ctl", "-D", self.folder / "data", "-w", "-m", "immediate", "stop")
 
     def stop(self) -> None:
         """Stop the server and remove its data."""
-        self._run("pg_ctl", "-D", self.folder / "data", "-w", "-m", "immediate", "stop")
+        self.kill()
         shutil.rmtree(self.folder)
 
     def _run(self, program: str, *arguments: object) -> None:
@@ -108,14 +125,14 @@ class NativeCompose(NativeStack):
     Args:
         project: folder that `./` of the file means; holds `dags`, `plugins`, `include`.
         base: an empty folder for volumes, container roots and logs.
-        secrets: variables of `.env`.
     """
 
-    def __init__(self, project: Path, base: Path, secrets: Mapping[str, str]) -> None:
+    def __init__(self, project: Path, base: Path) -> None:
         super().__init__(base, {})
-        self.project, self.base = project, base
+        self.project, self.base, self.secrets = project, base, base / "secrets"
+        subprocess.run([ROOT / "docker/make-secrets.sh", self.secrets], check=True)  # noqa: S603 - ours
         self.ports = {name: free_port(0) for name in PORTS}
-        variables = {**secrets, "AIRFLOW_PORT": str(self.ports["AIRFLOW_PORT"])}
+        variables = {"AIRFLOW_PORT": str(self.ports["AIRFLOW_PORT"])}
         text = (ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
         self.services: dict[str, Any] = yaml.safe_load(interpolated(text, variables))["services"]
         self.address = f"http://127.0.0.1:{self.ports['AIRFLOW_PORT']}"
@@ -160,10 +177,11 @@ class NativeCompose(NativeStack):
         logs, scheduler = "AIRFLOW__LOGGING__", "AIRFLOW__SCHEDULER__"
         return found | {
             "PATH": BINARIES,
+            "SECRETS": str(self.secrets),
             "HOME": str(self._root(service)),
             "HOSTNAME": socket.gethostname(),
             "NO_PROXY": "*",  # a machine's proxy has no business with the loopback interface
-            f"{logs}WORKER_LOG_SERVER_PORT": str(self.ports["worker_log"]),
+            f"{logs}WORKER_LOG_SERVER_PORT": str(self.ports.get(service, 0)),
             f"{logs}TRIGGER_LOG_SERVER_PORT": str(self.ports["trigger_log"]),
             f"{scheduler}SCHEDULER_HEALTH_CHECK_SERVER_PORT": str(self.ports["health"]),
         }
@@ -180,12 +198,14 @@ class NativeCompose(NativeStack):
             scripts = [
                 self.project / one.split(":")[0] for one in service["volumes"] if "initdb" in one
             ]
-            self._database = PostgresImage(self.ports["postgres"], self.environment(name), scripts)
+            self._database = PostgresImage(self.ports["postgres"], self.secrets, scripts)
             self._database.start()
         elif "healthcheck" in service:
             self._processes[name] = self._begin(name)
             healthy: Callable[[], bool] = lambda: self.is_healthy(name)  # noqa: E731
             self.wait_until(healthy, what=f"health of {name}", timeout_s=HEALTHY_WITHIN_S)
+        elif service["restart"] != "no":
+            self._processes[name] = self._begin(name)
         elif (process := self._begin(name)).wait(HEALTHY_WITHIN_S):
             raise AssertionError(self.failure(name) + f" ({process.returncode})")
         self._done.add(name)
@@ -199,6 +219,8 @@ class NativeCompose(NativeStack):
     def _begin(self, name: str) -> subprocess.Popen[bytes]:
         """Start the command of a service in a session of its own."""
         command = [word.replace("$$", "$") for word in self.services[name]["command"]]
+        if "celery" in command:  # a container has a host name of its own
+            command += ["--celery-hostname", f"{name}@localhost"]
         with (self.base / "logs" / f"{name}.log").open("wb") as output:
             return subprocess.Popen(  # noqa: S603 - the file's own words
                 self._contained(name, command),
@@ -240,9 +262,9 @@ class NativeCompose(NativeStack):
                 target.mkdir(parents=True, exist_ok=True)
         for folder in FROM_IMAGE:
             (self._root(name) / folder.lstrip("/")).mkdir(parents=True, exist_ok=True)
-        if (self.base / "volumes/zones").is_dir():
-            for zone in ("public", "embargoed", "operations"):  # as the Dockerfile makes them
-                (self.base / "volumes/zones" / zone).mkdir(exist_ok=True)
+        for folder in ("dags", "plugins", "include"):
+            link = self._root(name) / "opt/turnstile" / folder
+            link.symlink_to(self.project / folder)
         shutil.copytree(ROOT / "docker", self._root(name) / "opt/turnstile/docker")
 
     def _root(self, name: str) -> Path:
@@ -259,7 +281,10 @@ class NativeCompose(NativeStack):
             ("//localhost:8080", f"//{host}:{ports['AIRFLOW_PORT']}"),
             ("//localhost:8974", f"//{host}:{ports['health']}"),
             ("redis-cli ", f"redis-cli -p {ports['redis']} "),
-            ("redis-server ", f"redis-server --port {ports['redis']} --bind {host} --save '' "),
+            ("redis-server ", f"redis-server --port {ports['redis']} --bind {host} "),
+            ("dir /data", f"dir {self._root(name)}/data"),
+            (":18EB ", f":{ports['redis']:04X} "),
+            ("/run/secrets", str(self.secrets)),
         ):
             text = text.replace(old, new)
         return PATHS.sub(lambda found: f"{self._root(name)}{found[1]}", text)

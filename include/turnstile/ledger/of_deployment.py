@@ -21,5 +21,6 @@ def open_ledger(settings: Settings, *, read_only: bool = False) -> Ledger:
         witnesses=settings.witness,
         public=settings.public,
         embargoed=settings.embargoed,
+        key=settings.ledger_key,
         read_only=read_only,
     )

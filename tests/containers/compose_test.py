@@ -1,0 +1,139 @@
+"""`make compose-test`: the deployment of docker-compose.yaml, from its build to its fifth week.
+
+Builds the image, starts every service, releases three weeks of both programmes over Celery with a
+PostgreSQL ledger, looks through doors that have to be closed, takes a backup that is older than the
+last week, destroys every volume but the witness, recovers, releases the fourth week, upgrades with
+the fifth under way, goes back, and stops. Then services are killed at random moments. Without a
+container engine it says so, and runs the same services as processes.
+
+    python tests/containers/compose_test.py [--kills 3] [--seed 1] [--rows 2000] [--processes]
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).parents[1] / "support")]
+
+from doors import check_doors, check_secrets  # noqa: E402 - found by the line above
+from engine import Containers, engine_missing  # noqa: E402
+from story import FIRST_WEEK, Story  # noqa: E402
+
+from turnstile.deployment.native_stack import free_port  # noqa: E402
+
+LOST = ("postgres", "queue", "landing", "private", "failures", "public", "embargoed", "operations",
+        "keys", "logs")  # fmt: skip
+BEGUN = time.monotonic()
+
+
+def main() -> int:
+    """Run all of it; return 0 if everything held."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--kills", type=int, default=3, help="random kills (3; the full run: 20)")
+    parser.add_argument("--seed", type=int, default=1, help="of the random moments (1)")
+    parser.add_argument("--rows", type=int, default=2000, help="rows a week and programme (2000)")
+    parser.add_argument("--processes", action="store_true", help="without containers")
+    asked = parser.parse_args()
+    missing = "--processes was asked for" if asked.processes else engine_missing()
+    with tempfile.TemporaryDirectory(prefix="turnstile-compose-") as base:
+        if missing:
+            say(f"{missing}: the same services run as processes")
+            from as_processes import run_as_processes
+
+            run_as_processes(Path(base), asked.rows, asked.kills, asked.seed, say)
+        else:
+            run_in_containers(Path(base), asked)
+    say("everything held")
+    return 0
+
+
+def run_in_containers(base: Path, asked: argparse.Namespace) -> None:
+    """Run the story in containers; remove what it made, however it ends."""
+    place = Containers("turnstile-test", base, free_port(18_480), say)
+    story = Story(place, asked.rows, say)
+    say("building the image")
+    place.build("1")
+    try:
+        place.up()
+        say("every service is healthy")
+        tell(story, place)
+        kills(story, asked.kills, asked.seed)
+        begun = time.monotonic()
+        place.down()
+        say(f"stopped in {time.monotonic() - begun:.0f} s")
+    finally:
+        place.remove()
+
+
+def tell(story: Story, place: Containers) -> None:
+    """Five weeks with a disaster and an upgrade between them."""
+    weeks = [FIRST_WEEK.plus(n) for n in range(5)]
+    story.deliver(FIRST_WEEK, 5)
+    story.unpause()
+    story.released(weeks[:2])
+    old = story.backup_of_ledger()
+    story.released(weeks[2:3])
+    check_doors(place)
+    check_secrets(place, {"budget page": page_of(story)})
+    say("closed doors are closed; no secret in logs, settings, processes, image, page")
+    zones, lost = story.backup_of_zones(), story.losses()
+
+    place.down(removing=LOST)
+    story.restore(old, zones)
+    behind = place.run("worker", "turnstile", "ledger", "verify")
+    assert behind.returncode == 4, "a ledger that is older than its packages has to be seen"
+    story.must("worker", "turnstile", "ledger", "recover", "--person", "compose-test",
+               "--reason", "the volumes were destroyed")  # fmt: skip
+    assert story.losses() == lost, "what was spent before the disaster is spent"
+    story.agrees(weeks[:3])
+    say("destroyed, restored from copies that lacked a week, recovered: nothing is lost")
+    story.unpause()
+    story.released(weeks[3:4])
+
+    place.build("2")
+    for number, tag in enumerate(("2", "1")):
+        story.start([weeks[4].plus(-number)])  # a week is under way, or issued again
+        time.sleep(15)
+        place.use(tag)
+        place.up()
+        story.until(lambda: set(story.states(weeks[3:]).values()) <= {"success", "failed"},
+                    "the week of the upgrade", 1800)  # fmt: skip
+        story.released(weeks[3:])
+        say(f"image {tag} took over while a week was under way")
+
+
+def kills(story: Story, number: int, seed: int) -> None:
+    """Kill services at random moments of new weeks."""
+    chance = random.Random(seed)  # noqa: S311 - moments, not noise
+    first = FIRST_WEEK.plus(5)
+    if number:
+        story.deliver(first, number)
+    for done in range(number):
+        say(f"kill {done + 1} of {number}: {story.killed([first.plus(done)], chance)}")
+
+
+def page_of(story: Story) -> str:
+    """Return the budget page as the administrator sees it."""
+    import httpx
+
+    api: Any = story.api()
+    with httpx.Client(base_url=api.address, trust_env=False, timeout=90) as client:
+        answer = client.get("/privacy-budget/", headers=api._authorization())
+        answer.raise_for_status()
+        return answer.text
+
+
+def say(sentence: str) -> None:
+    """Print a line with the seconds since the start."""
+    sys.stdout.write(f"{time.monotonic() - BEGUN:6.0f} s  {sentence}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""Who can open what in a running deployment: each promise with a case in which it must fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from engine import Containers
+
+_PRIVATE = ("/var/lib/turnstile/landing", "/var/lib/turnstile/private")
+_LOOK = "find {} -type f -exec cat {{}} + 2>/dev/null | head -c 100 | wc -c"
+
+
+def check_doors(place: Containers) -> None:
+    """Look through every door that has to be closed, and one that has to be open."""
+    assert _bytes_seen(place, "worker-private") > 0  # there is something to see
+    for name in ("worker", "api-server", "scheduler", "triggerer", "dag-processor"):
+        assert _bytes_seen(place, name) == 0, name
+    for folder in ("public", "embargoed", "operations"):
+        assert _fails(place, "api-server", f"touch /var/lib/turnstile/{folder}/mine")
+    for name in ("worker", "worker-private", "api-server"):
+        assert _fails(place, name, "touch /opt/turnstile/include/mine"), name
+        assert not _fails(place, name, "touch /tmp/mine"), name
+    outside = "import socket; socket.create_connection(('1.1.1.1', 53), 3)"
+    assert _fails(place, "worker-private", f'python -c "{outside}"')
+    no_metadata = "python -c 'import os; os.environ[\"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_CMD\"]'"
+    for name in ("worker", "worker-private"):
+        assert _fails(place, name, no_metadata)
+        assert _fails(place, name, "cat /run/secrets/airflow_database_password")
+    assert not _fails(place, "scheduler", no_metadata)
+
+
+def check_secrets(place: Containers, more: dict[str, str]) -> None:
+    """Look for every secret in whatever people, logs and images show."""
+    shown = {
+        "image and settings": place.image_and_settings(),
+        "logs": place.all_logs(),
+        "processes": place.processes(),
+        "airflow config": _printed(place, "airflow config list --show-values --hide-sensitive"),
+        **more,
+    }
+    secrets = {file.name: file.read_text().strip() for file in _files(place.secrets)}
+    for where, text in shown.items():
+        assert len(text) > 100, where
+        found = [name for name, secret in secrets.items() if secret in text]
+        assert not found, f"{where} show {found}"
+    assert secrets["redis_password"] in _printed(place, "cat /run/secrets/redis_password")
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files whose content nobody may see."""
+    return [file for file in folder.iterdir() if file.name != "airflow_connections"]
+
+
+def _bytes_seen(place: Containers, service: str) -> int:
+    return int(place.run(service, "sh", "-c", _LOOK.format(" ".join(_PRIVATE))).stdout)
+
+
+def _fails(place: Any, service: str, command: str) -> bool:
+    return bool(place.run(service, "sh", "-c", command).returncode)
+
+
+def _printed(place: Containers, command: str) -> str:
+    return str(place.run("scheduler", "sh", "-c", command).stdout.decode(errors="replace"))

@@ -1,0 +1,199 @@
+"""docker-compose.yaml in a container engine: what an operator does to it, as commands.
+
+Compose v2 runs the file as it is. Version 1.29, the last that Debian 12 has, does not know `name`
+and `start_interval`: it is given a copy without them, and checks health every few seconds instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+STAND_INS = ROOT / "tests/containers/stand-ins.sh"
+PULLED = ("python:3.11-slim-bookworm", "postgres:15", "redis:7.2-bookworm")
+HEALTHY_WITHIN_S = 600
+_POLL_S = 2
+
+Answer = subprocess.CompletedProcess[bytes]
+Say = Callable[[str], None]
+
+
+def engine_missing() -> str:
+    """Say what this machine lacks to run containers; empty if nothing."""
+    if shutil.which("docker") is None or _quiet("docker", "info"):
+        return "no container engine answers (docker info)"
+    if not compose_command():
+        return "the engine has no Compose (docker compose, or docker-compose)"
+    return ""
+
+
+def compose_command() -> list[str]:
+    """Return how Compose is called; empty where there is none."""
+    if not _quiet("docker", "compose", "version"):
+        return ["docker", "compose"]
+    return ["docker-compose"] if shutil.which("docker-compose") else []
+
+
+def _quiet(*command: str) -> int:
+    return subprocess.run(command, capture_output=True, check=False).returncode
+
+
+class Containers:
+    """One deployment under a name of its own.
+
+    Args:
+        name: of the project; its volumes are removed at the end.
+        base: folder for secrets and copies.
+        port: of the loopback interface, for the web interface.
+        say: takes a line of progress.
+    """
+
+    def __init__(self, name: str, base: Path, port: int, say: Say) -> None:
+        self.name, self.base, self.say = name, base, say
+        self.address = f"http://127.0.0.1:{port}"
+        self.secrets = base / "secrets"
+        subprocess.run([ROOT / "docker/make-secrets.sh", self.secrets], check=True)
+        self.environment = {
+            **os.environ,  # noqa: TID251 - handed on, not read
+            "AIRFLOW_PORT": str(port),
+            "SECRETS": str(self.secrets),
+            "TURNSTILE_VERSION": f"{name}-1",
+        }
+        self.file = ROOT / "docker-compose.yaml"
+        self.compose = compose_command()
+        self.services: Mapping[str, Any] = yaml.safe_load(self.file.read_text())["services"]
+        if self.compose == ["docker-compose"]:
+            self.file = self._for_version_1()
+
+    def build(self, tag: str) -> None:
+        """Build the image under a tag; the images that it is made of are pulled or stood in for."""
+        missing = [one for one in PULLED if _quiet("docker", "image", "inspect", one)]
+        if any(_quiet("docker", "pull", "--quiet", one) for one in missing):
+            self.say(f"no registry has {', '.join(missing)}: stand-ins of Debian's packages")
+            subprocess.run([STAND_INS], check=True, stdout=subprocess.DEVNULL)
+        image = f"turnstile-airflow:{self.name}-{tag}"
+        command = ["docker", "build", "--network", "host", "--label", f"release={tag}"]
+        subprocess.run([*command, "--tag", image, ROOT], check=True, capture_output=True)
+
+    def use(self, tag: str) -> None:
+        """Name the image that `up` starts."""
+        self.environment["TURNSTILE_VERSION"] = f"{self.name}-{tag}"
+
+    def up(self, *services: str) -> None:
+        """Start what does not run, and wait until all of it is healthy."""
+        self._asked("up", "--detach", *services)
+        names = services or tuple(self.services)
+        checked = [one for one in names if "healthcheck" in self.services[one]]
+        deadline = time.monotonic() + HEALTHY_WITHIN_S
+        while sick := [one for one in checked if self.health(one) != "healthy"]:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not healthy: {sick}\n{self.logs(*sick)}")
+            time.sleep(_POLL_S)
+
+    def down(self, *, removing: Sequence[str] = ()) -> None:
+        """Stop everything; remove some volumes."""
+        self._asked("down")
+        for volume in removing:
+            self._docker("volume", "rm", f"{self.name}_{volume}")
+
+    def remove(self) -> None:
+        """Remove containers, volumes and images of this project."""
+        self._asked("down", "--volumes")
+        for tag in ("1", "2"):
+            _quiet("docker", "image", "rm", f"turnstile-airflow:{self.name}-{tag}")
+
+    def run(self, service: str, *command: str, given: bytes | None = None) -> Answer:
+        """Run a command in a running service, as `docker compose exec` does."""
+        return self._compose("exec", "-T", service, *command, given=given)
+
+    def run_alone(self, service: str, *command: str, given: bytes) -> Answer:
+        """Run a command in a new container of a service that does not run."""
+        return self._compose("run", "--rm", "--no-deps", "-T", service, *command, given=given)
+
+    def kill(self, service: str) -> None:
+        """End a service as a lack of memory would."""
+        self._docker("kill", self._container(service))
+
+    def health(self, service: str) -> str:
+        """Return what the engine knows of a service's health."""
+        container = self._container(service)
+        if not container:
+            return "gone"
+        found = self._docker("inspect", "--format", "{{.State.Status}} {{.State.Health.Status}}",
+                             container)  # fmt: skip
+        status, _, health = found.strip().partition(" ")
+        return health if status == "running" else status
+
+    def logs(self, *services: str) -> str:
+        """Return what some services said last."""
+        return self._compose("logs", "--tail", "40", *services).stdout.decode(errors="replace")
+
+    def all_logs(self) -> str:
+        """Return everything that was said, and every task log."""
+        said = self._compose("logs").stdout
+        kept = self.run("worker", "sh", "-c", "cat $(find /opt/airflow/logs -type f)").stdout
+        return (said + kept).decode(errors="replace")
+
+    def image_and_settings(self) -> str:
+        """Return the layers of the image and the settings of every container."""
+        tag = f"turnstile-airflow:{self.environment['TURNSTILE_VERSION']}"
+        history = self._docker("history", "--no-trunc", tag)
+        ids = self._docker("ps", "--all", "--quiet", "--filter",
+                           f"label=com.docker.compose.project={self.name}").split()  # fmt: skip
+        return history + self._docker("inspect", tag, *ids)
+
+    def processes(self) -> str:
+        """Return the command lines of every container's processes."""
+        return "\n".join(
+            self._docker("top", self._container(name), "-eo", "pid,args")
+            for name, one in self.services.items()
+            if "healthcheck" in one
+        )
+
+    def _container(self, service: str) -> str:
+        labels = (f"project={self.name}", f"service={service}", "oneoff=False")
+        filters = [
+            word for one in labels for word in ("--filter", f"label=com.docker.compose.{one}")
+        ]
+        return self._docker("ps", "--all", "--quiet", *filters).strip()
+
+    def _docker(self, *words: str) -> str:
+        done = subprocess.run(["docker", *words], capture_output=True, check=False, text=True)
+        if done.returncode:
+            raise AssertionError(f"docker {words[0]}: {done.stderr}")
+        return done.stdout
+
+    def _asked(self, *words: str) -> None:
+        done = self._compose(*words)
+        if done.returncode:
+            raise AssertionError(f"compose {words}: {done.stderr.decode(errors='replace')[-3000:]}")
+
+    def _compose(self, *words: str, given: bytes | None = None) -> Answer:
+        command = [*self.compose, "--project-name", self.name, "--file", str(self.file),
+                   "--project-directory", str(ROOT), *words]  # fmt: skip
+        return subprocess.run(
+            command,
+            env=self.environment,
+            input=given if given is not None else b"",
+            capture_output=True,
+            check=False,
+        )
+
+    def _for_version_1(self) -> Path:
+        text: dict[str, Any] = yaml.safe_load(self.file.read_text())
+        known = {"services", "networks", "secrets", "volumes"}
+        copy = {key: value for key, value in text.items() if key in known}
+        for service in copy["services"].values():
+            if check := service.get("healthcheck"):
+                check["interval"] = check.pop("start_interval", check["interval"])
+        path = self.base / "docker-compose.yaml"
+        path.write_text(yaml.safe_dump(copy, sort_keys=False))
+        return path

@@ -1,0 +1,216 @@
+"""What is done to a deployment, and what has to hold after each step: the same for every engine."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Protocol
+
+from turnstile.operations.airflow_api import AirflowApi
+from turnstile.programme.loading import load_programme
+from turnstile.programme.release_schedule import run_name
+from turnstile.service_calendar import ServiceWeek
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMMES = ("opal", "itms")
+FIRST_WEEK = ServiceWeek.parse("2016-W30")
+KILLED = ("worker-private", "worker", "scheduler", "redis", "postgres")
+ENDED = {"success", "failed"}
+CLEARED_AT_MOST = 4
+WEEK_WITHIN_S = 1800
+_ZONES = "turnstile turnstile-keys"
+
+
+class Place(Protocol):
+    """A deployment, in containers or as processes."""
+
+    address: str
+    secrets: Path
+
+    def up(self, *services: str) -> None: ...
+    def down(self, *, removing: tuple[str, ...] = ()) -> None: ...
+    def use(self, tag: str) -> None: ...
+    def kill(self, service: str) -> None: ...
+    def run(self, service: str, *command: str, given: bytes | None = None) -> Any: ...
+    def run_alone(self, service: str, *command: str, given: bytes) -> Any: ...
+
+
+class Story:
+    """A deployment whose ledger and packages are compared with what they were before.
+
+    Args:
+        place: the deployment.
+        rows: rows a week and programme.
+        say: takes a line of progress.
+    """
+
+    def __init__(self, place: Place, rows: int, say: Any) -> None:
+        self.place, self.rows, self.say = place, rows, say
+        self.sealed: dict[str, str] = {}
+        self.manifests: dict[str, str] = {}
+        self.programmes = {name: load_programme(name, ROOT / "include") for name in PROGRAMMES}
+
+    def api(self) -> AirflowApi:
+        """Return a client with a token of the running API server."""
+        password = (self.place.secrets / "airflow_admin_password").read_text()
+        return AirflowApi(self.place.address, "admin", password)
+
+    def deliver(self, first: ServiceWeek, weeks: int) -> None:
+        """Put generated files into the landing zone, the way that docs/OPERATIONS.md says."""
+        with tempfile.TemporaryDirectory() as home:
+            last = first.plus(weeks - 1)
+            for name in PROGRAMMES:
+                command = ["turnstile", "sample", name, "--weeks", f"{first}:{last}",
+                           "--rows", str(self.rows), "--seed", "3"]  # fmt: skip
+                script = str(Path(sys.executable).parent / command[0])
+                environment = {"TURNSTILE_HOME": home, "PYTHONPATH": str(ROOT / "include")}
+                subprocess.run([script, *command[1:]], check=True, env=environment,
+                               stdout=subprocess.DEVNULL)  # fmt: skip
+            archive = subprocess.run(
+                ["tar", "-C", f"{home}/landing", "--mode=u=rwX,go=", "-c", "."],
+                check=True, capture_output=True,
+            ).stdout  # fmt: skip
+        self.must("worker-private", "tar", "-C", "/var/lib/turnstile/landing", "-x",
+                  given=archive)  # fmt: skip
+
+    def unpause(self) -> None:
+        """Let both programmes run; no run begins by that."""
+        api = self.api()
+        for name in PROGRAMMES:
+            self.until(lambda name=name: api.has_dag(f"release_{name}"), "parsing", 300)
+            api.unpause(f"release_{name}")
+        if errors := api.import_errors():
+            raise AssertionError(errors)
+
+    def start(self, weeks: list[ServiceWeek]) -> None:
+        """Ask for weeks of both programmes."""
+        api = self.api()
+        for programme in self.programmes.values():
+            api.release(programme, weeks)
+
+    def released(self, weeks: list[ServiceWeek]) -> None:
+        """Release weeks of both programmes without trouble, and look at what came of it."""
+        begun = time.monotonic()
+        self.start(weeks)
+        self.until(lambda: set(self.states(weeks).values()) <= ENDED, "the weeks", WEEK_WITHIN_S)
+        assert set(self.states(weeks).values()) == {"success"}, self.trouble(weeks)
+        self.agrees(weeks)
+        names = ", ".join(map(str, weeks))
+        self.say(f"published: {names} of {len(PROGRAMMES)} programmes, "
+                 f"{time.monotonic() - begun:.0f} s")  # fmt: skip
+
+    def states(self, weeks: list[ServiceWeek]) -> dict[str, str]:
+        """Return the state of each asked run."""
+        api = self.api()
+        asked = {run_name(name, week) for name in PROGRAMMES for week in weeks}
+        found = {
+            run.run_id: run.state for name in PROGRAMMES for run in api.runs(f"release_{name}")
+        }
+        return {run: found.get(run, "none") for run in asked}
+
+    def trouble(self, weeks: list[ServiceWeek]) -> list[str]:
+        """Name the tasks that did not succeed."""
+        api = self.api()
+        return [
+            f"{name} {week}: {task.task_id} {task.state}"
+            for name in PROGRAMMES
+            for week in weeks
+            for task in api.tasks(f"release_{name}", run_name(name, week))
+            if task.state != "success"
+        ]
+
+    def agrees(self, weeks: list[ServiceWeek]) -> None:
+        """Check the ledger with all files; what was sealed or public before is so still."""
+        verified = self.place.run("worker", "turnstile", "ledger", "verify")
+        assert verified.returncode == 0, (verified.stdout + verified.stderr).decode()
+        entries = self.entries()
+        sealed = [one for one in entries if one["kind"] == "sealed"]
+        keys = Counter(one["body"]["key"] for one in sealed)
+        assert set(keys.values()) <= {1}, f"sealed twice: {keys}"
+        digests = {one["body"]["key"]: one["body"]["artefact_digest"] for one in sealed}
+        public = {one["body"]["key"]: one["body"]["manifest_digest"]
+                  for one in entries if one["kind"] == "published"}  # fmt: skip
+        assert self.sealed.items() <= digests.items(), "sealed bytes changed or are gone"
+        assert self.manifests.items() <= public.items(), "a publication changed or is gone"
+        self.sealed, self.manifests = digests, public
+        for name in PROGRAMMES:
+            for week in weeks:
+                folder = f"/var/lib/turnstile/public/{name}/{week}/r0"
+                self.must("worker", "turnstile", "package", "verify", folder)
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return every entry of the ledger."""
+        lines = self.must("worker", "turnstile", "ledger", "entries", "--json").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def losses(self) -> list[Mapping[str, Any]]:
+        """Return every account with what it has lost."""
+        found: list[Mapping[str, Any]] = json.loads(
+            self.must("worker", "turnstile", "ledger", "balance", "--json")
+        )
+        return found
+
+    def backup_of_ledger(self) -> bytes:
+        """Dump the ledger's database."""
+        dump = ("pg_dump", "--username", "postgres", "--format", "custom", "turnstile_ledger")
+        return self.must("postgres", *dump)
+
+    def backup_of_zones(self) -> bytes:
+        """Pack zones and signing key."""
+        return self.must("worker-private", "tar", "-C", "/var/lib", "-c", *_ZONES.split())
+
+    def restore(self, ledger: bytes, zones: bytes) -> None:
+        """Bring an empty deployment to what the copies hold."""
+        self.place.up("postgres", "redis", "init-ledger")
+        self.must("postgres", "pg_restore", "--username", "postgres", "--dbname",
+                  "turnstile_ledger", "--clean", "--if-exists", given=ledger)  # fmt: skip
+        with tarfile.open(fileobj=BytesIO(zones)) as archive:
+            assert any("/landing/" in name for name in archive.getnames())
+        answer = self.place.run_alone(
+            "worker-private", "tar", "-C", "/var/lib", "-x", "--no-overwrite-dir", given=zones
+        )
+        assert answer.returncode == 0, answer.stderr.decode()
+        self.place.up()
+
+    def killed(self, weeks: list[ServiceWeek], chance: random.Random) -> str:
+        """Kill one service at a random moment of some weeks, then do what OPERATIONS.md says."""
+        victim, after = chance.choice(KILLED), chance.uniform(1, 60)
+        self.start(weeks)
+        time.sleep(after)
+        self.place.kill(victim)
+        time.sleep(chance.uniform(0, 10))
+        self.place.up()
+        for cleared in range(CLEARED_AT_MOST):
+            self.until(lambda: set(self.states(weeks).values()) <= ENDED, "ends", WEEK_WITHIN_S)
+            if set(self.states(weeks).values()) == {"success"}:
+                self.agrees(weeks)
+                burned = sum(one["kind"] == "burned" for one in self.entries())
+                what = f"published, cleared {cleared} times; {burned} draws burned so far"
+                return f"{victim} after {after:.0f} s: {what}"
+            self.start(weeks)  # clears the runs that failed
+        raise AssertionError(f"{victim} after {after:.0f} s: {self.trouble(weeks)}")
+
+    def must(self, service: str, *command: str, given: bytes | None = None) -> bytes:
+        """Run a command that has to succeed; return what it prints."""
+        answer = self.place.run(service, *command, given=given)
+        if answer.returncode:
+            raise AssertionError(f"{service}: {command}: {answer.stderr.decode()[-2000:]}")
+        printed: bytes = answer.stdout
+        return printed
+
+    def until(self, holds: Any, what: str, timeout_s: float) -> None:
+        """Poll until something holds; a restarted service may not answer meanwhile."""
+        deadline = time.monotonic() + timeout_s
+        while not holds():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{what} took more than {timeout_s:.0f} s")
+            time.sleep(2)

@@ -1,0 +1,56 @@
+"""Settings: a password that comes as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from turnstile.errors import InputError
+from turnstile.settings import Settings
+
+URL = "postgresql+psycopg://turnstile_release@postgres/turnstile_ledger"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TURNSTILE_LEDGER_URL", URL)
+    monkeypatch.setenv("TURNSTILE_LEDGER_PASSWORD_FILE", str(tmp_path / "password"))
+    (tmp_path / "password").write_text("p@ss/word:%s\n")
+    return tmp_path / "password"
+
+
+def test_the_ledgers_password_comes_from_a_file(file: Path) -> None:
+    assert file.exists()
+    url = Settings.from_environment().ledger_url
+    assert url == URL.replace("@postgres", ":p%40ss%2Fword%3A%25s@postgres")
+
+
+def test_settings_that_are_printed_show_no_password(file: Path) -> None:
+    assert "word" not in repr(Settings.from_environment()).replace(str(file.parent), "")
+
+
+def test_a_password_file_that_is_missing_is_named(file: Path) -> None:
+    file.unlink()
+    with pytest.raises(
+        InputError, match="password cannot be read .* password of turnstile_release"
+    ):
+        Settings.from_environment()
+
+
+@pytest.mark.parametrize("url", ["sqlite:///ledger.sqlite", URL.replace("release@", "release:x@")])
+def test_a_password_file_beside_an_address_that_needs_none_is_refused(
+    file: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    assert file.exists()
+    monkeypatch.setenv("TURNSTILE_LEDGER_URL", url)
+    with pytest.raises(InputError, match="name a user and no password"):
+        Settings.from_environment()
+
+
+def test_the_signing_key_may_lie_outside_of_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Settings.from_environment().ledger_key is None
+    monkeypatch.setenv("TURNSTILE_LEDGER_KEY", str(tmp_path / "key.pem"))
+    assert Settings.from_environment().ledger_key == tmp_path / "key.pem"
