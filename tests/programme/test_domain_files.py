@@ -124,6 +124,10 @@ def test_an_absolute_path_and_a_link_to_the_data_are_refused(include: Path) -> N
         (STOPS + "bus,b1,2099,,\n", "domains/stops.csv:5", "location", "listed twice"),
         (STOPS + "bus,b4,UNKNOWN,,\n", "domains/stops.csv:5", "area", "reserved"),
         (STOPS + "bus,UNKNOWN,2000,,\n", "domains/stops.csv:5", "area", "reserved"),
+        *(
+            (STOPS + f"bus,b4,{label},,\n", "domains/stops.csv:5", "area", "as a formula")
+            for label in ("=1+1", "+1", "-1", "@SUM(A1)", "a\x07b", '"=HYPERLINK(""x"")"')
+        ),
         ("mode,location,area\nbus,b1,2000\n", "domains/stops.csv", "mode", "of mode 'train'"),
         ("", "domains/stops.csv", "mode", "no such column"),
     ],

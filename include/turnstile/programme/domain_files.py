@@ -25,6 +25,8 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import DomainSpec, Outside, Programme
 
 _LATITUDE_MAX, _LONGITUDE_MAX = 90.0, 180.0
+# A spreadsheet that opens a published CSV would calculate a label that begins so.
+_BEGINS_A_FORMULA = ("=", "+", "-", "@")
 
 
 def load_domain(programme: Programme, include: Path) -> PublicDomain:
@@ -90,6 +92,9 @@ def _places(file: PublicFile, modes: tuple[str, ...]) -> tuple[Place, ...]:
     for where, (mode, location, area) in file.rows("mode", "location", "area"):
         if UNKNOWN in (location, area):
             refuse(where, "area", f"{UNKNOWN} is reserved for rows outside; use another name")
+        if area.startswith(_BEGINS_A_FORMULA) or not area.isprintable():
+            rule = "begins as a formula or holds a control character; name the area another way"
+            refuse(where, "area", rule)
         if (mode, location) in seen:
             refuse(where, "location", "is listed twice for its mode; delete one of the two lines")
         seen[mode, location] = Place(mode, location, area)
