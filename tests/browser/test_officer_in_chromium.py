@@ -4,41 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from real_airflow import DAG, PASSWORD, RealAirflow, running
-from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
-from selenium.webdriver.chrome.service import Service
+from in_chromium import MISSING, chromium, find, log_in, wait
+from real_airflow import DAG, RealAirflow, running
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import WebDriverWait
 
 from turnstile.ledger.amounts import AccountLoss
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.presentation import balance_json, most_spent
 from turnstile.operations.amount_words import epsilon_words
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
 SEALED, NEW, NAMED = "2016-W30", "2016-W31", "2016-W32"
-PATIENCE_S = 60
-FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --no-proxy-server "
-    "--disable-background-networking --disable-component-update --disable-sync "
-    "--window-size=1400,1000"
-)
-
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(
-        not (CHROMIUM and DRIVER), reason="no Chromium here: apt install chromium chromium-driver"
-    ),
+    pytest.mark.skipif(bool(MISSING), reason=MISSING),
 ]
 
 
@@ -68,43 +52,16 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Any]:
     """A fresh Chromium."""
-    options = webdriver.ChromeOptions()
-    for flag in (*FLAGS.split(), f"--user-data-dir={tmp_path / 'profile'}"):
-        options.add_argument(flag)
-    options.binary_location = str(CHROMIUM)
-    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
-    yield driver
-    driver.quit()
-
-
-def _find(browser: Any, css: str, text: str = "") -> WebElement:
-    """Wait for an element that is shown and begins with a text."""
-
-    def look(_: Any) -> WebElement | bool:
-        for found in browser.find_elements(By.CSS_SELECTOR, css):
-            if found.is_displayed() and found.text.strip().startswith(text):
-                return found
-        return False
-
-    # Drawn anew between finding and asking: stale, or in Chromium's words "node does not exist".
-    patience = WebDriverWait(browser, PATIENCE_S, ignored_exceptions=[WebDriverException])
-    return patience.until(look)
-
-
-def _log_in(browser: Any, airflow: RealAirflow, user: str) -> None:
-    browser.get(airflow.address)
-    _find(browser, "input[name=username]").send_keys(user)
-    browser.find_element(By.NAME, "password").send_keys(PASSWORD)
-    _find(browser, "button[type=submit]").click()
-    _find(browser, "a[href='/dags'], a", "Dags")
+    with chromium(tmp_path / "profile") as driver:
+        yield driver
 
 
 def _enter_page(browser: Any) -> None:
     """Open the page from Airflow's navigation, and step into its frame."""
     browser.switch_to.default_content()
-    _find(browser, "a[href$='/plugin/privacy-budget-view']").click()
-    browser.switch_to.frame(_find(browser, "iframe"))
-    _find(browser, "h1", "Privacy budget")
+    find(browser, "a[href$='/plugin/privacy-budget-view']").click()
+    browser.switch_to.frame(find(browser, "iframe"))
+    find(browser, "h1", "Privacy budget")
 
 
 def _figures(airflow: RealAirflow) -> set[tuple[str, str]]:
@@ -181,17 +138,13 @@ def _asked_of(browser: Any) -> set[str]:
 def _choose_date(browser: Any, place: int, day: str) -> None:
     """Type a date into one of the dialog's two fields."""
     browser.find_elements(By.CSS_SELECTOR, "[data-testid=datetime-input]")[place].click()
-    field = _find(browser, "input[placeholder='YYYY/MM/DD']")
+    field = find(browser, "input[placeholder='YYYY/MM/DD']")
     field.send_keys(Keys.CONTROL, "a")
     field.send_keys(day, Keys.TAB)
-    hour = _find(browser, "input[placeholder='HH:mm']")
+    hour = find(browser, "input[placeholder='HH:mm']")
     hour.send_keys(Keys.CONTROL, "a")
     hour.send_keys("00:00", Keys.ENTER)
     hour.send_keys(Keys.ESCAPE)
-
-
-def _wait(browser: Any, holds: Callable[[], bool]) -> None:
-    WebDriverWait(browser, PATIENCE_S).until(lambda _: holds())
 
 
 def _draws(airflow: RealAirflow) -> int:
@@ -201,7 +154,7 @@ def _draws(airflow: RealAirflow) -> int:
 def test_the_page_shows_the_ledgers_figures_and_leads_to_week_and_run(
     airflow: RealAirflow, browser: Any, pictures: Path
 ) -> None:
-    _log_in(browser, airflow, "vera")
+    log_in(browser, airflow, "vera")
     _enter_page(browser)
     assert _shown(browser) == _figures(airflow) != set()
     browser.save_screenshot(str(pictures / "budget.png"))
@@ -209,22 +162,22 @@ def test_the_page_shows_the_ledgers_figures_and_leads_to_week_and_run(
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
     browser.save_screenshot(str(pictures / "budget-dark.png"))
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-    _find(browser, "nav a", "Weeks").click()
-    _find(browser, ".weeks a").click()
-    _find(browser, "h1", "Opal")
+    find(browser, "nav a", "Weeks").click()
+    find(browser, ".weeks a").click()
+    find(browser, "h1", "Opal")
     assert len(browser.find_elements(By.CSS_SELECTOR, "figure svg")) == 3
     browser.save_screenshot(str(pictures / "week.png"))
-    _find(browser, "a.run").click()
+    find(browser, "a.run").click()
     browser.switch_to.default_content()
-    _wait(browser, lambda: f"/dags/{DAG}/runs/backfill__" in browser.current_url)
-    _find(browser, "body")
+    wait(browser, lambda: f"/dags/{DAG}/runs/backfill__" in browser.current_url)
+    find(browser, "body")
     browser.save_screenshot(str(pictures / "run.png"))
 
 
 def test_the_page_can_be_used_by_keyboard_alone(airflow: RealAirflow, browser: Any) -> None:
-    _log_in(browser, airflow, "vera")
+    log_in(browser, airflow, "vera")
     browser.get(f"{airflow.address}/privacy-budget/")
-    _find(browser, "h1", "Privacy budget")
+    find(browser, "h1", "Privacy budget")
     reached = []
     for _ in range(8):
         browser.switch_to.active_element.send_keys(Keys.TAB)
@@ -232,9 +185,9 @@ def test_the_page_can_be_used_by_keyboard_alone(airflow: RealAirflow, browser: A
     sections = ["Budget", "Weeks", "Release weeks", "Next week", "Ledger", "Quality"]
     assert reached[:7] == ["Skip to content", *sections]
     browser.get(f"{airflow.address}/privacy-budget/ledger")
-    _find(browser, "input[name=key]").send_keys("W30", Keys.ENTER)
-    _wait(browser, lambda: "key=W30" in browser.current_url)
-    _find(browser, "td", f"opal/{SEALED}/r0")
+    find(browser, "input[name=key]").send_keys("W30", Keys.ENTER)
+    wait(browser, lambda: "key=W30" in browser.current_url)
+    find(browser, "td", f"opal/{SEALED}/r0")
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -242,13 +195,13 @@ def test_the_page_can_be_used_by_keyboard_alone(airflow: RealAirflow, browser: A
 def test_every_section_can_be_read_in_any_light_and_width_and_asks_no_other_host(
     airflow: RealAirflow, browser: Any, pictures: Path, mode: str, width_px: int
 ) -> None:
-    _log_in(browser, airflow, "vera")
+    log_in(browser, airflow, "vera")
     _view(browser, mode, width_px)
     host = airflow.address.partition("//")[2]
     asked = f"release?programme=opal&first={SEALED}&last={NAMED}"
     for section in ("", "calendar", asked, "plan", "ledger", "quality", f"week/opal/{SEALED}"):
         browser.get(f"{airflow.address}/privacy-budget/{section}")
-        _find(browser, "h1")
+        find(browser, "h1")
         wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert browser.execute_script(wide) == 0, section
         contrast, words = browser.execute_script(_LEAST_CONTRAST)
@@ -262,9 +215,9 @@ def test_every_section_can_be_read_in_any_light_and_width_and_asks_no_other_host
 
 
 def test_words_that_can_hardly_be_read_are_seen(airflow: RealAirflow, browser: Any) -> None:
-    _log_in(browser, airflow, "vera")
+    log_in(browser, airflow, "vera")
     browser.get(f"{airflow.address}/privacy-budget/")
-    _find(browser, "h1")
+    find(browser, "h1")
     browser.execute_script("document.querySelector('h1').style.color = '#bbbbbb'")
     contrast, words = browser.execute_script(_LEAST_CONTRAST)
     assert (contrast < 4.5, words) == (True, "Privacy budget")
@@ -273,7 +226,7 @@ def test_words_that_can_hardly_be_read_are_seen(airflow: RealAirflow, browser: A
 def test_the_officer_finds_state_burn_down_plan_entries_and_verdicts(
     airflow: RealAirflow, browser: Any
 ) -> None:
-    _log_in(browser, airflow, "vera")
+    log_in(browser, airflow, "vera")
     _enter_page(browser)
     said = {
         one.get_attribute("data-programme"): one.text
@@ -287,21 +240,21 @@ def test_the_officer_finds_state_burn_down_plan_entries_and_verdicts(
     assert "never run" in said["itms"]
     assert "paused" in said["itms"]
     assert browser.find_elements(By.CSS_SELECTOR, ".cap-state svg.burn path.forecast")
-    _find(browser, "nav a", "Next week").click()
-    _find(browser, "h2", f"opal, {NEW}")
-    _find(browser, "caption", "What it leaves")
-    _find(browser, "nav a", "Quality").click()
-    _find(browser, "h2", "opal")
+    find(browser, "nav a", "Next week").click()
+    find(browser, "h2", f"opal, {NEW}")
+    find(browser, "caption", "What it leaves")
+    find(browser, "nav a", "Quality").click()
+    find(browser, "h2", "opal")
     assert browser.find_elements(By.CSS_SELECTOR, ".verdicts .swatch.pass")
-    _find(browser, "nav a", "Ledger").click()
-    _find(browser, "h1", "Ledger")
+    find(browser, "nav a", "Ledger").click()
+    find(browser, "h1", "Ledger")
     browser.find_element(By.CSS_SELECTOR, "select[name=kind] option[value=reserved]").click()
-    _find(browser, "button", "Show").click()
-    _find(browser, "p", "1 entry")
-    assert "holds card" in _find(browser, "tbody tr").text
-    _find(browser, "a.run", f"opal/{SEALED}/r0").click()
+    find(browser, "button", "Show").click()
+    find(browser, "p", "1 entry")
+    assert "holds card" in find(browser, "tbody tr").text
+    find(browser, "a.run", f"opal/{SEALED}/r0").click()
     browser.switch_to.default_content()
-    _wait(browser, lambda: f"/dags/{DAG}/runs/backfill__" in browser.current_url)
+    wait(browser, lambda: f"/dags/{DAG}/runs/backfill__" in browser.current_url)
 
 
 def test_a_backfill_in_the_dialog_over_sealed_and_new_weeks_charges_the_new_one_only(
@@ -309,25 +262,25 @@ def test_a_backfill_in_the_dialog_over_sealed_and_new_weeks_charges_the_new_one_
 ) -> None:
     before = airflow.ledger.attempts(_key(SEALED))
     assert _draws(airflow) == 1
-    _log_in(browser, airflow, "admin")
+    log_in(browser, airflow, "admin")
     browser.get(f"{airflow.address}/dags/{DAG}")
-    _find(browser, "[data-testid=trigger-dag-button]").click()
-    _find(browser, "[role=dialog] label", "Backfill").click()
-    _find(browser, "[data-testid=datetime-input]")
+    find(browser, "[data-testid=trigger-dag-button]").click()
+    find(browser, "[role=dialog] label", "Backfill").click()
+    find(browser, "[data-testid=datetime-input]")
     _choose_date(browser, 0, "2016/07/24")
     _choose_date(browser, 1, "2016/08/01")
-    _find(browser, "[role=dialog] label", "All Runs").click()
+    find(browser, "[role=dialog] label", "All Runs").click()
     browser.save_screenshot(str(pictures / "backfill.png"))
-    _wait(browser, _find(browser, "button", "Run Backfill").is_enabled)
-    _find(browser, "button", "Run Backfill").click()
+    wait(browser, find(browser, "button", "Run Backfill").is_enabled)
+    find(browser, "button", "Run Backfill").click()
     airflow.until(
         lambda: airflow.asks(NEW, "ask") and airflow.is_read(NEW, "ask"), what="the question"
     )
     run_id = airflow.run_id(NEW)
     browser.get(f"{airflow.address}/dags/{DAG}/runs/{run_id}/tasks/ask/required_actions")
-    _find(browser, "input[name=element_reason]").send_keys("looked at the pictures")
+    find(browser, "input[name=element_reason]").send_keys("looked at the pictures")
     browser.save_screenshot(str(pictures / "approval.png"))
-    _find(browser, "[data-testid=hitl-option-Approve]").click()
+    find(browser, "[data-testid=hitl-option-Approve]").click()
     airflow.until_ended(SEALED, NEW)
     assert set(airflow.runs().values()) == {"success"}
     assert airflow.ledger.attempts(_key(SEALED)) == before
@@ -342,13 +295,13 @@ def test_a_week_is_released_by_its_name_and_charges_what_was_shown_before_the_cl
 ) -> None:
     airflow.until_no_backfill()
     drawn = _draws(airflow)
-    _log_in(browser, airflow, "ada")
+    log_in(browser, airflow, "ada")
     _enter_page(browser)
-    _find(browser, "nav a", "Release weeks").click()
-    _find(browser, "select option[value=opal]").click()
-    _find(browser, "input[name=first]").send_keys(SEALED)
-    _find(browser, "input[name=last]").send_keys(NAMED, Keys.ENTER)
-    _find(browser, "button.go", "Release 3 weeks")
+    find(browser, "nav a", "Release weeks").click()
+    find(browser, "select option[value=opal]").click()
+    find(browser, "input[name=first]").send_keys(SEALED)
+    find(browser, "input[name=last]").send_keys(NAMED, Keys.ENTER)
+    find(browser, "button.go", "Release 3 weeks")
     shown = {
         row.get_attribute("data-week"): row.text
         for row in browser.find_elements(By.CSS_SELECTOR, "tr[data-week]")
@@ -356,8 +309,8 @@ def test_a_week_is_released_by_its_name_and_charges_what_was_shown_before_the_cl
     assert "re-issued nothing" in shown[SEALED]
     assert "epsilon 7.19 for a card" in shown[NAMED]
     browser.save_screenshot(str(pictures / "release.png"))
-    _find(browser, "button.go").click()
-    note = _find(browser, ".note", "Asked for:").text
+    find(browser, "button.go").click()
+    note = find(browser, ".note", "Asked for:").text
     assert f"opal_{NAMED}" in note
     browser.save_screenshot(str(pictures / "released.png"))
     airflow.until(lambda: airflow.asks(NAMED, "ask"), what="the question of the named week")
@@ -365,7 +318,7 @@ def test_a_week_is_released_by_its_name_and_charges_what_was_shown_before_the_cl
     run = airflow.call("GET", airflow.path(NAMED))
     assert run["triggering_user_name"] == "ada"
     browser.get(f"{airflow.address}/privacy-budget/")
-    assert f"{NAMED} asked" in _find(browser, ".attention").text
+    assert f"{NAMED} asked" in find(browser, ".attention").text
     airflow.answer(NAMED, "ask", "olga", "Approve")
     airflow.until_ended(SEALED, NAMED)
     assert airflow.runs()[NAMED] == "success"

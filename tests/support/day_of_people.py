@@ -1,0 +1,238 @@
+"""One day at a real Airflow: what an engineer and officers click, and what is held against it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_chromium import chromium, find, log_in
+from matrix_of_weeks import run_by_hand
+from real_airflow import DAG, RealAirflow
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from sinks import Sinks
+
+from turnstile.deployment.backfill import log_tail
+from turnstile.ledger.amounts import AccountLoss
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.presentation import balance_json, most_spent
+from turnstile.operations.amount_words import epsilon_words
+
+ENGINEER, FIRST_OFFICER, SECOND_OFFICER = "eve", "ada", "olga"
+PAGE = "privacy-budget"
+_FIGURES = ("epsilon_micro", "rho_nano", "delta_femto")
+
+
+@dataclass
+class Day:
+    """People at an Airflow, each in a browser of their own, and where its messages arrive.
+
+    Args:
+        airflow: running.
+        sinks: mail and webhook.
+        work: folder for browsers' profiles.
+        lines: what was done and what it charged, for the report at the end.
+    """
+
+    airflow: RealAirflow
+    sinks: Sinks
+    work: Path
+    lines: list[tuple[str, ...]]
+    _told: Counter[str] = field(default_factory=Counter)
+    _spent: int = 0
+
+    # -- what people do ----------------------------------------------------------------------------
+
+    def release(self, first: str, last: str) -> dict[str, str]:
+        """Release weeks by the page's form, as the engineer; return what it said of each before."""
+        with chromium(self.work / f"{ENGINEER}-{first}-{self._draws()}") as browser:
+            log_in(browser, self.airflow, ENGINEER)
+            asked = f"release?programme=opal&first={first}&last={last}"
+            browser.get(f"{self.airflow.address}/{PAGE}/{asked}")
+            find(browser, "tr[data-week]")
+            said = {
+                str(row.get_attribute("data-week")): row.text
+                for row in browser.find_elements(By.CSS_SELECTOR, "tr[data-week]")
+            }
+            find(browser, "button.go", f"Release {len(said)} week").click()
+            find(browser, ".note", "Asked for:")
+        return said
+
+    def answer(self, week: str, task: str, person: str, choice: str) -> str:
+        """Answer a question on the page of Airflow that the message leads to; return its text."""
+        self.airflow.until(lambda: self.airflow.asks(week, task), what=f"{task} of {week}")
+        self.airflow.until(lambda: self.airflow.is_read(week, task), what="the scheduler's word")
+        run = self.airflow.run_id(week)
+        with chromium(self.work / f"{person}-{week}-{task}-{len(self.sinks.mails())}") as browser:
+            log_in(browser, self.airflow, person)
+            browser.get(
+                f"{self.airflow.address}/dags/{DAG}/runs/{run}/tasks/{task}/required_actions"
+            )
+            find(browser, "input[name=element_reason]").send_keys(f"{person} looked", Keys.TAB)
+            text = find(browser, "body").text
+            find(browser, f"[data-testid='hitl-option-{choice}']").click()
+            self.airflow.until(
+                lambda: not self.airflow.asks(week, task), what=f"the answer to {task} of {week}"
+            )
+        return text
+
+    def approve(self, week: str) -> None:
+        """Let both officers say yes, and wait for the end of the run."""
+        self.answer(week, "ask_1", FIRST_OFFICER, "Approve")
+        self.answer(week, "ask_2", SECOND_OFFICER, "Approve")
+        self.airflow.until_ended(week)
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `turnstile` on Airflow's machine."""
+        command = [sys.executable, "-m", "turnstile.cli", *arguments]
+        environment = self.airflow.stack._environment
+        return subprocess.run(  # noqa: S603 - our own interpreter
+            command, env=environment, capture_output=True, text=True, check=False, timeout=240
+        )
+
+    def watch(self) -> dict[str, int]:
+        """Let the watchdog look; return how many new messages of each rule came of it."""
+        before = self._rules()
+        assert run_by_hand(self.airflow, "watchdog") == "success"
+        new = self._rules() - before
+        new.pop("release_overdue", None)  # weeks of 2016 that nobody asked for: true, and no news
+        return dict(new)
+
+    # -- what is held against it -------------------------------------------------------------------
+
+    def charged(self, week: str, said: str, times: int = 1, revision: int = 0) -> None:
+        """Hold what was shown before the click against what the ledger charged since.
+
+        Args:
+            week: that was released.
+            said: what was shown.
+            times: draws since the last look.
+            revision: of the week.
+        """
+        key = f"opal/{week}/r{revision}"
+        reserved = [
+            entry
+            for entry in self.airflow.ledger.entries()
+            if entry.kind is EntryKind.RESERVED and str(entry.key) == key
+        ]
+        card = next(one for one in reserved[-1].body["postings"] if one[0] == "card")
+        words = epsilon_words(AccountLoss(None, card[3])).removesuffix(" at delta 1e-6")
+        assert f"{words} for a card" in said
+        self.spends(times * card[3], f"{week}: {words} for a card, {times} time(s), as shown")
+
+    def spends(self, rho_nano: int, act: str) -> None:
+        """Hold what a card has lost since the last look against what it should have."""
+        now = self.spent()
+        assert now - self._spent == rho_nano, act
+        self.lines.append((act, f"{rho_nano / 1e9:.3f}", f"{now / 1e9:.3f}"))
+        self._spent = now
+
+    def spent(self) -> int:
+        """Return what a card has lost over the window, rho in 1e-9."""
+        return max(
+            (one.spent.rho_nano or 0)
+            for one in self.airflow.ledger.balance("opal_cards")
+            if one.unit.value == "card"
+        )
+
+    def page_says(self, week: str, state: str) -> str:
+        """Return the page's sentence on a week that somebody has to look at; check its figures."""
+        with chromium(self.work / f"vera-{week}-{state}-{len(self.lines)}") as browser:
+            log_in(browser, self.airflow, "vera")
+            browser.get(f"{self.airflow.address}/{PAGE}/")
+            find(browser, "h1", "Privacy budget")
+            assert _figures_on(browser) == _figures_of(self.airflow)
+            found = browser.find_elements(By.CSS_SELECTOR, f"li[data-state={state}]")
+            said = [one.text for one in found if one.text.startswith(week)]
+            everything = find(browser, "[data-programme=opal]").text
+            assert len(said) == 1, (week, state, everything)
+            return str(said[0])
+
+    def is_out(self, week: str, revision: int = 0) -> None:
+        """Hold ledger, public zone and page against each other: the week is public."""
+        assert (self.airflow.home / f"public/opal/{week}/r{revision}/manifest.json").exists()
+        assert self.airflow.runs()[week] == "success"
+        with chromium(self.work / f"vera-out-{week}-{revision}") as browser:
+            log_in(browser, self.airflow, "vera")
+            browser.get(f"{self.airflow.address}/{PAGE}/")
+            assert _figures_on(browser) == _figures_of(self.airflow)
+            for item in browser.find_elements(By.CSS_SELECTOR, "[data-programme=opal] li strong"):
+                assert item.text != week
+
+    def last_line(self, week: str, task: str) -> str:
+        """Return the end of a task's log, as Airflow shows it."""
+        folder = self.airflow.home / f"airflow/logs/dag_id={DAG}"
+        logs = (folder / f"run_id={self.airflow.run_id(week)}/task_id={task}").glob("attempt=*.log")
+        latest = max(logs, key=lambda path: int(path.stem.partition("=")[2]))
+        return " ".join(log_tail(latest.read_text()))
+
+    def told_once(self, rule: str, week: str) -> str:
+        """Return the one line about a rule and week that was mailed; the webhook got it too."""
+        of_mails, of_posts = (
+            [line for text in texts for line in _lines_about(text, rule, week)]
+            for texts in (self.sinks.mails(), self._posts())
+        )
+        assert (len(of_mails), len(of_posts)) == (1, 1), (rule, week, of_mails, of_posts)
+        return of_mails[0]
+
+    def _rules(self) -> Counter[str]:
+        """Count the chapters of the runbook that messages lead to."""
+        words = (word for text in self._posts() for word in text.split())
+        return Counter(w.partition("RUNBOOK.md#")[2] for w in words if "RUNBOOK.md#" in w)
+
+    def _posts(self) -> list[str]:
+        return [str(json.loads(text)["message"]) for text in self.sinks.posts()]
+
+    def _draws(self) -> int:
+        return sum(entry.kind is EntryKind.DRAW_BEGUN for entry in self.airflow.ledger.entries())
+
+
+def _lines_about(text: str, rule: str, week: str) -> list[str]:
+    """Return the alerts on a week in a message whose link leads to a rule's chapter."""
+    found, lines = [], text.splitlines()
+    for number, line in enumerate(lines):
+        if f"opal {week}:" in line and line.startswith("["):
+            below = lines[number + 1 : number + 5]
+            if any(f"RUNBOOK.md#{rule}" in one for one in below):
+                found.append(line)
+    return list(dict.fromkeys(found))
+
+
+def _figures_of(airflow: RealAirflow) -> set[tuple[str, str]]:
+    """Return account and exact spent figures, as `ledger balance --json` has them."""
+    balances = [balance_json(one) for one in most_spent(airflow.ledger.balance())]
+    return {
+        (f"{one['family']}/{one['unit']}/{one['scope']}", _exact(one["spent"]))
+        for one in json.loads(json.dumps(balances))
+    }
+
+
+def _figures_on(browser: Any) -> set[tuple[str, str]]:
+    """Return the same from the page."""
+    rows = browser.find_elements(By.XPATH, "//*[self::tr or self::article][.//*[@data-account]]")
+    return {
+        (
+            row.find_element(By.CSS_SELECTOR, "[data-account]").get_attribute("data-account"),
+            row.find_element(By.CSS_SELECTOR, "data").get_attribute("value"),
+        )
+        for row in rows
+    }
+
+
+def _exact(spent: dict[str, Any]) -> str:
+    """Write a loss as the page's machine-readable figure has it."""
+    return ",".join("infinite" if spent[n] is None else str(spent[n]) for n in _FIGURES)
+
+
+def replaced(path: Path, old: str, new: str) -> None:
+    """Let a file hold something else."""
+    text = path.read_text()
+    if old not in text:
+        pytest.fail(f"{path.name} does not hold {old!r}")
+    path.write_text(text.replace(old, new, 1))

@@ -1,0 +1,69 @@
+"""A Chromium at a real Airflow: found, logged in, and looked at as a person would."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from real_airflow import PASSWORD, RealAirflow
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+MISSING = "" if CHROMIUM and DRIVER else "no Chromium here: apt install chromium chromium-driver"
+PATIENCE_S = 60
+FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --no-proxy-server "
+    "--disable-background-networking --disable-component-update --disable-sync "
+    "--window-size=1400,1000"
+)
+
+
+@contextmanager
+def chromium(profile: Path) -> Iterator[Any]:
+    """Run a fresh Chromium."""
+    options = webdriver.ChromeOptions()
+    for flag in (*FLAGS.split(), f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.binary_location = str(CHROMIUM)
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+def find(browser: Any, css: str, text: str = "") -> WebElement:
+    """Wait for an element that is shown and begins with a text."""
+
+    def look(_: Any) -> WebElement | bool:
+        for found in browser.find_elements(By.CSS_SELECTOR, css):
+            if found.is_displayed() and found.text.strip().startswith(text):
+                return found
+        return False
+
+    # Drawn anew between finding and asking: stale, or in Chromium's words "node does not exist".
+    patience = WebDriverWait(browser, PATIENCE_S, ignored_exceptions=[WebDriverException])
+    return patience.until(look)
+
+
+def wait(browser: Any, holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    WebDriverWait(browser, PATIENCE_S).until(lambda _: holds())
+
+
+def log_in(browser: Any, airflow: RealAirflow, user: str) -> None:
+    """Log in by Airflow's own form."""
+    browser.get(airflow.address)
+    find(browser, "input[name=username]").send_keys(user)
+    browser.find_element(By.NAME, "password").send_keys(PASSWORD)
+    find(browser, "button[type=submit]").click()
+    find(browser, "a[href='/dags'], a", "Dags")
