@@ -18,7 +18,9 @@ from receivers import SLACK, SLACK_URL, TEAMS, TEAMS_URL, Inbox, mail_server, se
 from turnstile.deployment.native_stack import free_port
 from turnstile.errors import BudgetExceeded
 from turnstile.operations.alerts import Severity
+from turnstile.operations.page import BudgetPage
 from turnstile.pipeline import steps
+from turnstile.settings import Settings, system_clock
 
 START = datetime(2016, 7, 25, tzinfo=ZoneInfo("Australia/Sydney")).astimezone(UTC)
 END = START + timedelta(weeks=1)
@@ -103,6 +105,28 @@ def test_a_receiver_that_is_down_does_not_hide_why_the_step_failed(
 ) -> None:
     _connect(monkeypatch, "ERROR", conn_type="http", host="127.0.0.1", port=free_port(0))
     _fail(step_task, monkeypatch, BudgetExceeded("asks for 2, 1 is left"))
+
+
+def test_the_digest_of_monday_says_of_every_programme_what_the_page_says_and_once(
+    step_task: ModuleType, bag: Any, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert step_task
+    httpserver.expect_request("/hook", method="POST").respond_with_data("ok")
+    hook = {"host": "127.0.0.1", "port": httpserver.port, "extra": {"path": "/hook"}}
+    _connect(monkeypatch, "NOTICE", conn_type="http", **hook)
+    watch, page = (
+        importlib.import_module("watch_dags"),
+        BudgetPage(Settings.from_environment(), system_clock),
+    )
+    said = {one.name: page.in_one_sentence(one) for one in page.programmes()}
+    assert watch.weekly_digest() == f"{len(said)} programmes reported"
+    ((request, _),) = httpserver.log
+    text = json.loads(request.get_data(as_text=True))["message"]
+    week = f"{system_clock():%G-W%V}"
+    assert all(f"[notice] {name} {week}: {sentence}" in text for name, sentence in said.items())
+    assert watch.weekly_digest() == "0 programmes reported"  # the same Monday again
+    assert len(httpserver.log) == 1
+    assert bag.dags["weekly_digest"].timetable.summary == "0 7 * * MON"
 
 
 _MAILED = "from=turnstile%40transport.example&to=officer%40transport.example&smtp=h"

@@ -100,6 +100,9 @@ def test_a_withdrawn_week_leaves_a_tombstone_and_its_bytes(
     public_files = (path for path in public.rglob("*") if path.is_file())
     assert not [path for path in public_files if b"lovelace" in path.read_bytes()]
     assert main(["package", "verify", str(package)]) == 0  # the bytes are what they were
+    assert main(["ledger", "verify"]) == 0  # the tombstone is a file of a release
+    (package.parent / "withdrawn-r0.txt").write_text("planted")
+    assert main(["ledger", "verify"]) == 4
 
 
 def test_a_gap_between_weeks_is_published_as_one(public: Path) -> None:

@@ -18,11 +18,13 @@ _BY_NOISE = 0.025  # of symmetric noise, on the upper side of a half-width that 
 def cells_above_noise(drawn: Drawn) -> list[dict[str, Any]]:
     """Return, for every table and statistic, how many cells exceed the half-width of 95 %.
 
-    Days that are stated gaps are left out: their cells hold noise alone. `by_noise_at_most` is how
+    Days that are stated gaps are left out: their cells hold noise alone. So are draws that carry
+    their year along. `by_noise_at_most` is how
     many would on average exceed it if there were nobody at all.
     """
     found = []
-    for label, event in {event.label: event for event in drawn.events}.items():
+    of_own_week = [event for event in drawn.events if event.step == 1]
+    for label, event in {event.label: event for event in of_own_week}.items():
         limit = error_bar(event).half_width_95
         vectors = [
             noisy.values

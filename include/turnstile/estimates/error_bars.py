@@ -31,6 +31,11 @@ class ErrorBar:
 
 
 def error_bar(event: DrawEvent) -> ErrorBar:
-    """Return the error of one cell of a draw: the least half-widths that hold what they say."""
-    widths = (int(half_width([term_of(event)], level)) for level in CONFIDENCES)
-    return ErrorBar(math.sqrt(noise_variance(event.noise, event.scale)), *widths)
+    """Return the error of one cell of a draw: the least half-widths that hold what they say.
+
+    Where multiples of counts are drawn, in counts: the week's own, if all before it were known.
+    """
+    widths = (
+        math.ceil(int(half_width([term_of(event)], level)) / event.step) for level in CONFIDENCES
+    )
+    return ErrorBar(math.sqrt(noise_variance(event.noise, event.scale)) / event.step, *widths)

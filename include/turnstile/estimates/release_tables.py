@@ -11,6 +11,7 @@ from turnstile.estimates.labelled import labelled, with_gap_days
 from turnstile.estimates.telemetry_tables import telemetry_tables
 from turnstile.estimates.thresholded_tables import released
 from turnstile.estimates.trip_tables import trip_tables
+from turnstile.estimates.year_to_date import gaps_of_rows
 from turnstile.programme.source_spec import RowShape
 from turnstile.release.drawn import Drawn
 
@@ -33,4 +34,4 @@ def presented(drawn: Drawn) -> dict[str, pa.Table]:
     """Return the tables that people read, with the error of every number; gaps are marked."""
     is_trips = drawn.programme.source.feed.shape is RowShape.TRIPS
     tables = trip_tables(drawn) if is_trips else telemetry_tables(drawn)
-    return {name: with_gap_days(rows, drawn.artefact.gaps) for name, rows in tables.items()}
+    return {name: with_gap_days(rows, gaps_of_rows(drawn, name)) for name, rows in tables.items()}

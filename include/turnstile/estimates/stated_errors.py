@@ -2,7 +2,8 @@
 
 From the plan alone (PRIVACY 9.1). Estimates are reconciled, so the same table has a different
 error in each mode; sums of measured cells depend on their number only, and bound the error of the
-same sum of estimates, which are never noisier.
+same sum of estimates, which are never noisier. Tables that carry their year along state each error
+beside its number.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _estimates(
     """Yield the error of one number of each table and roll-up, by mode."""
     errors_of = marginal_errors(programme, domain, plan.events)
     rolled = roll_ups(programme.shared_tables, domain, slot_minutes=programme.time.slot_minutes)
-    own = {event.table: event for event in plan.events if event.own_records}
+    own = {event.table: event for event in plan.events if event.own_records and event.step == 1}
     for mode in domain.modes:
         for event in own.values():
             error = integer_sum_error(Noise(event.noise, event.scale), 1)
@@ -65,7 +66,7 @@ def _estimates(
 
 def _sums(plan: ReleasePlan) -> Iterator[dict[str, Any]]:
     """Yield the error of any sum of so many measured cells of each table."""
-    for event in {event.table: event for event in plan.events}.values():
+    for event in {event.table: event for event in plan.events if event.step == 1}.values():
         for cells in SUMS_OF_CELLS:
             error = integer_sum_error(Noise(event.noise, event.scale), cells)
             yield {"table": event.table, "cells": cells, **_figures(error)}

@@ -30,6 +30,7 @@ from turnstile.estimates.trip_marginals import (
     shapes_of,
     shares_total,
 )
+from turnstile.estimates.year_to_date import year_tables
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import TableSpec
 from turnstile.release.drawn import Drawn
@@ -78,7 +79,10 @@ def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
     coarse = {
         r.table.name: labelled(r.domain, r.table, days, columns[r.table.name]) for r in rolled
     }
-    own = {t.name: _as_drawn(drawn, t) for t in programme.tables if t.trips_max is not None}
+    own: dict[str, pa.Table] = {}
+    for table in (one for one in programme.tables if one.trips_max is not None):
+        of_year = table.year_from is not None
+        own |= year_tables(drawn, table) if of_year else {table.name: _as_drawn(drawn, table)}
     return {**fine, **own, **coarse}
 
 

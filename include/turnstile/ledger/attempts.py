@@ -154,8 +154,8 @@ def make_transition(
         at: instant of the fact, as `instant` writes it.
         found: the attempt as read under that lock; its state allows the transition.
         transition: what happens.
-        **particulars: of the fact: `reason`, `person`, `nonce`, `artefact_digest` or
-            `manifest_digest`.
+        **particulars: of the fact: `reason`, `person`, `nonce`, `code`,
+            `artefact_digest` or `manifest_digest`.
     """
     store_transition(connection, found, transition, particulars)
     body = {"attempt": found.attempt_id, "key": str(found.key), **particulars}

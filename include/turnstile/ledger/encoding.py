@@ -54,6 +54,10 @@ def encode_event(event: DrawEvent) -> dict[str, Any]:
         later["own_records"] = True
     if event.mechanism is not None:
         later["mechanism"] = event.mechanism
+    if event.step > 1:
+        later["step"] = event.step
+    if event.carried:
+        later["carried"] = [[str(day), multiple] for day, multiple in event.carried]
     return {
         "table": event.table,
         "statistic": event.statistic,
@@ -87,6 +91,8 @@ def decode_event(written: Mapping[str, Any]) -> DrawEvent:
         joint=written.get("joint"),
         own_records=written.get("own_records", False),
         mechanism=written.get("mechanism"),
+        step=written.get("step", 1),
+        carried=tuple((date.fromisoformat(day), n) for day, n in written.get("carried", ())),
     )
 
 

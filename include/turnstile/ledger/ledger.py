@@ -114,7 +114,12 @@ class Ledger(Stewardship):
         return self._store.read(lambda c: _budget_refusal(c, request))
 
     def begin_draw(
-        self, attempt_id: str, bindings: Bindings, *, space: Mapping[Path, int] | None = None
+        self,
+        attempt_id: str,
+        bindings: Bindings,
+        *,
+        space: Mapping[Path, int] | None = None,
+        code: str = "",
     ) -> Attempt:
         """Turn the hold into spent, durably and everywhere; only then may noise be drawn.
 
@@ -125,6 +130,7 @@ class Ledger(Stewardship):
             attempt_id: as `reserve` returned it.
             bindings: present digests.
             space: bytes that the draw will write, by folder; written there before the charge.
+            code: version of the code that is about to draw, for the record.
 
         Raises:
             RefusedError: the attempt is not reserved.
@@ -132,17 +138,18 @@ class Ledger(Stewardship):
             IntegrityError: something outside of this ledger knows more than it does.
             InputError: something cannot be written, or a folder is full.
         """
+        said = {"code": code} if code else {}
         if not self._custody.witnesses.is_wanted:
-            return self._store.write(lambda c: self._begin(c, attempt_id, bindings, {}))
+            return self._store.write(lambda c: self._begin(c, attempt_id, bindings, said))
         found = self._custody.require_intact()
         self._custody.require_space(space or {})
         self._custody.adopt()
-        nonce = {"nonce": secrets.token_hex(16)}  # no two copies of a ledger write the same entry
+        said["nonce"] = secrets.token_hex(16)  # no two copies of a ledger write the same entry
 
         def begin(connection: Connection) -> Attempt:
             attempt = self._locked(connection, attempt_id)
             if attempt.state is not ReleaseState.DRAWING:
-                return self._begin(connection, attempt_id, bindings, nonce)
+                return self._begin(connection, attempt_id, bindings, said)
             if drew_before(found, attempt.key) or attempts.has_started(connection, attempt):
                 raise not_possible(attempt, Transition.BEGIN_DRAW)
             return attempt
@@ -155,14 +162,14 @@ class Ledger(Stewardship):
         return begun
 
     def _begin(
-        self, connection: Connection, attempt_id: str, bindings: Bindings, nonce: Mapping[str, str]
+        self, connection: Connection, attempt_id: str, bindings: Bindings, said: Mapping[str, str]
     ) -> Attempt:
         """Turn the hold into spent."""
         found = self._locked(connection, attempt_id)
         refusal = _other_bindings(found, bindings) if found.is_open else None
         if refusal is not None:
             raise refusal
-        return self._move(connection, found, Transition.BEGIN_DRAW, **nonce)
+        return self._move(connection, found, Transition.BEGIN_DRAW, **said)
 
     def _start(self, connection: Connection, attempt_id: str) -> Attempt:
         """Let one process draw, once the charge is known everywhere."""

@@ -159,7 +159,16 @@ def entry_line(entry: Entry) -> str:
 
 def _reported(entry: Entry) -> list[str]:
     """Return what an entry says besides its key, without events and postings."""
-    names = ("attempt", "person", "role", "reason", "artefact_digest", "manifest_digest", "outcome")
+    names = (
+        "attempt",
+        "person",
+        "role",
+        "reason",
+        "artefact_digest",
+        "manifest_digest",
+        "outcome",
+        "code",
+    )
     return [f"{name}={entry.body[name]}" for name in names if entry.body.get(name)]
 
 

@@ -14,7 +14,9 @@ from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import SEALED_STATES, ReleaseState
 
 APPEARS_WITHIN_S = 2
-_BESIDE = re.compile(r"r(0|[1-9][0-9]*)|(checkpoint|no-release)-r(0|[1-9][0-9]*)\.(note|json)")
+_BESIDE = re.compile(
+    r"r(0|[1-9][0-9]*)|(checkpoint|no-release|withdrawn)-r(0|[1-9][0-9]*)\.(note|json)"
+)
 
 
 def file_findings(

@@ -17,9 +17,11 @@ from turnstile.errors import IntegrityError, RefusedError
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt, Bindings, Request
 from turnstile.ledger.states import ReleaseState
+from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release, revision_statement
 from turnstile.pipeline.inputs import current_snapshot, recorded
 from turnstile.pipeline.ledger_caps import ledger_cap
+from turnstile.pipeline.year_state import carried_keys, multiplied, require_state
 from turnstile.privacy.events import DrawEvent
 from turnstile.programme.terms import binding_terms
 from turnstile.release.sealed import Artefact, NoisyTable, encode
@@ -36,9 +38,11 @@ def reserve(release: Release) -> str:
     Raises:
         BudgetExceeded: a cap would be passed.
         RevisionNeeded: the key is bound to other inputs or to another programme.
+        RefusedError: a week that its draws carry along was made under another promise, or is gone.
     """
     if release.sealed is not None:
         return "sealed"
+    require_state(release)
     with _alone(release):
         return _reserved(release).attempt_id
 
@@ -75,24 +79,27 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     exact = load_exact(release.folders.private, recorded(release, "exact", step="count"))
     if [table.label for table in exact] != [_exact_label(event) for event in events]:
         raise IntegrityError(f"{release.key}: exact tables are not the planned ones; count again")
+    carried = carried_keys(release)
+    counts = multiplied(release, carried, exact)
     release.ledger.begin_draw(
         attempt.attempt_id,
         _bindings(release),
         space=_space(release, sum(table.cells for table in exact)),
+        code=code_version(),
     )
     _set_leftovers_aside(release)
     with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
         vectors = list(
             threads.map(
-                lambda pair: draw_one(pair[0], pair[1].reveal_to_mechanism()),
-                zip(events, exact, strict=True),
+                lambda pair: draw_one(*pair),
+                zip(events, counts, strict=True),
             )
         )
     drawn = tuple(
         NoisyTable(event.table, event.statistic, drawn_day(event), values)
         for event, values in zip(events, vectors, strict=True)
     )
-    content = encode(Artefact(drawn, _gaps(release)))
+    content = encode(Artefact(drawn, _gaps(release), tuple(map(str, carried))))
     digest = digest_of(content)
     sealed = release.folders.embargoed / f"sealed-{digest[:16]}.parquet"
     write_once(sealed, content)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from turnstile.errors import TurnstileError
-from turnstile.ledger.records import Attempt
+from turnstile.errors import IntegrityError, TurnstileError
+from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.ledger.refusals import revision_needed
 from turnstile.pipeline.context import Release
 from turnstile.programme.terms import binding_terms
 from turnstile.release.drawn import Drawn
-from turnstile.release.sealed import decode
+from turnstile.release.sealed import Artefact, decode
 from turnstile.release.zones import read_sealed
+from turnstile.service_calendar import parse_period
 
 
 def sealed_attempt(release: Release) -> Attempt:
@@ -49,4 +50,27 @@ def read_sealed_bytes(release: Release, attempt: Attempt) -> bytes:
 def drawn_of(release: Release, attempt: Attempt) -> Drawn:
     """Return a sealed release as everything after the draw sees it."""
     artefact = decode(read_sealed_bytes(release, attempt))
-    return Drawn(release.programme, release.domain, release.plan, attempt, artefact)
+    earlier: dict[str, Artefact] = {}
+    _add_carried(release, artefact, earlier)
+    return Drawn(release.programme, release.domain, release.plan, attempt, artefact, earlier)
+
+
+def release_of(release: Release, key: ReleaseKey) -> Release:
+    """Return another week or revision of the same programme, as it is promised now."""
+    return replace(release, key=key, week=parse_period(key.period))
+
+
+def _add_carried(release: Release, artefact: Artefact, known: dict[str, Artefact]) -> None:
+    """Read the sealed bytes of all releases that a draw carries along, and what those do.
+
+    Raises:
+        IntegrityError: one of them is gone or was altered.
+    """
+    for text in artefact.carried:
+        if text in known:
+            continue
+        other = release_of(release, ReleaseKey.parse(text))
+        if other.sealed is None:
+            raise IntegrityError(f"{release.key} carries {text} along, which is not sealed")
+        known[text] = decode(read_sealed_bytes(other, other.sealed))
+        _add_carried(release, known[text], known)

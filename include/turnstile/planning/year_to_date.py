@@ -37,7 +37,8 @@ def year_to_date(release: Release) -> Iterator[str]:
     unit = next(one for one in weekly if one.is_lifetime)
     apart, carried = alone(), sum_errors()
     yield "Year to date: each week draws a weighted sum of the year's exact counts so far, with"
-    yield "fresh noise (privacy/year_to_date.proof.md). No table does so yet: this is planning."
+    yield "fresh noise (privacy/year_to_date.proof.md), as a table with year_to_date_from does."
+    yield "If all tables did so:"
     yield f"Standard deviations at equal loss of one {programme.mechanism.unit}:"
     yield ""
     yield "| | weeks drawn alone | year to date |"

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 from turnstile.privacy.tails import stability_delta
-from turnstile.privacy.units import ProtectionUnit, scope_of
+from turnstile.privacy.units import Block, ProtectionUnit, scope_of
 
 MICRO = 10**6
 NANO = 10**9
@@ -100,7 +100,7 @@ def losses(events: Sequence[DrawEvent]) -> dict[tuple[ProtectionUnit, str], Loss
     alike: defaultdict[tuple[object, ...], list[tuple[DrawEvent, ...]]] = defaultdict(list)
     for vector in vectors(events):
         one = vector[0]
-        alike[one.noise, one.scale, one.sensitivities, one.threshold, one.delta].append(vector)
+        alike[*_noise_of(one), one.threshold, one.delta].append(vector)
     totals: defaultdict[tuple[ProtectionUnit, str], Loss] = defaultdict(lambda: NO_LOSS)
     for found in alike.values():
         touched = [{block for event in vector for block in event.blocks} for vector in found]
@@ -111,7 +111,28 @@ def losses(events: Sequence[DrawEvent]) -> dict[tuple[ProtectionUnit, str], Loss
             paid = Counter(s for blocks in touched for s in {scope_of(unit, b) for b in blocks})
             for scope, draws in paid.items():
                 totals[unit, scope] += loss.times(draws)
+            if unit.is_lifetime:
+                continue  # its sensitivity holds what is carried along
+            for vector in found:
+                for scope, multiple in _carried(unit, vector).items():
+                    totals[unit, scope] += _of_multiple(loss, Fraction(multiple, vector[0].step))
     return dict(totals)
+
+
+def _carried(unit: ProtectionUnit, vector: tuple[DrawEvent, ...]) -> dict[str, int]:
+    """Return how many times a vector holds the exact counts of each earlier scope of a unit."""
+    found: dict[str, int] = {}
+    for event in vector:
+        for day, multiple in event.carried:
+            for mode in {block.mode for block in event.blocks}:
+                scope = scope_of(unit, Block(day, mode))
+                found[scope] = max(multiple, found.get(scope, 0))
+    return found
+
+
+def _of_multiple(loss: Loss, share: Fraction) -> Loss:
+    """Return the loss of a Gaussian draw to a unit that moves it by a share of the sensitivity."""
+    return Loss(None, None if loss.rho is None else share**2 * loss.rho)
 
 
 def vectors(events: Sequence[DrawEvent]) -> tuple[tuple[DrawEvent, ...], ...]:
@@ -134,7 +155,7 @@ def vectors(events: Sequence[DrawEvent]) -> tuple[tuple[DrawEvent, ...], ...]:
 
 def _noise_of(event: DrawEvent) -> tuple[object, ...]:
     """Return what all pieces of one vector share."""
-    return (event.noise, event.scale, event.sensitivities)
+    return (event.noise, event.scale, event.sensitivities, event.step)
 
 
 def postings(events: Sequence[DrawEvent]) -> tuple[Posting, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 
@@ -66,6 +67,10 @@ class DrawEvent:
             marginal of other tables.
         mechanism: name of the mechanism that draws; None where the threshold, or that there is
             none, identifies it.
+        step: multiple of the exact counts that is drawn; sensitivities and scale are of it.
+        carried: days of earlier weeks whose exact counts are drawn along, and how many times each
+            (year_to_date.proof.md); a unit of those days is charged by that multiple. What a card
+            of many weeks loses is in its sensitivity.
     """
 
     table: str
@@ -79,6 +84,8 @@ class DrawEvent:
     joint: str | None = None
     own_records: bool = False
     mechanism: str | None = None
+    step: int = 1
+    carried: tuple[tuple[date, int], ...] = ()
 
     def __post_init__(self) -> None:
         """Check the scale and the threshold.
@@ -95,6 +102,10 @@ class DrawEvent:
                 raise ValueError("a dense draw has delta 0; state the threshold as well")
         elif self.threshold < SMALLEST_THRESHOLD or self.noise is not NoiseFamily.DISCRETE_LAPLACE:
             raise ValueError("a thresholded draw has Laplace noise and a threshold of 2 or more")
+        if self.step < 1 or (self.step > 1 and self.noise is not NoiseFamily.DISCRETE_GAUSSIAN):
+            raise ValueError("multiples of counts, of 1 and more, are drawn with Gaussian noise")
+        if self.carried and self.step == 1:
+            raise ValueError("a draw that carries earlier days along is of multiples of counts")
         if self.joint is not None and self.threshold is not None:
             raise ValueError("a thresholded draw is no piece of a joint vector")
 

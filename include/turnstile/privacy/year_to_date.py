@@ -12,12 +12,15 @@ The comparison is at equal loss of one unit of a week: a week that is drawn alon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import comb, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+
+from turnstile.privacy.events import Sensitivity
+from turnstile.privacy.sensitivities import scaled
 
 YEAR_WEEKS, QUARTER_WEEKS = 52, 13
 UNIT = 1024  # n_0: multiples of 1/1024 of the earlier weeks are whole
@@ -84,6 +87,23 @@ def sum_errors(weeks: int = YEAR_WEEKS) -> SumErrors:
 def alone(weeks: int = YEAR_WEEKS) -> SumErrors:
     """Return the same for weeks that are drawn alone."""
     return SumErrors(1.0, sqrt(min(QUARTER_WEEKS, weeks)), sqrt(weeks))
+
+
+def over_the_year(one: Sensitivity) -> Sensitivity:
+    """Return how far a unit of one week moves all draws of the year, side by side (Y1)."""
+    return replace(one, l2_squared=column_squared() * one.l2_squared)
+
+
+def of_one_draw(one: Sensitivity, age: int, *, in_every_week: bool) -> Sensitivity:
+    """Return how far a unit moves the draw of a week that has `age` weeks of its year before it.
+
+    Args:
+        one: of the exact counts of one week.
+        age: weeks of the year before, 0 to 51.
+        in_every_week: True for a card that may be there in all of them, with the same change (Y3);
+            False for a unit of the draw's own week.
+    """
+    return scaled(one, sum(multiples()[: age + 1]) if in_every_week else UNIT)
 
 
 def inverse(weeks: int = YEAR_WEEKS) -> Floats:

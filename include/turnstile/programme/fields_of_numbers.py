@@ -85,7 +85,7 @@ NUMBERS: tuple[Field, ...] = (
                 _T.INTEGER,
                 f"{unit}s",
                 f"Number of {unit}s",
-                f"Of the {unit}s that the mean is taken over.",
+                f"Of the {unit}s that the mean, or the sum, is taken over.",
                 Role.KEY,
             ),
             Field(

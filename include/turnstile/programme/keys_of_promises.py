@@ -79,6 +79,14 @@ PROMISES: tuple[Key, ...] = (
         least=1,
     ),
     Key(
+        "tables.NAME.year_to_date_from",
+        "text",
+        OPTIONAL,
+        "beside trips_at_most, dense_gaussian: each week's draw carries its year so far along, and "
+        "sums of 13 weeks and of the year are published; a year is 52 weeks, this is the first one",
+        "2016-W27",
+    ),
+    Key(
         "tables.NAME.measure",
         "choice",
         "count for trips, mean_speed for telemetry",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from turnstile.errors import InputError
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.privacy.mechanisms.registry import KNOWN_BAD, Calibration, MechanismKind
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit, Subject, units_of
@@ -13,6 +14,7 @@ from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, Query, TableSpec, UnitBound
 from turnstile.programme.yaml_section import Section
+from turnstile.service_calendar import ServiceWeek
 
 _TRIP_TABLES = (  # on and off are never linked
     *((dimension,) for dimension in dimensions(RowShape.TRIPS)),
@@ -102,8 +104,20 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
     limits: tuple[int, ...] = ()
     if measure is Measure.BUSES_OVER:
         limits = _limits(section)
+    year_from = _year_from(section) if section.has("year_to_date_from") else None
+    if year_from is not None and trips_max is None:
+        section.fail("year_to_date_from", "goes with trips_at_most of the same table; add it")
     section.finish()
-    return TableSpec(name, by, measure, clamp, limits, trips_max, per_cell_max)
+    return TableSpec(name, by, measure, clamp, limits, trips_max, per_cell_max, year_from)
+
+
+def _year_from(section: Section) -> ServiceWeek:
+    """Read from which week years are counted."""
+    text = section.text("year_to_date_from")
+    try:
+        return ServiceWeek.parse(text)
+    except InputError:
+        section.fail("year_to_date_from", f"{text!r} is no ISO week; write for example 2016-W27")
 
 
 def _limits(section: Section) -> tuple[int, ...]:
@@ -128,6 +142,8 @@ def read_mechanism(
     unit = section.choice("unit", ProtectionUnit)
     if unit not in {bound.unit for bound in units}:
         section.fail("unit", f"{unit} has no bound under units; add one, or choose a bounded unit")
+    if any(table.year_from for table in tables) and kind is not MechanismKind.DENSE_GAUSSIAN:
+        section.fail("kind", "must be dense_gaussian where a table has year_to_date_from")
     if kind.is_thresholded:
         return _thresholded(section, kind, tables, unit)
     amount = _amount(section, kind.amount, caps)

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.service_calendar import DAYS_PER_WEEK, MINUTES_PER_DAY, ServicePeriod
+from turnstile.service_calendar import DAYS_PER_WEEK, MINUTES_PER_DAY, ServicePeriod, ServiceWeek
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,8 @@ class TableSpec:
         trips_max: trips of the bounded unit that this table counts, a bound of its own; None: the
             one under `units`, with which tables count the same trips.
         per_cell_max: those of one mode and service day in one cell; beside `trips_max`.
+        year_from: first week of a year of 52 weeks, to which later years are joined; each draw
+            carries the exact counts of its year so far along (year_to_date.proof.md). None: not.
     """
 
     name: str
@@ -126,6 +128,7 @@ class TableSpec:
     limits_kmh: tuple[int, ...] = ()
     trips_max: int | None = None
     per_cell_max: int | None = None
+    year_from: ServiceWeek | None = None
 
     @property
     def statistics(self) -> tuple[str, ...]:

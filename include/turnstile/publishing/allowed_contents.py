@@ -68,7 +68,7 @@ CARD: Fields = {
     },
     "draws": {
         **_ERROR,
-        **dict.fromkeys(("statistic", "noise", "scale", "threshold"), D),
+        **dict.fromkeys(("statistic", "noise", "scale", "threshold", "step"), D),
         "sensitivity": {UNIT: dict.fromkeys(("l0", "l1", "l2_squared"), D)},
     },
     "errors": dict.fromkeys(("estimates", "sums_of_measured_cells"), _ERROR),
@@ -103,7 +103,7 @@ PLAN: Fields = {
     "events": dict.fromkeys(
         (
             *("table", "statistic", "noise", "scale", "blocks", "sensitivities", "delta"),
-            *("threshold", "joint", "own_records", "mechanism"),
+            *("threshold", "joint", "own_records", "mechanism", "step", "carried"),
         ),
         D,
     ),
@@ -240,5 +240,5 @@ TABLE_FOLDERS: Mapping[str, frozenset[Role]] = {
     "estimates": PUBLIC_ROLES,
 }
 # Of a planned table; buses beside mean speeds, and as many equal rows as a count.
-ROLL_UPS = ("", "_hourly", "_daily", "_buses", "_rows")
+ROLL_UPS = ("", "_hourly", "_daily", "_buses", "_rows", "_13_weeks", "_year_to_date")
 METADATA = frozenset({b"ARROW:schema", b"turnstile.gaps"})

@@ -168,6 +168,7 @@ def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
             "statistic": event.statistic,
             "noise": str(event.noise),
             "scale": str(event.scale),
+            **({"step": event.step} if event.step > 1 else {}),
             "sensitivity": {
                 str(unit): None
                 if bound is None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 
 import numpy as np
@@ -19,13 +20,18 @@ from turnstile.release.sealed import Artefact
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A sealed release: what was promised, what the ledger says of it, and the noisy numbers."""
+    """A sealed release: what was promised, what the ledger says of it, and the noisy numbers.
+
+    `earlier` holds, by key, the artefacts of all releases that its draws carry along, and of those
+    that theirs do; none where no table carries its year along.
+    """
 
     programme: Programme
     domain: PublicDomain
     plan: ReleasePlan
     attempt: Attempt
     artefact: Artefact
+    earlier: Mapping[str, Artefact] = field(default_factory=dict)
 
     @property
     def events(self) -> tuple[DrawEvent, ...]:

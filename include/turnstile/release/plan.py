@@ -18,12 +18,14 @@ from turnstile.privacy.accounts import Loss, Posting, losses, postings
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.registry import Spending
 from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
+from turnstile.privacy.year_to_date import UNIT, over_the_year
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.mechanism_spec import CapSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, Programme, TableSpec
 from turnstile.release.sensitivities import sensitivities
+from turnstile.release.year_to_date import age_in_year, carried_days, check_year, in_draw
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 
 _LONGEST_EXACT = 16
@@ -99,6 +101,7 @@ def make_plan(
     )
     for index, cap in enumerate(programme.caps):
         _check_cap(programme, index, cap, plan.events)
+    check_year(programme, plan.events, week)
     return plan
 
 
@@ -194,6 +197,7 @@ def _event(
     mechanism = programme.mechanism
     bounds = sensitivities(programme, vector.tables, statistic, vector.days)
     own = dict(bounds)[mechanism.unit]
+    age = None if vector.own.year_from is None else age_in_year(vector.own.year_from, days[0])
     if own is None:
         raise ProgrammeError(
             where=f"{programme.name}.yaml",
@@ -203,7 +207,8 @@ def _event(
     # A bounded unit touches one vector of each kind: its bound holds over all pieces together.
     shares = dict(mechanism.split)
     share = sum(shares[_share_label(table, statistic)] for table in vector.tables)
-    spending = Spending(mechanism.amount * share, own, mechanism.delta, mechanism.calibration)
+    paid_for = own if age is None else over_the_year(own)
+    spending = Spending(mechanism.amount * share, paid_for, mechanism.delta, mechanism.calibration)
     noise = mechanism.kind.noise_for(spending)
     blocks = tuple(Block(day, mode) for day in days for mode in programme.source.modes)
     return DrawEvent(
@@ -212,12 +217,14 @@ def _event(
         noise=mechanism.kind.noise,
         scale=noise.scale,
         blocks=blocks,
-        sensitivities=bounds,
+        sensitivities=bounds if age is None else in_draw(bounds, age),
         delta=noise.delta,
         threshold=noise.threshold,
         joint=vector.joint,
         own_records=vector.own.trips_max is not None,
         mechanism=mechanism.kind.named_in_events,
+        step=1 if age is None else UNIT,
+        carried=() if age is None else carried_days(programme, days[0], age),
     )
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from turnstile.errors import IntegrityError
 
 _GAPS = b"turnstile.gaps"
+_CARRIED = b"turnstile.carried"
 _SCHEMA = pa.schema(
     [
         ("table", pa.dictionary(pa.int32(), pa.string())),
@@ -54,17 +55,23 @@ class Artefact:
         tables: one entry a draw, in the plan's order.
         gaps: service days without input, where the programme publishes with a stated gap; their
             cells hold noise alone.
+        carried: keys of the earlier releases whose exact counts the draws of tables that carry
+            their year along hold too, in the order of their weeks.
     """
 
     tables: tuple[NoisyTable, ...]
     gaps: tuple[date, ...] = ()
+    carried: tuple[str, ...] = ()
 
 
 def encode(artefact: Artefact) -> bytes:
     """Return the artefact's bytes."""
     gaps = ",".join(day.isoformat() for day in artefact.gaps)
     sink = BytesIO()
-    schema = _SCHEMA.with_metadata({_GAPS: gaps.encode()})
+    metadata = {_GAPS: gaps.encode()}
+    if artefact.carried:
+        metadata[_CARRIED] = ",".join(artefact.carried).encode()
+    schema = _SCHEMA.with_metadata(metadata)
     with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
         for noisy in artefact.tables:
             writer.write_table(_rows(noisy, schema))
@@ -80,11 +87,13 @@ def decode(content: bytes) -> Artefact:
     try:
         file = pq.ParquetFile(BytesIO(content))
         parts = [file.read_row_group(index) for index in range(file.num_row_groups)]
-        gaps = file.schema_arrow.metadata[_GAPS].decode()
+        metadata = file.schema_arrow.metadata
+        gaps, carried = metadata[_GAPS].decode(), metadata.get(_CARRIED, b"").decode()
     except (pa.ArrowInvalid, KeyError, TypeError):
         raise IntegrityError("the sealed artefact is not what a draw writes; restore it") from None
     days = tuple(date.fromisoformat(day) for day in gaps.split(",") if day)
-    return Artefact(tuple(_noisy(part) for part in parts), days)
+    keys = tuple(key for key in carried.split(",") if key)
+    return Artefact(tuple(_noisy(part) for part in parts), days, keys)
 
 
 def _rows(noisy: NoisyTable, schema: pa.Schema) -> pa.Table:

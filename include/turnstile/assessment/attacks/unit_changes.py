@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
 
 from turnstile.privacy.accounts import vectors
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 from turnstile.privacy.units import VEHICLE_UNITS, ProtectionUnit, scope_of
+from turnstile.privacy.year_to_date import column_squared
 
 TRIPS_A_DAY = 2
 DAYS_A_WEEK = 5
@@ -83,6 +84,8 @@ def worst_changes(events: Sequence[DrawEvent], unit: ProtectionUnit) -> Changes 
         bound = dict(event.sensitivities).get(unit)
         if bound is None:
             return None
+        if event.step > 1 and not unit.is_lifetime:  # its week is in later draws too
+            bound = replace(bound, l2_squared=bound.l2_squared * column_squared() // event.step**2)
         for by in _worst(event, bound):
             found[Change(event.noise, event.scale, by)] += 1
     return found
@@ -100,6 +103,7 @@ def typical_changes(events: Sequence[DrawEvent], unit: ProtectionUnit) -> Change
         active = 1 if unit in _DAILY else days if is_bus else min(days, DAYS_A_WEEK)
         draws = len(own) if days > 1 or is_bus else min(len(own), DAYS_A_WEEK)
         cells, step = _bus(own[0]) if is_bus else _card(own[0], unit)
+        step *= _multiple(own[0], unit)
         found[Change(own[0].noise, own[0].scale, step * active)] += cells * draws
     return found
 
@@ -134,7 +138,19 @@ def _card(event: DrawEvent, unit: ProtectionUnit) -> tuple[int, int]:
     if unit is ProtectionUnit.TRIP:
         return 1, 1
     bound = dict(event.sensitivities).get(ProtectionUnit.CARD_DAY)
-    return (TRIPS_A_DAY if bound is None else min(TRIPS_A_DAY, bound.l1)), 1
+    return (TRIPS_A_DAY if bound is None else min(TRIPS_A_DAY, bound.l1 // event.step)), 1
+
+
+def _multiple(event: DrawEvent, unit: ProtectionUnit) -> int:
+    """Return how far one record moves what is drawn of it, over the year where that carries it.
+
+    Of Gaussian noise the sum of squares alone matters, so one change stands for those of all draws.
+    """
+    if event.step == 1:
+        return 1
+    if unit.is_lifetime:
+        return event.step + sum(multiple for _, multiple in event.carried)
+    return isqrt(column_squared()) + 1
 
 
 def _bus(event: DrawEvent) -> tuple[int, int]:

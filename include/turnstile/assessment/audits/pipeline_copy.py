@@ -65,10 +65,15 @@ class PipelineCopy:
     def sensitivity(
         self, event: DrawEvent, unit: ProtectionUnit, declared: Sensitivity
     ) -> ObservedSensitivity:
-        """Return how far a unit moves a draw's vector."""
-        return self.observed.get(
-            (event.label, unit), ObservedSensitivity(declared.l1, declared.l2_squared)
-        )
+        """Return how far a unit moves a draw's vector.
+
+        What is observed are counts, of one week; a card that is carried along moves what is drawn
+        by more, which is taken as declared.
+        """
+        found = self.observed.get((event.label, unit))
+        if found is None or (unit.is_lifetime and event.carried):
+            return ObservedSensitivity(declared.l1, declared.l2_squared)
+        return ObservedSensitivity(event.step * found.l1, event.step**2 * found.l2_squared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,6 +190,8 @@ def _added_up(folder: Path, plan: Json) -> Iterator[str]:
     tables: dict[str, tuple[list[str], list[tuple[str, ...]], list[int]]] = {}
     for path in sorted((folder / "tables").glob("*.csv")):
         columns = _columns(path)
+        if "weeks" in columns:
+            continue  # sums over weeks, which no table of this week makes
         if path.name not in own and "count" in columns and "standard_deviation" in columns:
             axes = [n for n in columns if n in ("service_date", "mode") or n.startswith("tap_")]
             labels = list(zip(*(columns[axis] for axis in axes)))

@@ -1,0 +1,109 @@
+"""What a draw carries along of its year: exact counts of earlier weeks, from the private zone.
+
+Which weeks those are is read from the ledger: the highest sealed revision of each, unless it was
+withdrawn. Nothing of any noise is kept. A sealed week whose counts are gone, or that was made under
+other bounds or cells, refuses before anything is held or charged (year_to_date.proof.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.counting.exact import ExactTable
+from turnstile.errors import IntegrityError, RefusedError, RevisionNeeded, TurnstileError
+from turnstile.ledger.records import ReleaseKey
+from turnstile.pipeline.context import Release
+from turnstile.pipeline.inputs import recorded
+from turnstile.pipeline.sealed_release import release_of, sealed_attempt
+from turnstile.service_calendar import ServiceWeek
+
+Counts = NDArray[np.int64]
+
+
+def carried_keys(release: Release) -> tuple[ReleaseKey, ...]:
+    """Return the earlier releases that the draws of a release carry along, oldest first.
+
+    Raises:
+        RefusedError: one of them was made under other bounds or cells.
+    """
+    days = {day for event in release.plan.events for day, _ in event.carried}
+    weeks = sorted({ServiceWeek.containing(day) for day in days})
+    found = [key for week in weeks for key in _in_force(release, str(week))]
+    for key in found:
+        try:
+            sealed_attempt(release_of(release, key))
+        except RevisionNeeded as difference:
+            raise RefusedError(
+                f"{release.key} would carry {key} along, which was made under another promise "
+                f"({difference}); begin a new year: state year_to_date_from {release.week}"
+            ) from None
+    return tuple(found)
+
+
+def require_state(release: Release) -> None:
+    """Refuse a release whose draws could not hold what they should, before anything is held.
+
+    Raises:
+        RefusedError: a week that they carry along was made under another promise, or is gone.
+    """
+    for key in carried_keys(release):
+        _tables_of(release, key)
+
+
+def multiplied(
+    release: Release, keys: tuple[ReleaseKey, ...], exact: tuple[ExactTable, ...]
+) -> list[Counts]:
+    """Return what noise is added to, one vector a draw: this week's counts, and the year's.
+
+    Args:
+        release: that is drawn.
+        keys: that it carries along.
+        exact: its own tables, one a draw of its plan.
+
+    Raises:
+        RefusedError: the exact counts of a week that it carries along are gone.
+    """
+    events = release.plan.events
+    found = [
+        np.int64(event.step) * table.reveal_to_mechanism()
+        for event, table in zip(events, exact, strict=True)
+    ]
+    for key in keys:
+        of_day = _tables_of(release, key)
+        for number, event in enumerate(events):
+            for day, multiple in event.carried:
+                own = of_day.get((event.table, event.statistic, day))
+                if own is not None:
+                    found[number] = found[number] + np.int64(multiple) * own.reveal_to_mechanism()
+    return found
+
+
+def _in_force(release: Release, week: str) -> Iterator[ReleaseKey]:
+    """Yield the highest sealed revision of a week, if it has one that was not withdrawn."""
+    best, number = None, 0
+    while attempts := release.ledger.attempts(
+        key := ReleaseKey(release.key.programme, week, number)
+    ):
+        if any(one.is_sealed and not one.is_withdrawn for one in attempts):
+            best = key
+        number += 1
+    if best is not None:
+        yield best
+
+
+def _tables_of(release: Release, key: ReleaseKey) -> dict[tuple[str, str, object], ExactTable]:
+    """Read the exact counts of a week that is carried along."""
+    from turnstile.counting.exact_store import load_exact
+
+    earlier = release_of(release, key)
+    try:
+        exact = load_exact(earlier.folders.private, recorded(earlier, "exact", step="count"))
+    except (IntegrityError, TurnstileError) as gone:
+        raise RefusedError(
+            f"{release.key} carries {key} along, whose exact counts cannot be read ({gone}); "
+            f"restore private/{key}, or begin a new year: state year_to_date_from {release.week}"
+        ) from None
+    return {table.label: table for table in exact}

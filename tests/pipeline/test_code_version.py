@@ -1,0 +1,33 @@
+"""The ledger says which code drew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.cli import main
+from turnstile.ledger.entries import EntryKind
+from turnstile.pipeline.code_version import code_version, sources_digest
+
+
+def test_every_draw_states_version_and_sources(
+    published: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun = [e for e in published.ledger.entries() if e.kind is EntryKind.DRAW_BEGUN]
+    assert {entry.body["code"] for entry in begun} == {code_version()}
+    assert main(["ledger", "entries"]) == 0
+    assert f"opal/{WEEK}/r0" in (printed := capsys.readouterr().out)
+    assert printed.count(f"code={code_version()}") == len(begun)
+
+
+def test_an_edited_module_and_a_renamed_one_are_other_sources(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    first = sources_digest(tmp_path)
+    (tmp_path / "notes.txt").write_text("no code")
+    assert sources_digest(tmp_path) == first
+    (tmp_path / "a.py").write_text("x = 2\n")
+    edited = sources_digest(tmp_path)
+    (tmp_path / "a.py").rename(tmp_path / "b.py")
+    assert len({first, edited, sources_digest(tmp_path)}) == 3
