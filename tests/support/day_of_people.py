@@ -26,6 +26,7 @@ from turnstile.operations.amount_words import epsilon_words
 
 ENGINEER, FIRST_OFFICER, SECOND_OFFICER = "eve", "ada", "olga"
 PAGE = "privacy-budget"
+OF_RUNS = {"run_died", "run_lasts", "hold_stuck", "draw_stuck", "week_stopped", "bytes_disagree"}
 _FIGURES = ("epsilon_micro", "rho_nano", "delta_femto")
 
 
@@ -101,8 +102,7 @@ class Day:
         before = self._rules()
         assert run_by_hand(self.airflow, "watchdog") == "success"
         new = self._rules() - before
-        new.pop("release_overdue", None)  # weeks of 2016 that nobody asked for: true, and no news
-        return dict(new)
+        return {rule: number for rule, number in new.items() if rule in OF_RUNS}
 
     # -- what is held against it -------------------------------------------------------------------
 
@@ -174,12 +174,11 @@ class Day:
 
     def told_once(self, rule: str, week: str) -> str:
         """Return the one line about a rule and week that was mailed; the webhook got it too."""
-        of_mails, of_posts = (
-            [line for text in texts for line in _lines_about(text, rule, week)]
-            for texts in (self.sinks.mails(), self._posts())
-        )
-        assert (len(of_mails), len(of_posts)) == (1, 1), (rule, week, of_mails, of_posts)
-        return of_mails[0]
+        found = [line for text in self._posts() for line in _lines_about(text, rule, week)]
+        assert len(found) == 1, (rule, week, found)
+        words = " ".join(found[0].split())
+        assert sum(words in text for text in self._mails()) == 1, (words, self._mails())
+        return found[0]
 
     def _rules(self) -> Counter[str]:
         """Count the chapters of the runbook that messages lead to."""
@@ -188,6 +187,14 @@ class Day:
 
     def _posts(self) -> list[str]:
         return [str(json.loads(text)["message"]) for text in self.sinks.posts()]
+
+    def _mails(self) -> list[str]:
+        """Return the words of every mail, as its reader sees them."""
+        found = []
+        for mail in self.sinks.inbox.received:
+            (part,) = [one for one in mail.walk() if not one.is_multipart()]
+            found.append(" ".join(part.get_payload(decode=True).decode().split()))
+        return found
 
     def _draws(self) -> int:
         return sum(entry.kind is EntryKind.DRAW_BEGUN for entry in self.airflow.ledger.entries())

@@ -73,7 +73,9 @@ def send_by_apprise(urls: Sequence[str], subject: str, text: str, severity: Seve
     added = [channel.add(url) for url in urls]
     if not all(added):
         return False
-    return bool(channel.notify(title=subject, body=text, notify_type=_KINDS[severity]))
+    plain = apprise.NotifyFormat.TEXT  # or mail runs its lines together
+    kind = _KINDS[severity]
+    return bool(channel.notify(title=subject, body=text, notify_type=kind, body_format=plain))
 
 
 def _was_sent(journal: Journal, alert: Alert) -> bool:
