@@ -71,6 +71,7 @@ def test_a_failed_step_mails_its_kind_once_and_no_value(
         _fail(step_task, monkeypatch, ValueError(f"could not convert card {CANARY}"))
     (message,) = inbox.received
     assert message["subject"] == "turnstile error: opal 2016-W30"
+    assert "\n  what to do: docs/RUNBOOK.md#" in text_of(message).replace("\r\n", "\n")
     assert CANARY not in message.as_string()
     assert CANARY not in text_of(message)
 
@@ -126,7 +127,7 @@ def test_the_digest_of_monday_says_of_every_programme_what_the_page_says_and_onc
     assert all(f"[notice] {name} {week}: {sentence}" in text for name, sentence in said.items())
     assert watch.weekly_digest() == "0 programmes reported"  # the same Monday again
     assert len(httpserver.log) == 1
-    assert bag.dags["weekly_digest"].timetable.summary == "0 7 * * MON"
+    assert bag.dags["weekly_digest"].timetable.expression == "0 7 * * MON"
 
 
 _MAILED = "from=turnstile%40transport.example&to=officer%40transport.example&smtp=h"

@@ -18,7 +18,9 @@ from types import FrameType
 from typing import NoReturn
 
 from turnstile.deployment.backfill import WeekBackfill
+from turnstile.deployment.found_database import found_database
 from turnstile.deployment.native_environment import (
+    DATABASE,
     USER,
     Secrets,
     airflow_environment,
@@ -122,12 +124,11 @@ def _release(order: Order, settings: Settings, programmes: tuple[Programme, ...]
     home, port = airflow_home(settings), free_port(order.port)
     held = Secrets.of_folder(home)
     write_passwords(home, held)
-    environment = airflow_environment(
-        settings,
-        held,
-        port=port,
-        inherited=os.environ,  # noqa: TID251 - handed on, not read
-    )
+    inherited = dict(os.environ)  # noqa: TID251 - handed on
+    if order.stays and not inherited.get(DATABASE) and (found := found_database(home)):
+        inherited[DATABASE] = found
+        _say(f"Airflow's own database is in the PostgreSQL that was found here: {found}")
+    environment = airflow_environment(settings, held, port=port, inherited=inherited)
     api = AirflowApi(f"http://127.0.0.1:{port}", USER, held.admin_password)
     backfill = WeekBackfill(api, programmes, order.weeks, home / "logs", _say)
     _say(f"starting Airflow; its folder is {home}")

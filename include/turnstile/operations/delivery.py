@@ -69,13 +69,16 @@ def send_by_apprise(urls: Sequence[str], subject: str, text: str, severity: Seve
     """Send a message to every URL, as grave as it is; say whether all took it."""
     import apprise
 
-    channel = apprise.Apprise()
-    added = [channel.add(url) for url in urls]
+    mail, others = apprise.Apprise(), apprise.Apprise()
+    added = [(mail if url.startswith("mailto") else others).add(url) for url in urls]
     if not all(added):
         return False
-    plain = apprise.NotifyFormat.TEXT  # or mail runs its lines together
     kind = _KINDS[severity]
-    return bool(channel.notify(title=subject, body=text, notify_type=kind, body_format=plain))
+    # Mail is HTML to Apprise: without a word it would run the lines together.
+    plain = apprise.NotifyFormat.TEXT
+    done = [not mail or mail.notify(title=subject, body=text, notify_type=kind, body_format=plain)]
+    done += [not others or others.notify(title=subject, body=text, notify_type=kind)]
+    return all(done)
 
 
 def _was_sent(journal: Journal, alert: Alert) -> bool:
