@@ -245,6 +245,15 @@ def test_a_withdrawn_week_is_left_out_from_then_on(year: Deployment) -> None:
     assert found == tuple(f"{NAME}/{key}" for key in (KEYS[0], KEYS[2], KEYS[4]))
 
 
+def test_a_week_under_embargo_is_in_no_later_draw(year: Deployment) -> None:
+    assert main(["sample", "opal", "--weeks", "2016-W36", "--rows", "3000", "--seed", "3"]) == 0
+    year.edit(NAME, "required: false", "required: true")
+    assert main(["run", NAME, "--week", "2016-W35"]) == 3  # sealed, and nobody has said yes
+    year.edit(NAME, "required: true", "required: false")
+    assert main(["run", NAME, "--week", "2016-W36"]) == 0
+    assert artefact(year, "2016-W36/r0").carried == tuple(f"{NAME}/{key}" for key in IN_LAST)
+
+
 def test_where_the_card_over_the_window_is_the_promise_it_is_refused_with_that_sentence(
     turnstile: Cli, deployment: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,8 +1,9 @@
 """What a draw carries along of its year: exact counts of earlier weeks, from the private zone.
 
-Which weeks those are is read from the ledger: the highest sealed revision of each, unless it was
-withdrawn. Nothing of any noise is kept. A sealed week whose counts are gone, or that was made under
-other bounds or cells, refuses before anything is held or charged (year_to_date.proof.md).
+Which weeks those are is read from the ledger: the highest published revision of each, unless it was
+withdrawn; what is under embargo stays out of later numbers too. Nothing of any noise is kept. A
+week whose counts are gone, or that was made under other bounds or cells, refuses before anything is
+held or charged (year_to_date.proof.md).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from turnstile.counting.exact import ExactTable
 from turnstile.errors import IntegrityError, RefusedError, RevisionNeeded, TurnstileError
 from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.inputs import recorded
 from turnstile.pipeline.sealed_release import release_of, sealed_attempt
@@ -82,12 +84,12 @@ def multiplied(
 
 
 def _in_force(release: Release, week: str) -> Iterator[ReleaseKey]:
-    """Yield the highest sealed revision of a week, if it has one that was not withdrawn."""
+    """Yield the highest published revision of a week, if it has one that was not withdrawn."""
     best, number = None, 0
     while attempts := release.ledger.attempts(
         key := ReleaseKey(release.key.programme, week, number)
     ):
-        if any(one.is_sealed and not one.is_withdrawn for one in attempts):
+        if any(one.state is ReleaseState.PUBLISHED and not one.is_withdrawn for one in attempts):
             best = key
         number += 1
     if best is not None:
