@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
-from day_of_people import ENGINEER, FIRST_OFFICER, SECOND_OFFICER, Day, replaced
-from in_chromium import MISSING, chromium, find, log_in
+from day_of_people import ENGINEER, FIRST_OFFICER, READER, SECOND_OFFICER, Day, replaced
+from in_chromium import MISSING, find
 from matrix_of_weeks import SETTINGS, kill_with_worker, run_by_hand
 from real_airflow import DAG, PASSWORD, own_port, running
 from sinks import sinks
@@ -53,7 +54,8 @@ def day(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -
             file = min((airflow.home / "landing/opal" / BAD).glob("*.csv"))
             replaced(file, "tap_on_time,", "tapped_at,")
             (base / "browsers").mkdir()
-            yield Day(airflow, found, base / "browsers", lines)
+            with ExitStack() as browsers:
+                yield Day(airflow, found, base / "browsers", browsers, lines)
     reporter = pytestconfig.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
         reporter.write_line("")
@@ -63,10 +65,7 @@ def day(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -
 
 def test_a_fresh_installation_has_never_run_and_nothing_is_charged(day: Day) -> None:
     assert list(day.airflow.ledger.entries()) == []
-    with chromium(day.work / "vera-first") as browser:
-        log_in(browser, day.airflow, "vera")
-        browser.get(f"{day.airflow.address}/privacy-budget/")
-        assert "never run" in find(browser, "[data-programme=opal]").text
+    assert "never run" in find(day.page(), "[data-programme=opal]").text
 
 
 def test_the_first_week_is_released_by_the_engineer_and_approved_by_two_officers(day: Day) -> None:
@@ -209,10 +208,9 @@ def test_an_old_ledger_that_is_restored_is_seen_and_recovered(day: Day) -> None:
     assert airflow.runs()[TOO_MUCH] == "failed"
     assert airflow.ledger.attempts(_key(TOO_MUCH)) == ()
     assert "disagree; stop releasing" in day.told_once("bytes_disagree", TOO_MUCH)
-    with chromium(day.work / "vera-disagrees") as browser:
-        log_in(browser, airflow, "vera")
-        browser.get(f"{airflow.address}/privacy-budget/")
-        assert "Stop releasing" in find(browser, "p.alarm").text
+    browser = day.browser_of(READER)
+    browser.get(f"{airflow.address}/privacy-budget/")
+    assert "Stop releasing" in find(browser, "p.alarm").text
     words = ("--person", FIRST_OFFICER, "--reason", "an old copy was restored")
     done = day.command("ledger", "recover", *words)
     assert done.returncode == 0, done.stderr

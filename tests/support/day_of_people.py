@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.presentation import balance_json, most_spent
 from turnstile.operations.amount_words import epsilon_words
 
-ENGINEER, FIRST_OFFICER, SECOND_OFFICER = "eve", "ada", "olga"
+ENGINEER, FIRST_OFFICER, SECOND_OFFICER, READER = "eve", "ada", "olga", "vera"
 PAGE = "privacy-budget"
 OF_RUNS = {"run_died", "run_lasts", "hold_stuck", "draw_stuck", "week_stopped", "bytes_disagree"}
 _FIGURES = ("epsilon_micro", "rho_nano", "delta_femto")
@@ -38,31 +39,48 @@ class Day:
         airflow: running.
         sinks: mail and webhook.
         work: folder for browsers' profiles.
+        open_browsers: closes what is opened here.
         lines: what was done and what it charged, for the report at the end.
     """
 
     airflow: RealAirflow
     sinks: Sinks
     work: Path
+    open_browsers: ExitStack
     lines: list[tuple[str, ...]]
-    _told: Counter[str] = field(default_factory=Counter)
+    _browsers: dict[str, Any] = field(default_factory=dict)
     _spent: int = 0
+
+    def browser_of(self, person: str) -> Any:
+        """Return the browser in which a person is logged in."""
+        if person not in self._browsers:
+            browser = self.open_browsers.enter_context(chromium(self.work / person))
+            log_in(browser, self.airflow, person)
+            self._browsers[person] = browser
+        return self._browsers[person]
+
+    def page(self) -> Any:
+        """Return a reader's browser at the page, whose figures are those of the ledger."""
+        browser = self.browser_of(READER)
+        browser.get(f"{self.airflow.address}/{PAGE}/")
+        find(browser, "h1", "Privacy budget")
+        assert _figures_on(browser) == _figures_of(self.airflow)
+        return browser
 
     # -- what people do ----------------------------------------------------------------------------
 
     def release(self, first: str, last: str) -> dict[str, str]:
         """Release weeks by the page's form, as the engineer; return what it said of each before."""
-        with chromium(self.work / f"{ENGINEER}-{first}-{self._draws()}") as browser:
-            log_in(browser, self.airflow, ENGINEER)
-            asked = f"release?programme=opal&first={first}&last={last}"
-            browser.get(f"{self.airflow.address}/{PAGE}/{asked}")
-            find(browser, "tr[data-week]")
-            said = {
-                str(row.get_attribute("data-week")): row.text
-                for row in browser.find_elements(By.CSS_SELECTOR, "tr[data-week]")
-            }
-            find(browser, "button.go", f"Release {len(said)} week").click()
-            find(browser, ".note", "Asked for:")
+        browser = self.browser_of(ENGINEER)
+        asked = f"release?programme=opal&first={first}&last={last}"
+        browser.get(f"{self.airflow.address}/{PAGE}/{asked}")
+        find(browser, "tr[data-week]")
+        said = {
+            str(row.get_attribute("data-week")): row.text
+            for row in browser.find_elements(By.CSS_SELECTOR, "tr[data-week]")
+        }
+        find(browser, "button.go", f"Release {len(said)} week").click()
+        find(browser, ".note", "Asked for:")
         return said
 
     def answer(self, week: str, task: str, person: str, choice: str) -> str:
@@ -70,17 +88,14 @@ class Day:
         self.airflow.until(lambda: self.airflow.asks(week, task), what=f"{task} of {week}")
         self.airflow.until(lambda: self.airflow.is_read(week, task), what="the scheduler's word")
         run = self.airflow.run_id(week)
-        with chromium(self.work / f"{person}-{week}-{task}-{len(self.sinks.mails())}") as browser:
-            log_in(browser, self.airflow, person)
-            browser.get(
-                f"{self.airflow.address}/dags/{DAG}/runs/{run}/tasks/{task}/required_actions"
-            )
-            find(browser, "input[name=element_reason]").send_keys(f"{person} looked", Keys.TAB)
-            text = find(browser, "body").text
-            find(browser, f"[data-testid='hitl-option-{choice}']").click()
-            self.airflow.until(
-                lambda: not self.airflow.asks(week, task), what=f"the answer to {task} of {week}"
-            )
+        browser = self.browser_of(person)
+        browser.get(f"{self.airflow.address}/dags/{DAG}/runs/{run}/tasks/{task}/required_actions")
+        find(browser, "input[name=element_reason]").send_keys(f"{person} looked", Keys.TAB)
+        text = find(browser, "body").text
+        find(browser, f"[data-testid='hitl-option-{choice}']").click()
+        self.airflow.until(
+            lambda: not self.airflow.asks(week, task), what=f"the answer to {task} of {week}"
+        )
         return text
 
     def approve(self, week: str) -> None:
@@ -143,27 +158,19 @@ class Day:
 
     def page_says(self, week: str, state: str) -> str:
         """Return the page's sentence on a week that somebody has to look at; check its figures."""
-        with chromium(self.work / f"vera-{week}-{state}-{len(self.lines)}") as browser:
-            log_in(browser, self.airflow, "vera")
-            browser.get(f"{self.airflow.address}/{PAGE}/")
-            find(browser, "h1", "Privacy budget")
-            assert _figures_on(browser) == _figures_of(self.airflow)
-            found = browser.find_elements(By.CSS_SELECTOR, f"li[data-state={state}]")
-            said = [one.text for one in found if one.text.startswith(week)]
-            everything = find(browser, "[data-programme=opal]").text
-            assert len(said) == 1, (week, state, everything)
-            return str(said[0])
+        browser = self.page()
+        found = browser.find_elements(By.CSS_SELECTOR, f"li[data-state={state}]")
+        said = [str(one.text) for one in found if one.text.startswith(week)]
+        everything = find(browser, "[data-programme=opal]").text
+        assert len(said) == 1, (week, state, everything)
+        return said[0]
 
     def is_out(self, week: str, revision: int = 0) -> None:
         """Hold ledger, public zone and page against each other: the week is public."""
         assert (self.airflow.home / f"public/opal/{week}/r{revision}/manifest.json").exists()
         assert self.airflow.runs()[week] == "success"
-        with chromium(self.work / f"vera-out-{week}-{revision}") as browser:
-            log_in(browser, self.airflow, "vera")
-            browser.get(f"{self.airflow.address}/{PAGE}/")
-            assert _figures_on(browser) == _figures_of(self.airflow)
-            for item in browser.find_elements(By.CSS_SELECTOR, "[data-programme=opal] li strong"):
-                assert item.text != week
+        for item in self.page().find_elements(By.CSS_SELECTOR, "[data-programme=opal] li strong"):
+            assert item.text != week
 
     def last_line(self, week: str, task: str) -> str:
         """Return the end of a task's log, as Airflow shows it."""
@@ -195,9 +202,6 @@ class Day:
             (part,) = [one for one in mail.walk() if not one.is_multipart()]
             found.append(" ".join(part.get_payload(decode=True).decode().split()))
         return found
-
-    def _draws(self) -> int:
-        return sum(entry.kind is EntryKind.DRAW_BEGUN for entry in self.airflow.ledger.entries())
 
 
 def _lines_about(text: str, rule: str, week: str) -> list[str]:

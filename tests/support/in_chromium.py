@@ -19,7 +19,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
 MISSING = "" if CHROMIUM and DRIVER else "no Chromium here: apt install chromium chromium-driver"
-PATIENCE_S = 60
+PATIENCE_S = 180  # a machine may be busy with other things
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --no-proxy-server "
     "--disable-background-networking --disable-component-update --disable-sync "
