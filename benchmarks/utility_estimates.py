@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,7 @@ from estimate_weeks import (
 )
 from hostile_weeks import EARLIER_WEEKS, TABLE_LIMIT, scenarios
 from patronage import seasons
-from utility_estimates_sums import sum_text
+from utility_estimates_sums import sum_coverage
 
 from turnstile.estimates.tap_estimates import estimated
 from turnstile.estimates.trip_weeks import taps_by_mode
@@ -48,6 +48,7 @@ BARS = {  # times less RMSE of a cell than clipped: one week, with seven earlier
     (0.3, YEARLY): (None, 4.2),
 }
 RELATIVE_BARS = {CELLS.name: 6.5, "on_time_location_hourly": 4.0}  # per cent, full volume, sd 9.8
+OVERALL_BAR, LEAST_BAR = (0.88, 0.95), 0.85  # of what 90 % intervals hold
 SHOCK_SLUMP, SHOCK_RISE, SHOCK_CLOSED = 0.5, 1.4, 0.2
 
 
@@ -93,10 +94,10 @@ def coverage_lines(rates: Floats) -> Iterator[str]:
             for weeks in (0, WEEKS):
                 one = compared(share * now, noise, [share * rates] * weeks)
                 about = f"| {name} | {share} | {noise.cells} | {weeks} |"
-                yield f"{about} {coverage_text(one)} | {sum_text(one)} |"
+                yield f"{about} {cell_coverage(one)} | {sum_text(sum_coverage(one))} |"
 
 
-def coverage_text(one: Compared) -> str:
+def cell_coverage(one: Compared) -> str:
     """Return overall coverage of cells, the least of a size class, and those of other tables."""
     held, estimates = one.coverage(CELLS.name), one.column(CELLS.name)
     by_class = []
@@ -110,8 +111,20 @@ def coverage_text(one: Compared) -> str:
         for name in one.found.tables
         if name in one.truth and name != CELLS.name and not np.isnan(one.coverage(name)).all()
     ]
-    shown = float((~np.isnan(held)).mean())
-    return f"{np.nanmean(held):.3f} | {min(by_class):.3f} | {shown:.2f} | {', '.join(others)}"
+    overall, shown = float(np.nanmean(held)), float((~np.isnan(held)).mean())
+    is_met = OVERALL_BAR[0] <= overall <= OVERALL_BAR[1] and min(by_class) >= LEAST_BAR
+    verdict = "met" if is_met else "NOT met"
+    return f"{overall:.3f} | {min(by_class):.3f}: {verdict} | {shown:.2f} | {', '.join(others)}"
+
+
+def sum_text(coverage: Mapping[str, tuple[float, float]]) -> str:
+    """Say how often intervals of sums hold, by kind of set, and how many sets have one."""
+    said = [
+        f"{name} {held:.2f} ({shown:.0%} shown)" if shown else f"{name} withheld"
+        for name, (held, shown) in coverage.items()
+    ]
+    is_met = all(held >= LEAST_BAR for held, shown in coverage.values() if shown)
+    return f"{', '.join(said)}: {'met' if is_met else 'NOT met'}"
 
 
 def season_lines(real: Floats, folder: Path) -> Iterator[str]:

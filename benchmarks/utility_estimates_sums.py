@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import inf
+from math import inf, nan
 
 import numpy as np
 from compared_weeks import Compared
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from turnstile.publishing.carried.sums import LEVELS, Together, Way
 
-SETS, SEED = 40, 15
+SETS, SEED = 240, 15
 Mask = NDArray[np.bool_]
 
 
-def sum_text(one: Compared) -> str:
-    """Return, for each kind of set, coverage of the 90 % intervals and the share that is shown."""
+def sum_coverage(one: Compared) -> dict[str, tuple[float, float]]:
+    """Return, for each kind of set, how often 90 % intervals hold, and how often one is shown."""
     errors = one.found.errors[CELLS.name]
     hidden = [line["rmse_estimated"] for line in errors if not line["intervals_shown"]]
     ways = [Way(**way) for way in one.found.correlations[CELLS.name]]
@@ -27,7 +27,8 @@ def sum_text(one: Compared) -> str:
     def cube(values: Floats) -> Floats:
         return values.reshape(days, -1, places).transpose(2, 0, 1)
 
-    estimate, high = cube(one.column(CELLS.name)), cube(one.column(CELLS.name, "high_90"))
+    estimate = cube(one.column(CELLS.name))
+    low, high = (cube(one.column(CELLS.name, end)) for end in ("low_90", "high_90"))
     truth = cube(one.truth[CELLS.name])
     held: dict[str, list[bool | None]] = {}
     for name, chosen in sets(estimate.shape, dice(SEED)):
@@ -37,6 +38,7 @@ def sum_text(one: Compared) -> str:
                 PLACE: str(place),
                 SLOT: f"{slot * 24 // estimate.shape[2]:02}:{slot}",
                 "estimate": str(estimate[place, day, slot]),
+                "low_90": str(low[place, day, slot]),
                 "high_90": "" if np.isnan(high[place, day, slot]) else str(high[place, day, slot]),
             }
             for place, day, slot in np.argwhere(chosen)
@@ -45,15 +47,13 @@ def sum_text(one: Compared) -> str:
         error = abs(estimate[chosen].sum() - truth[chosen].sum())
         is_held = None if withheld else bool(error <= LEVELS[90] * variance**0.5)
         held.setdefault(name, []).append(is_held)
-    return ", ".join(_share(name, found) for name, found in held.items())
+    return {name: _shares(found) for name, found in held.items()}
 
 
-def _share(name: str, found: list[bool | None]) -> str:
-    """Say how often a kind of set was held, and how often it has an interval."""
+def _shares(found: list[bool | None]) -> tuple[float, float]:
+    """Return how often an interval holds, not a number without one, and how often one is shown."""
     shown = [one for one in found if one is not None]
-    if not shown:
-        return f"{name} withheld"
-    return f"{name} {np.mean(shown):.2f} ({len(shown) / len(found):.0%} shown)"
+    return (float(np.mean(shown)) if shown else nan), len(shown) / len(found)
 
 
 def sets(shape: tuple[int, ...], coins: Random) -> Iterator[tuple[str, Mask]]:

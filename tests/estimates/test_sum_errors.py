@@ -40,8 +40,9 @@ def coverage(ways: list[Way]) -> float:
             "service_date": "1",
             "place": "a",
             "slot": label,
-            "estimate": "0",
-            "high_90": f"{1.6448536 * deviation}",
+            "estimate": "9",
+            "low_90": "1",
+            "high_90": f"{9 + 1.6448536 * deviation}",
         }
         for label in LABELS
     ]

@@ -4,17 +4,20 @@ Cells are rounded along the slots of a day so that every stretch of slots keeps 
 tenth; every other table is a sum of the rounded cells, so that published digits add up exactly.
 Interval ends are rounded outwards. Rounded numbers are the same bytes on every machine, whichever
 linear algebra made them.
+
+A number is never negative: where the lower end of an interval is 0 nothing lies below it, and the
+upper end alone leaves out what both leave out elsewhere. `sums.py` of a package reads errors back
+from the ends by that rule.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.privacy.noise_sums import normal_half_width
+from turnstile.privacy.noise_sums import normal_half_width, normal_reach
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,14 +25,6 @@ Bools = NDArray[np.bool_]
 LEVELS = (90, 95)
 PARTS = 10  # a published number is an integer number of tenths
 _NOISE_OF_FLOATS = 1e-6
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Interval:
-    """Ends of the intervals of some estimates at one level; not a number where one is withheld."""
-
-    low: Floats
-    high: Floats
 
 
 def in_tenths(cells: Floats) -> Ints:
@@ -43,19 +38,27 @@ def in_tenths(cells: Floats) -> Ints:
     return np.diff(sums, axis=-1, prepend=0)
 
 
-def interval(estimates: Floats, variances: Floats, is_shown: Bools, *, level: int) -> Interval:
-    """Return the intervals of estimates that are not negative.
+def interval(
+    estimates: Floats, deviations: Floats, *, level: int, parts: int = PARTS
+) -> tuple[Floats, Floats]:
+    """Return both ends of the intervals of estimates that are not negative.
 
     Args:
-        estimates: tenths.
-        variances: of their errors; same shape.
-        is_shown: False where the interval is withheld.
+        estimates: rounded to `parts` of one.
+        deviations: standard deviations of their errors; same shape.
         level: per cent.
+        parts: of one, to which the ends are rounded outwards.
+
+    Examples:
+        >>> low, high = interval(np.array([0.0, 50.0]), np.array([5.0, 5.0]), level=90)
+        >>> low.tolist(), high.tolist()
+        ([0.0, 41.7], [6.5, 58.3])
     """
-    half = normal_half_width(np.sqrt(variances), level=level)
-    low = np.floor(np.maximum(estimates - half, 0) * PARTS + _NOISE_OF_FLOATS) / PARTS
-    high = np.ceil((estimates + half) * PARTS - _NOISE_OF_FLOATS) / PARTS
-    return Interval(np.where(is_shown, low, np.nan), np.where(is_shown, high, np.nan))
+    both, above = normal_half_width(deviations, level=level), normal_reach(deviations, level=level)
+    low = np.floor(np.maximum(estimates - both, 0) * parts + _NOISE_OF_FLOATS) / parts
+    reach = np.where(low > 0, both, above)
+    high = np.ceil((estimates + reach) * parts - _NOISE_OF_FLOATS) / parts
+    return low, high
 
 
 def error_by_size(

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from turnstile.estimates.cell_fits import Earlier, prior
 from turnstile.estimates.cell_table import CellEstimates, estimated_cells
-from turnstile.estimates.intervals import LEVELS
+from turnstile.estimates.intervals import LEVELS, interval
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.public_numbers import PublicNumbers, WeekToEstimate
 from turnstile.estimates.speed_effects import Predicted, SpeedLook, predicted
 from turnstile.estimates.trip_estimates import Estimates
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
-from turnstile.privacy.noise_sums import normal_half_width
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import Measure, TableSpec
 
@@ -36,7 +35,6 @@ _CAUTION = 1.25  # on variances of means: their parts come from the week itself
 _LEAST_BUSES = 1.0
 _UNCERTAIN = 0.5
 _LARGE = 3.0
-_ALMOST = 1e-6
 
 
 def telemetry_estimates(week: WeekToEstimate) -> Estimates:
@@ -241,9 +239,7 @@ def _columns(
     """Return rounded estimates and interval ends, within 0 and the highest value."""
     columns = {"estimate": np.rint(estimates * parts) / parts}
     for level in LEVELS:
-        half = normal_half_width(np.sqrt(variances), level=level)
-        low = np.floor(np.maximum(columns["estimate"] - half, 0) * parts + _ALMOST) / parts
-        high = np.ceil((columns["estimate"] + half) * parts - _ALMOST) / parts
+        low, high = interval(columns["estimate"], np.sqrt(variances), level=level, parts=parts)
         columns[f"low_{level}"], columns[f"high_{level}"] = low, np.minimum(high, highest)
     return columns
 

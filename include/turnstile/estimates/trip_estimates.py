@@ -173,8 +173,9 @@ def _columns(estimates: Floats, variances: Floats, is_shown: Bools) -> dict[str,
     """Return the published columns, each shape (numbers,)."""
     columns = {"estimate": np.rint(estimates * PARTS) / PARTS}
     for level in LEVELS:
-        ends = interval(columns["estimate"], variances, is_shown, level=level)
-        columns[f"low_{level}"], columns[f"high_{level}"] = ends.low, ends.high
+        ends = interval(columns["estimate"], np.sqrt(variances), level=level)
+        low, high = (np.where(is_shown, end, np.nan) for end in ends)
+        columns[f"low_{level}"], columns[f"high_{level}"] = low, high
     return columns
 
 

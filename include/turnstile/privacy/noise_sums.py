@@ -106,6 +106,16 @@ def normal_half_width(deviation: _Deviation, *, level: int) -> _Deviation:
     return NormalDist().inv_cdf(0.5 + level / 200) * deviation
 
 
+def normal_reach(deviation: _Deviation, *, level: int) -> _Deviation:
+    """Return below which a normal error lies with so many per cent: of a number, or of an array.
+
+    Examples:
+        >>> round(normal_reach(10.0, level=95), 2)
+        16.45
+    """
+    return NormalDist().inv_cdf(level / 100) * deviation
+
+
 def weighted_half_widths(
     terms: Sequence[Weighted], confidences: Sequence[float]
 ) -> tuple[float, list[float]]:

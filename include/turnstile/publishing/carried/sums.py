@@ -29,10 +29,11 @@ Row = dict[str, str]
 Shape = tuple[int, int]
 Tap = tuple[str, str]
 LEVELS = {90: 1.6448536, 95: 1.9599640}  # quantiles of the normal distribution, two-sided
+ABOVE_90 = 1.2815516  # the same of the upper side alone: of an interval that begins at 0
 EXCESS_OF_LAPLACE = 3.0
 KEYS = ("service_date", "mode")
 NO_LABELS = ("mode", "gap_days")
-ESTIMATE, HIGH_90 = "estimate", "high_90"
+ESTIMATE, LOW_90, HIGH_90 = "estimate", "low_90", "high_90"
 STRETCH_HOURS = 4
 MOST_UNKNOWN = 0.5  # of a variance: above, no interval
 NO_CELL_ERROR = "most of these cells have no interval of their own: they carry too little signal"
@@ -134,7 +135,8 @@ class Together(NamedTuple):
         for row in rows:
             variance = self.where_withheld
             if row[HIGH_90]:
-                variance = ((float(row[HIGH_90]) - float(row[ESTIMATE])) / LEVELS[90]) ** 2
+                quantile = LEVELS[90] if float(row[LOW_90]) > 0 else ABOVE_90
+                variance = ((float(row[HIGH_90]) - float(row[ESTIMATE])) / quantile) ** 2
             else:
                 unknown += variance
             deviations.append(math.sqrt(variance))
@@ -150,6 +152,7 @@ class Together(NamedTuple):
             more = sum(total * total for total in blocks.values()) - alone
             variance += way.share * more
             uncertainty += (way.uncertainty * more) ** 2
+        variance += math.sqrt(uncertainty)  # on the safe side: places differ in what they share
         if math.sqrt(uncertainty) > MOST_UNKNOWN * variance:
             return math.nan, NO_SUM_ERROR
         return variance, ""
