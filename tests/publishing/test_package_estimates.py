@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,14 +52,37 @@ def test_estimates_are_made_again_from_packages_alone(package: Path) -> None:
     assert main(["estimates", "verify", str(package)]) == 0
 
 
-def test_a_changed_estimate_is_seen_though_the_manifest_was_made_anew(package: Path) -> None:
+def change_an_estimate(package: Path) -> None:
     path = package / "estimates" / "on_time_location.csv"
     lines = path.read_text().splitlines(keepends=True)
     parts = lines[5].split(",")
     parts[5] = "77.7"  # the estimate, behind labels and gap_days
     path.write_text("".join([*lines[:5], ",".join(parts), *lines[6:]]))
     forge(package)
+
+
+def test_a_changed_estimate_is_seen_though_the_manifest_was_made_anew(package: Path) -> None:
+    change_an_estimate(package)
     assert main(["estimates", "verify", str(package)]) == 4
+
+
+EMULATED = ("qemu-aarch64-static", "debootstrap", "dpkg-deb")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not all(map(shutil.which, EMULATED)), reason="needs an emulator and Debian")
+def test_another_processor_makes_the_same_bytes(package: Path, tmp_path: Path) -> None:
+    script = str(Path(__file__).parents[1] / "support/other_processor.sh")
+
+    def run() -> subprocess.CompletedProcess[str]:
+        asked = [script, str(tmp_path / "scratch"), str(package)]
+        return subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603
+
+    ran = run()
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.endswith("aarch64: the same bytes\n")
+    change_an_estimate(package)
+    assert run().returncode == 1
 
 
 def test_estimates_do_without_no_week_that_they_name(package: Path) -> None:

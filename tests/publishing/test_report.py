@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
+from turnstile.publishing.carried.sums import Package
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 _OUTSIDE = re.compile(r"""(?:src|href|url)\s*[=(]\s*["']?(?!data:|#)[a-z]+:""", re.IGNORECASE)
@@ -43,6 +44,34 @@ def test_the_week_in_words_is_the_sum_of_the_published_numbers(published: Path) 
     assert shown is not None
     assert abs(int(shown[1].replace(",", "")) - total) <= 1
     assert abs(int(shown[2].replace(",", "")) - half) <= 1
+
+
+_RECT = re.compile(r'aria-label="start of the slot: ([\d:]+); label: ([^;"]+); [^:"]+: ')
+
+
+def test_hours_are_coloured_only_where_their_interval_is_known_and_above_0(
+    published: Path,
+) -> None:
+    package = next(published.glob("opal/*/r0"))
+    picture = (package / "pictures/hours.svg").read_text()
+    coloured = set(_RECT.findall(picture))
+    assert coloured
+    if "tap-ons, estimate" in picture:
+        sums, table = Package(package), "estimates/on_time_location_hourly"
+        low = {
+            cell: sums.total(
+                table, lambda row, cell=cell: (row["tap_on_slot"], row["tap_on_location"]) == cell
+            ).low_95
+            for cell in coloured
+        }
+    else:
+        table = pq.read_table(package / "tables/on_time_location_hourly.parquet").to_pandas()
+        table["variance"] = table["standard_deviation"] ** 2
+        keys = [table[name].astype(str) for name in ("tap_on_slot", "tap_on_location")]
+        found = table.groupby(keys)[["reconciled", "variance"]].sum()
+        low = (found["reconciled"] - 1.96 * found["variance"] ** 0.5).to_dict()
+        assert "error of most estimates is not known" in (package / "report.html").read_text()
+    assert all(low[cell] > 0 for cell in coloured)  # not a number is not above 0
 
 
 def test_speeds_of_hexagons_are_those_of_the_drawn_sums(published: Path) -> None:

@@ -22,6 +22,7 @@ _WIDTH, _PNG_SCALE = 720, 2.0
 _TOP, _ROWS = 15, 25
 _PALE, _FULL = 0.15, 0.95
 _COLOUR = "#2166ac"
+_UNBIASED = "; the numbers are unbiased, because the error of most estimates is not known"
 
 
 @dataclass(frozen=True)  # without slots: what is drawn is remembered
@@ -72,16 +73,23 @@ def has_errors(contents: Contents) -> bool:
 
 
 def what_of(contents: Contents) -> str:
+    """Name what is counted in the numbers of places."""
+    return _what(contents, is_estimate=week_numbers.has_estimates(contents))
+
+
+def _what(contents: Contents, *, is_estimate: bool) -> str:
     """Name what is counted: estimates of buses add up the hours of a day."""
     if label_of(contents) == "location":
         return "tap-ons"
-    return "bus-hours a day" if week_numbers.has_estimates(contents) else "bus-days"
+    return "bus-hours a day" if is_estimate else "bus-days"
 
 
-def _titled(contents: Contents) -> str:
+def _titled(contents: Contents, *, is_estimate: bool | None = None) -> str:
     """Name what is counted, as an estimate where it is one."""
-    is_estimate = week_numbers.has_estimates(contents)
-    return f"{what_of(contents)}, estimate" if is_estimate else what_of(contents)
+    if is_estimate is None:
+        is_estimate = week_numbers.has_estimates(contents)
+    what = _what(contents, is_estimate=is_estimate)
+    return f"{what}, estimate" if is_estimate else f"{what}, unbiased"
 
 
 def in_words(row: pd.Series[Any] | dict[Any, Any]) -> str:
@@ -189,6 +197,7 @@ def _hours(contents: Contents) -> Picture | None:
     shown = table[(table["time"] != "UNKNOWN") & ~table["is_noise"]]
     if shown.empty:
         return None
+    is_estimate = bool(shown["is_estimate"].all())
     chart = (
         alt.Chart(shown[["time", "label", "value"]].round(1))
         .mark_rect()
@@ -196,7 +205,9 @@ def _hours(contents: Contents) -> Picture | None:
             x=alt.X("time:O", title="start of the slot"),
             y=alt.Y("label:N", sort=labels, title=None),
             color=alt.Color(
-                "value:Q", title=_titled(contents), scale=alt.Scale(scheme="cividis", reverse=True)
+                "value:Q",
+                title=_titled(contents, is_estimate=is_estimate),
+                scale=alt.Scale(scheme="cividis", reverse=True),
             ),
         )
         .properties(width=_WIDTH, height=18 * len(labels))
@@ -205,7 +216,8 @@ def _hours(contents: Contents) -> Picture | None:
     text = (
         f"When: {shown['label'].nunique()} of the {len(labels)} busiest places by time of day, all "
         f"days of the week together. The most are at {most['label']} from {most['time']}: "
-        f"{in_words(most)}. White is what cannot be distinguished from 0."
+        f"{in_words(most)}. White is what cannot be distinguished from 0"
+        f"{', or whose error is not known' if is_estimate else _UNBIASED}."
     )
     return Picture("hours", "When: the busiest places by time of day", text, chart)
 

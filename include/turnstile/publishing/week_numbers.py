@@ -18,6 +18,7 @@ from turnstile.publishing.contents import Contents, label_of
 
 NORMAL_95 = 1.959964
 _TAP_ON = "tap_on_"
+_MOST_WITHHELD = 0.5  # of the intervals of a picture's estimates
 
 
 def by_location(contents: Contents) -> pd.DataFrame:
@@ -40,17 +41,21 @@ def by_location(contents: Contents) -> pd.DataFrame:
 def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
     """Return the value of each hour and each of some locations or cells.
 
-    Columns: `time`, `label`, `value`, and `is_noise` where its 95 % interval reaches 0.
+    Columns: `time`, `label`, `value`, `is_noise` where its 95 % interval reaches 0 or is withheld,
+    and `is_estimate`: False of unbiased numbers, which stand in where the error of most estimates
+    is not known.
     """
     place, time = _place(contents), _time(contents)
+    found = pd.DataFrame()
     if (name := _estimates_with(contents, {place, time})) is not None:
-        found = _estimated(contents, name, [time, place], labels)
-    else:
+        found = _estimated(contents, name, [time, place], labels).assign(is_estimate=True)
+    if found.empty or found["low"].isna().mean() > _MOST_WITHHELD:
         is_trips = label_of(contents) == "location"
         table = _with_columns(contents.folder, {time, place}) if is_trips else _buses(contents)
         value = "reconciled" if is_trips else "buses"
-        found = _with_ends(_summed(table[table[place].isin(labels)], [time, place], value=value))
-    found["is_noise"] = (found["low"] <= 0) | (found["value"] <= 0)
+        unbiased = _summed(table[table[place].isin(labels)], [time, place], value=value)
+        found = _with_ends(unbiased).assign(is_estimate=False)
+    found["is_noise"] = ~(found["low"] > 0)
     return found.rename(columns={time: "time", place: "label"})
 
 
