@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env release ui test test-long compose-test check bench bench-utility bench-assessment \
+.PHONY: help env release ui test test-long compose-test check bench bench-peers bench-utility bench-assessment \
 	lock sbom audit clean
 
 help: ## this list
@@ -65,6 +65,9 @@ check: env ## lint, types, import rules, unreached definitions
 
 bench: env ## CPU of every step of a week beside the bare work on the same files; fails above a limit
 	$(BIN)/python benchmarks/week.py
+
+bench-peers: env ## one marginal by OpenDP's frames, Tumult, PipelineDP, smartnoise-sql, each in an environment of its own
+	$(BIN)/python benchmarks/against_peers.py
 
 bench-assessment: env ## faults put into releases: caught or missed, and by which gate
 	$(BIN)/python benchmarks/assessment.py faults

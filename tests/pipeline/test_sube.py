@@ -17,7 +17,7 @@ from small_deployment import Deployment
 from turnstile.cli import main
 from turnstile.counting.bounding import message
 from turnstile.counting.exact_store import load_exact
-from turnstile.counting.trips import AXES
+from turnstile.counting.trip_queries import AXES
 from turnstile.programme.domain import layout
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.zoned import changes_around, stamp_sql
+from turnstile.sources.zoned import changes_around, stamped_sql
 
 _WEEKS = [
     ("Australia/Sydney", "2016-W13"),
@@ -27,10 +27,10 @@ def test_instants_read_as_the_standard_library_reads_them(zone_name: str, week_n
     zone, week = ZoneInfo(zone_name), ServiceWeek.parse(week_name)
     start = datetime.combine(week.monday, datetime.min.time(), UTC) - timedelta(days=1)
     instants = [start + timedelta(minutes=7 * n) for n in range(9 * 1440 // 7)]
-    sql = stamp_sql("stamp", zone, week)
     for write in (lambda at: at.isoformat(), lambda at: at.astimezone(zone).isoformat(" ")):
         values = ", ".join(f"('{write(at)}')" for at in instants)
-        query = f"SELECT {sql.local}, {sql.utc} FROM (VALUES {values}) AS t(stamp)"
+        relation = stamped_sql(f"(VALUES {values}) AS t(written)", "written", zone, week)
+        query = f"SELECT local, utc FROM {relation}"
         wanted = [
             (at.astimezone(zone).replace(tzinfo=None), at.replace(tzinfo=None)) for at in instants
         ]
@@ -44,9 +44,9 @@ def test_local_clocks_read_as_the_standard_library_reads_them(
     zone, week = ZoneInfo(zone_name), ServiceWeek.parse(week_name)
     start = datetime.combine(week.monday, datetime.min.time()) - timedelta(days=1)
     clocks = [start + timedelta(minutes=7 * n) for n in range(9 * 1440 // 7)]
-    sql = stamp_sql("stamp", zone, week)
     values = ", ".join(f"('{clock.isoformat(' ')}')" for clock in clocks)
-    query = f"SELECT {sql.local}, {sql.utc} FROM (VALUES {values}) AS t(stamp)"
+    relation = stamped_sql(f"(VALUES {values}) AS t(written)", "written", zone, week)
+    query = f"SELECT local, utc FROM {relation}"
     wanted = [
         (clock, clock.replace(tzinfo=zone).astimezone(UTC).replace(tzinfo=None)) for clock in clocks
     ]

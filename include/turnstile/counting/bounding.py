@@ -57,15 +57,19 @@ def install_key(connection: Connection, secret: bytes) -> None:
         connection: engine.
         secret: release secret, any length.
     """
-    key = hashlib.sha256(secret).digest() if len(secret) > _BLOCK_BYTES else secret
-    padded = key.ljust(_BLOCK_BYTES, b"\0")
-    inner = bytes(byte ^ 0x36 for byte in padded)
-    outer = bytes(byte ^ 0x5C for byte in padded)
+    inner, outer = padded_keys(secret)
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE bounding_key AS SELECT ?::BLOB AS inner_pad, "
         "?::BLOB AS outer_pad",
         [inner, outer],
     )
+
+
+def padded_keys(secret: bytes) -> tuple[bytes, bytes]:
+    """Return the inner and the outer key of HMAC-SHA256, 64 bytes each."""
+    key = hashlib.sha256(secret).digest() if len(secret) > _BLOCK_BYTES else secret
+    padded = key.ljust(_BLOCK_BYTES, b"\0")
+    return bytes(byte ^ 0x36 for byte in padded), bytes(byte ^ 0x5C for byte in padded)
 
 
 def keep_at_most(
@@ -97,7 +101,7 @@ def keep_at_most(
         f"CREATE OR REPLACE TEMP TABLE {kept}_hashed AS WITH units AS ("  # noqa: S608 - names of ours
         f"SELECT {unit}, row_number() OVER () AS unit_number FROM {kept}_few "
         f"SEMI JOIN {kept}_over ON hash({unit}) = unit_hash GROUP BY {unit}) "
-        f"SELECT few.*, unit_number, {_hmac(bounding.cell, unit, scope)} AS hmac "
+        f"SELECT few.*, unit_number, {hmac_sql(bounding.cell, unit, scope)} AS hmac "
         f"FROM {kept}_few AS few JOIN units USING ({unit}), bounding_key"
     )
     connection.register(f"{kept}_lowest", _lowest(connection, f"{kept}_hashed", bounding))
@@ -170,8 +174,8 @@ def message(scope: str, cell: Sequence[int], unit: str) -> bytes:
     return "|".join((scope, *(str(number) for number in cell), unit)).encode()
 
 
-def _hmac(cell: tuple[str, ...], unit: str, scope: str) -> str:
-    """Return the SQL of HMAC-SHA256 of `message`."""
+def hmac_sql(cell: tuple[str, ...], unit: str, scope: str) -> str:
+    """Return the SQL of HMAC-SHA256 of `message`, in hex, beside a row of `bounding_key`."""
     parts = ", ".join((f"'{scope}'", *cell, unit))
     inner = f"sha256(inner_pad || encode(concat_ws('|', {parts})))"
     return f"sha256(outer_pad || unhex({inner}))"

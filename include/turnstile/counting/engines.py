@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ENGINES: dict[str, str] = {
     "duckdb": "turnstile.counting.tables",
+    "spark": "turnstile.counting.spark",
 }
 
 

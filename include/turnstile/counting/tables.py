@@ -76,12 +76,10 @@ def count(  # noqa: PLR0913 - the keyword-only rest is where it runs, not what i
         install_key(connection, secret)
         if programme.source.feed.shape is RowShape.TELEMETRY:
             of_buses = partial(count_telemetry, connection, programme, domain, rows_folder)
-            return _added_up(_each_scope(programme, days, of_buses, progress))
+            return _added_up(each_scope(programme, days, of_buses, progress))
         install_domain(connection, domain, programme.time)
         of_trips = partial(count_trips, connection, programme, domain, rows_folder)
-        by_scope = _each_scope(programme, days, of_trips, progress)
-        by_day = [tables for of_scope in by_scope for tables in of_scope]
-        return tuple(table for same_table in zip(*by_day, strict=True) for table in same_table)
+        return by_table(each_scope(programme, days, of_trips, progress))
 
 
 def enforced(shape: RowShape) -> tuple[ProtectionUnit, ...]:
@@ -109,7 +107,7 @@ def check_countable(programme: Programme) -> None:
             raise ProgrammeError(where=where, field=f"tables.{table.name}.measure", rule=rule)
 
 
-def _each_scope(
+def each_scope(
     programme: Programme,
     days: Sequence[date],
     count_days: Callable[[Sequence[date]], Counted],
@@ -127,6 +125,12 @@ def _each_scope(
         counted.append(count_days(of_scope))
         progress(f"counted {scope}")
     return counted
+
+
+def by_table(by_scope: Sequence[Sequence[tuple[ExactTable, ...]]]) -> tuple[ExactTable, ...]:
+    """Return the tables of all days, the days of each table together."""
+    by_day = [tables for of_scope in by_scope for tables in of_scope]
+    return tuple(table for same_table in zip(*by_day, strict=True) for table in same_table)
 
 
 def _added_up(by_day: list[Vectors]) -> tuple[ExactTable, ...]:

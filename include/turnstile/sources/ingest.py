@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
 PARSER_VERSION = 3
+_KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
+_PLAIN = "COMPRESSION lz4, DICTIONARY_SIZE_LIMIT 1"  # for rows that are read once, and soon
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +129,9 @@ def snapshot_digest(
 
 
 def _stage_all(work: _Work, found: tuple[RawFile, ...], progress: Callable[[str], None]) -> int:
-    """Read every file into the table `staged`; return how many records there were."""
-    columns = [*work.layout.staged_columns, ("broken_rule", "VARCHAR"), ("fields", "VARCHAR")]
-    declared = ", ".join(f"{column} {kind}" for column, kind in columns)
-    work.connection.execute(f"CREATE TABLE staged ({declared}, file VARCHAR)")
+    """Read every file into the relation `staged`; return how many records there were."""
     records = 0
+    (work.folder / "staged").mkdir()
     for number, delivered in enumerate(found, start=1):
         progress(f"reading {delivered.name} ({number} of {len(found)} files)")
         inside = work.folder / f"unpacked-{number}"
@@ -139,11 +139,15 @@ def _stage_all(work: _Work, found: tuple[RawFile, ...], progress: Callable[[str]
         for file in unpack(delivered, inside):
             records += _stage(work, file, inside / f"lines-{file.path.name}")
         shutil.rmtree(inside)
+    kind = "TABLE" if work.layout.joining else "VIEW"  # joining changes rows
+    work.connection.execute(
+        f"CREATE {kind} staged AS SELECT * FROM read_parquet({text(work.folder / 'staged' / '*')})"
+    )
     return records
 
 
 def _stage(work: _Work, file: RawFile, folder: Path) -> int:
-    """Append one file to `staged`; return how many records it has, unreadable lines included.
+    """Stage one file; return how many records it has, unreadable lines included.
 
     Raises:
         InputError: the file is damaged, lacks a column, or was not read line by line.
@@ -152,21 +156,17 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
     wanted = work.layout.columns_of(names)
     source = open_source(work.connection, file, wanted, folder)
     fields = _fields(work, file, frozenset(source.columns))
-    as_texts = ", ".join(f"{as_text(column, file)} AS {name(column)}" for column in source.columns)
+    as_texts = ", ".join(f"{as_text(column)} AS {name(column)}" for column in source.columns)
     as_fields = ", ".join(f"{sql} AS {field}" for field, sql in fields)
-    staged = ", ".join(column for column, _ in work.layout.staged_columns)
     statement = f"""
-        INSERT INTO staged
         WITH source AS ({source.relation}),
             texts AS (SELECT {as_texts} FROM source),
             raw AS (SELECT {as_fields} FROM texts),
             typed AS ({work.layout.typed_sql(work.programme, work.week)})
-        SELECT {staged}, broken_rule, fields,
-            {text(file.name)}
-        FROM typed
+        SELECT * FROM typed
     """
     with raised_as_input_error(file):
-        read = _one_number(work.connection, statement)
+        read = _append(work, file, statement)
         malformed = _stage_malformed(work, file, source)
         if read and source.keys is not None:
             _require_a_good_record(work, file, source)
@@ -177,6 +177,22 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
         )
         raise InputError(where=file.name, field="lines", rule=rule)
     return read + malformed
+
+
+def _append(work: _Work, file: RawFile, select: str) -> int:
+    """Stage a selection of canonical columns, `broken_rule` and `fields`; return how many rows.
+
+    Rows wait in plain files, not in the engine's memory, which would be twice the size and spill.
+    """
+    columns = (*work.layout.staged_columns, ("broken_rule", "VARCHAR"), ("fields", "VARCHAR"))
+    typed = ", ".join(f"CAST({column} AS {kind}) AS {column}" for column, kind in columns)
+    key = ", ".join(name for name, _ in columns[:_KEY_COLUMNS])
+    rows = (
+        f"SELECT *, {text(file.name)} AS file, hash({key}) AS key "
+        f"FROM (SELECT {typed} FROM ({select}))"
+    )
+    staged = work.folder / "staged"
+    return _copy(work, rows, staged / f"{len(list(staged.iterdir())):06d}.parquet", _PLAIN)
 
 
 def _fields(work: _Work, file: RawFile, columns: frozenset[str]) -> tuple[tuple[str, str], ...]:
@@ -199,7 +215,8 @@ def _require_a_good_record(work: _Work, file: RawFile, source: Source) -> None:
     Raises:
         InputError: that column, whichever the others' faults.
     """
-    good = f"SELECT 1 FROM staged WHERE file = {text(file.name)} AND broken_rule IS NULL LIMIT 1"
+    rows = f"read_parquet({text(work.folder / 'staged' / '*')})"
+    good = f"SELECT 1 FROM {rows} WHERE file = {text(file.name)} AND broken_rule IS NULL LIMIT 1"
     if work.connection.execute(good).fetchone() is None:
         found = work.connection.execute(str(source.keys)).fetchall()
         if source.is_by_line:
@@ -218,11 +235,9 @@ def _stage_malformed(work: _Work, file: RawFile, source: Source) -> int:
         lines.append(f"SELECT fields FROM read_parquet({text(source.rejected)})")
     count = 0
     for select in lines:
-        statement = f"""
-            INSERT INTO staged (broken_rule, fields, file)
-            SELECT 'malformed_line', fields, {text(file.name)} FROM ({select})
-        """
-        count += _one_number(work.connection, statement)
+        empty = "".join(f"NULL AS {column}, " for column, _ in work.layout.staged_columns)
+        malformed = f"SELECT {empty} 'malformed_line' AS broken_rule, fields FROM ({select})"
+        count += _append(work, file, malformed)
         if source.is_by_line:
             work.connection.execute("DELETE FROM reject_errors")  # of this read
     return count
@@ -234,44 +249,49 @@ def _write(
     """Write rows by day and quarantine by rule below `snapshot`; return days and exact counts."""
     select = "SELECT DISTINCT service_date FROM staged WHERE broken_rule IS NULL ORDER BY 1"
     days = tuple(row[0] for row in work.connection.execute(select).fetchall())
-    canonical = ", ".join(names_of(work.layout.shape))
-    distinct = "" if work.layout.joining else "DISTINCT"  # joined rows are there once
     rows_out = 0
     for day in days:
         progress(f"writing {day}")
         folder = work.folder / "snapshot" / "rows" / f"service_date={day}"
-        rows = (
-            f"SELECT {distinct} {canonical} FROM staged "
-            f"WHERE broken_rule IS NULL AND service_date = DATE '{day}' ORDER BY ALL"
-        )
-        rows_out += _copy(work, rows, folder / "part-000.parquet")
-    broken = {rule: _write_quarantine(work, rule) for rule in RULES[work.layout.shape]}
-    kept = _one_number(work.connection, "SELECT count(*) FROM staged WHERE broken_rule IS NULL")
-    if records != kept + sum(broken.values()) + joined.duplicates + joined.joined:
+        rows_out += _copy(work, _rows_once(work, day), folder / "part-000.parquet")
+    found = work.connection.execute("SELECT broken_rule, count(*) FROM staged GROUP BY 1")
+    by_rule = dict(found.fetchall())
+    kept = by_rule.pop(None, 0)
+    for rule in by_rule:
+        broken = f"FROM staged WHERE broken_rule = {text(rule)}"
+        file = work.folder / "snapshot" / "quarantine" / f"{rule}.parquet"
+        _copy(work, f"SELECT file, broken_rule, fields {broken} ORDER BY ALL", file)
+    if records != kept + sum(by_rule.values()) + joined.duplicates + joined.joined:
         raise IntegrityError(
             f"{work.programme.name} {work.week}: records read and records kept do not agree; "
             "nothing was written; report this as a fault of the program"
         )
     duplicates = joined.duplicates + kept - rows_out
     totals = {"rows_in": records, "rows_out": rows_out, "duplicates": duplicates}
-    return days, totals | {"joined": joined.joined} | broken
+    broken_rules = {rule: by_rule.get(rule, 0) for rule in RULES[work.layout.shape]}
+    return days, totals | {"joined": joined.joined} | broken_rules
 
 
-def _write_quarantine(work: _Work, rule: str) -> int:
-    """Write the rows that broke a rule, if any; return how many."""
-    broken = f"FROM staged WHERE broken_rule = {text(rule)}"
-    count = _one_number(work.connection, f"SELECT count(*) {broken}")
-    if count:
-        file = work.folder / "snapshot" / "quarantine" / f"{rule}.parquet"
-        _copy(work, f"SELECT file, broken_rule, fields {broken} ORDER BY ALL", file)
-    return count
+def _rows_once(work: _Work, day: date) -> str:
+    """Return the SQL of a day's rows, each once; equal ones are looked for where keys repeat."""
+    canonical = ", ".join(names_of(work.layout.shape))
+    of_day = f"FROM staged WHERE broken_rule IS NULL AND service_date = DATE '{day}'"
+    if work.layout.joining:  # joined rows are there once
+        return f"SELECT {canonical} {of_day}"
+    work.connection.execute(
+        f"CREATE OR REPLACE TABLE repeated AS SELECT key {of_day} GROUP BY key HAVING count(*) > 1"
+    )
+    return (
+        f"SELECT {canonical} {of_day} AND key NOT IN (FROM repeated) "
+        f"UNION ALL SELECT DISTINCT {canonical} {of_day} AND key IN (FROM repeated)"
+    )
 
 
-def _copy(work: _Work, select: str, path: Path) -> int:
+def _copy(work: _Work, select: str, path: Path, options: str = "COMPRESSION zstd") -> int:
     """Write a selection as Parquet; return how many rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    options = "FORMAT parquet, COMPRESSION zstd"
-    return _one_number(work.connection, f"COPY ({select}) TO {text(path)} ({options})")
+    statement = f"COPY ({select}) TO {text(path)} (FORMAT parquet, {options})"
+    return _one_number(work.connection, statement)
 
 
 def _one_number(connection: DuckDBPyConnection, statement: str) -> int:

@@ -17,14 +17,16 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, SPEED_SCALE
 from turnstile.sources.coordinates import on_earth_sql, swapped_sql
 from turnstile.sources.layout import ColumnMissing, FeedLayout, set_aside, week_rules
-from turnstile.sources.zoned import ServiceClock, stamp_sql
+from turnstile.sources.zoned import ServiceClock, stamped_sql
 
 _ALWAYS = ("vehicle_id", "observed_at", "speed")
 _FIELDS = (*_ALWAYS, "latitude", "longitude")
 _MILLI_KMH = {SpeedUnit.KMH: SPEED_SCALE, SpeedUnit.MS: SPEED_SCALE * 3600 // 1000}
 _SPLIT = ("location/coordinates/0", "location/coordinates/1")
 _NESTED = "location"
-_PAIR = r"^\[\s*(-?[0-9.eE+-]+)\s*,\s*(-?[0-9.eE+-]+)\s*(?:,.*)?\]$"
+_NUMBER = r"\s*([0-9.eE+-]+)\s*"
+_PAIR = rf"^\[{_NUMBER},{_NUMBER}\]$"  # is matched in one pass, unlike one with a height
+_PAIR_AND_MORE = rf"^\[{_NUMBER},{_NUMBER},.*\]$"
 
 
 def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -73,14 +75,18 @@ def _shapes(columns: frozenset[str], names: Mapping[str, str]) -> Iterator[tuple
 
 def _of_pair(pair: str) -> tuple[str, str]:
     """SQL of latitude and longitude of a text `[longitude, latitude]`."""
-    longitude, latitude = (f"nullif(regexp_extract({pair}, '{_PAIR}', {n}), '')" for n in (1, 2))
+    longitude, latitude = (
+        f"coalesce(nullif(regexp_extract({pair}, '{_PAIR}', {n}), ''), "
+        f"nullif(regexp_extract({pair}, '{_PAIR_AND_MORE}', {n}), ''))"
+        for n in (1, 2)
+    )
     return latitude, longitude
 
 
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to canonical telemetry."""
     source = programme.source
-    stamp = stamp_sql("observed_at", programme.time.zone, week)
+    stamped = stamped_sql("raw", "observed_at", programme.time.zone, week)
     clock = ServiceClock(programme.time.day_starts)
     factor = _MILLI_KMH[source.speed_unit]
     fastest = source.speed_at_most_kmh * SPEED_SCALE
@@ -106,10 +112,10 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
         FROM (
             SELECT *, {clock.day("local")} AS day
             FROM (
-                SELECT *, {stamp.local} AS local, {stamp.utc} AS utc,
+                SELECT *,
                     TRY_CAST(latitude AS DOUBLE) AS lat, TRY_CAST(longitude AS DOUBLE) AS lon,
                     {factor} * TRY_CAST(speed AS DOUBLE) AS milli_kmh
-                FROM raw
+                FROM {stamped}
             )
         )
     """

@@ -39,7 +39,7 @@ class Source:
 
     Args:
         columns: its columns, or, for JSON, those that its records may have.
-        relation: SQL that selects them; nested values are JSON, all others print as text.
+        relation: SQL that selects them as text; nested values are JSON.
         records: how many records `relation` and the two kinds of rejected lines are in all, counted
             without the engine's reader; None for a JSON array, which is read completely or not at
             all.
@@ -101,14 +101,9 @@ def open_source(
     return source
 
 
-def as_text(column: str, file: RawFile) -> str:
+def as_text(column: str) -> str:
     """Return SQL for a column as trimmed text, empty text as NULL."""
-    value = name(column)
-    if file.form is FileForm.PARQUET:
-        # to_json keeps structs and lists readable; a plain value is taken as it prints
-        value = f"CASE WHEN typeof({value}) LIKE 'STRUCT%' THEN CAST(to_json({value}) AS VARCHAR) "
-        value += f"ELSE CAST({name(column)} AS VARCHAR) END"
-    return f"nullif(trim({value}), '')"
+    return f"nullif(trim({name(column)}), '')"
 
 
 def _csv(file: RawFile, folder: Path) -> Source:
@@ -215,4 +210,12 @@ def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
     if deep := next((str(row[0]) for row in found if _levels(str(row[1])) > _DEEPEST), None):
         rule = f"column {deep[:80]!r} is more than {_DEEPEST} levels deep; deliver plain columns"
         raise InputError(where=file.name, field="schema", rule=rule)
-    return Source(columns, f"SELECT * FROM {read}", None if rows is None else int(rows[0]))
+    texts = ", ".join(_printed(str(row[0]), str(row[1])) for row in found)
+    records = None if rows is None else int(rows[0])
+    return Source(columns, f"SELECT {texts} FROM {read}", records)
+
+
+def _printed(column: str, kind: str) -> str:
+    """SQL of a column of Parquet as it prints; a struct as JSON, which can be read."""
+    value = f"to_json({name(column)})" if kind.startswith("STRUCT") else name(column)
+    return f"CAST({value} AS VARCHAR) AS {name(column)}"

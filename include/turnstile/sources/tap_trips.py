@@ -30,7 +30,7 @@ from turnstile.sources.layout import (
     unit_sql,
     week_rules,
 )
-from turnstile.sources.zoned import ServiceClock, StampSql
+from turnstile.sources.zoned import ServiceClock, stamped_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -54,13 +54,13 @@ class Taps:
     Args:
         relation: with the columns `card_id`, `mode`, `action`, `place`, `tap_id`, `riders` and
             those of the next two.
-        stamp: time of a tap.
+        tapped_at: text column of the time of a tap.
         service_day: service day, if a record states it; None for that of the tap's time.
         fields: columns that are the row as it came.
     """
 
     relation: str
-    stamp: StampSql
+    tapped_at: str
     service_day: str | None
     fields: tuple[str, ...]
 
@@ -98,9 +98,8 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
             FROM (
                 SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode,
                     {_action_sql(source.action_names)} AS own_action,
-                    {unit_sql(source, taps.fields)} AS unit,
-                    {taps.stamp.local} AS local, {taps.stamp.utc} AS utc
-                FROM {taps.relation}
+                    {unit_sql(source, taps.fields)} AS unit
+                FROM {stamped_sql(taps.relation, taps.tapped_at, programme.time.zone, week)}
             )
         )
     """

@@ -16,7 +16,6 @@ from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.layout import ColumnMissing, FeedLayout, if_there
 from turnstile.sources.tap_trips import JOINING, Taps, taps_sql
-from turnstile.sources.zoned import stamp_sql
 
 _FIELDS = (
     "tap_id",
@@ -86,8 +85,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
         ), NULL AS riders
         FROM raw
     )"""
-    stamp = stamp_sql("tapped_at", programme.time.zone, week)
-    return taps_sql(programme, week, Taps(relation, stamp, None, _FIELDS))
+    return taps_sql(programme, week, Taps(relation, "tapped_at", None, _FIELDS))
 
 
 LAYOUT = FeedLayout(

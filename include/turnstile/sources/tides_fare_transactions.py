@@ -17,7 +17,6 @@ from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.layout import ColumnMissing, FeedLayout, if_there
 from turnstile.sources.tap_trips import JOINING, Taps, taps_sql
-from turnstile.sources.zoned import stamp_sql
 
 _MISSING = ("NA", "NaN")  # and empty text: TIDES 1.0, missingValues
 _ALWAYS = ("tap_id", "card_id", "service_date", "tapped_at", "action", "place")
@@ -43,8 +42,9 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
 
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to taps."""
-    stamp = stamp_sql("tapped_at", programme.time.zone, week)
-    return taps_sql(programme, week, Taps("raw", stamp, "TRY_CAST(service_date AS DATE)", _FIELDS))
+    return taps_sql(
+        programme, week, Taps("raw", "tapped_at", "TRY_CAST(service_date AS DATE)", _FIELDS)
+    )
 
 
 LAYOUT = FeedLayout(

@@ -117,43 +117,46 @@ class ServiceClock:
         return f"({date} - CASE WHEN {of_clock} < {self.starts} THEN 1 ELSE 0 END)"
 
 
-@dataclass(frozen=True, slots=True)
-class StampSql:
-    """SQL expressions made from one timestamp column; each is NULL for a text that is no timestamp.
+def stamped_sql(relation: str, column: str, zone: ZoneInfo, week: ServicePeriod) -> str:
+    """Return the SQL of a relation with two more columns, read from a text column of timestamps.
+
+    They are `local`, the wall clock of the agency to the second, and `utc`, the instant; TIMESTAMP,
+    and NULL for a text that is no timestamp. A stamp with an offset or `Z` is an instant; one
+    without is the agency's own clock. Fractions of a second are dropped. What was read on the way
+    stands in columns that begin with `stamp_`.
 
     Args:
-        local: wall clock of the agency, to the second, TIMESTAMP.
-        utc: instant, to the second, TIMESTAMP.
-    """
-
-    local: str
-    utc: str
-
-
-def stamp_sql(column: str, zone: ZoneInfo, week: ServicePeriod) -> StampSql:
-    """Return the SQL that reads a text column of timestamps.
-
-    A stamp with an offset or `Z` is an instant; one without is the agency's own clock. Fractions of
-    a second are dropped.
-
-    Args:
+        relation: SQL of the relation.
         column: SQL of the text.
         zone: the agency's time zone.
         week: week that is read, for the offsets.
     """
-    day, clock, mark = (f"regexp_extract({column}, '{_STAMP}', {group})" for group in (1, 2, 3))
-    written = f"TRY_CAST({day} || ' ' || {clock} AS TIMESTAMP)"
-    sign = f"CASE WHEN left({mark}, 1) = '-' THEN -1 ELSE 1 END"
-    minutes = f"coalesce(TRY_CAST(nullif(right(replace({mark}, ':', ''), -3), '') AS INTEGER), 0)"
-    mark_minutes = (
-        f"CASE WHEN {mark} IN ('Z', '') THEN 0 "
-        f"ELSE {sign} * (60 * CAST(substr({mark}, 2, 2) AS INTEGER) + {minutes}) END"
-    )
-    instant = f"({written} - to_minutes({mark_minutes}))"
+    mark, written = "stamp.mark", "stamp_written"
+    instant = f"({written} - to_minutes(stamp_offset))"
     from_instant = _offset_sql(zone, week, of_utc=instant, of_local="")
     from_local = _offset_sql(zone, week, of_utc=None, of_local=written)
-    local = f"{instant} + to_minutes({from_instant})"
-    return StampSql(
-        local=f"CASE WHEN {mark} = '' THEN {written} ELSE {local} END",
-        utc=f"CASE WHEN {mark} = '' THEN {written} - to_minutes({from_local}) ELSE {instant} END",
+    is_local = f"{mark} = ''"
+    return f"""(
+        SELECT *,
+            CASE WHEN {is_local} THEN {written} ELSE {instant} + to_minutes({from_instant}) END
+                AS local,
+            CASE WHEN {is_local} THEN {written} - to_minutes({from_local}) ELSE {instant} END AS utc
+        FROM (
+            SELECT *, TRY_CAST(stamp.day || ' ' || stamp.clock AS TIMESTAMP) AS stamp_written,
+                {_mark_minutes(mark)} AS stamp_offset
+            FROM (
+                SELECT *, regexp_extract({column}, '{_STAMP}', ['day', 'clock', 'mark']) AS stamp
+                FROM {relation}
+            )
+        )
+    )"""
+
+
+def _mark_minutes(mark: str) -> str:
+    """SQL of the minutes of an offset as it is written, 0 for none."""
+    sign = f"CASE WHEN left({mark}, 1) = '-' THEN -1 ELSE 1 END"
+    minutes = f"coalesce(TRY_CAST(nullif(right(replace({mark}, ':', ''), -3), '') AS INTEGER), 0)"
+    return (
+        f"CASE WHEN {mark} IN ('Z', '') THEN 0 "
+        f"ELSE {sign} * (60 * CAST(substr({mark}, 2, 2) AS INTEGER) + {minutes}) END"
     )
