@@ -1,4 +1,4 @@
-"""The second half of a week, from sealed bytes alone: reconcile, approve, publish, audit.
+"""The second half of a week, from sealed bytes alone: reconcile and publish.
 
 Nothing here reads the private zone. Publishing trusts no earlier task: it reads the seal, the
 assessment and the approvals again. A week whose package is public and intact is answered by its
@@ -12,11 +12,10 @@ import shutil
 from pathlib import Path
 
 from turnstile.durable_files import sync_folder, sync_tree
-from turnstile.errors import IntegrityError, TurnstileError
+from turnstile.errors import TurnstileError
 from turnstile.estimates.labelled import parquet_bytes
 from turnstile.estimates.release_tables import measurements, presented
 from turnstile.ledger.records import Attempt
-from turnstile.ledger.verification import Scope
 from turnstile.pipeline.approvals import require_approval
 from turnstile.pipeline.assessing import assess, is_assessed
 from turnstile.pipeline.context import Release
@@ -46,17 +45,6 @@ def reconcile(release: Release) -> str:
             write_atomically(target / f"{name}.parquet", parquet_bytes(table))
     write_estimates(release, drawn)
     return str(attempt.artefact_digest)
-
-
-def approve(release: Release) -> str:
-    """Check the approvals in the ledger.
-
-    Raises:
-        NotApproved: the programme asks for more people than have said yes.
-    """
-    sealed_attempt(release)
-    require_approval(release.ledger, release.key, release.programme, release.settings)
-    return "approved" if release.programme.approval.required else "not required"
 
 
 def publish(release: Release) -> str:
@@ -98,31 +86,6 @@ def _publish(release: Release, attempt: Attempt) -> str:
     _write_series(release)
     release.say("published")
     return manifest_digest
-
-
-def audit(release: Release) -> str:
-    """Recompute the ledger and the published bytes.
-
-    Raises:
-        IntegrityError: anything disagrees.
-        TurnstileError: the key is not published; whatever ran before, nothing of it is public.
-    """
-    if release.ledger.publication(release.key) is None:
-        found = release.ledger.find(release.key)
-        state = "never reserved" if found is None else found.state.value
-        raise TurnstileError(
-            f"{release.key} is not published ({state}): a task before was marked or skipped by "
-            "hand; clear the run from the first task that did not do its work"
-        )
-    findings = release.ledger.verify(Scope(packages=frozenset({str(release.key)})))
-    outcome = "failed" if findings else "passed"
-    report = "\n".join(str(finding) for finding in findings)
-    release.ledger.record_audit(
-        release.key, outcome=outcome, report_digest=digest_of(report.encode())
-    )
-    if findings:
-        raise IntegrityError(f"{release.key}: {findings[0]}; run turnstile ledger verify")
-    return outcome
 
 
 def _stage(release: Release, attempt: Attempt, staged: Path) -> None:

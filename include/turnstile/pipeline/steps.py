@@ -77,9 +77,9 @@ def assess(programme: str, week: str, revision: int = 0) -> str:
 
 def approve(programme: str, week: str, revision: int = 0) -> str:
     """Check in the ledger that the people whom the programme asks for have said yes."""
-    from turnstile.pipeline import outputs
+    from turnstile.pipeline import closing
 
-    return outputs.approve(_opened(programme, week, revision))
+    return closing.approve(_opened(programme, week, revision))
 
 
 def publish(programme: str, week: str, revision: int = 0) -> str:
@@ -91,9 +91,9 @@ def publish(programme: str, week: str, revision: int = 0) -> str:
 
 def audit(programme: str, week: str, revision: int = 0) -> str:
     """Recompute chain, balances, manifests and bytes."""
-    from turnstile.pipeline import outputs
+    from turnstile.pipeline import closing
 
-    return outputs.audit(_opened(programme, week, revision))
+    return closing.audit(_opened(programme, week, revision))
 
 
 def _opened(programme: str, week: str, revision: int) -> Release:
