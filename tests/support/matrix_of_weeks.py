@@ -83,7 +83,8 @@ def standing_before_a_draw(base: Path, lines: list[tuple[str, ...]]) -> Iterator
     hold.touch()
     with sinks() as found:
         extra = {**SETTINGS, "AIRFLOW_CONN_TURNSTILE_ALERTS": found.connection}
-        with running(base, ",".join(DELIVERED), edits=EDITS, extra=extra) as airflow:
+        weeks = ",".join(DELIVERED)
+        with running(base, weeks, edits=EDITS, extra=extra, ran_before=True) as airflow:
             made = Matrix(airflow, found, lines)
             airflow.held(SCHEDULED, "draw")
             yield made
