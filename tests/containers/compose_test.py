@@ -26,9 +26,11 @@ from engine import Containers, engine_missing  # noqa: E402
 from story import FIRST_WEEK, Story  # noqa: E402
 
 from turnstile.deployment.native_stack import free_port  # noqa: E402
+from turnstile.service_calendar import ServiceWeek  # noqa: E402
 
 LOST = ("postgres", "queue", "landing", "private", "failures", "public", "embargoed", "operations",
         "keys", "logs")  # fmt: skip
+UNDER_WAY_AFTER_S = 20
 BEGUN = time.monotonic()
 
 
@@ -37,6 +39,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=3, help="random kills (3; the full run: 20)")
     parser.add_argument("--seed", type=int, default=1, help="of the random moments (1)")
+    parser.add_argument("--weeks", type=int, default=3, help="before the disaster, 2 or more (3)")
     parser.add_argument("--rows", type=int, default=2000, help="rows a week and programme (2000)")
     parser.add_argument("--processes", action="store_true", help="without containers")
     asked = parser.parse_args()
@@ -62,7 +65,7 @@ def run_in_containers(base: Path, asked: argparse.Namespace) -> None:
     try:
         place.up()
         say("every service is healthy")
-        tell(story, place)
+        tell(story, place, asked.weeks)
         kills(story, asked.kills, asked.seed)
         begun = time.monotonic()
         place.down()
@@ -71,14 +74,14 @@ def run_in_containers(base: Path, asked: argparse.Namespace) -> None:
         place.remove()
 
 
-def tell(story: Story, place: Containers) -> None:
-    """Five weeks with a disaster and an upgrade between them."""
-    weeks = [FIRST_WEEK.plus(n) for n in range(5)]
-    story.deliver(FIRST_WEEK, 5)
+def tell(story: Story, place: Containers, before: int) -> None:
+    """Some weeks, a disaster, a week, and a week with an upgrade in it."""
+    weeks = [FIRST_WEEK.plus(n) for n in range(before + 2)]
+    story.deliver(FIRST_WEEK, len(weeks))
     story.unpause()
-    story.released(weeks[:2])
+    story.released(weeks[: before - 1])
     old = story.backup_of_ledger()
-    story.released(weeks[2:3])
+    story.released(weeks[before - 1 : before])
     check_doors(place)
     check_secrets(place, {"budget page": page_of(story)})
     say("closed doors are closed; no secret in logs, settings, processes, image, page")
@@ -91,27 +94,30 @@ def tell(story: Story, place: Containers) -> None:
     story.must("worker", "turnstile", "ledger", "recover", "--person", "compose-test",
                "--reason", "the volumes were destroyed")  # fmt: skip
     assert story.losses() == lost, "what was spent before the disaster is spent"
-    story.agrees(weeks[:3])
+    story.agrees(weeks[:before])
     say("destroyed, restored from copies that lacked a week, recovered: nothing is lost")
     story.unpause()
-    story.released(weeks[3:4])
+    story.released(weeks[before : before + 1])
+    upgrade(story, place, weeks[-1])
 
+
+def upgrade(story: Story, place: Containers, week: ServiceWeek) -> None:
+    """Change the image while a week is under way, and back while it is issued again."""
     place.build("2")
-    for number, tag in enumerate(("2", "1")):
-        story.start([weeks[4].plus(-number)])  # a week is under way, or issued again
-        time.sleep(15)
+    for tag in ("2", "1"):
+        story.start([week])
+        time.sleep(UNDER_WAY_AFTER_S)
         place.use(tag)
         place.up()
-        story.until(lambda: set(story.states(weeks[3:]).values()) <= {"success", "failed"},
-                    "the week of the upgrade", 1800)  # fmt: skip
-        story.released(weeks[3:])
+        story.until(lambda: story.has_ended([week]), "the week of the upgrade", 1800)
+        story.released([week])
         say(f"image {tag} took over while a week was under way")
 
 
 def kills(story: Story, number: int, seed: int) -> None:
     """Kill services at random moments of new weeks."""
     chance = random.Random(seed)  # noqa: S311 - moments, not noise
-    first = FIRST_WEEK.plus(5)
+    first = FIRST_WEEK.plus(20)
     if number:
         story.deliver(first, number)
     for done in range(number):

@@ -60,6 +60,14 @@ def _wrong_sum(content: bytes) -> bytes:
     return content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :]
 
 
+def _changed_amid(content: bytes) -> bytes:
+    """Change the middle of what is compressed."""
+    middle = len(content) // 3
+    return (
+        content[:middle] + bytes(one ^ 0xFF for one in content[middle:][:8]) + content[middle + 8 :]
+    )
+
+
 def _table(columns: Mapping[str, pa.Array] | None = None, rows: int = 3) -> bytes:
     names = HEADER.decode().strip().split(",")
     values = GOOD.decode().strip().split(",")
@@ -141,6 +149,8 @@ LANDING: dict[str, tuple[str, Content]] = {
     "gzip of nothing": ("a.csv.gz", lambda: gzip.compress(b"")),
     "gzip with rubbish behind": ("a.csv.gz", lambda: gzip.compress(_ZIPPED) + b"rubbish" * 9),
     "gzip that is text": ("a.csv.gz", lambda: _ZIPPED),
+    "gzip with a changed byte": ("a.csv.gz", lambda: _changed_amid(gzip.compress(_ZIPPED * 99))),
+    "zip with a changed byte": ("a.zip", lambda: _changed_amid(_zip_of({"a.csv": _ZIPPED * 99}))),
     "gzip with a wrong sum": ("a.csv.gz", lambda: gzip.compress(_ZIPPED)[:-8] + bytes(8)),
     "text that is gzip": ("a.csv", lambda: gzip.compress(_ZIPPED)),
     # archives: paths that lead away, and the same bombs
@@ -300,6 +310,8 @@ def programmes(good: str) -> Iterator[tuple[str, bytes]]:
     yield "100,000 keys", (good + "\n" + "\n".join(f"k{n}: 1" for n in range(100_000))).encode()
     yield "a key twice", (good + "\nname: opal\n").encode()
     yield "a key that is a list", (good + "\n? [a, b]\n: c\n").encode()
+    yield "a key that says it is a list", (good + "\n? !!seq [a, b]\n: c\n").encode()
+    yield "a key with a name that is a list", (good + "\n? &k [a, b]\n: c\n").encode()
     yield (
         "a number of 10,000 digits",
         good.replace("final_after_days: 0", f"final_after_days: {'9' * 10_000}").encode(),

@@ -34,6 +34,7 @@ _OPENS = (
     yaml.FlowMappingStartToken,
     yaml.FlowSequenceStartToken,
 )
+_OF_A_KEY = (yaml.ScalarToken, yaml.TagToken, yaml.AnchorToken)
 _CLOSES = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -248,9 +249,10 @@ def _refuse_unusual(text: str, file: str) -> None:
         if isinstance(token, yaml.AliasToken):
             rule = "refers to another place of the file; write it out"
             raise ProgrammeError(where=where, field=f"*{token.value}", rule=rule)
-        if isinstance(before, yaml.KeyToken) and not isinstance(token, yaml.ScalarToken):
+        if isinstance(before, yaml.KeyToken) and not isinstance(token, _OF_A_KEY):
             raise ProgrammeError(where=where, field="file", rule="has a key that is no text")
-        before = token
+        if not isinstance(token, yaml.TagToken | yaml.AnchorToken):
+            before = token
 
 
 def open_section(text: str, file: str) -> Section:

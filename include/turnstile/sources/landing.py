@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -130,7 +131,7 @@ def unpack(file: RawFile, folder: Path) -> tuple[RawFile, ...]:
         return (file,)
     try:
         members = _extract(file, folder)
-    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError):
+    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, zlib.error):
         rule = "the archive is cut off, damaged or encrypted; deliver it again"
         raise InputError(where=file.name, field="file", rule=rule) from None
     if not members:

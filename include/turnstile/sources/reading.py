@@ -9,6 +9,7 @@ and the rule: the engine's own messages quote the line at fault, so none of them
 from __future__ import annotations
 
 import csv
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def raised_as_input_error(file: RawFile) -> Iterator[None]:
 
     try:
         yield
-    except (duckdb.Error, OSError, EOFError, UnicodeError):
+    except (duckdb.Error, OSError, EOFError, UnicodeError, zlib.error):
         rule = f"cut off or damaged: it does not read as {file.form} to its end; deliver it again"
         raise InputError(where=file.name, field="file", rule=rule) from None
 
