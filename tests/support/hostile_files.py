@@ -167,6 +167,10 @@ LANDING: dict[str, tuple[str, Content]] = {
     "zip: 3,000 members": ("a.zip", lambda: _zip_of({f"{n}.csv": b"x" for n in range(3000)})),
     "zip: encrypted": ("a.zip", lambda: _flagged(_zip_of({"a.csv": _ZIPPED}), 1)),
     "zip: wrong sum": ("a.zip", lambda: _wrong_sum(_zip_of({"a.csv": _ZIPPED * 99}))),
+    "zip: a place before its beginning": (
+        "a.zip",
+        lambda: _zip_of({"a.csv": _ZIPPED})[:-6] + struct.pack("<IH", 0xFFFFFFF0, 0),
+    ),
     "zip cut off": ("a.zip", lambda: _zip_of({"a.csv": _ZIPPED * 99})[:-30]),
     "zip without members": ("a.zip", lambda: _zip_of({})),
     "zip: only a folder": ("a.zip", lambda: _zip_of({"folder/": b""})),

@@ -6,6 +6,7 @@ A file is read in the form that its name promises (`.csv`, `.csv.gz`, `.zip` wit
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import zipfile
 import zlib
@@ -132,12 +133,21 @@ def unpack(file: RawFile, folder: Path) -> tuple[RawFile, ...]:
     try:
         members = _extract(file, folder)
     except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, zlib.error):
-        rule = "the archive is cut off, damaged or encrypted; deliver it again"
-        raise InputError(where=file.name, field="file", rule=rule) from None
+        raise _damaged(file) from None
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # an archive that names a place before its own beginning
+            raise
+        raise _damaged(file) from None
     if not members:
         rule = "the archive holds no file; deliver it again"
         raise InputError(where=file.name, field="file", rule=rule)
     return members
+
+
+def _damaged(file: RawFile) -> InputError:
+    """Say that an archive cannot be unpacked."""
+    rule = "the archive is cut off, damaged or encrypted; deliver it again"
+    return InputError(where=file.name, field="file", rule=rule)
 
 
 def refuse_bomb(name: str, packed_bytes: int, unpacked_bytes: int) -> None:
