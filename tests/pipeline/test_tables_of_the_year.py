@@ -29,8 +29,9 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.privacy.year_to_date import UNIT, column_squared, multiples
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.release.plan import make_plan
+from turnstile.release.plan import loss_by_unit, make_plan
 from turnstile.release.sealed import Artefact, decode
+from turnstile.release.year_to_date import rho_over_weeks, with_later_draws
 from turnstile.service_calendar import ServiceWeek
 
 Cli = Callable[..., int]
@@ -202,7 +203,11 @@ def test_a_unit_never_loses_more_over_the_year_than_the_programme_states(year: D
     assert max(days) <= programme.mechanism.amount
     assert float(max(days)) == pytest.approx(float(programme.mechanism.amount), rel=1e-5)
     card = lost[ProtectionUnit.CARD, "ever"]
-    assert 53 < card < programme.caps[1].rho  # type: ignore[operator]  # stated in rho
+    assert card == rho_over_weeks(programme, plan.events, ProtectionUnit.CARD, 52)
+    assert 53 < card <= Fraction(56)
+    together = loss_by_unit(with_later_draws(plan.events))[ProtectionUnit.CARD_DAY].rho
+    assert together == max(days)
+    assert loss_by_unit(plan.events)[ProtectionUnit.CARD_DAY].rho != together  # of this week alone
 
 
 def test_a_repeated_week_is_re_issued_and_a_lost_state_refuses_before_any_charge(

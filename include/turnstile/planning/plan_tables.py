@@ -31,10 +31,11 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
 from turnstile.release.plan import loss_by_unit, make_plan
+from turnstile.release.year_to_date import rho_over_weeks, with_later_draws
 from turnstile.service_calendar import ServiceWeek
 
 YEAR_WEEKS = 52
-_WEEK = ServiceWeek(2016, 30)  # any: a plan's errors and losses are the same in every week
+_WEEK = ServiceWeek(2016, 30)  # any: errors are the same in every week
 _ERRORS = ("cell", "time", "location", "location_hour", "day")
 
 
@@ -92,7 +93,10 @@ def many_weeks(release: Release, weeks: int) -> Iterator[str]:
     weekly = loss_by_unit(events)
     lifetime = ProtectionUnit.CARD if ProtectionUnit.CARD in weekly else ProtectionUnit.BUS
     yield f"One {lifetime} over {weeks} weekly releases:"
-    for name, loss in (("a week", weekly[lifetime]), ("all", times(weekly[lifetime], weeks))):
+    for name, loss in (
+        ("a week", weekly[lifetime]),
+        ("all", _of_weeks(release.programme, events, lifetime, weeks)),
+    ):
         figures = loss_figures(loss)
         shown = figures["epsilon_at_delta_1e-6"] or "not bounded"
         yield f"  {name:8} rho {figures['rho'] or 'not bounded'}, epsilon at 1e-6 {shown}"
@@ -145,15 +149,24 @@ def _cap_loss(cap: CapSpec) -> Loss:
 
 def _family_losses(programme: Programme, domain: PublicDomain) -> Iterator[str]:
     """Yield the losses of a trip, a card-day, a card-week and of a card over a year."""
-    weekly = loss_by_unit(make_plan(programme, domain, _WEEK).events)
+    events = make_plan(programme, domain, _WEEK).events
+    known = loss_by_unit(with_later_draws(events))
+    year = _of_weeks(programme, events, ProtectionUnit.CARD, YEAR_WEEKS)
     for unit in CARD_UNITS:
-        weeks = YEAR_WEEKS if unit is ProtectionUnit.CARD else 1
-        loss = times(weekly[unit], weeks)
+        loss = year if unit is ProtectionUnit.CARD else known[unit]
         shown = loss_figures(loss)["epsilon_at_delta_1e-6"]
         delta = f" (of it delta {float(loss.delta):.1e})" if loss.delta and shown else ""
         yield f"{float(shown):.2f}{delta}" if shown else "not bounded"
-    year = times(weekly[ProtectionUnit.CARD], YEAR_WEEKS)
     yield "not bounded" if year.rho is None else f"{_recognised(float(year.rho)):.1%}"
+
+
+def _of_weeks(
+    programme: Programme, events: tuple[DrawEvent, ...], unit: ProtectionUnit, weeks: int
+) -> Loss:
+    """Return what so many weeks in a row cost a card or bus that is there in all of them."""
+    if all(event.step == 1 for event in events):
+        return times(loss_by_unit(events)[unit], weeks)
+    return Loss(None, rho_over_weeks(programme, events, unit, weeks))
 
 
 def _recognised(rho: float) -> float:

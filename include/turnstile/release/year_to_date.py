@@ -7,15 +7,22 @@ say (year_to_date.proof.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
 
 from turnstile.errors import ProgrammeError
 from turnstile.privacy.accounts import losses
-from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.privacy.year_to_date import CARD_GAIN, YEAR_WEEKS, multiples, of_one_draw
+from turnstile.privacy.year_to_date import (
+    CARD_GAIN,
+    YEAR_WEEKS,
+    column_squared,
+    multiples,
+    of_one_draw,
+)
 from turnstile.programme.spec import Programme
 from turnstile.release.sensitivities import Bounds
 from turnstile.service_calendar import DAYS_PER_WEEK, ServicePeriod, ServiceWeek
@@ -55,7 +62,7 @@ def check_year(programme: Programme, events: Sequence[DrawEvent], period: Servic
     Raises:
         ProgrammeError: it would, or the programme is not released week by week.
     """
-    tables = {one.name: one.year_from for one in programme.tables if one.year_from is not None}
+    tables = _years(programme)
     if not tables:
         return
     where, field = f"{programme.name}.yaml", f"tables.{min(tables)}.year_to_date_from"
@@ -64,7 +71,7 @@ def check_year(programme: Programme, events: Sequence[DrawEvent], period: Servic
     for cap in programme.caps:
         if cap.window_weeks is None or cap.rho is None:
             continue
-        lost = _in_window(events, tables, cap.unit, cap.window_weeks)
+        lost = rho_over_weeks(programme, events, cap.unit, cap.window_weeks)
         if lost is not None and lost > cap.rho:
             rule = (
                 f"would have a {cap.unit} of all weeks lose rho {float(lost):.4g} in "
@@ -75,13 +82,48 @@ def check_year(programme: Programme, events: Sequence[DrawEvent], period: Servic
             raise ProgrammeError(where=where, field=field, rule=rule)
 
 
-def _in_window(
-    events: Sequence[DrawEvent],
-    tables: Mapping[str, ServiceWeek],
-    unit: ProtectionUnit,
-    weeks: int,
+def with_later_draws(events: Sequence[DrawEvent]) -> tuple[DrawEvent, ...]:
+    """Return draws as they cost a unit of their week by the end of its year, all draws together."""
+    return tuple(
+        replace(
+            one,
+            carried=(),
+            sensitivities=tuple(
+                (unit, s if s is None or unit.is_lifetime else _over_the_year(s, one.step))
+                for unit, s in one.sensitivities
+            ),
+        )
+        if one.step > 1
+        else one
+        for one in events
+    )
+
+
+def _over_the_year(one: Sensitivity, step: int) -> Sensitivity:
+    """Return the change of all draws of the year, from that of the week's own."""
+    return replace(one, l2_squared=one.l2_squared * column_squared() // step**2)
+
+
+def _years(programme: Programme) -> dict[str, ServiceWeek]:
+    """Return the tables that carry their year along, and where their years begin."""
+    return {one.name: one.year_from for one in programme.tables if one.year_from is not None}
+
+
+def rho_over_weeks(
+    programme: Programme, events: Sequence[DrawEvent], unit: ProtectionUnit, weeks: int
 ) -> Fraction | None:
-    """Return what a unit of all weeks loses at most in so many in a row; None if not bounded."""
+    """Return what a card or bus of all weeks loses at most in so many in a row.
+
+    Args:
+        programme: says which tables carry their year along.
+        events: of any one week.
+        unit: of all of time.
+        weeks: in a row, none left out.
+
+    Returns:
+        rho; None if it is not bounded.
+    """
+    tables = _years(programme)
     of_ages = [sum(multiples()[: age + 1]) ** 2 for age in range(YEAR_WEEKS)]
     years, rest = divmod(weeks, YEAR_WEEKS)
     worst = years * sum(of_ages) + sum(of_ages[YEAR_WEEKS - rest :])
