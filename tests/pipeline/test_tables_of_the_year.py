@@ -1,7 +1,8 @@
 """Tables that carry their year along: from raw files to the package, over skipped and mended weeks.
 
 W30, W31 and W33 are released, W31 is corrected, then W34: so W34 carries W30, the corrected W31 and
-W33 along, and W33 the first W31. Programme `opal_sums` with few cells.
+W33 along, and W33 the first W31. Programme `opal_sums` with few cells. How weeks are read from draws
+is tested without a pipeline in tests/estimates/test_year_to_date.py.
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ def fits(deviates: NDArray[np.float64]) -> bool:
     return bool(low < float(np.sum(deviates**2)) < high)
 
 
+@pytest.mark.long
 def test_a_draw_holds_the_exact_counts_of_the_weeks_that_its_bytes_name_and_fresh_noise(
     year: Deployment,
 ) -> None:
@@ -126,6 +128,7 @@ def test_a_draw_holds_the_exact_counts_of_the_weeks_that_its_bytes_name_and_fres
     assert not fits(np.concatenate(own))  # negative control: another multiple is seen
 
 
+@pytest.mark.long
 def test_the_package_tells_weeks_and_sums_with_errors_that_hold(year: Deployment) -> None:
     folder = year.public / NAME / KEYS[4]
     tables = {
@@ -151,6 +154,7 @@ def test_the_package_tells_weeks_and_sums_with_errors_that_hold(year: Deployment
     assert float(sums["standard_deviation"].iloc[0]) < alone
 
 
+@pytest.mark.long
 def test_packages_and_ledger_agree_with_their_own_verifiers(year: Deployment) -> None:
     assert main(["ledger", "verify"]) == 0
     for key in KEYS:
@@ -161,6 +165,7 @@ def test_packages_and_ledger_agree_with_their_own_verifiers(year: Deployment) ->
     assert own["carried"][0] == ["2016-08-15", multiples()[1]]
 
 
+@pytest.mark.long
 def test_every_week_is_charged_what_each_draw_holds_of_it(year: Deployment) -> None:
     programme = load_programme(NAME, year.include)
     domain = load_domain(programme, year.include)
@@ -189,9 +194,11 @@ def test_every_week_is_charged_what_each_draw_holds_of_it(year: Deployment) -> N
         assert float(total["card_day", day]) == pytest.approx(float(expected), rel=1e-6)
 
 
-def test_a_unit_never_loses_more_over_the_year_than_the_programme_states(year: Deployment) -> None:
-    programme = load_programme(NAME, year.include)
-    domain = load_domain(programme, year.include)
+def test_a_unit_never_loses_more_over_the_year_than_the_programme_states(
+    deployment: Deployment,
+) -> None:
+    programme = load_programme(NAME, deployment.include)
+    domain = load_domain(programme, deployment.include)
     first = ServiceWeek(2016, 27)
     lost: dict[tuple[ProtectionUnit, str], Fraction] = {}
     for number in range(52):
@@ -210,6 +217,7 @@ def test_a_unit_never_loses_more_over_the_year_than_the_programme_states(year: D
     assert loss_by_unit(plan.events)[ProtectionUnit.CARD_DAY].rho != together  # of this week alone
 
 
+@pytest.mark.long
 def test_a_repeated_week_is_re_issued_and_a_lost_state_refuses_before_any_charge(
     year: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -229,6 +237,7 @@ def test_a_repeated_week_is_re_issued_and_a_lost_state_refuses_before_any_charge
     assert artefact(year, "2016-W35/r0").carried == ()
 
 
+@pytest.mark.long
 def test_weeks_under_another_bound_are_not_carried_along(
     year: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -241,6 +250,7 @@ def test_weeks_under_another_bound_are_not_carried_along(
     assert year.spent() == spent
 
 
+@pytest.mark.long
 def test_a_withdrawn_week_is_left_out_from_then_on(year: Deployment) -> None:
     words = ["--person", "ada", "--reason", "wrong"]
     assert main(["ledger", "withdraw", f"{NAME}/{KEYS[3]}", *words[2:]]) == 0
@@ -250,6 +260,7 @@ def test_a_withdrawn_week_is_left_out_from_then_on(year: Deployment) -> None:
     assert found == tuple(f"{NAME}/{key}" for key in (KEYS[0], KEYS[2], KEYS[4]))
 
 
+@pytest.mark.long
 def test_a_week_under_embargo_is_in_no_later_draw(year: Deployment) -> None:
     assert main(["sample", "opal", "--weeks", "2016-W36", "--rows", "3000", "--seed", "3"]) == 0
     year.edit(NAME, "required: false", "required: true")
