@@ -1,8 +1,8 @@
 """Tables that carry their year along: from raw files to the package, over skipped and mended weeks.
 
 W30, W31 and W33 are released, W31 is corrected, then W34: so W34 carries W30, the corrected W31 and
-W33 along, and W33 the first W31. Programme `opal_sums` with few cells. How weeks are read from draws
-is tested without a pipeline in tests/estimates/test_year_to_date.py.
+W33 along, and W33 the first W31. Programme `opal_sums` with few cells. How weeks are read from
+draws is tested without a pipeline in tests/estimates/test_year_to_date.py.
 """
 
 from __future__ import annotations
