@@ -145,7 +145,7 @@ ASSESSMENT: Fields = {
     "gates": dict.fromkeys(
         (
             *("gate", "passed", "statement", "false_alarm", "detects", "is_applicable"),
-            "outcome",
+            *("outcome", "reached_by"),
         ),
         P,
     ),

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from statistics import NormalDist
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.power_of_bets import Power
 from turnstile.assessment.attacks.scale_of_any_counts import is_worth_a_bet, log_evidence
-from turnstile.assessment.attacks.scale_of_noise import from_negatives, negatives_p_value
+from turnstile.assessment.attacks.scale_of_noise import (
+    from_negatives,
+    negatives_false_alarm,
+    negatives_p_value,
+)
 from turnstile.assessment.gates.numbers import Numbers, Totals, relative_reach
 from turnstile.assessment.gates.result import (
     ALPHA,
+    ANY_COUNTS,
     POWER,
-    SQUARES_LEAST,
     GateResult,
     not_applicable,
 )
+from turnstile.assessment.gates.sums_of_squares import limits
 from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.noise_terms import Term
 
 
 def below_zero(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
@@ -47,19 +53,27 @@ def below_zero(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
         if estimate is not None
     ]
     most = max(estimate.samples for estimate in known.values() if estimate is not None)
+    chances = [_false_alarm(event, values, each) for event, values in pooled.values()]
+    chances += [_false_alarm(one.event, one.values, each) for one in tested]
     return GateResult(
         name,
         not wrong,
         f"not as declared in {', '.join(wrong)}; {'; '.join(shown)}" if wrong else "; ".join(shown),
-        alpha,
+        sum(chances),
         f"a scale {relative_reach(most, alpha=each, power=POWER, scatter=4.0):.1%} off, from "
         f"{most:,} numbers below zero",
+        reached_by=ANY_COUNTS,
     )
 
 
 def _is_refuted(event: DrawEvent, values: NDArray[np.int64], alpha: float) -> bool:
     """Return whether the numbers below zero refute the declared scale."""
     return negatives_p_value(values, float(event.scale)) < alpha
+
+
+def _false_alarm(event: DrawEvent, values: NDArray[np.int64], alpha: float) -> float:
+    """Return the chance that as many numbers below zero refute the right scale."""
+    return negatives_false_alarm(int((values < 0).sum()), float(event.scale), alpha)
 
 
 def _is_tested(event: DrawEvent) -> bool:
@@ -108,43 +122,50 @@ def nested_scale(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     """The noise between two tables of the same raw numbers is as large as was declared.
 
     The row sums of a finer table and the coarser table describe the same counts, so their
-    differences hold noise alone: their mean square over the declared variance is near 1, over all
-    days and on each. Thresholded tables are left out: their sums lack what was suppressed.
+    differences hold noise alone, whatever the counts are: their mean square over the declared
+    variance is near 1, over all days and on each. Thresholded tables are left out: their sums lack
+    what was suppressed.
     """
     name = "declared_scale"
-    tested = [one for one in numbers.totals if one.residuals.size >= SQUARES_LEAST]
-    if sum(one.residuals.size for one in numbers.totals) < SQUARES_LEAST:
-        return not_applicable(name, "too few totals with all their parts to say the scale")
-    each = alpha / (len(tested) + 1)
-    mean, reach = _mean_square(numbers.totals, each)
-    wrong = [
-        one.name
-        for one in tested
-        for own, far in [_mean_square((one,), each)]
-        if abs(own - 1) > far
-    ]
+    if not numbers.totals:
+        return not_applicable(name, "no totals with all their parts, which say the scale")
+    groups: dict[str, Sequence[Totals]] = {one.name: (one,) for one in numbers.totals}
+    if len(groups) > 1:
+        groups["all tables"] = numbers.totals
+    each = alpha / len(groups)
+    found = {where: mean_square(own, each) for where, own in groups.items()}
+    wrong = [where for where, (mean, low, high) in found.items() if not low <= mean <= high]
+    mean, low, high = list(found.values())[-1]
+    statement = (
+        f"recovered over declared variance {mean:.3f}, accepted from {low:.3f} to {high:.3f}"
+    )
+    if wrong:
+        statement += f"; not as declared in {', '.join(wrong[-3:])}"
     size = sum(one.residuals.size for one in numbers.totals)
     scatter = float(np.mean([one.variance_of_square for one in numbers.totals]))
     off = relative_reach(size, alpha=each, power=POWER, scatter=scatter)
-    statement = f"recovered over declared variance {mean:.3f}, accepted within {reach:.3f} of 1"
-    if wrong:
-        statement += f"; not as declared in {', '.join(wrong[:3])}"
     return GateResult(
         name,
-        abs(mean - 1) <= reach and not wrong,
+        not wrong,
         statement,
         alpha,
         f"noise {off:.1%} too small or too large in all tables together; a day's finest table "
-        f"without noise ({len(tested)} days and pairs)",
+        f"without noise ({len(numbers.totals)} days and pairs)",
+        reached_by=ANY_COUNTS,
     )
 
 
-def _mean_square(chosen: tuple[Totals, ...], alpha: float) -> tuple[float, float]:
-    """Return the mean square of standardized differences, and how far from 1 it may be."""
+def mean_square(chosen: Sequence[Totals], alpha: float) -> tuple[float, float, float]:
+    """Return the mean square of standardized differences, and between which limits it may be.
+
+    Args:
+        chosen: differences that are looked at together.
+        alpha: chance that noise as declared leaves the limits.
+    """
+    numbers = Counter[tuple[Term, ...]]()
+    for one in chosen:
+        for times, terms in one.kinds:
+            numbers[terms] += times
+    low, high = limits(tuple((numbers[terms], terms) for terms in sorted(numbers, key=str)), alpha)
     squares = np.concatenate([one.residuals for one in chosen]) ** 2
-    # Squares lean to the right: a low mean comes with a low estimate of its own spread, a high one
-    # with a high. So the spread is at least the declared noise's own, which makes both ends safe.
-    declared = sum(one.residuals.size * one.variance_of_square for one in chosen) / squares.size
-    spread = max(math.sqrt(declared), float(squares.std())) / math.sqrt(squares.size)
-    reach = NormalDist().inv_cdf(1 - alpha / 2) * spread
-    return float(squares.mean()), reach
+    return float(squares.mean()), low / squares.size, high / squares.size

@@ -14,8 +14,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.assessment.gates.sums_of_squares import Kinds
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
+from turnstile.privacy.noise_terms import term_of
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import Measure, TableSpec
 from turnstile.release.drawn import Drawn
@@ -53,11 +55,13 @@ class Totals:
         name: of both tables and the day, in words.
         residuals: shape (totals,), over the declared standard deviation.
         variance_of_square: of each, as declared; 2 for a normal deviate.
+        kinds: how many of them are sums of which noises, as declared.
     """
 
     name: str
     residuals: Floats
     variance_of_square: float
+    kinds: Kinds = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,12 +167,17 @@ def nested_tables(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:
     return [(coarse, fine) for coarse in counts for fine in counts if set(coarse.by) < set(fine.by)]
 
 
-def standardized(
-    difference: Floats, terms: NDArray[np.int64], coarse: DrawEvent, fine: DrawEvent
-) -> tuple[Floats, float]:
-    """Return differences over their declared deviation, and the variance of their squares.
+def totals_of(
+    name: str,
+    difference: Floats,
+    terms: NDArray[np.int64],
+    coarse: DrawEvent,
+    fine: DrawEvent,
+) -> Totals:
+    """Return differences over their declared deviation.
 
     Args:
+        name: of both tables and the day, in words.
         difference: shape (totals,), totals minus the sums of parts.
         terms: shape (totals,), parts of each.
         coarse: draw of the totals.
@@ -178,7 +187,13 @@ def standardized(
     variance = variance + noise_variance(coarse.noise, coarse.scale)
     fourth = terms * noise_fourth_cumulant(fine.noise, fine.scale)
     fourth = fourth + noise_fourth_cumulant(coarse.noise, coarse.scale)
-    return np.asarray(difference / np.sqrt(variance)), 2 + float(np.mean(fourth / variance**2))
+    parts, times = np.unique(terms, return_counts=True)
+    kinds = tuple(
+        (number, (term_of(coarse), term_of(fine, part)))
+        for part, number in zip(parts.tolist(), times.tolist(), strict=True)
+    )
+    scatter = 2 + float(np.mean(fourth / variance**2))
+    return Totals(name, np.asarray(difference / np.sqrt(variance)), scatter, kinds)
 
 
 def _totals(drawn: Drawn, coarse: TableSpec, fine: TableSpec) -> Iterator[Totals]:
@@ -194,14 +209,14 @@ def _totals(drawn: Drawn, coarse: TableSpec, fine: TableSpec) -> Iterator[Totals
             direct = of_day[day][small.offset : small.offset + small.cells]
             differences.append(cells.sum(axis=axes).ravel() - direct)
             terms.append(np.full(small.cells, large.cells // small.cells))
-        residuals, scatter = standardized(
+        on = f" on {day}" if day else ""
+        yield totals_of(
+            f"{coarse.name} and {fine.name}{on}",
             np.concatenate(differences),
             np.concatenate(terms),
             events[coarse.name],
             events[fine.name],
         )
-        on = f" on {day}" if day else ""
-        yield Totals(f"{coarse.name} and {fine.name}{on}", residuals, scatter)
 
 
 def relative_reach(size: int, *, alpha: float, power: float, scatter: float = 2.0) -> float:

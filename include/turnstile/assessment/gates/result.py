@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 ALPHA = 1e-9  # chance that a correct release is stopped by one gate
 POWER = 0.99  # with which a gate detects the fault that it states
-# Fewer squared deviates than these may all happen to be large and alike, and so seem sure of
-# themselves: at 4 normal ones a test with their own spread is wrong 2e-6 of the time.
-SQUARES_LEAST = 30
+ANY_COUNTS = "any raw counts"  # of which a chance of a false alarm is the chance itself
+EMPTY_CELLS = "empty cells"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +19,8 @@ class GateResult:
         passed: False stops the publication.
         statement: what was checked and found, from published numbers alone.
         false_alarm: chance, at most, that it stops a correct release; 0 where it is exact.
+        reached_by: raw counts of which it is the chance itself: any (`ANY_COUNTS`), or cells that
+            are all empty (`EMPTY_CELLS`), others having a smaller one; '' where it is a bound only.
         detects: the fault that it finds in a release of this size, with a chance of at least 99 %
             unless it says otherwise.
         is_applicable: whether it judged; False where the release holds nothing that it reads.
@@ -31,6 +32,17 @@ class GateResult:
     false_alarm: float = 0.0
     detects: str = ""
     is_applicable: bool = True
+    reached_by: str = ""
+
+    @property
+    def false_alarm_in_words(self) -> str:
+        """The chance of a false alarm, and of which raw counts it is the chance itself."""
+        if not self.is_applicable:
+            return "-"
+        if self.false_alarm == 0:
+            return "none"
+        chance = f"{self.false_alarm:.2g}"
+        return f"{chance}, of {self.reached_by}" if self.reached_by else f"at most {chance}"
 
     @property
     def outcome(self) -> str:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from turnstile.assessment.gates.numbers import Numbers
+from turnstile.assessment.gates.numbers import Numbers, Vector
 from turnstile.assessment.gates.result import ALPHA, GateResult
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
@@ -65,13 +64,13 @@ def integers(numbers: Numbers) -> GateResult:
     wrong = [
         f"{one.event.label} {problem}"
         for one in numbers.vectors
-        if (problem := _off_grid(one.event, one.values, enough)) is not None
+        if (problem := _off_grid(one, enough)) is not None
     ]
     return GateResult(
         "integers",
         not wrong,
         wrong[0] if wrong else "every number is an integer of 64 bits, on no coarser grid",
-        ALPHA,
+        sum(math.exp(-own) for own in map(_against_a_grid, numbers.vectors) if own >= enough),
         "any number that is no 64-bit integer; a draw on a coarser grid, from "
         f"{_grid_least(numbers, enough)} noised numbers on",
     )
@@ -88,8 +87,9 @@ def _evenness(event: DrawEvent) -> float:
     return math.log1p(probabilities[2] / probabilities[1])
 
 
-def _off_grid(event: DrawEvent, values: NDArray[np.int64], enough: float) -> str | None:
+def _off_grid(one: Vector, enough: float) -> str | None:
     """Name what is wrong with a vector of numbers, or None."""
+    values = one.values
     if values.dtype.kind == "f":
         floats = np.asarray(values, dtype=np.float64)
         if bool(np.any((floats == 0) & np.signbit(floats))):
@@ -97,11 +97,15 @@ def _off_grid(event: DrawEvent, values: NDArray[np.int64], enough: float) -> str
         return "holds floating-point numbers"
     if values.dtype != np.dtype(np.int64):
         return f"holds numbers of type {values.dtype}"
-    if _with_noise(event, values) * _evenness(event) >= enough and int(np.gcd.reduce(values)) != 1:
+    if _against_a_grid(one) >= enough and int(np.gcd.reduce(values)) != 1:
         return "holds only multiples of a number above 1"
     return None
 
 
-def _with_noise(event: DrawEvent, values: NDArray[np.int64]) -> int:
-    """Count the numbers that noise decided; cells that a threshold left out are alike without."""
-    return values.size if event.threshold is None else int(np.count_nonzero(values))
+def _against_a_grid(one: Vector) -> float:
+    """Return -ln of the largest chance that all numbers which noise decided are even.
+
+    Cells that a threshold left out are alike without any noise.
+    """
+    decided = one.values.size if one.event.threshold is None else np.count_nonzero(one.values)
+    return int(decided) * _evenness(one.event)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.gates.numbers import Numbers, Vector
-from turnstile.assessment.gates.result import ALPHA, GateResult
+from turnstile.assessment.gates.result import ALPHA, EMPTY_CELLS, GateResult
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.tail_probabilities import binomial_at_least, binomial_limit
 
@@ -20,9 +21,9 @@ def noised_zeros(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     """Empty cells were noised, as a whole and in every stretch of a draw.
 
     Whatever the raw count, P(noisy = 0) is at most the noise's largest probability p, so the
-    zeros of w cells are stochastically below Bin(w, p). They are counted in every window of 16,
-    32, 64, ... cells, up to all of them. A thresholded table holds 0 or its threshold and more,
-    which is its rule and shows.
+    zeros of w cells are stochastically below Bin(w, p), and are Bin(w, p) where all cells are
+    empty. They are counted in every window of 16, 32, 64, ... cells, up to all of them. A
+    thresholded table holds 0 or its threshold and more, which is its rule and shows.
     """
     bad = {
         one.event.label
@@ -30,35 +31,56 @@ def noised_zeros(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
         if one.event.threshold is not None and _below(one.event.threshold, one.values)
     }
     dense = numbers.dense
-    chances = {one.where: _chance(one) for one in dense}
-    bad |= {where for where, chance in chances.items() if chance * len(dense) < alpha}
+    chance = 0.0
+    for one in dense:
+        windows = _windows(one.values.size, largest_probability(one), alpha / len(dense))
+        chance += sum(own.chance for own in windows)
+        if any(_most_zeros(one.values, own.width) >= own.limit for own in windows):
+            bad.add(one.where)
     statement = (
         f"zeros without noise in {', '.join(sorted(bad))}: presence would show"
         if bad
         else "no stretch of any table has more zeros than its noise allows"
     )
-    return GateResult("noised_zeros", not bad, statement, alpha, _detects(dense, alpha))
+    detects = _detects(dense, alpha)
+    return GateResult(
+        "noised_zeros", not bad, statement, chance, detects, reached_by=EMPTY_CELLS if dense else ""
+    )
 
 
-def _chance(one: Vector) -> float:
-    """Return a bound on the chance that noise leaves so many zeros in any window."""
-    most = largest_probability(one)
-    chance = 1.0
-    windows = list(_windows(one.values == 0))
-    for width, sums in windows:
-        least = binomial_at_least(int(sums.max()), width, most)
-        chance = min(chance, least * sums.size * len(windows))
-    return chance
+class _Windows(NamedTuple):
+    """All windows of one width: the zeros that are too many, and the chance of any such."""
+
+    width: int
+    limit: int
+    chance: float
 
 
-def _windows(zeros: NDArray[np.bool_]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield the width of windows and the zeros in each."""
-    width = _WINDOW_LEAST
-    while width < zeros.size:
-        parts = zeros.size // width
-        yield width, zeros[: parts * width].reshape(parts, width).sum(axis=1)
-        width *= 2
-    yield zeros.size, np.array([int(zeros.sum())])
+@lru_cache(maxsize=256)
+def _windows(cells: int, most: float, alpha: float) -> tuple[_Windows, ...]:
+    """Return the limits of the zeros in each window of a draw, which share a chance.
+
+    Args:
+        cells: of the draw.
+        most: largest probability of a zero.
+        alpha: of a false alarm.
+    """
+    widths = [cells]
+    while _WINDOW_LEAST * 2 ** (len(widths) - 1) < cells:
+        widths.append(_WINDOW_LEAST * 2 ** (len(widths) - 1))
+    found = []
+    for width in widths:
+        windows = cells // width
+        limit = binomial_limit(alpha / len(widths) / windows, width, most)
+        found.append(_Windows(width, limit, windows * binomial_at_least(limit, width, most)))
+    return tuple(found)
+
+
+def _most_zeros(values: NDArray[np.int64], width: int) -> int:
+    """Return the most zeros in any window."""
+    parts = values.size // width
+    zeros = (values[: parts * width] == 0).reshape(parts, width)
+    return int(zeros.sum(axis=1).max())
 
 
 def largest_probability(one: Vector) -> float:

@@ -15,7 +15,7 @@ from turnstile.assessment.gates.numbers import (
     Vector,
     pairs_of_siblings,
     shared_difference,
-    standardized,
+    totals_of,
 )
 from turnstile.privacy.events import DrawEvent
 from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
@@ -60,11 +60,14 @@ def _totals(package: Package) -> Iterator[Totals]:
         for day in days:
             own = joined if day is None else joined.filter(pc.equal(joined.column(_DAY), day))
             difference = _integers(own, "count_sum") - _integers(own, "count")
-            residuals, scatter = standardized(
-                difference.astype(np.float64), _integers(own, "count_count"), coarse, fine
-            )
             on = f" on {day}" if day else ""
-            yield Totals(f"{coarse.table} and {fine.table}{on}", residuals, scatter)
+            yield totals_of(
+                f"{coarse.table} and {fine.table}{on}",
+                difference.astype(np.float64),
+                _integers(own, "count_count"),
+                coarse,
+                fine,
+            )
 
 
 def _shared(package: Package) -> Iterator[Totals]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +14,15 @@ from turnstile.assessment.attacks.scale_of_noise import (
     negatives_p_value,
 )
 from turnstile.assessment.disclosures import Disclosure
+from turnstile.assessment.gates.noise_scale import mean_square
 from turnstile.assessment.gates.numbers import Totals
-from turnstile.assessment.gates.result import ALPHA, SQUARES_LEAST
+from turnstile.assessment.gates.result import ALPHA
 from turnstile.assessment.package.numbers import numbers_of_package
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.publishing.package_reader import Package
 
 # A flaw is found where a correct package shows one with a chance of at most 1e-9, as at the gates;
 # intervals are shown at 95 % and decide nothing.
-_SDS = NormalDist().inv_cdf(1 - ALPHA / 2)
 ONE_THRESHOLDED_TABLE = (
     "a table whose small numbers were suppressed does not identify the scale of its noise"
 )
@@ -112,16 +111,15 @@ def nested_scales(package: Package) -> list[Disclosure]:
     for one in numbers_of_package(package).totals:
         by_pair.setdefault(one.name.partition(" on ")[0], []).append(one)
     for name, own in by_pair.items():
-        squares = np.concatenate([one.residuals for one in own]) ** 2
-        mean = float(np.mean(squares))
-        declared = max(one.variance_of_square for one in own) ** 0.5
-        spread = max(declared, float(np.std(squares))) / squares.size**0.5
+        size = sum(one.residuals.size for one in own)
+        mean, low, high = mean_square(own, ALPHA)
+        spread = (max(one.variance_of_square for one in own) / size) ** 0.5
         found.append(
             Disclosure(
                 "scale",
-                squares.size >= SQUARES_LEAST and abs(mean - 1) > _SDS * spread,
-                f"{name}: noise {mean**0.5:.3f} times as large as declared ({squares.size} totals "
-                "with all their parts)",
+                not low <= mean <= high,
+                f"{name}: noise {mean**0.5:.3f} times as large as declared ({size} totals with all "
+                "their parts)",
                 {
                     "table": name,
                     "identified": True,
@@ -129,7 +127,7 @@ def nested_scales(package: Package) -> list[Disclosure]:
                     "over_declared": round(mean**0.5, 4),
                     "low": round(max(0.0, mean - 2 * spread) ** 0.5, 4),
                     "high": round((mean + 2 * spread) ** 0.5, 4),
-                    "samples": int(squares.size),
+                    "samples": size,
                 },
             )
         )

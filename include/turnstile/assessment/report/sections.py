@@ -60,15 +60,13 @@ def risk_picture(found: Assessment) -> str:
 
 def gates(found: Assessment) -> Section:
     """Return what each gate found, and what it could have found."""
-    head = ("gate", "outcome", "what was found", "false alarm, at most", "finds (99 %)")
+    head = ("gate", "outcome", "what was found", "chance of a false alarm", "finds (99 %)")
     rows = [
         (
             gate.gate,
             gate.outcome,
             gate.statement,
-            ("none" if gate.false_alarm == 0 else f"{gate.false_alarm:g}")
-            if gate.is_applicable
-            else "-",
+            gate.false_alarm_in_words,
             gate.detects if gate.is_applicable else "-",
         )
         for gate in found.gates
