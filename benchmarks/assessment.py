@@ -3,6 +3,7 @@
 python benchmarks/assessment.py faults    the table of faults
 python benchmarks/assessment.py honest    2,000 correct releases, and what stops them
 python benchmarks/assessment.py risk      forecast against simulated attackers
+python benchmarks/assessment.py reuse     from which share of equal raw counts reused noise is found
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from assessment_chances import honest, risk
+from assessment_chances import honest, reuse, risk
 from assessment_faults import FAULTS, UNSEEN, Fault
 from assessment_pipeline_faults import CONTENTS, PIPELINE
 from assessment_releases import PROGRAMMES, Case, Ints, case_of
@@ -52,7 +53,7 @@ def failed(results: Sequence[GateResult]) -> list[str]:
 
 def faults() -> None:
     """Print the table of faults."""
-    cases = {name: case_of(name) for name in PROGRAMMES}
+    cases = {name: case_of(name) for name in (*PROGRAMMES, "opal_year")}
     caught = missed = 0
     print("| fault | programme | caught at | by, before publication | after publication |")
     print("|---|---|---|---|---|")
@@ -130,10 +131,11 @@ def _a_day_on(case: Case, noise: Sequence[Ints]) -> list[Ints]:
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("faults", "honest", "risk"))
+    parser.add_argument("what", choices=("faults", "honest", "risk", "reuse"))
     parser.add_argument("--releases", type=int, default=2000)
     args = parser.parse_args()
-    {"faults": faults, "risk": risk, "honest": lambda: honest(args.releases)}[args.what]()
+    commands = {"faults": faults, "risk": risk, "reuse": reuse}
+    commands.get(args.what, lambda: honest(args.releases))()
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from turnstile.assessment.attacks.membership import membership_accuracy
 from turnstile.assessment.attacks.risk import forecast
 from turnstile.assessment.attacks.unit_changes import typical_changes, worst_changes
+from turnstile.assessment.gates.noise_reuse import equal_share_found
 from turnstile.assessment.gates.numbers import numbers_of_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
 from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS
@@ -139,6 +140,23 @@ def honest(releases: int) -> Tally:
         f"most {most:.1f} stated"
     )
     return tally
+
+
+def reuse() -> None:
+    """Print from which share of equal raw counts noise that serves twice is found."""
+    event = case_of("opal", slots=8, stops=8).drawn.events[0]
+    kinds = (
+        *((NoiseFamily.DISCRETE_LAPLACE, scale) for scale in (1, 2)),
+        *((NoiseFamily.DISCRETE_GAUSSIAN, sigma) for sigma in (10, 34)),
+    )
+    print(f"| cells | {' | '.join(f'{family} {scale}' for family, scale in kinds)} |")
+    print("|---|---|---|---|---|")
+    for cells in (100, 1_000, 10_000, 30_000):
+        shares = [
+            equal_share_found(replace(event, noise=family, scale=Fraction(scale)), cells)
+            for family, scale in kinds
+        ]
+        print(f"| {cells:,} | {' | '.join(f'{share:.1%}' for share in shares)} |")
 
 
 def risk() -> None:

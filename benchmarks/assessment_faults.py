@@ -11,13 +11,23 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from assessment_noises import (
+    clipped_above,
+    deviation,
+    laplace,
+    normal,
+    one_sided,
+    opposite,
+    student,
+    two_points,
+    uniform,
+)
 from assessment_releases import Case, Ints, Redraw
 from numpy.typing import NDArray
 
 from turnstile.assessment.lab.baselines import uniforms
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
-from turnstile.privacy.noise import noise_variance
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact
 
@@ -54,7 +64,7 @@ class Fault:
     name: str
     spoil: Spoil
     sizes: tuple[float, ...] = (1.0,)
-    only: tuple[str, ...] = ("opal_trip", "opal", "itms")
+    only: tuple[str, ...] = ("opal_trip", "opal", "itms", "opal_year")
 
 
 def _scaled(event: DrawEvent, factor: float) -> DrawEvent:
@@ -138,6 +148,38 @@ def _shared(partner: Callable[[Case, int], int | None], sign: int = 1, shift: in
     return spoil
 
 
+def _again(change: Callable[[Ints], Ints]) -> Spoil:
+    """Change the noise of each draw: its noise -> other noise."""
+
+    def spoil(case: Case, _: float) -> Drawn:
+        pairs = zip(case.honest, case.exact, strict=True)
+        return case.with_vectors([exact + change(noisy - exact) for noisy, exact in pairs])
+
+    return spoil
+
+
+def _moved(case: Case, cells: float) -> Drawn:
+    """Let the noise of the first draw of the finest table serve the next draw, some cells on."""
+    own = _finest(case)
+    vectors = case.honest
+    noise = np.roll(vectors[own] - case.exact[own], int(cells))
+    vectors[own + 1] = case.exact[own + 1] + noise
+    return case.with_vectors(vectors)
+
+
+def _one_day(case: Case, factor: float) -> Drawn:
+    """Draw one day's finest table with another scale."""
+    own = _finest(case)
+    return case.redrawn(
+        lambda event, n, cells: draw(_scaled(event, factor) if n == own else event, cells)
+    )
+
+
+def _busiest(case: Case, share: float) -> Drawn:
+    """Leave the noise off the busiest cells of each draw."""
+    return _mixed(case, lambda _, x: x >= max(1, np.quantile(x, 1 - share)))
+
+
 def _is_first_day(case: Case, n: int) -> bool:
     """Tell whether a draw is that of the first day."""
     return _day_before(case, n) is None
@@ -177,53 +219,11 @@ def _own(maker: Callable[[DrawEvent, str, int], NDArray[np.float64]]) -> Spoil:
     return _redraw(redraw)
 
 
-def _deviation(event: DrawEvent) -> float:
-    """Return the declared standard deviation."""
-    return float(noise_variance(event.noise, event.scale) ** 0.5)
-
-
-def _laplace(event: DrawEvent, label: str, number: int) -> NDArray[np.float64]:
-    """Return continuous Laplace noise of the declared scale, or variance."""
-    is_own = event.noise is NoiseFamily.DISCRETE_LAPLACE
-    scale = float(event.scale) if is_own else _deviation(event) / 2**0.5
-    centered = uniforms(label, number) - 0.5
-    return np.asarray(-scale * np.sign(centered) * np.log1p(-2 * np.abs(centered)))
-
-
-def _normal(event: DrawEvent, label: str, number: int) -> NDArray[np.float64]:
-    """Return normal noise of the declared variance."""
-    from scipy.stats import norm
-
-    return np.asarray(_deviation(event) * norm.ppf(uniforms(label, number)))
-
-
-def _uniform(event: DrawEvent, label: str, number: int) -> NDArray[np.float64]:
-    """Return uniform noise of the declared variance."""
-    return np.asarray(_deviation(event) * 12**0.5 * (uniforms(label, number) - 0.5))
-
-
-def _one_sided(event: DrawEvent, label: str, number: int) -> NDArray[np.float64]:
-    """Return exponential noise of the declared variance, centered."""
-    return np.asarray(_deviation(event) * (-np.log(uniforms(label, number)) - 1))
-
-
-def _student(event: DrawEvent, label: str, number: int) -> NDArray[np.float64]:
-    """Return Student noise of 3 degrees and the declared variance."""
-    from scipy.stats import t
-
-    return np.asarray(_deviation(event) / 3**0.5 * t.ppf(uniforms(label, number), 3))
-
-
-def _two_points(event: DrawEvent, label: str, number: int) -> NDArray[np.float64]:
-    """Return plus or minus the declared deviation."""
-    return np.asarray(_deviation(event) * np.sign(uniforms(label, number) - 0.5))
-
-
 def _clipped(case: Case, deviations: float) -> Drawn:
     """Clip the noise."""
 
     def clip(event: DrawEvent, _: int, cells: Ints) -> Ints:
-        most = round(deviations * _deviation(event))
+        most = round(deviations * deviation(event))
         return cells + np.clip(draw(event, np.zeros_like(cells)), -most, most)
 
     return case.redrawn(clip)
@@ -250,7 +250,8 @@ def _tables(change: Callable[[list], list]) -> Spoil:  # type: ignore[type-arg]
 
 
 _TRIPS = ("opal_trip", "opal")
-_LAPLACE, _GAUSSIAN = ("opal_trip",), ("opal", "itms")
+_DAILY = (*_TRIPS, "opal_year")
+_LAPLACE, _GAUSSIAN = ("opal_trip",), ("opal", "itms", "opal_year")
 FAULTS: tuple[Fault, ...] = (
     Fault("scale too small, all tables (times)", _scale(lambda *_: True), (0.95, 0.9, 0.8, 0.5)),
     Fault("scale too large, all tables (times)", _scale(lambda *_: True), (1.05, 1.1, 1.25, 2.0)),
@@ -259,6 +260,7 @@ FAULTS: tuple[Fault, ...] = (
         _scale(lambda event, _: event.label.endswith(("on_time_location/count", "buses"))),
         (0.9, 0.8, 0.5),
     ),
+    Fault("scale too small, one day's finest table (times)", _one_day, (0.9, 0.8, 0.7, 0.5)),
     Fault(
         "scale too small, coarse tables (times)",
         _scale(lambda event, _: event.table in ("on_time", "off_time")),
@@ -274,26 +276,35 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault("no noise in the first cells (share)", _first_rows, (0.01, 0.02, 0.05, 0.1)),
     Fault("no noise in random cells (share)", _random_cells, (0.01, 0.02, 0.05, 0.1, 0.2)),
+    Fault("no noise in the busiest cells (share)", _busiest, (0.01, 0.05, 0.2)),
     Fault("one cell without noise", _one_cell),
     Fault("empty cells left alone, first cells (share)", _zeros, (0.05, 0.1, 0.5, 1.0)),
-    Fault("one vector of noise on all days", _shared(_day_before), only=_TRIPS),
-    Fault("one vector of noise on two days", _shared(_second_day_alone), only=_TRIPS),
-    Fault("one vector of noise, sign turned", _shared(_day_before, sign=-1), only=_TRIPS),
-    Fault("one vector of noise, shifted by 1", _shared(_day_before, shift=1), only=_TRIPS),
+    Fault("one vector of noise on all days", _shared(_day_before), only=_DAILY),
+    Fault("one vector of noise on two days", _shared(_second_day_alone), only=_DAILY),
+    Fault("one vector of noise, sign turned", _shared(_day_before, sign=-1), only=_DAILY),
+    Fault("one vector of noise, shifted by 1", _shared(_day_before, shift=1), only=_DAILY),
     Fault("one vector of noise in two tables", _shared(_other_table)),
-    Fault("floating-point Laplace noise, rounded", _own(_laplace), only=_LAPLACE),
-    Fault("Laplace noise of the same variance, for Gaussian", _own(_laplace), only=_GAUSSIAN),
-    Fault("normal noise of the same variance, for Laplace", _own(_normal), only=_LAPLACE),
+    Fault("one vector of noise on two days, moved by so many cells", _moved, (1, 100), _DAILY),
+    Fault(
+        "half of the noise twice in each draw",
+        _again(lambda z: np.resize(z[: z.size // 2 or 1], z.size)),
+    ),
+    Fault("neighbors share their noise", _again(lambda z: np.repeat(z[::2], 2)[: z.size])),
+    Fault("neighbors with opposite noise", _again(opposite)),
+    Fault("floating-point Laplace noise, rounded", _own(laplace), only=_LAPLACE),
+    Fault("Laplace noise of the same variance, for Gaussian", _own(laplace), only=_GAUSSIAN),
+    Fault("normal noise of the same variance, for Laplace", _own(normal), only=_LAPLACE),
     Fault(
         "normal noise of the same variance, rounded, for Gaussian noise",
-        _own(_normal),
+        _own(normal),
         only=_GAUSSIAN,
     ),
-    Fault("uniform noise of the same variance", _own(_uniform)),
-    Fault("one-sided noise of the same variance", _own(_one_sided)),
-    Fault("Student noise of the same variance", _own(_student)),
-    Fault("noise of two values", _own(_two_points)),
+    Fault("uniform noise of the same variance", _own(uniform)),
+    Fault("one-sided noise of the same variance", _own(one_sided)),
+    Fault("Student noise of the same variance", _own(student)),
+    Fault("noise of two values", _own(two_points)),
     Fault("noise clipped (deviations)", _clipped, (3.0, 2.0, 1.0)),
+    Fault("noise clipped from above alone, at 2 deviations", _again(clipped_above)),
     Fault("numbers below zero set to 0", _typed(lambda x: np.maximum(x, 0))),
     Fault("numbers without their sign", _typed(np.abs)),
     Fault("numbers on a grid (step)", _grid, (2, 5, 10)),

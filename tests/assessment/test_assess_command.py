@@ -76,6 +76,7 @@ def test_the_gates_run_again_on_a_package_and_know_what_does_not_belong(package:
     assert set(gates) == {
         "noised_zeros",
         "drawn_once",
+        "noise_moved",
         "declared_scale",
         "shared_totals",
         "scale_below_zero",

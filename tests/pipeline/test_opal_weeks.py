@@ -90,6 +90,29 @@ def test_the_release_of_2017_has_the_marks_of_the_real_one(small: Deployment) ->
     assert card["errors"]["estimates"] == []
 
 
+def test_the_report_of_2017_states_intervals_only_where_nothing_was_left_out(
+    small: Deployment,
+) -> None:
+    folder = package(small, "opal_2017")
+    said, readme = (folder / "report.html").read_text(), (folder / "README.md").read_text()
+    assert "those of a place and day below 35" in said
+    assert "A cell that is not there is not 0" in readme
+    rows = read(small, "opal_2017", "on_location")
+    places = rows.groupby(["mode", "tap_on_location"])["count"].agg(["sum", "size", "min"])
+    clear = 35 + 3 * rows["standard_deviation"].iloc[0]
+    half = 1.959964 * rows["standard_deviation"].iloc[0] * 7**0.5
+    ends = {"with": 0, "without": 0}
+    for (mode, place), (total, days, least) in places.iterrows():
+        name = f"{place} ({mode})"
+        if f"{name} about {total:,.0f}" not in said:
+            continue
+        is_whole = days == 7 and least > clear
+        ends["with" if is_whole else "without"] += 1
+        stated = f"({total - half:,.0f} to {total + half:,.0f})" if is_whole else "without an"
+        assert f"{name} about {total:,.0f}{'' if is_whole else ','} {stated}" in said
+    assert ends["with"] + ends["without"] > 3
+
+
 def test_rows_of_the_release_of_2017_stand_in_the_order_of_the_public_domain(
     small: Deployment,
 ) -> None:

@@ -112,6 +112,10 @@ def test_it_opens_without_the_network_and_without_a_message_at_every_width(packa
         for width in (390, 1280, 3840):
             browser.set_window_size(width, 1200)
             browser.get((package / "report.html").as_uri())
+            if width < 700:  # what is wider than the page is scrolled to, by keys too
+                shown = "return document.querySelector('figure svg').getBoundingClientRect().width"
+                assert browser.execute_script(shown) > width
+                assert 'tabindex="0"' in browser.page_source
             wide = "return document.documentElement.scrollWidth <= window.innerWidth"
             assert browser.execute_script(wide)
             fetched = "return performance.getEntriesByType('resource').length"

@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 
-from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.publishing import week_numbers
 from turnstile.publishing.contents import Contents, label_of
 
@@ -51,7 +50,7 @@ class Picture:
 
 def pictures(contents: Contents) -> dict[str, Picture]:
     """Return the pictures of a week by name; each is drawn once."""
-    if not contents.drawings and has_errors(contents):
+    if not contents.drawings and has_counts(contents):
         found = (
             _map(contents),
             _speeds(contents),
@@ -63,13 +62,10 @@ def pictures(contents: Contents) -> dict[str, Picture]:
     return contents.drawings
 
 
-def has_errors(contents: Contents) -> bool:
-    """Whether sums of this release have an error: what a threshold left out is in none."""
-    mechanism = contents.drawn.programme.mechanism.kind
+def has_counts(contents: Contents) -> bool:
+    """Whether this release counts trips or buses, and published any."""
     measures = {draw["statistic"] for draw in contents.card["draws"]}
-    return mechanism is not MechanismKind.STABILITY_HISTOGRAM and bool(
-        {"count", "buses"} & measures
-    )
+    return bool({"count", "buses"} & measures) and not week_numbers.by_location(contents).empty
 
 
 def what_of(contents: Contents) -> str:
@@ -80,7 +76,7 @@ def what_of(contents: Contents) -> str:
 def _what(contents: Contents, *, is_estimate: bool) -> str:
     """Name what is counted: estimates of buses add up the hours of a day."""
     if label_of(contents) == "location":
-        return "tap-ons"
+        return "published tap-ons" if week_numbers.is_thresholded(contents) else "tap-ons"
     return "bus-hours a day" if is_estimate else "bus-days"
 
 
@@ -89,13 +85,15 @@ def _titled(contents: Contents, *, is_estimate: bool | None = None) -> str:
     if is_estimate is None:
         is_estimate = week_numbers.has_estimates(contents)
     what = _what(contents, is_estimate=is_estimate)
+    if week_numbers.is_thresholded(contents):
+        return what
     return f"{what}, estimate" if is_estimate else f"{what}, unbiased"
 
 
 def in_words(row: pd.Series[Any] | dict[Any, Any]) -> str:
     """Say a number with its 95 % interval."""
     if isnan(row["low"]):
-        return f"about {row['value']:,.0f}, without an interval: its error is not known"
+        return f"about {row['value']:,.0f}, without an interval"
     return f"about {row['value']:,.0f} ({row['low']:,.0f} to {row['high']:,.0f})"
 
 
@@ -216,10 +214,17 @@ def _hours(contents: Contents) -> Picture | None:
     text = (
         f"When: {shown['label'].nunique()} of the {len(labels)} busiest places by time of day, all "
         f"days of the week together. The most are at {most['label']} from {most['time']}: "
-        f"{in_words(most)}. White is what cannot be distinguished from 0"
-        f"{', or whose error is not known' if is_estimate else _UNBIASED}."
+        f"{in_words(most)}. White is what {_missing(contents, is_estimate=is_estimate)}."
     )
     return Picture("hours", "When: the busiest places by time of day", text, chart)
+
+
+def _missing(contents: Contents, *, is_estimate: bool) -> str:
+    """Say why a cell of the heat map is empty."""
+    if week_numbers.is_thresholded(contents):
+        return "was left out"
+    noise = "cannot be distinguished from 0"
+    return f"{noise}, or whose error is not known" if is_estimate else f"{noise}{_UNBIASED}"
 
 
 def _change(contents: Contents) -> Picture | None:
@@ -267,5 +272,6 @@ def _top(contents: Contents) -> Picture | None:
         + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
     ).properties(width=_WIDTH, height=22 * len(table))
     parts = [f"{row['name']} {in_words(row)}" for row in table.head(5).to_dict("records")]
-    text = f"The busiest places with 95 % intervals: {'; '.join(parts)}."
+    intervals = " with 95 % intervals" if table["low"].notna().any() else ""
+    text = f"The busiest places{intervals}: {'; '.join(parts)}."
     return Picture("top", "The busiest places", text, chart)

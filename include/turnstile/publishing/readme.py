@@ -14,6 +14,7 @@ _USES = {
     "tables": "tables to print, and reconciled sums",
     "measurements": "your own models, and any sums",
 }
+_LET_THROUGH = "Presentation: the numbers that the thresholds let through, with their errors."
 _PLURALS = {"card": "cards", "bus": "buses", "trip": "trips"}
 _UNIT_TEXTS = {
     ProtectionUnit.TRIP: "one trip",
@@ -26,6 +27,8 @@ def write(contents: Contents) -> bytes:
     """Return the text."""
     programme, plan = contents.drawn.programme, contents.drawn.plan
     present = {table.part for table in contents.tables}
+    is_thresholded = any(draw.get("threshold") is not None for draw in contents.card["draws"])
+    abouts = PARTS | ({"tables": _LET_THROUGH} if is_thresholded else {})
     return rendered(
         "README.md.j2",
         title=programme.title,
@@ -38,7 +41,7 @@ def write(contents: Contents) -> bytes:
         key=str(contents.drawn.attempt.key),
         parts=[
             {"name": name, "about": about, "use": _USES[name]}
-            for name, about in PARTS.items()
+            for name, about in abouts.items()
             if name in present
         ],
         has_shapes=bool(contents.features),
@@ -46,6 +49,7 @@ def write(contents: Contents) -> bytes:
         guarantee=guarantee_sentence(contents.card, programme.mechanism.unit),
         cumulative=cumulative_sentence(contents.card),
         example=_example(contents),
+        is_thresholded=is_thresholded,
     ).encode()
 
 
@@ -84,7 +88,8 @@ def _example(contents: Contents) -> dict[str, str | bool]:
     label = next((axis for axis in spec.by if not axis.endswith("slot")), spec.by[0])
     is_trips = contents.drawn.programme.source.feed.shape is RowShape.TRIPS
     shown = next(table for table in contents.tables if table.stem == f"tables/{spec.name}")
-    numbers = [name for name, kind in shown.columns if kind in {"integer", "number"}]
+    kinds = {"integer", "number"}
+    numbers = [name for name, kind in shown.columns if kind in kinds and name != "gap_days"]
     return {
         "table": spec.name,
         "measured_table": spec.name,

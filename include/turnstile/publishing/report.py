@@ -9,19 +9,19 @@ from markupsafe import Markup
 from turnstile.publishing import week_numbers
 from turnstile.publishing.contents import Contents
 from turnstile.publishing.pages import rendered
-from turnstile.publishing.pictures import NAMES, has_errors, in_words, pictures, speed_text, what_of
+from turnstile.publishing.pictures import NAMES, has_counts, in_words, pictures, speed_text, what_of
 from turnstile.publishing.readme import cumulative_sentence, guarantee_sentence, unit_text
 
 _ABOUT_ESTIMATES = (
-    "Numbers of places and hours are estimates, each with the interval that holds the truth in 95 "
-    "of 100 releases. They are the most exact numbers there are, and biased towards the usual: a "
+    "Numbers of places and hours are estimates; the interval of one holds the truth in 95 of 100 "
+    "releases. They are the most exact numbers there are, and biased towards the usual: a "
     "burst of a quarter of an hour is mostly lost. Unbiased numbers lie in tables/."
 )
 
 
 def write(contents: Contents) -> bytes | None:
-    """Return the page; None for a thresholded release, whose sums have no stated error."""
-    if not has_errors(contents):
+    """Return the page; None where nothing is counted, or a threshold left everything out."""
+    if not has_counts(contents):
         return None
     programme, plan = contents.drawn.programme, contents.drawn.plan
     drawn = pictures(contents)
@@ -80,7 +80,8 @@ def _sentences(contents: Contents) -> list[str]:
             f"The busiest day was {total.idxmax()} with about {total.max():,.0f}, the quietest "
             f"{total.idxmin()} with about {total.min():,.0f}."
         )
-    first = week_numbers.by_location(contents).iloc[0]
+    places = week_numbers.by_location(contents)
+    first = places.iloc[0]
     where = f"{first['label']} ({first['mode']})" if "mode" in first else first["label"]
     found.append(f"The most {what_of(contents)} were at {where}: {in_words(first)}.")
     speeds = week_numbers.speeds_by_cell(contents)
@@ -88,4 +89,20 @@ def _sentences(contents: Contents) -> list[str]:
         found.append(f"The lowest mean speed of buses is that of {speed_text(speeds.iloc[0])}.")
     if week_numbers.has_estimates(contents):
         found.append(_ABOUT_ESTIMATES)
+    if places["low"].isna().any():
+        found.append(_without_an_interval(contents))
     return found
+
+
+def _without_an_interval(contents: Contents) -> str:
+    """Say why some numbers have none."""
+    if not week_numbers.is_thresholded(contents):
+        return (
+            "Where no interval is stated, too little is known of the error of an estimate; numbers "
+            "in tables/ have theirs."
+        )
+    least = week_numbers.threshold_of(contents, {week_numbers.place_of(contents)})
+    return (
+        f"Numbers below a threshold were left out, those of a place and day below {least}, and "
+        "sums lack them: what has no interval is too small by an unknown amount."
+    )

@@ -19,6 +19,7 @@ from turnstile.publishing.contents import Contents, label_of
 NORMAL_95 = 1.959964
 _TAP_ON = "tap_on_"
 _MOST_WITHHELD = 0.5  # of the intervals of a picture's estimates
+_FAR = 3.0  # standard deviations above a threshold, where it decides next to nothing
 
 
 def by_location(contents: Contents) -> pd.DataFrame:
@@ -27,9 +28,11 @@ def by_location(contents: Contents) -> pd.DataFrame:
     Columns: `mode` (trips), `label`, `value`, and `low` and `high`, its 95 % interval, not numbers
     where it is withheld. Of buses: bus-days, or buses a day in estimates.
     """
-    place = _place(contents)
+    place = place_of(contents)
     if (name := _estimates_with(contents, {place})) is not None:
         return _estimated(contents, name, [place]).rename(columns={place: "label"})
+    if is_thresholded(contents):
+        return _let_through(contents, [place]).rename(columns={place: "label"})
     if label_of(contents) == "location":
         table = _with_columns(contents.folder, {place})
         keys = [name for name in ("mode", place) if name in table]
@@ -45,7 +48,11 @@ def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
     and `is_estimate`: False of unbiased numbers, which stand in where the error of most estimates
     is not known.
     """
-    place, time = _place(contents), _time(contents)
+    place, time = place_of(contents), _time(contents)
+    if is_thresholded(contents):
+        found = _let_through(contents, [time, place])
+        found = found[found[place].isin(labels)].assign(is_estimate=False, is_noise=False)
+        return found.rename(columns={time: "time", place: "label"})
     found = pd.DataFrame()
     if (name := _estimates_with(contents, {place, time})) is not None:
         found = _estimated(contents, name, [time, place], labels).assign(is_estimate=True)
@@ -81,8 +88,8 @@ def speeds_by_cell(contents: Contents) -> pd.DataFrame:
     return shown[["label", "value", "low", "high"]].sort_values(["value", "label"])
 
 
-def _place(contents: Contents) -> str:
-    """Name the column of places."""
+def place_of(contents: Contents) -> str:
+    """Return the name of the column of places."""
     return f"{_TAP_ON}location" if label_of(contents) == "location" else "cell"
 
 
@@ -93,7 +100,7 @@ def _time(contents: Contents) -> str:
 
 def has_estimates(contents: Contents) -> bool:
     """Whether what the report shows of places are estimates."""
-    return _estimates_with(contents, {_place(contents)}) is not None
+    return _estimates_with(contents, {place_of(contents)}) is not None
 
 
 def _estimates_with(contents: Contents, axes: set[str]) -> str | None:
@@ -126,6 +133,43 @@ def _estimated(
         [(*key, one.value, one.low_95, one.high_95) for key, one in sums.items()],
         columns=[*names, "value", "low", "high"],
     )
+    return found.sort_values(["value", *names], ascending=[False, *[True] * len(names)])
+
+
+def is_thresholded(contents: Contents) -> bool:
+    """Whether small numbers were left out, so that sums lack them."""
+    return threshold_of(contents, {place_of(contents)}) is not None
+
+
+def threshold_of(contents: Contents, axes: set[str]) -> int | None:
+    """Return the least number of a table with these axes alone; None without a threshold."""
+    tables = {table.name for table in contents.drawn.programme.tables if set(table.by) == axes}
+    draws = [draw for draw in contents.card["draws"] if draw["table"] in tables]
+    return draws[0].get("threshold") if draws else None
+
+
+def _let_through(contents: Contents, keys: list[str]) -> pd.DataFrame:
+    """Return sums of the numbers that a threshold let through, by mode and keys, largest first.
+
+    Only where every day has a number well above the threshold is the sum one of all trips, with an
+    interval; near it, large noise was let through and small noise was not.
+    """
+    table = _with_columns(contents.folder, set(keys))
+    least = threshold_of(contents, set(keys)) or 0
+    days = len(contents.card["service_days"])
+    names = [name for name in ("mode", *keys) if name in table]
+    groups = table.assign(**{name: table[name].astype(str) for name in names}).groupby(
+        names, as_index=False
+    )
+    found = groups.agg(
+        value=("count", "sum"),
+        least=("count", "min"),
+        days=("count", "size"),
+        deviation=("standard_deviation", "first"),
+    )
+    is_whole = (found["days"] == days) & (found["least"] > least + _FAR * found["deviation"])
+    half = (NORMAL_95 * found["deviation"] * found["days"] ** 0.5).where(is_whole)
+    found = _with_ends(found.assign(half_width=half))
     return found.sort_values(["value", *names], ascending=[False, *[True] * len(names)])
 
 

@@ -6,6 +6,7 @@ import pytest
 from assessment_chances import honest
 from assessment_faults import FAULTS, UNSEEN
 from assessment_releases import Case, case_of
+from scipy.stats import poisson
 
 from assessment import after, before, failed
 
@@ -54,6 +55,11 @@ def test_every_fault_that_can_be_seen_is_caught_at_its_largest_size(name: str) -
 
 
 @pytest.mark.long
-def test_correct_releases_are_let_go() -> None:
-    """Seven gates on numbers at 1e-9 each: one refusal here has a chance of 4e-6."""
-    assert honest(600) == 0
+def test_correct_releases_are_let_go_and_stated_chances_are_the_chances() -> None:
+    """Eight gates on numbers at 1e-9 each: one refusal here has a chance of 5e-6."""
+    tally = honest(600)
+    assert tally.refused == 0
+    (stated, stopped), (most, bounded) = (tally.sums(is_itself=own) for own in (True, False))
+    assert poisson.sf(stopped - 1, stated) > 1e-9
+    assert poisson.cdf(stopped, stated) > 1e-3
+    assert poisson.sf(bounded - 1, most) > 1e-9

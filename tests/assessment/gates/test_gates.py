@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from assessment_releases import case_of
 
 from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity, PipelineCopy
 from turnstile.assessment.audits.release_audit import audit_release
@@ -20,6 +21,7 @@ from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact
 
 Build = Callable[..., Drawn]
+Spoil = Callable[[np.ndarray], np.ndarray]
 
 
 def failed(drawn: Drawn) -> set[str]:
@@ -35,6 +37,7 @@ def test_an_honest_release_passes_every_gate(release: Drawn) -> None:
         "noised_zeros",
         "one_sealed",
         "drawn_once",
+        "noise_moved",
         "integers",
         "declared_scale",
         "shared_totals",
@@ -126,6 +129,44 @@ def test_released_cells_and_not_empty_ones_find_a_thresholded_draw_that_serves_t
     )
     stopped_by = failed(threshold) & {"drawn_once", "integers"}
     assert stopped_by == (set() if passed else {"drawn_once", "integers"})
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda first: np.roll(first, 3),
+        lambda first: -np.roll(first, -7),
+        lambda first: np.repeat(np.roll(first[::2], 1), 2),
+    ],
+    ids=["moved to the next day", "moved with its sign turned", "shared by neighbors"],
+)
+def test_noise_that_serves_again_at_other_cells_stops_a_release(spoil: Spoil) -> None:
+    case = case_of("opal_year", slots=48, stops=24)
+    noise = [noisy - exact for noisy, exact in zip(case.honest, case.exact, strict=True)]
+    assert "noise_moved" not in failed(case.drawn)
+    noise[1] = spoil(noise[0])
+    moved = [exact + own for exact, own in zip(case.exact, noise, strict=True)]
+    assert "noise_moved" in failed(case.with_vectors(moved))
+
+
+def test_half_of_the_noise_on_one_day_stops_a_release_of_seven() -> None:
+    case = case_of("opal_year")
+    assert failed(case.drawn) == set()
+    noise = case.honest[0] - case.exact[0]
+    half = np.rint(noise / 2).astype(np.int64)
+    assert "scale_of_any_counts" in failed(
+        case.with_vectors([case.exact[0] + half, *case.honest[1:]])
+    )
+
+
+def test_noise_that_is_not_centered_stops_a_release() -> None:
+    case = case_of("opal_trip", slots=24, stops=12)
+    clipped = [
+        exact + np.minimum(noisy - exact, 2)
+        for noisy, exact in zip(case.honest, case.exact, strict=True)
+    ]
+    assert "declared_scale" not in failed(case.drawn)
+    assert "declared_scale" in failed(case.with_vectors(clipped))
 
 
 def test_a_draw_that_stands_twice_stops_a_release(release: Drawn) -> None:

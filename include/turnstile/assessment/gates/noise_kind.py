@@ -31,24 +31,24 @@ _SHARE_OF_ALPHA = 0.1
 
 def noise_kind(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     """No dense table holds noise of another kind, or cells without any."""
-    pooled = numbers.pooled(numbers.dense)
-    if not pooled:
+    judged = numbers.by_day_and_pooled(numbers.dense)
+    if not judged:
         return not_applicable(_NAME, "no dense table: a threshold hides the shape of its noise")
-    each = alpha / 2 / len(pooled)
+    each = alpha / 2 / len(judged)
     wrong = [
         f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g} alone"
-        for label, (event, values) in pooled.items()
+        for label, (event, values) in judged.items()
         if geometric_p_value(values, event) < each * _SHARE_OF_ALPHA
         or _is_refuted(values, event, each)
     ]
-    passed = f"{len(pooled)} dense tables: none shows noise of another kind"
-    largest = max(pooled, key=lambda label: pooled[label][1].size)
+    passed = f"{len(judged)} dense tables and days of them: none shows noise of another kind"
+    largest = max(judged, key=lambda label: judged[label][1].size)
     return GateResult(
         _NAME,
         not wrong,
         "; ".join(wrong) or passed,
         alpha,
-        _detects(largest, *pooled[largest], each),
+        _detects(largest, *judged[largest], each),
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from turnstile.assessment.gates.result import (
 )
 from turnstile.assessment.gates.sums_of_squares import limits
 from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.noise_sums import tail
 from turnstile.privacy.noise_terms import Term
 
 
@@ -88,14 +90,14 @@ def any_counts(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     chance of at most 1e-9, whatever it holds (`scale_of_any_counts`).
     """
     name = "scale_of_any_counts"
-    pooled = numbers.pooled(numbers.dense)
-    if not pooled:
+    judged = numbers.by_day_and_pooled(numbers.dense)
+    if not judged:
         return not_applicable(name, "no dense table: a threshold hides the noise of small counts")
-    enough = math.log(len(pooled) / alpha)
+    enough = math.log(len(judged) / alpha)
     wrong = [
         f"{label}: the noise is not {event.noise} of scale {float(event.scale):.4g}, whatever the "
         "raw counts are"
-        for label, (event, values) in pooled.items()
+        for label, (event, values) in judged.items()
         for is_signed in [event.statistic == "sum"]
         if is_worth_a_bet(values, event.noise, float(event.scale), is_signed=is_signed)
         and log_evidence(values, event.noise, float(event.scale), is_signed=is_signed) > enough
@@ -103,9 +105,10 @@ def any_counts(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     return GateResult(
         name,
         not wrong,
-        "; ".join(wrong) or f"{len(pooled)} dense tables: none contradicts its declared noise",
+        "; ".join(wrong)
+        or f"{len(judged)} dense tables and days of them: none contradicts its declared noise",
         alpha,
-        _detects(pooled, enough),
+        _detects(judged, enough),
     )
 
 
@@ -119,12 +122,12 @@ def _detects(pooled: Mapping[str, tuple[DrawEvent, NDArray[np.int64]]], enough: 
 
 
 def nested_scale(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
-    """The noise between two tables of the same raw numbers is as large as was declared.
+    """The noise between two tables of the same raw numbers is as large as declared, and centered.
 
     The row sums of a finer table and the coarser table describe the same counts, so their
     differences hold noise alone, whatever the counts are: their mean square over the declared
-    variance is near 1, over all days and on each. Thresholded tables are left out: their sums lack
-    what was suppressed.
+    variance is near 1, over all days and on each, and over all days their sum is near 0.
+    Thresholded tables are left out: their sums lack what was suppressed.
     """
     name = "declared_scale"
     if not numbers.totals:
@@ -132,9 +135,13 @@ def nested_scale(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     groups: dict[str, Sequence[Totals]] = {one.name: (one,) for one in numbers.totals}
     if len(groups) > 1:
         groups["all tables"] = numbers.totals
-    each = alpha / len(groups)
+    pairs: defaultdict[str, list[Totals]] = defaultdict(list)
+    for one in numbers.totals:
+        pairs[one.name.partition(" on ")[0]].append(one)
+    each = alpha / (len(groups) + len(pairs))
     found = {where: mean_square(own, each) for where, own in groups.items()}
     wrong = [where for where, (mean, low, high) in found.items() if not low <= mean <= high]
+    wrong += [f"{where} (not centered)" for where, own in pairs.items() if _chance(own) < each]
     mean, low, high = list(found.values())[-1]
     statement = (
         f"recovered over declared variance {mean:.3f}, accepted from {low:.3f} to {high:.3f}"
@@ -153,6 +160,16 @@ def nested_scale(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
         f"without noise ({len(numbers.totals)} days and pairs)",
         reached_by=ANY_COUNTS,
     )
+
+
+def _chance(days: Sequence[Totals]) -> float:
+    """Return the chance of differences whose sum is as far from 0."""
+    times = Counter[Term]()
+    for number, terms in (kind for one in days for kind in one.kinds):
+        for term in terms:
+            times[replace(term, times=1)] += number * term.times
+    distance = abs(sum(one.sum_of_differences for one in days))
+    return tail([replace(term, times=number) for term, number in times.items()], distance - 1)
 
 
 def mean_square(chosen: Sequence[Totals], alpha: float) -> tuple[float, float, float]:

@@ -56,12 +56,14 @@ class Totals:
         residuals: shape (totals,), over the declared standard deviation.
         variance_of_square: of each, as declared; 2 for a normal deviate.
         kinds: how many of them are sums of which noises, as declared.
+        sum_of_differences: all totals minus all parts, in counts.
     """
 
     name: str
     residuals: Floats
     variance_of_square: float
     kinds: Kinds = ()
+    sum_of_differences: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +97,18 @@ class Numbers:
             label: (own[0].event, np.concatenate([one.values for one in own]))
             for label, own in by_label.items()
         }
+
+    def by_day_and_pooled(
+        self, chosen: Sequence[Vector]
+    ) -> dict[str, tuple[DrawEvent, NDArray[np.int64]]]:
+        """Return the numbers of each kind of draw over its days, and of each of several days."""
+        pooled = self.pooled(chosen)
+        days = {
+            one.where: (one.event, one.values)
+            for one in chosen
+            if one.values.size < pooled[one.event.label][1].size
+        }
+        return pooled | days
 
 
 def numbers_of_release(drawn: Drawn, earlier: Sequence[Artefact] = ()) -> Numbers:
@@ -193,7 +207,8 @@ def totals_of(
         for part, number in zip(parts.tolist(), times.tolist(), strict=True)
     )
     scatter = 2 + float(np.mean(fourth / variance**2))
-    return Totals(name, np.asarray(difference / np.sqrt(variance)), scatter, kinds)
+    residuals = np.asarray(difference / np.sqrt(variance))
+    return Totals(name, residuals, scatter, kinds, float(difference.sum()))
 
 
 def _totals(drawn: Drawn, coarse: TableSpec, fine: TableSpec) -> Iterator[Totals]:

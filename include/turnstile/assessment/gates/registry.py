@@ -15,6 +15,7 @@ import numpy as np
 from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates.noise_kind import noise_kind
+from turnstile.assessment.gates.noise_moved import noise_moved
 from turnstile.assessment.gates.noise_reuse import drawn_once
 from turnstile.assessment.gates.noise_scale import any_counts, below_zero, nested_scale
 from turnstile.assessment.gates.numbers import numbers_of_release
@@ -33,6 +34,7 @@ from turnstile.release.drawn import Drawn
 NUMBER_GATES: tuple[Callable[..., GateResult], ...] = (
     noised_zeros,
     drawn_once,
+    noise_moved,
     nested_scale,
     shared_totals,
     below_zero,

@@ -1,0 +1,99 @@
+"""Chances of a false alarm that a gate states as the chance itself: they are, by simulation."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chi2, poisson
+
+from turnstile.assessment.attacks.scale_of_noise import negatives_false_alarm, negatives_p_value
+from turnstile.assessment.gates.noise_reuse import drawn_once
+from turnstile.assessment.gates.numbers import Numbers, Vector
+from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS, GateResult
+from turnstile.assessment.gates.sums_of_squares import limits
+from turnstile.assessment.gates.zeros import noised_zeros
+from turnstile.assessment.lab.baselines import discrete_laplace
+from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.release.drawn import Drawn
+
+_CELLS, _DAYS, _TRIALS, _OFTEN = 60, 4, 400, 0.05
+
+
+@pytest.fixture
+def event(release: Drawn) -> DrawEvent:
+    """A draw of discrete Laplace noise of scale 2."""
+    return next(own for own in release.events if own.scale == 2)
+
+
+def _judged(event: DrawEvent, gate: object, trial: int) -> GateResult:
+    """Let a gate judge the noise of empty cells."""
+    vectors = tuple(
+        Vector(event, None, discrete_laplace(f"{gate} {trial} {day}", _CELLS, 2.0))
+        for day in range(_DAYS)
+    )
+    return gate(Numbers(vectors, ()), _OFTEN)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("gate", [drawn_once, noised_zeros])
+def test_of_empty_cells_a_gate_is_wrong_as_often_as_it_says(event: DrawEvent, gate: object) -> None:
+    found = [_judged(event, gate, trial) for trial in range(_TRIALS)]
+    stated = sum(one.false_alarm for one in found)
+    stopped = sum(not one.passed for one in found)
+    assert {one.reached_by for one in found} == {EMPTY_CELLS}
+    assert _OFTEN / 10 < stated / _TRIALS <= _OFTEN
+    # The labels of the noise are fixed, so this passes always or never.
+    assert poisson.cdf(stopped, stated) > 1e-3
+    assert poisson.sf(stopped - 1, stated) > 1e-3
+    assert (
+        poisson.sf(stopped - 1, stated / 4) < 0.05
+    )  # a chance that is stated four times too small
+
+
+def test_words_say_of_which_raw_counts_a_chance_is_the_chance_itself() -> None:
+    gate = GateResult("one", True, "", 1e-9, reached_by=ANY_COUNTS)
+    assert gate.false_alarm_in_words == "1e-09, of any raw counts"
+    assert GateResult("one", True, "", 1e-9).false_alarm_in_words == "at most 1e-09"
+    assert GateResult("one", True, "").false_alarm_in_words == "none"
+
+
+@pytest.mark.parametrize("number", [10, 700])
+def test_squares_of_gaussian_noise_have_the_limits_of_chi_squared(number: int) -> None:
+    noise = (
+        Term(NoiseDistribution.DISCRETE_GAUSSIAN, 34.0),
+        Term(NoiseDistribution.DISCRETE_GAUSSIAN, 24.0, 40),
+    )
+    low, high = limits(((number, noise),), 1e-9)
+    assert chi2.cdf(low, number) == pytest.approx(5e-10, rel=0.1)
+    assert chi2.sf(high, number) == pytest.approx(5e-10, rel=0.1)
+
+
+def test_squares_of_laplace_noise_reach_farther_than_chi_squared() -> None:
+    noise = (
+        Term(NoiseDistribution.DISCRETE_LAPLACE, 2.0),
+        Term(NoiseDistribution.DISCRETE_LAPLACE, 1.0, 10),
+    )
+    assert limits(((30, noise),), 1e-9)[1] > 1.4 * chi2.isf(5e-10, 30)
+    sums = [
+        float(((discrete_laplace(f"squares {n}", 30, 2.0)) ** 2).sum()) / 7.8354
+        for n in range(2_000)
+    ]
+    low, high = limits(((30, noise[:1]),), 0.1)
+    beyond = sum(not low <= one <= high for one in sums)
+    assert binom.cdf(beyond, len(sums), 0.1) > 1e-4
+    assert binom.sf(beyond - 1, len(sums), 0.1) > 1e-4
+
+
+@pytest.mark.parametrize("stops", [1, 7, 400])
+def test_numbers_below_zero_refute_the_right_scale_as_often_as_is_stated(stops: int) -> None:
+    alpha, ratio = 0.05, float(np.exp(-1 / 2.0))
+    steps = np.arange(20 * stops + 200)
+    below = [np.concatenate((np.full(stops - 1, -1), [-1 - n])) for n in steps]
+    refuted = [negatives_p_value(values, 2.0) < alpha for values in below]
+    from scipy.stats import nbinom
+
+    exact = float(nbinom.pmf(steps, stops, 1 - ratio)[refuted].sum())
+    assert negatives_false_alarm(stops, 2.0, alpha) == pytest.approx(exact, rel=1e-6)
+    assert Fraction(0) < exact <= alpha
