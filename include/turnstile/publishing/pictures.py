@@ -263,8 +263,8 @@ def _top(contents: Contents) -> Picture | None:
     names = table["label"]
     if "mode" in table:
         names = names + " (" + table["mode"] + ")"
-    table = table.assign(name=names).round(1)[["name", "value", "low", "high"]]
-    base = alt.Chart(table).encode(y=alt.Y("name:N", sort=list(table["name"]), title=None))
+    table = table.assign(name=names)[["name", "value", "low", "high"]]
+    base = alt.Chart(table.round(1)).encode(y=alt.Y("name:N", sort=list(table["name"]), title=None))
     chart = (
         base.mark_bar(color=_COLOUR, opacity=0.6).encode(
             x=alt.X("value:Q", title=_titled(contents))

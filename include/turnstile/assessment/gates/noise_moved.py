@@ -115,7 +115,7 @@ def _mean_parity(family: NoiseFamily, scale: Fraction) -> float:
 
 def _parities(values: Ints) -> NDArray[np.float64]:
     """Return 1 for even numbers, -1 for odd ones."""
-    return 1.0 - 2.0 * (values & 1)
+    return np.where(values & 1, -1.0, 1.0)
 
 
 def _moved(compared: _Compared, enough: float) -> int | None:
