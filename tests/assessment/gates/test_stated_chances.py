@@ -60,7 +60,7 @@ def test_words_say_of_which_raw_counts_a_chance_is_the_chance_itself() -> None:
     assert GateResult("one", True, "").false_alarm_in_words == "none"
 
 
-@pytest.mark.parametrize("number", [10, 700])
+@pytest.mark.parametrize("number", [60, 700])  # of few, the grid makes the lower limit lower
 def test_squares_of_gaussian_noise_have_the_limits_of_chi_squared(number: int) -> None:
     noise = (
         Term(NoiseDistribution.DISCRETE_GAUSSIAN, 34.0),
