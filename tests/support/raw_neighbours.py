@@ -79,16 +79,6 @@ _VALUES = (
     "1e999",
     "\u2028",
     "t" * 9999,
-    "infinity",  # a date, a time and a number to some
-    "-infinity",
-    "9223372036854775808",
-    "9999999999",
-    "290309-12-22",
-    "294247-01-10T04:00:54Z",
-    "2016-07-25T10:00:00-15:59",
-    "24:00:00",
-    "[72.8,21.1,5]",
-    '{"coordinates":[1e400,2]}',
 )
 Vectors = dict[tuple[str, date], np.ndarray]
 Changes = dict[tuple[str, str], list[np.ndarray]]
