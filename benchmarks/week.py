@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from measured import Cost, Held, measured
+from picture import draw
 
 from turnstile.pipeline.steps import STEPS
 
@@ -30,8 +31,8 @@ _WEEK_OF_COPY = {"opal": 3.3, "itms": 2.6}
 _COUNT_OF_GROUPS = {"opal": 1.7, "itms": 2.0}
 
 
-def one_week(programme: str, rows: int, form: str) -> list[Held]:
-    """Print every step of one week; return its ratios."""
+def one_week(programme: str, rows: int, form: str) -> dict[str, Cost]:
+    """Run and print every step of one week, and what stands beside it."""
     with tempfile.TemporaryDirectory() as folder:
         home, costs = Path(folder), {}
         sample = ["sample", programme, "--weeks", WEEK, "--rows", str(rows), "--format", form]
@@ -50,7 +51,7 @@ def one_week(programme: str, rows: int, form: str) -> list[Held]:
                 f"{cost.wall_s:8.1f} {cost.cpu_s:8.1f} {cost.peak_mib:9.0f}",
                 flush=True,
             )
-    return held(programme, rows, form, costs)
+    return costs
 
 
 def held(programme: str, rows: int, form: str, costs: dict[str, Cost]) -> list[Held]:
@@ -88,16 +89,19 @@ def main() -> None:
     )
     parser.add_argument("--programmes", nargs="*", default=["opal", "itms"])
     parser.add_argument("--format", default="parquet", choices=["csv", "parquet"])
+    parser.add_argument("--picture", type=Path, help="SVG file to write")
     options = parser.parse_args()
     print(
         f"{'':6} {'rows':>10} {'format':8} {'step':10} {'wall s':>8} {'cpu s':>8} {'peak MiB':>9}"
     )
-    found = [
-        one
-        for programme in options.programmes
-        for rows in options.rows
-        for one in one_week(programme, rows, options.format)
-    ]
+    found, weeks = [], {}
+    for programme in options.programmes:
+        for rows in options.rows:
+            costs = one_week(programme, rows, options.format)
+            weeks[f"{programme}, {rows:,} rows"] = costs
+            found += held(programme, rows, options.format, costs)
+    if options.picture:
+        draw(weeks, options.picture)
     print("", *found, sep="\n")
     if any(one.is_passed for one in found):
         sys.exit("a limit is passed")

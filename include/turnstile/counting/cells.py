@@ -50,7 +50,7 @@ def indices_in(
     if not on_earth.any():
         return indices
     found = fine_cells(latitudes[on_earth], longitudes[on_earth], resolution)
-    indices[on_earth] = _finest_listed(cells, found)
+    indices[on_earth] = finest_listed(cells, found)
     return indices
 
 
@@ -78,8 +78,13 @@ def ancestors_of(cells: NDArray[np.uint64], resolution: int) -> NDArray[np.uint6
     return without_resolution | np.uint64(resolution) << _RESOLUTION_SHIFT | unused
 
 
-def _finest_listed(cells: NDArray[np.uint64], found: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the index of the finest listed cell that holds each found cell, or `OUTSIDE`."""
+def finest_listed(cells: NDArray[np.uint64], found: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the index of the finest listed cell that holds each found cell, or `OUTSIDE`.
+
+    Args:
+        cells: shape (n,), uint64, sorted.
+        found: shape (m,), uint64, of the finest resolution of the cells or finer.
+    """
     indices = np.full(found.shape, OUTSIDE, dtype=np.int64)
     for resolution in sorted(set(resolutions_of(cells).tolist())):
         wanted = ancestors_of(found, resolution)

@@ -17,9 +17,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from turnstile.counting.bounding import Bounding, keep_at_most
-from turnstile.counting.cells import OUTSIDE, cell_numbers, indices_in
+from turnstile.counting.cells import OUTSIDE, cell_numbers
 from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts
+from turnstile.counting.pixels import pixel_table
 from turnstile.privacy.mechanisms.bounded_mean import centered_steps
 from turnstile.privacy.mechanisms.distinct_over_limit import over_limit
 from turnstile.privacy.units import Block
@@ -145,11 +146,12 @@ def _converter(axis: Dimension, resolution: int | None) -> Converter:
     if resolution is None:
         raise ValueError("telemetry needs a resolution of its cells")
     cells = cell_numbers(tuple(label for label in axis.labels if label != UNKNOWN))
+    table = pixel_table(tuple(cells.tolist()), resolution)
 
     def convert(
         latitudes: NDArray[np.float64], longitudes: NDArray[np.float64]
     ) -> NDArray[np.int64]:
-        indices = indices_in(cells, latitudes, longitudes, resolution=resolution)
+        indices = table.indices(latitudes, longitudes)
         return indices if axis.unknown is None else np.where(indices < 0, axis.unknown, indices)
 
     return convert

@@ -75,9 +75,10 @@ def _shapes(columns: frozenset[str], names: Mapping[str, str]) -> Iterator[tuple
 
 def _of_pair(pair: str) -> tuple[str, str]:
     """SQL of latitude and longitude of a text `[longitude, latitude]`."""
-    longitude, latitude = (
-        f"coalesce(nullif(regexp_extract({pair}, '{_PAIR}', {n}), ''), "
-        f"nullif(regexp_extract({pair}, '{_PAIR_AND_MORE}', {n}), ''))"
+    longitude, latitude = (  # a CASE, of which one branch is computed; coalesce computes both
+        f"nullif(CASE WHEN {pair} LIKE '%,%,%' "
+        f"THEN regexp_extract({pair}, '{_PAIR_AND_MORE}', {n}) "
+        f"ELSE regexp_extract({pair}, '{_PAIR}', {n}) END, '')"
         for n in (1, 2)
     )
     return latitude, longitude
