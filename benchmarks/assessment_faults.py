@@ -158,6 +158,11 @@ def _again(change: Callable[[Ints], Ints]) -> Spoil:
     return spoil
 
 
+def _clipped_above(case: Case, deviations: float) -> Drawn:
+    """Clip the noise above zero."""
+    return _again(lambda noise: clipped_above(noise, deviations))(case, deviations)
+
+
 def _moved(case: Case, cells: float) -> Drawn:
     """Let the noise of the first draw of the finest table serve the next draw, some cells on."""
     own = _finest(case)
@@ -304,7 +309,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("Student noise of the same variance", _own(student)),
     Fault("noise of two values", _own(two_points)),
     Fault("noise clipped (deviations)", _clipped, (3.0, 2.0, 1.0)),
-    Fault("noise clipped from above alone, at 2 deviations", _again(clipped_above)),
+    Fault("noise clipped from above alone (deviations)", _clipped_above, (2.0, 1.0)),
     Fault("numbers below zero set to 0", _typed(lambda x: np.maximum(x, 0))),
     Fault("numbers without their sign", _typed(np.abs)),
     Fault("numbers on a grid (step)", _grid, (2, 5, 10)),

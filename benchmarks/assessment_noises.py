@@ -60,6 +60,6 @@ def opposite(noise: Ints) -> Ints:
     return turned
 
 
-def clipped_above(noise: Ints) -> Ints:
-    """Clip the noise at two deviations above zero."""
-    return np.minimum(noise, round(2 * float(noise.std())))
+def clipped_above(noise: Ints, deviations: float) -> Ints:
+    """Clip the noise at so many deviations above zero."""
+    return np.minimum(noise, round(deviations * float(noise.std())))
