@@ -77,6 +77,7 @@ bench-utility: env ## error of the published tables at equal privacy
 	$(BIN)/python benchmarks/utility_estimates.py $(OPAL_RELEASE:%=--opal-release %) \
 		$(PATRONAGE:%=--patronage %)
 	$(BIN)/python benchmarks/utility_estimates_year.py
+	$(BIN)/python benchmarks/flows.py
 	$(BIN)/python benchmarks/utility_year.py $(OPAL_RELEASE:%=--opal-release %)
 	$(BIN)/python benchmarks/utility_itms.py
 	$(BIN)/python benchmarks/utility_itms_estimates.py

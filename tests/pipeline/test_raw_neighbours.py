@@ -33,6 +33,15 @@ COARSE: Texts = (
     ('rho: "1/8"', 'rho: "1/8"\n  joint_marginals: true'),
 )
 FEW_OF_WEEK: Texts = (("trips_at_most: 20", "trips_at_most: 5"),)
+# Taps by place and line, of a bound of their own.
+LINES = "  lines: {by: [tap_on_location, route], trips_at_most: 4, per_cell_at_most: 2}"
+BY_LINE: Texts = (
+    ("domain:\n", "domain:\n  lists: {route: domains/lines.csv}\n"),
+    ("tables:  ", f"tables:\n{LINES}\n  #"),
+    ('    on_time: "1/8"', '    on_time: "1/16"\n    lines: "1/16"'),
+)
+FEW_FLOWS: Texts = (("trips_at_most: 20", "trips_at_most: 5"),)
+OF_DAY: Texts = (("card_week: {", "card_day: {"), ("unit: card_week", "unit: card_day"))
 BUS_WEEK: Texts = (("bus_day: {", "bus_week: {"), ("unit: bus_day", "unit: bus_week"))
 
 
@@ -52,6 +61,15 @@ CASES: dict[str, CaseOf] = {
     "opal, coarse cells, Parquet": of("opal", Feed.OPAL_TRIPS, *COARSE, form=Form.WHOLE),
     "opal, one trip of a bounded day": one_trip(of("opal", Feed.OPAL_TRIPS)),
     "opal, week": of("opal_year", Feed.OPAL_TRIPS, *FEW_OF_WEEK),
+    "opal, lines": of("opal", Feed.OPAL_TRIPS, *BY_LINE),
+    "flows, week": of("opal_flows", Feed.OPAL_TRIPS, *FEW_FLOWS),
+    "flows, one trip of a bounded day": one_trip(
+        of("opal_flows", Feed.OPAL_TRIPS, *FEW_FLOWS, *OF_DAY)
+    ),
+    "flows of taps, one trip": lambda folder: without_card_bound(
+        lab("opal_flows", Feed.TAPS, folder)
+    ),
+    "tides, lines, Parquet": of("opal", Feed.TIDES_FARE_TRANSACTIONS, *BY_LINE, form=Form.WHOLE),
     "taps": of("opal", Feed.TAPS),
     "taps by night, Parquet": of("opal", Feed.TAPS, *BY_NIGHT, form=Form.WHOLE),
     "taps, one trip": lambda folder: without_card_bound(lab("opal", Feed.TAPS, folder)),

@@ -6,13 +6,13 @@ import hmac
 import json
 import shutil
 from collections.abc import Iterator
-from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from small_deployment import Deployment
+from sube_day import DAY, SOUTH_TENTHS, WEEK, WEST_TENTHS, grid, place_of, published
 
 from turnstile.cli import main
 from turnstile.counting.bounding import message
@@ -25,21 +25,7 @@ from turnstile.release.zones import bounding_secret
 from turnstile.settings import Settings
 from turnstile.sources.snapshot import counts_of, load_snapshot
 
-WEEK, DAY = "2019-W48", "2019-11-27"
 TRIPS_AT_MOST = 4
-# A box around the agglomeration, from the map: 34.2 to 35.2 south, 57.8 to 59.2 west.
-SOUTH_TENTHS, WEST_TENTHS = range(342, 353), range(578, 593)
-
-
-def grid() -> str:
-    """Every cell of the box, for every mode: public, whether anybody ever taps there or not."""
-    lines = ["mode,location,area"]
-    for mode in ("bus", "subway", "train"):
-        for south in SOUTH_TENTHS:
-            for west in WEST_TENTHS:
-                cell = f"-{south / 10:.1f} -{west / 10:.1f}"
-                lines.append(f"{mode},{cell},{cell}")
-    return "\n".join(lines) + "\n"
 
 
 @pytest.fixture(scope="module")
@@ -88,16 +74,6 @@ def exact_counts(deployment: Deployment) -> dict[str, np.ndarray]:
     return {t.label[0]: t.reveal_to_mechanism() for t in tables if str(t.label[2]) == DAY}
 
 
-def place_of(latitude: str, longitude: str) -> str:
-    sides = (
-        Decimal(side)
-        .quantize(Decimal("1e-6"), ROUND_HALF_UP)
-        .quantize(Decimal("0.1"), ROUND_HALF_UP)
-        for side in (latitude, longitude)
-    )
-    return " ".join(map(str, sides))
-
-
 def trips_by_pandas(shared_data: Path, modes: dict[str, str]) -> pd.DataFrame:
     """Every trip: card, mode, hours and places; its end is None where no tap-off follows."""
     taps = pd.read_csv(shared_data / f"sube_taps/{DAY}_trx.csv", dtype=str).drop_duplicates()
@@ -136,9 +112,11 @@ def test_every_cell_agrees_with_pandas(released: Deployment, shared_data: Path) 
             (
                 domain.modes.index(trip.mode),
                 on_slots[f"{trip.hour:02d}:00"],
-                on_places.get(trip.place, on_places["UNKNOWN"]),
+                on_places.get(published(trip.place), on_places["UNKNOWN"]),
                 off_slots[f"{trip.off_hour:02.0f}:00" if has_end else "UNKNOWN"],
-                off_places.get(trip.off_place, off_places["UNKNOWN"]),
+                off_places.get(
+                    published(trip.off_place) if has_end else "UNKNOWN", off_places["UNKNOWN"]
+                ),
             )
         )
     trips = trips.assign(cell=cells)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from turnstile.cli import main
 from turnstile.planning.delivered_columns import look_at
+from turnstile.programme.domain_build import Stop
+from turnstile.programme.domain_grid import grid_domain
+from turnstile.programme.loading import load_programme
 from turnstile.programme.source_spec import Feed
 from turnstile.sources.column_roles import ROLES
 from turnstile.sources.feeds import LAYOUTS
 from turnstile.sources.samples.tides import write_gtfs
+from turnstile.sources.taps import grid_cell_sql
 
 ROOT = Path(__file__).parents[2]
 OPAL = (
@@ -155,3 +162,36 @@ def test_what_is_no_name_of_a_column_is_not_repeated(tmp_path: Path) -> None:
     sheet = dict(look_at(tmp_path / "x.csv", {}).sheet)
     assert "remark" in sheet
     assert not [column for column in sheet if "123456" in column or "04123" in column]
+
+
+def test_taps_that_name_positions_get_a_grid_of_cells_around_the_public_stops(
+    new: Callable[..., int], tmp_path: Path
+) -> None:
+    header = "card,when,lat,lon\n"
+    named = ("card_id=card", "tapped_at=when", "latitude=lat", "longitude=lon")
+    columns = [f"--column={pair}" for pair in named]
+    assert new("x.csv", header, "--gtfs", "HERE/gtfs.zip", "--feed", "taps", *columns) == 0
+    assert main(["check", "city"]) == 0
+    programme = load_programme("city", tmp_path / "include")
+    with (tmp_path / "include/domains/city.csv").open(newline="") as file:
+        cells = {row["location"] for row in csv.DictReader(file)}
+    with zipfile.ZipFile(tmp_path / "gtfs.zip") as feed:
+        stops = list(csv.DictReader(io.StringIO(feed.read("stops.txt").decode())))
+    positions = [(float(s["stop_lat"]), float(s["stop_lon"])) for s in stops]
+    decimals = programme.source.grid_decimals
+    asked = [grid_cell_sql(f"'{lat}'", f"'{lon}'", decimals) for lat, lon in positions]
+    found = duckdb.connect().execute(f"SELECT {', '.join(asked)}").fetchone()
+    assert found is not None
+    assert set(found) <= cells
+    assert "0.00 0.00" not in cells
+
+
+@pytest.mark.parametrize("degrees", [-0.004, 0.005, -0.005, 34.005, -118.125, 0.0, 1e-7])
+def test_a_grid_cell_is_named_as_rows_name_it(degrees: float) -> None:
+    stop = Stop("a", "A", degrees, degrees, None, ("bus",))
+    cells = {place.location for place in grid_domain([stop]).places}
+    text = f"'{degrees:.7f}'"
+    found = duckdb.connect().execute(f"SELECT {grid_cell_sql(text, text, 2)}").fetchone()
+    assert found is not None
+    assert found[0] in cells
+    assert len(cells) == 9

@@ -145,3 +145,28 @@ def test_the_pieces_of_one_vector_cost_a_scope_once() -> None:
 def test_pieces_of_different_noise_are_no_vector() -> None:
     with pytest.raises(ValueError, match="differ in noise, scale or sensitivities"):
         vectors([joint(25, "t/2016-W30"), joint(26, "t/2016-W30", scale=5)])
+
+
+@pytest.mark.parametrize(("of_zone", "of_region", "bound"), [(1, 1, 2), (1, 2, 3), (2, 3, 4)])
+def test_flows_of_regions_and_zones_move_by_what_is_charged(
+    of_zone: int, of_region: int, bound: int
+) -> None:
+    """A trip is (region, zone within it): limits of both hold for the trips of both tables."""
+    zone, region = CELL, SLOT
+    limits = {zone: of_zone, region: of_region}
+    reached = 0
+    for trips in product(product(range(2), range(2)), repeat=6):  # equal trips too
+        after = kept(trips, bound, limits)
+        for axes, most in limits.items():
+            held = counted(after, axes).values()
+            assert max(held) <= most
+            assert squares(held) <= packed(bound, most).l2_squared
+        for number in range(len(trips)):
+            before = kept([*trips[:number], *trips[number + 1 :]], bound, limits)
+            for axes in limits:
+                moved = change(before, after, axes)
+                charged = difference_of_counts(packed(1, 1))
+                assert sum(map(abs, moved)) <= charged.l1
+                assert squares(moved) <= charged.l2_squared
+                reached = max(reached, sum(map(abs, moved)))
+    assert reached == 2  # of a trip that displaces none it would be 1

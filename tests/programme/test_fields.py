@@ -8,9 +8,16 @@ import pytest
 from scratch_copy import ScratchCopy
 
 from turnstile.programme.field import Field, FieldType, Role
-from turnstile.programme.fields import FIELDS, dimensions, field_of
+from turnstile.programme.fields import (
+    COARSER_OFF,
+    COARSER_ON,
+    FIELDS,
+    dimensions,
+    field_of,
+)
 from turnstile.programme.source_spec import RowShape
 
+LISTED = ("route", "direction", "fare_product", "vehicle_trip")
 _ENTRY = """FIELDS: tuple[Field, ...] = (
     Field(
         "rider_category",
@@ -120,6 +127,9 @@ def test_names_are_there_once_and_dimensions_in_the_order_in_which_they_are_coun
         "tap_on_location",
         "tap_off_slot",
         "tap_off_location",
+        *COARSER_ON,
+        *COARSER_OFF,
+        *LISTED,
     )
 
 

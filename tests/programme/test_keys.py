@@ -19,7 +19,14 @@ from turnstile.programme.yaml_section import Section
 ROOT = Path(__file__).parents[2]
 PLACES = ("include/programmes", "tests/support/programmes", "tests/pipeline/programmes")
 KINDS = ("text", "integer", "flag", "amount", "choice", "texts", "section", "sections")
-FREE = ("source.columns", "source.mode_names", "source.action_names", "mechanism.split")
+FREE = (
+    "domain.lists",
+    "domain.periods",
+    "source.columns",
+    "source.mode_names",
+    "source.action_names",
+    "mechanism.split",
+)
 Asked = dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]]
 
 

@@ -13,7 +13,7 @@ from turnstile.programme.spec import Programme
 from turnstile.quality.expectations import Outcome, judge
 from turnstile.quality.findings import Severity
 from turnstile.quality.rules import Frame, rules_of
-from turnstile.sources.canonical import COLUMNS, RULES
+from turnstile.sources.canonical import RULES, columns_of
 
 _SHAPES = {"opal": RowShape.TRIPS, "itms": RowShape.TELEMETRY}
 
@@ -21,7 +21,7 @@ _SHAPES = {"opal": RowShape.TRIPS, "itms": RowShape.TELEMETRY}
 def _good(name: str, programme: Programme) -> dict[Frame, pd.DataFrame]:
     """Figures of a week that keeps every rule."""
     shape = _SHAPES[name]
-    columns = [(column, f"{column} {kind}") for column, kind in COLUMNS[shape]]
+    columns = [(column, f"{column} {kind}") for column, kind in columns_of(shape, ())]
     day = {
         "rows": 1000,
         "rows_of_a_day_with_rows": 1000,

@@ -58,6 +58,8 @@ WEEK = ServiceWeek(2016, 30)
 PERIOD = ServiceDays(WEEK.monday, WEEK.plus(3).days[-1])
 MODES = ("bus", "ferry", "train")
 PLACES = ("A", "B", "C", "nowhere")
+VALUES = ("1", "2", "3", "unlisted")
+REGIONS = ("A,north,1", "B,north,2", "C,south,3")
 CENTER = h3.latlng_to_cell(21.17, 72.83, 7)
 NUMBER_OF_OTHERS = 12
 _EVERY = 7  # day without a unit
@@ -130,6 +132,7 @@ class Lab:
 Texts = tuple[tuple[str, str], ...]
 SMALL: Texts = (
     ("domains/opal_locations.csv", "domains/stops.csv"),
+    ("domains/opal_regions.csv", "domains/regions.csv"),
     ("[bus, ferry, light_rail, train]", "[bus, ferry, train]"),
     ("domains/surat_area.geojson", "domains/cells.csv"),
     ("cells_at_most: 40", "cells_at_most: 4"),
@@ -143,6 +146,10 @@ def lab(name: str, feed: Feed, folder: Path, *texts: tuple[str, str]) -> Lab:
     (folder / "domains").mkdir(parents=True, exist_ok=True)
     stops = [f"{mode},{place},{place}" for mode in MODES for place in PLACES[:3]]
     (folder / "domains/stops.csv").write_text("\n".join(["mode,location,area", *stops]) + "\n")
+    regions = "\n".join(["area,region,zone", *REGIONS])
+    (folder / "domains/regions.csv").write_text(regions + "\n")
+    lines = "\n".join(["value,label", *(f"{n},line {n}" for n in VALUES[:3])])
+    (folder / "domains/lines.csv").write_text(lines + "\n")
     cells = "\n".join(["cell", *h3.grid_disk(CENTER, 1)])
     (folder / "domains/cells.csv").write_text(cells + "\n")
     text = (_INCLUDE / f"programmes/{name}.yaml").read_text()
@@ -263,9 +270,7 @@ class Generator:
 
     def _spoiled(self, record: Record) -> Record:
         """A record of the same unit with a hostile value; of a single trip none that counts."""
-        names = names_in_source(
-            layout_of(self._own.programme.source.feed), self._own.programme.source
-        )
+        names = names_in_source(layout_of(self._own.programme.source.feed), self._own.programme)
         kept = {names.get(f, f) for f in ("card_id", "vehicle_id")} | {"vehicle", "vehicle.id"}
         fields = [name for name in record if name not in kept and "vehicle.id" not in name]
         if self._own.unit.is_record:
@@ -320,6 +325,7 @@ class Generator:
             chance.choice(PLACES),
             off,
             chance.choice(PLACES),
+            tuple((name, chance.choice(VALUES)) for name in programme.listed),
         )
         if programme.source.feed.joins_taps and not self._own.unit.is_record:
             into_day = second - self._starts

@@ -62,7 +62,7 @@ def _problem_of_cells(
 ) -> TurnstileError | None:
     """Return what is wrong with columns, public files, portals or, if complete, the plan."""
     try:
-        names_in_source(layout_of(programme.source.feed), programme.source)
+        names_in_source(layout_of(programme.source.feed), programme)
         domain = load_domain(programme, include)
         holidays_of(programme, include)
         for address in programme.publish.to:

@@ -6,15 +6,18 @@ import argparse
 import hashlib
 import json
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from turnstile.errors import InputError
 
 if TYPE_CHECKING:
     from turnstile.programme.domain_build import BuiltDomain
 
+_Choice = TypeVar("_Choice", bound=StrEnum)
 _SHOWN = 5
+_H3_FINEST = 15
 _HOURS_SUFFIX = ".hours.csv"
 
 
@@ -38,6 +41,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--margin-minutes", type=int, default=30, help="taps before the first and after the last"
     )
     build.set_defaults(command=_build)
+    regions = actions.add_parser("regions", help="regions and zones of published locations")
+    regions.add_argument("locations", type=Path, help="domain file with coordinates, .csv")
+    regions.add_argument(
+        "--h3", default="5:6", help="H3 resolutions of regions and zones, as COARSE:FINE"
+    )
+    regions.add_argument("--out", type=Path, required=True, help="file of regions, .csv")
+    regions.set_defaults(command=_regions)
+    lists = actions.add_parser("lists", help="routes, directions or vehicle trips of a timetable")
+    lists.add_argument("feed", type=Path, help="GTFS feed (zip or folder)")
+    lists.add_argument("--of", required=True, help="route, direction or vehicle_trip")
+    lists.add_argument(
+        "--by", default="trip_id", help="what rows name: trip_id (of the timetable), or itself"
+    )
+    lists.add_argument("--out", type=Path, required=True, help="the list, .csv")
+    lists.set_defaults(command=_lists)
 
 
 def _build(args: argparse.Namespace) -> int:
@@ -76,6 +94,47 @@ def _build(args: argparse.Namespace) -> int:
     _write(args.out, built, hours, record)
     _print(args.out, record)
     return 0
+
+
+def _regions(args: argparse.Namespace) -> int:
+    """Write which region and zone each published location lies in."""
+    from turnstile.programme.domain_regions import read_areas, regions_csv
+
+    coarse, _, fine = args.h3.partition(":")
+    is_pair = coarse.isdecimal() and fine.isdecimal() and int(coarse) < int(fine) <= _H3_FINEST
+    if not is_pair or args.out.suffix != ".csv":
+        rule = f"write --h3 as COARSE:FINE, at most {_H3_FINEST}, and --out as a .csv file"
+        raise InputError(where="domain regions", field="options", rule=rule)
+    text = regions_csv(read_areas(args.locations), int(coarse), int(fine))
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(text, encoding="utf-8")
+    print(f"{args.out}: {len(text.splitlines()) - 1} locations; name it in domain.regions")
+    return 0
+
+
+def _lists(args: argparse.Namespace) -> int:
+    """Write the public list of a category."""
+    from turnstile.programme.domain_lists import ListOf, NamedBy, list_csv
+
+    of, by = _chosen("--of", ListOf, args.of), _chosen("--by", NamedBy, args.by)
+    text = list_csv(args.feed, of, by)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(text, encoding="utf-8")
+    print(f"{args.out}: {len(text.splitlines()) - 1} values; name it in domain.lists.{of}")
+    return 0
+
+
+def _chosen(option: str, choices: type[_Choice], name: str) -> _Choice:
+    """Return one of the names of an option.
+
+    Raises:
+        InputError: there is no such name.
+    """
+    try:
+        return choices(name)
+    except ValueError:
+        rule = f"{name!r} is unknown; write one of {', '.join(choices)}"
+        raise InputError(where="domain lists", field=option, rule=rule) from None
 
 
 def _sources(paths: list[Path]) -> dict[str, str]:

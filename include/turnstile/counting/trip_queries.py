@@ -13,8 +13,10 @@ from turnstile.counting.bounding import Bounding, Limit
 from turnstile.duckdb_engine import text
 from turnstile.programme.bounding_rule import BoundingRule, bound_in_force, tables_of
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
-from turnstile.programme.fields import TAPS, categories
+from turnstile.programme.field import Field
+from turnstile.programme.fields import COARSER_OFF, COARSER_ON, TAPS, categories
 from turnstile.programme.mode_slots import minute_of
+from turnstile.programme.public_lists import PERIOD, period_of_slots
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme, TimeSpec
 
@@ -42,11 +44,26 @@ def lookups(domain: PublicDomain, time: TimeSpec) -> dict[str, pa.Table]:
         for of_day, slot in enumerate(_slots_of_day(domain.dimension(mode, AXES[0]), time))
         if slot is not None
     ]
-    areas = {
-        mode: {label: n for n, label in enumerate(domain.dimension(mode, AXES[1]).labels)}
-        for mode in domain.modes
-    }
-    places = [(one.mode, one.location, areas[one.mode][one.area]) for one in domain.places]
+    areas = _indices(domain, [AXES[1]])
+    zones, regions = (
+        _indices(domain, [f"origin_{grain}", f"destination_{grain}"])
+        for grain in ("zone", "region")
+    )
+    places = [
+        (
+            one.mode,
+            one.location,
+            areas[one.mode].get(one.area),
+            zones[one.mode].get(one.zone),
+            regions[one.mode].get(one.region),
+        )
+        for one in domain.places
+    ]
+    listed = [
+        (name, value, _indices(domain, [name])[domain.modes[0]][label])
+        for name, value, label in domain.listed
+        if name in axes and name != PERIOD
+    ]
     unknown = [(f"unknown_{axis}", pa.int32()) for axis in axes]
     return {
         "modes": pa.table(
@@ -54,9 +71,34 @@ def lookups(domain: PublicDomain, time: TimeSpec) -> dict[str, pa.Table]:
         ),
         "slots": _table(slots, ("mode_index", "of_day", "slot"), (pa.int32(),) * 3),
         "places": _table(
-            places, ("mode", "location", "area"), (pa.string(), pa.string(), pa.int32())
+            places,
+            ("mode", "location", "area", "zone", "region"),
+            (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int32()),
         ),
+        "listed": _table(
+            listed, ("dimension", "value", "label"), (pa.string(), pa.string(), pa.int32())
+        ),
+        "periods": _table(_periods(domain, time), ("of_day", "period"), (pa.int32(),) * 2),
     }
+
+
+def _indices(domain: PublicDomain, names: list[str]) -> dict[str, dict[str, int]]:
+    """Return, by mode, the index of each label on the first of these axes that the mode has."""
+    found: dict[str, dict[str, int]] = {}
+    for cells in domain.cells_by_mode:
+        labels = next((axis.labels for axis in cells.dimensions if axis.name in names), ())
+        found[cells.mode] = {label: index for index, label in enumerate(labels)}
+    return found
+
+
+def _periods(domain: PublicDomain, time: TimeSpec) -> list[tuple[object, ...]]:
+    """Return the number of each slot of the day and the index of its period; none without any."""
+    labels = _indices(domain, [PERIOD])[domain.modes[0]]
+    return [
+        (of_day, labels[name])
+        for of_day, name in enumerate(period_of_slots(domain.listed, time))
+        if labels
+    ]
 
 
 def _table(
@@ -88,7 +130,8 @@ def trips_sql(programme: Programme, number: int, rows: str) -> str:
     if bound_in_force(programme) is not None:
         conditions.append("card_id IS NOT NULL")  # what has no unit could not be bounded
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    off = ", ".join((_slot("tap_off"), _area("tap_off"), *_categories(programme)))
+    further = (*_categories(programme), *_coarser(programme))
+    off = ", ".join((_slot("tap_off"), _area("tap_off"), *further))
     return (
         "SELECT * FROM ("  # noqa: S608 - names of ours
         f"SELECT {number} AS day_index, trips.card_id, modes.mode_index, "
@@ -100,15 +143,34 @@ def trips_sql(programme: Programme, number: int, rows: str) -> str:
         "LEFT JOIN places AS tap_on ON trips.mode = tap_on.mode "
         "AND trips.tap_on_location = tap_on.location "
         "LEFT JOIN places AS tap_off ON trips.mode = tap_off.mode "
-        f"AND trips.tap_off_location = tap_off.location) AS found {where}"
+        f"AND trips.tap_off_location = tap_off.location {_lists(programme)}) AS found {where}"
     )
+
+
+def _lists(programme: Programme) -> str:
+    """Return the SQL of the joins of listed categories, and of periods, that some table uses."""
+    used = axes_of(programme)
+    joins = [
+        f"LEFT JOIN listed AS listed_{name} ON listed_{name}.dimension = {text(name)} "
+        f"AND trips.{name} = listed_{name}.value"
+        for name in used
+        if name in programme.listed
+    ]
+    if PERIOD in used:
+        joins.append(f"LEFT JOIN periods ON periods.of_day = {_of_day(programme, 'tap_on')}")
+    return " ".join(joins)
 
 
 def _is_in_slot(programme: Programme, tap: str, slots: str) -> str:
     """Return the SQL of a tap's time in a slot of its mode; a tap without a time is in none."""
-    time = programme.time
-    of_day = f"(trips.{tap}_minute - {time.day_starts}) // {time.slot_minutes}"
+    of_day = _of_day(programme, tap)
     return f"{slots}.mode_index = modes.mode_index AND {slots}.of_day = {of_day}"
+
+
+def _of_day(programme: Programme, tap: str) -> str:
+    """Return the SQL of the number of a tap's slot among all of the service day."""
+    time = programme.time
+    return f"(trips.{tap}_minute - {time.day_starts}) // {time.slot_minutes}"
 
 
 def _slot(tap: str) -> str:
@@ -127,11 +189,32 @@ def _categories(programme: Programme) -> list[str]:
     """Return the SQL of the index of each category that some table uses."""
     used = [one for one in categories(RowShape.TRIPS) if one.name in axes_of(programme)]
     return [
-        f"CASE trips.{one.name} "
-        + " ".join(f"WHEN {text(label)} THEN {index}" for index, label in enumerate(one.labels))
-        + f" ELSE coalesce(modes.unknown_{one.name}, {_OUTSIDE}) END AS {one.name}"
+        f"coalesce({_label_index(one)}, modes.unknown_{one.name}, {_OUTSIDE}) AS {one.name}"
         for one in used
     ]
+
+
+def _label_index(category: Field) -> str:
+    """Return the SQL of the index of a category's label; NULL for what has none."""
+    if category.is_listed:
+        return f"listed_{category.name}.label"
+    known = " ".join(
+        f"WHEN {text(label)} THEN {index}" for index, label in enumerate(category.labels)
+    )
+    return f"CASE trips.{category.name} {known} END"
+
+
+def _coarser(programme: Programme) -> list[str]:
+    """Return the SQL of the index of each region, zone and period that some table uses."""
+    found = []
+    for name in axes_of(programme):
+        if name not in (*COARSER_ON, *COARSER_OFF):
+            continue
+        end, _, grain = name.partition("_")
+        tap = "tap_on" if end == "origin" else "tap_off"
+        index = f"coalesce({tap}.{grain}, modes.unknown_{name}, {_OUTSIDE})"
+        found.append(f"({'periods.period' if name == PERIOD else index})::INTEGER AS {name}")
+    return found
 
 
 def axes_of(programme: Programme) -> tuple[str, ...]:
@@ -142,8 +225,8 @@ def axes_of(programme: Programme) -> tuple[str, ...]:
         ('tap_on_slot', 'tap_on_location', 'tap_off_slot', 'tap_off_location')
     """
     used = {axis for table in programme.tables for axis in table.by}
-    own = (one.name for one in categories(RowShape.TRIPS) if one.name in used)
-    return (*AXES, *own)
+    every = (*(one.name for one in categories(RowShape.TRIPS)), *COARSER_ON, *COARSER_OFF)
+    return (*AXES, *(name for name in every if name in used))
 
 
 def trip_bounding(programme: Programme, rule: BoundingRule) -> Bounding:

@@ -57,6 +57,7 @@ class Promise:
         slot_minutes: length of a slot.
         shares_total: True if every counted trip counts once at its tap-on and once at its tap-off.
         is_dense: False if cells below a threshold are left out.
+        flows: drawn tables of origins and destinations.
     """
 
     shape: RowShape
@@ -64,6 +65,7 @@ class Promise:
     slot_minutes: int
     shares_total: bool
     is_dense: bool = True
+    flows: tuple[TableSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +120,7 @@ def promise_of(drawn: Drawn) -> Promise:
         slot_minutes=programme.time.slot_minutes,
         shares_total=shares_total(programme),
         is_dense=not programme.mechanism.kind.is_thresholded,
+        flows=tuple(table for table in programme.tables if table.is_flow),
     )
 
 

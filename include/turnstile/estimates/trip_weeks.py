@@ -12,6 +12,7 @@ from turnstile.estimates.public_numbers import PublicNumbers, WeekToEstimate
 from turnstile.estimates.tap_numbers import DrawnDays, TapNumbers, tap_numbers
 from turnstile.estimates.trip_marginals import Axes, By, shapes_of
 from turnstile.programme.domain import PublicDomain, layout
+from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import TableSpec
 
 FISSIONS = 4
@@ -46,6 +47,8 @@ def taps_by_mode(week: WeekToEstimate) -> Iterator[ModeTaps]:
     promise, domain = week.promise, week.domain
     days = days_with_input(week.numbers)
     cells = {table.by: table for table in promise.tables}
+    if not any(taps in cells for taps in TAPS):
+        return
     for mode in domain.modes:
         shapes = shapes_of(domain, mode)
         tables = {

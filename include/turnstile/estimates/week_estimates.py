@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from turnstile.estimates.flow_estimates import flow_tables
 from turnstile.estimates.labelled import with_gap_days
 from turnstile.estimates.public_numbers import Promise, WeekToEstimate
 from turnstile.estimates.telemetry_estimates import telemetry_estimates
@@ -50,6 +51,7 @@ def estimates_of(week: WeekToEstimate) -> Estimates:
         return Estimates({}, {}, {})
     is_telemetry = week.promise.shape is RowShape.TELEMETRY
     found = (telemetry_estimates if is_telemetry else trip_estimates)(week)
+    found = replace(found, tables={**found.tables, **flow_tables(week)})
     gaps = week.numbers.gaps
     return replace(
         found, tables={name: with_gap_days(rows, gaps) for name, rows in found.tables.items()}
@@ -86,19 +88,25 @@ def promise_from(record: dict[str, Any]) -> Promise:
     stated = record["promise"]
     return Promise(
         shape=RowShape(stated["shape"]),
-        tables=tuple(
-            TableSpec(
-                table["name"],
-                tuple(table["by"]),
-                Measure(table["measure"]),
-                table["clamp_kmh"],
-                tuple(table["limits_kmh"]),
-            )
-            for table in stated["tables"]
-        ),
+        tables=_tables_from(stated["tables"]),
         slot_minutes=stated["slot_minutes"],
         shares_total=stated["shares_total"],
         is_dense=stated["is_dense"],
+        flows=_tables_from(stated.get("flows", [])),
+    )
+
+
+def _tables_from(stated: list[dict[str, Any]]) -> tuple[TableSpec, ...]:
+    """Return the tables that a record states."""
+    return tuple(
+        TableSpec(
+            table["name"],
+            tuple(table["by"]),
+            Measure(table["measure"]),
+            table["clamp_kmh"],
+            tuple(table["limits_kmh"]),
+        )
+        for table in stated
     )
 
 
@@ -109,14 +117,19 @@ def _promise_values(promise: Promise) -> dict[str, Any]:
         "slot_minutes": promise.slot_minutes,
         "shares_total": promise.shares_total,
         "is_dense": promise.is_dense,
-        "tables": [
-            {
-                "name": table.name,
-                "by": list(table.by),
-                "measure": str(table.measure),
-                "clamp_kmh": table.clamp_kmh,
-                "limits_kmh": list(table.limits_kmh),
-            }
-            for table in promise.tables
-        ],
-    }
+        "tables": _tables_values(promise.tables),
+    } | ({"flows": _tables_values(promise.flows)} if promise.flows else {})
+
+
+def _tables_values(tables: tuple[TableSpec, ...]) -> list[dict[str, Any]]:
+    """Return tables as plain values."""
+    return [
+        {
+            "name": table.name,
+            "by": list(table.by),
+            "measure": str(table.measure),
+            "clamp_kmh": table.clamp_kmh,
+            "limits_kmh": list(table.limits_kmh),
+        }
+        for table in tables
+    ]

@@ -116,6 +116,7 @@ class _Trips:
         self._minutes = list(combinations_with_replacement(minutes, 2))
         self._places = {mode: _place_of_each_area(domain, mode) for mode in domain.modes}
         self._categories = {field.name for field in categories(RowShape.TRIPS)}
+        self._values = {(name, label): value for name, value, label in domain.listed}
 
     def others(self, day: int) -> list[MadeTrip]:
         """Trips of others, and a last tap-on of the card that is the unit of the next day."""
@@ -179,9 +180,10 @@ class _Trips:
             begin + off,
             location,
             tuple(
-                (axis.name, axis.labels[slot % len(axis.labels)])
+                (axis.name, self._values.get((axis.name, label), label))
                 for axis in self._domain.dimensions(name)
                 if axis.name in self._categories
+                for label in (axis.labels[slot % len(axis.labels)],)
             ),
         )
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from turnstile.estimates.roll_ups import MINUTES_PER_HOUR
-from turnstile.estimates.trip_marginals import MARGINAL_AXES, marginal_errors
+from turnstile.estimates.trip_marginals import marginal_errors
 from turnstile.planning.generated_bias import left_out
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
 from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
@@ -22,6 +22,7 @@ from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.bounding_rule import bound_in_force
 from turnstile.programme.domain import PublicDomain, regrained
+from turnstile.programme.fields import TAPS
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme, UnitBound
 from turnstile.release.plan import make_plan
@@ -143,7 +144,7 @@ def _has_marginals(programme: Programme) -> bool:
     """Whether both marginals of a tap are drawn, and no two trips share a finest cell."""
     drawn = {table.by for table in programme.shared_tables}
     is_once = any(bound.once_per_finest_cell for bound in programme.units)
-    return is_once and all({axes[:1], axes[1:]} <= drawn for axes in MARGINAL_AXES)
+    return is_once and all({axes[:1], axes[1:]} <= drawn for axes in TAPS)
 
 
 def _splits(programme: Programme) -> Iterator[tuple[str, tuple[tuple[str, Fraction], ...]]]:
@@ -198,13 +199,13 @@ def _errors(  # noqa: PLR0913, PLR0917 - a row of the comparison is made from it
     event_of = {event.table: event for event in events}
     if programme.mechanism.kind.is_thresholded:
         by = {table.by: event_of[table.name] for table in programme.tables}
-        axes = MARGINAL_AXES[0]
+        axes = TAPS[0]
         cell, time, location = (
             noise_variance(by[b].noise, by[b].scale) ** 0.5 for b in (axes, axes[:1], axes[1:])
         )
         nan = float("nan")  # sums lack what was left out: no noise formula gives their error
         return DesignErrors(*named, cell, time, location, nan, nan, by[axes].threshold, bias)
-    errors = marginal_errors(programme, domain, events)[mode, MARGINAL_AXES[0]]
+    errors = marginal_errors(programme, domain, events)[mode, TAPS[0]]
     slots, locations = errors.shape
     hour = max(1, MINUTES_PER_HOUR // programme.time.slot_minutes)
     blocks = ((1, 1), (1, locations), (slots, 1), (hour, 1), (slots, locations))

@@ -46,6 +46,12 @@ class Delivery:
         return any(field == "mode" for _, field in self.fields)
 
     @property
+    def has_positions_only(self) -> bool:
+        """True if taps name coordinates and no place, so that their places are cells of a grid."""
+        fields = {field for _, field in self.fields}
+        return self.feed is Feed.TAPS and "latitude" in fields and "place" not in fields
+
+    @property
     def sheet(self) -> tuple[tuple[str, str], ...]:
         """Pairs (column, what becomes of it), every column of the file once."""
         used = tuple((column, ROLES[field]) for column, field in self.fields)

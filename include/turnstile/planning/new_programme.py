@@ -18,6 +18,7 @@ from turnstile.errors import InputError
 from turnstile.planning.delivered_columns import Delivery
 from turnstile.programme.domain_build import BuildRules, Stop, build_domain
 from turnstile.programme.domain_build_sources import read_feed, read_stops
+from turnstile.programme.domain_grid import DECIMALS, grid_domain
 from turnstile.programme.source_spec import RowShape
 
 _COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
@@ -64,7 +65,11 @@ def new_programme(
         InputError: a public source is missing or does not tell what is needed.
     """
     trips = delivery.feed.shape is RowShape.TRIPS
-    domain, modes, cells = _domain_of_trips(sources) if trips else _area_of_vehicles(sources)
+    domain, modes, cells = (
+        _domain_of_trips(sources, is_grid=delivery.has_positions_only)
+        if trips
+        else _area_of_vehicles(sources)
+    )
     if trips and len(modes) > 1 and not delivery.has_mode:
         rule = f"the file has no column of the mode, and the feed has {', '.join(modes)}; give one"
         raise InputError(where="new", field="--mode", rule=rule)
@@ -82,6 +87,7 @@ def new_programme(
         "contact": contact,
         "sheet": delivery.sheet,
         "cells": cells,
+        "grid_decimals": DECIMALS if trips and delivery.has_positions_only else None,
     }
     return NewProgramme(
         (
@@ -92,18 +98,22 @@ def new_programme(
     )
 
 
-def _domain_of_trips(sources: PublicSources) -> tuple[str, list[str], str]:
-    """Return the domain file of stops, its modes, and a sentence on its cells."""
+def _domain_of_trips(sources: PublicSources, *, is_grid: bool) -> tuple[str, list[str], str]:
+    """Return the domain file of stops or of a grid, its modes, and a sentence on its cells."""
     if sources.gtfs is None:
         rule = "is missing; name the public GTFS feed, or its stops.txt and --mode"
         raise InputError(where="new", field="--gtfs", rule=rule)
     stops = read_stops(sources.gtfs, sources.mode).stops
-    built = build_domain(stops, (), BuildRules(postcode_modes=()))
+    rules = BuildRules(postcode_modes=())
+    built = grid_domain(stops) if is_grid else build_domain(stops, (), rules)
     if not built.places:
         rule = "no stop has coordinates and a mode; check the feed, or give --mode"
         raise InputError(where=sources.gtfs.name, field="stops", rule=rule)
     areas = ", ".join(f"{mode} {number}" for mode, number in built.areas_by_mode.items())
-    cells = f"From {sources.gtfs.name}: {areas} locations (a stop belongs to its parent station)."
+    what = "locations (a stop belongs to its parent station)"
+    if is_grid:
+        what = f"cells of a grid of {10**-DECIMALS:g} degrees, those of the stops and around them"
+    cells = f"From {sources.gtfs.name}: {areas} {what}."
     return built.csv(), list(built.areas_by_mode), cells
 
 

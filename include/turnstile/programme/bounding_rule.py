@@ -76,9 +76,25 @@ def rule_of(programme: Programme, table: TableSpec) -> BoundingRule | None:
         return None
     if table.trips_max is None:
         return BoundingRule(bound.unit, bound.contributions_max, _shared_limits(programme, bound))
-    own = () if table.per_cell_max is None else (table.per_cell_max,)
-    limits = tuple(CellLimit(tuple(sorted(table.by)), most) for most in own)
+    limits = tuple(
+        CellLimit(tuple(sorted(one.by)), one.per_cell_max)
+        for one in _counted_with(programme, table)
+        if one.per_cell_max is not None
+    )
     return BoundingRule(bound.unit, table.trips_max, limits)
+
+
+def _counted_with(programme: Programme, table: TableSpec) -> tuple[TableSpec, ...]:
+    """Return the tables whose limits hold for a table of a bound of its own.
+
+    Flows between regions and between zones of one bound count the same trips, those that keep the
+    limits of all of them, so that regions are sums of zones.
+    """
+    if not table.is_flow:
+        return (table,)
+    return tuple(
+        one for one in programme.tables if one.is_flow and one.trips_max == table.trips_max
+    )
 
 
 def tables_of(programme: Programme, rule: BoundingRule | None) -> tuple[TableSpec, ...]:

@@ -16,6 +16,7 @@ from math import prod
 from turnstile.programme.spec import TableSpec
 
 UNKNOWN = "UNKNOWN"
+Listed = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,27 @@ class ModeCells:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """A location of a mode and the area that it is published as."""
+    """A location of a mode, the area that it is published as, and REGION/ZONE, if it has one."""
 
     mode: str
     location: str
     area: str
+    zone: str = ""
+
+    @property
+    def region(self) -> str:
+        """Region of its zone."""
+        return region_of(self.zone)
+
+
+def region_of(zone: str) -> str:
+    """Return the region that the label of a zone names; UNKNOWN lies in UNKNOWN.
+
+    Examples:
+        >>> region_of("North/Harbour"), region_of(UNKNOWN)
+        ('North', 'UNKNOWN')
+    """
+    return zone.partition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +99,15 @@ class PublicDomain:
         version: files, each with the start of the SHA-256 of its bytes, for people.
         cells_by_mode: axes of every mode, in the programme's order of modes.
         places: lookup of locations, sorted; empty for telemetry.
+        listed: (dimension, value in the rows, label), sorted: public lists of categories, and
+            (`day_period`, stretch, name).
     """
 
     digest: str
     version: str
     cells_by_mode: tuple[ModeCells, ...]
     places: tuple[Place, ...] = ()
+    listed: tuple[Listed, ...] = ()
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -120,7 +140,10 @@ class PublicDomain:
 
 
 def public_domain(
-    version: str, cells_by_mode: tuple[ModeCells, ...], places: tuple[Place, ...] = ()
+    version: str,
+    cells_by_mode: tuple[ModeCells, ...],
+    places: tuple[Place, ...] = (),
+    listed: tuple[Listed, ...] = (),
 ) -> PublicDomain:
     """Return a domain with the digest of its content; equal content has an equal digest.
 
@@ -128,18 +151,23 @@ def public_domain(
         version: files and starts of their digests.
         cells_by_mode: axes of every mode, in order.
         places: lookup of locations, in any order.
+        listed: lookup of categories and periods, in any order.
     """
-    sorted_places = tuple(sorted(places))
-    content = {
+    sorted_places, sorted_listed = tuple(sorted(places)), tuple(sorted(listed))
+    content: dict[str, object] = {
         "cells": [
             [cells.mode, [[axis.name, axis.labels] for axis in cells.dimensions]]
             for cells in cells_by_mode
         ],
         "places": [[place.mode, place.location, place.area] for place in sorted_places],
     }
+    if listed:
+        content["listed"] = sorted_listed
+    if any(place.zone for place in sorted_places):
+        content["zones"] = [place.zone for place in sorted_places]
     text = json.dumps(content, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return PublicDomain(digest, version, cells_by_mode, sorted_places)
+    return PublicDomain(digest, version, cells_by_mode, sorted_places, sorted_listed)
 
 
 def published_domain(
@@ -178,7 +206,7 @@ def regrained(domain: PublicDomain, label: Callable[[Place], str]) -> PublicDoma
         ModeCells(one.mode, tuple(axis(one.mode, old) for old in one.dimensions))
         for one in domain.cells_by_mode
     )
-    return public_domain(domain.version, cells, places)
+    return public_domain(domain.version, cells, places, domain.listed)
 
 
 def layout(domain: PublicDomain, table: TableSpec) -> tuple[Segment, ...]:

@@ -19,14 +19,14 @@ from turnstile.programme.domain import (
 )
 from turnstile.programme.fields import categories
 from turnstile.programme.mode_slots import is_all_day, slots_by_mode
-from turnstile.programme.public_file import PublicFile, open_public_file, refuse
+from turnstile.programme.public_file import PublicFile, check_label, open_public_file, refuse
+from turnstile.programme.public_lists import PERIOD, public_lists
 from turnstile.programme.service_area import cells_around, cells_of_polygon, checked_cell
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import DomainSpec, Outside, Programme
 
 _LATITUDE_MAX, _LONGITUDE_MAX = 90.0, 180.0
 # A spreadsheet that opens a published CSV would calculate a label that begins so.
-_BEGINS_A_FORMULA = ("=", "+", "-", "@")
 
 
 def load_domain(programme: Programme, include: Path) -> PublicDomain:
@@ -62,6 +62,8 @@ def _trip_domain(programme: Programme, include: Path) -> PublicDomain:
     """Read slots and areas of every mode."""
     file = open_public_file(programme, "domain.locations", programme.domain.locations, include)
     places = _places(file, programme.source.modes)
+    more = public_lists(programme, include)
+    places = more.zoned(places)
     domain, length = programme.domain, programme.time.slot_minutes
     slots, hours_version = slots_by_mode(programme, include)
     cells_by_mode = []
@@ -78,12 +80,18 @@ def _trip_domain(programme: Programme, include: Path) -> PublicDomain:
             *(
                 _axis(field.name, field.labels, domain)
                 for field in categories(RowShape.TRIPS)
-                if any(field.name in table.by for table in programme.tables)
+                if field.labels and any(field.name in table.by for table in programme.tables)
+            ),
+            *(
+                _axis(name, labels, domain, can_miss=name != PERIOD)
+                for name, labels in more.axes(tuple(p for p in places if p.mode == mode))
+                if any(name in table.by for table in programme.tables)
             ),
         )
         cells_by_mode.append(ModeCells(mode, axes))
-    version = ", ".join(name for name in (file.version, hours_version) if name)
-    return public_domain(version, tuple(cells_by_mode), places)
+    versions = (file.version, hours_version, *more.versions)
+    version = ", ".join(name for name in versions if name)
+    return public_domain(version, tuple(cells_by_mode), places, more.listed)
 
 
 def _places(file: PublicFile, modes: tuple[str, ...]) -> tuple[Place, ...]:
@@ -92,9 +100,7 @@ def _places(file: PublicFile, modes: tuple[str, ...]) -> tuple[Place, ...]:
     for where, (mode, location, area) in file.rows("mode", "location", "area"):
         if UNKNOWN in (location, area):
             refuse(where, "area", f"{UNKNOWN} is reserved for rows outside; use another name")
-        if area.startswith(_BEGINS_A_FORMULA) or not area.isprintable():
-            rule = "begins as a formula or holds a control character; name the area another way"
-            refuse(where, "area", rule)
+        check_label(where, "area", area)
         if (mode, location) in seen:
             refuse(where, "location", "is listed twice for its mode; delete one of the two lines")
         seen[mode, location] = Place(mode, location, area)

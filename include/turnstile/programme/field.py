@@ -51,6 +51,7 @@ class Field:
         rows: shapes of canonical rows that hold it.
         tables: shapes whose tables may have it as a dimension.
         labels: public values of a category; other values are outside of the public domain.
+        is_listed: True for a category whose values and labels a programme's public list names.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Field:
     rows: tuple[RowShape, ...] = ()
     tables: tuple[RowShape, ...] = ()
     labels: tuple[str, ...] = ()
+    is_listed: bool = False
 
     def __post_init__(self) -> None:
         """Check what no reader of this registry could make sense of.
@@ -70,10 +72,10 @@ class Field:
         Raises:
             ValueError: a category that is not of trips, where counting knows categories.
         """
-        if self.labels and not self.rows == self.tables == (RowShape.TRIPS,):
+        if self.is_category and not self.rows == self.tables == (RowShape.TRIPS,):
             raise ValueError(f"{self.name}: a category is a column and a dimension of trips")
 
     @property
     def is_category(self) -> bool:
         """Whether rows carry this dimension as they come, under its own name."""
-        return bool(self.labels)
+        return bool(self.labels) or self.is_listed

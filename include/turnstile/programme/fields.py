@@ -166,6 +166,40 @@ FIELDS: tuple[Field, ...] = (
         _TRIPS,
         _TRIPS,
     ),
+    *(
+        Field(name, _T.STRING, "", title, text, Role.DIMENSION, tables=_TRIPS)
+        for name, title, text in (
+            (
+                "day_period",
+                "Period",
+                "Period of the day of the tap-on, by its public name.",
+            ),
+            ("origin_region", "Origin region", "Public region of the tap-on's location."),
+            ("origin_zone", "Origin zone", "REGION/ZONE of the tap-on's location."),
+            ("destination_region", "Destination region", "Public region of the tap-off."),
+            ("destination_zone", "Destination zone", "REGION/ZONE of the tap-off's location."),
+        )
+    ),
+    *(
+        Field(
+            name,
+            _T.STRING,
+            "",
+            title,
+            f"{title} of the tap-on, by the programme's public list; UNKNOWN for what it lacks.",
+            Role.DIMENSION,
+            "VARCHAR",
+            _TRIPS,
+            _TRIPS,
+            is_listed=True,
+        )
+        for name, title in (
+            ("route", "Route or line"),
+            ("direction", "Direction"),
+            ("fare_product", "Group of fare products"),
+            ("vehicle_trip", "Vehicle trip"),
+        )
+    ),
     Field(
         "slot",
         _T.STRING,
@@ -222,6 +256,10 @@ def title_of(name: str) -> str:
 
 # A tap has a time and a location, which one table may have together.
 TAPS = (("tap_on_slot", "tap_on_location"), ("tap_off_slot", "tap_off_location"))
+# What is a coarser time or place of a tap: of the one, of the other.
+COARSER_ON = ("day_period", "origin_region", "origin_zone")
+COARSER_OFF = ("destination_region", "destination_zone")
+FLOWS = tuple((f"origin_{grain}", f"destination_{grain}") for grain in ("region", "zone"))
 
 
 def categories(shape: RowShape) -> tuple[Field, ...]:

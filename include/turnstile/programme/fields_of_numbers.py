@@ -42,6 +42,15 @@ NUMBERS: tuple[Field, ...] = (
         Role.ESTIMATE,
     ),
     Field(
+        "is_flow",
+        _T.BOOLEAN,
+        "",
+        "More than noise",
+        "Of pairs of places: true where the week's number is so far above its noise that of all "
+        "pairs that say so fewer than one in a hundred are expected to have no trips counted.",
+        Role.ESTIMATE,
+    ),
+    Field(
         "standard_deviation",
         _T.NUMBER,
         "trips",

@@ -187,7 +187,8 @@ def _publish(
         holidays=section.text("holidays") if section.has("holidays") else None,
         tides_shapes=section.flag("tides_shapes", default=False),
     )
-    if spec.tides_shapes and (is_thresholded or not any(one.by in TAPS for one in tables)):
+    by_place = [one for one in tables if one.by in TAPS and one.trips_max is None]
+    if spec.tides_shapes and (is_thresholded or not by_place):
         section.fail("tides_shapes", "needs a dense table by slot and location of a tap; add one")
     section.finish()
     return spec

@@ -14,6 +14,7 @@ from turnstile.errors import ProgrammeError
 from turnstile.programme.spec import Programme
 
 _DIGEST_SHOWN = 12
+_BEGINS_A_FORMULA = ("=", "+", "-", "@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,17 @@ def refuse(where: str, field: str, rule: str) -> NoReturn:
         ProgrammeError: always.
     """
     raise ProgrammeError(where=where, field=field, rule=rule)
+
+
+def check_label(where: str, field: str, label: str) -> None:
+    """Refuse a published label that a spreadsheet could take for a formula.
+
+    Raises:
+        ProgrammeError: it is one.
+    """
+    if label.startswith(_BEGINS_A_FORMULA) or not label.isprintable():
+        rule = f"begins as a formula or holds a control character; name the {field} another way"
+        refuse(where, field, rule)
 
 
 def open_public_file(

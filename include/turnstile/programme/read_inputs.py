@@ -7,6 +7,7 @@ from fnmatch import fnmatch
 from fractions import Fraction
 
 from turnstile.errors import InputError
+from turnstile.programme.read_lists import read_lists, read_periods
 from turnstile.programme.source_spec import (
     DateForm,
     Extent,
@@ -161,6 +162,11 @@ def read_domain(section: Section, shape: RowShape, time: TimeSpec) -> DomainSpec
         h3_coarsest=section.integer("h3_coarsest") if section.has("h3_coarsest") else None,
         service_hours=hours,
         timetable=section.text("timetable") if section.has("timetable") else None,
+        lists=read_lists(section.section("lists")) if trips and section.has("lists") else (),
+        regions=section.text("regions") if trips and section.has("regions") else None,
+        periods=read_periods(section.section("periods"), time)
+        if trips and section.has("periods")
+        else (),
     )
     if hours and not trips:
         section.fail(

@@ -9,7 +9,7 @@ from turnstile.errors import InputError
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.privacy.mechanisms.registry import KNOWN_BAD, Calibration, MechanismKind
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit, Subject, units_of
-from turnstile.programme.fields import TAPS, dimensions
+from turnstile.programme.fields import COARSER_OFF, COARSER_ON, FLOWS, TAPS, categories, dimensions
 from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, Query, TableSpec, UnitBound
@@ -17,9 +17,11 @@ from turnstile.programme.yaml_section import Section
 from turnstile.service_calendar import ServiceWeek
 
 _TRIP_TABLES = (  # on and off are never linked
-    *((dimension,) for dimension in dimensions(RowShape.TRIPS)),
+    *((axis,) for tap in TAPS for axis in tap),
+    *((category.name,) for category in categories(RowShape.TRIPS)),
     *TAPS,
 )
+_OF_ON, _OF_OFF = (*TAPS[0], *COARSER_ON), (*TAPS[1], *COARSER_OFF)
 
 
 def read_units(section: Section, shape: RowShape) -> tuple[UnitBound, ...]:
@@ -68,6 +70,10 @@ def read_tables(section: Section, shape: RowShape) -> tuple[TableSpec, ...]:
     tables = tuple(_table(section.section(key), key, known, shape) for key in section.free_keys())
     if not tables:
         section.fail("", "is empty; name at least one table")
+    if all(table.trips_max is not None for table in tables):
+        section.fail(
+            "", "has no table that counts the trips under units; add one without trips_at_most"
+        )
     return tables
 
 
@@ -93,11 +99,7 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
     if per_cell_max is not None and trips_max is None:
         section.fail("per_cell_at_most", "goes with trips_at_most of the same table; add it")
     if measure is Measure.COUNT and by not in _TRIP_TABLES and not is_total:
-        section.fail(
-            "by",
-            "must be a slot, a location, or slot and location, of one tap: on and off are never "
-            "linked; or [] for totals, beside trips_at_most",
-        )
+        _check_crossed(section, by, trips_max)
     if measure is not Measure.COUNT and by != known:
         section.fail("by", f"must be [{', '.join(known)}] for telemetry")
     clamp = section.integer("clamp_kmh", least=1) if measure is Measure.MEAN_SPEED else None
@@ -118,6 +120,25 @@ def _year_from(section: Section) -> ServiceWeek:
         return ServiceWeek.parse(text)
     except InputError:
         section.fail("year_to_date_from", f"{text!r} is no ISO week; write for example 2016-W27")
+
+
+def _check_crossed(section: Section, by: tuple[str, ...], trips_max: int | None) -> None:
+    """Check a table that is no marginal of a tap: of one tap, or of its origin and destination."""
+    ends = (set(by) & set(_OF_ON), set(by) & set(_OF_OFF))
+    if all(ends) and set(by) - {"day_period"} not in [set(flow) for flow in FLOWS]:
+        section.fail(
+            "by",
+            "on and off are never linked but as origin and destination: both regions, or both "
+            "zones, and day_period; any other table is of one tap",
+        )
+    if section.has("year_to_date_from"):
+        section.fail("year_to_date_from", "is for slots, locations and totals; remove it")
+    if trips_max is None:
+        section.fail(
+            "trips_at_most",
+            "is missing: only a slot, a location, or slot and location of one tap count the trips "
+            "under units; a table of other dimensions needs a bound of its own",
+        )
 
 
 def _limits(section: Section) -> tuple[int, ...]:

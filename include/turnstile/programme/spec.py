@@ -46,6 +46,15 @@ class Outside(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Period:
+    """A named stretch of the service day, full slots, in minutes after its midnight."""
+
+    name: str
+    first_minute: int
+    last_minute: int
+
+
+@dataclass(frozen=True, slots=True)
 class DomainSpec:
     """The public cells: files under `include/`, never the data.
 
@@ -60,6 +69,9 @@ class DomainSpec:
         h3_coarsest: coarsest resolution of a list that mixes several; None if it has one.
         service_hours: CSV of the hours of each mode, for trips; None if all modes have the same.
         timetable: GTFS feed (zip) that the assessment lists cells of one vehicle by; None if none.
+        lists: pairs (dimension, CSV of value and label) of the categories that rows carry.
+        regions: CSV of area, region and zone; for tables of regions and zones. None if none.
+        periods: stretches of the service day by name; what is in none of them is OTHER.
     """
 
     locations: str | None
@@ -72,6 +84,9 @@ class DomainSpec:
     h3_coarsest: int | None = None
     service_hours: str | None = None
     timetable: str | None = None
+    lists: tuple[tuple[str, str], ...] = ()
+    regions: str | None = None
+    periods: tuple[Period, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +144,13 @@ class TableSpec:
     trips_max: int | None = None
     per_cell_max: int | None = None
     year_from: ServiceWeek | None = None
+
+    @property
+    def is_flow(self) -> bool:
+        """Whether it links origins to destinations."""
+        return any(axis.startswith("destination_") for axis in self.by) and any(
+            axis.startswith("origin_") for axis in self.by
+        )
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -239,6 +261,11 @@ class Programme:
     publish: PublishSpec
     digest: str
     meant_for: tuple[Query, ...] = ()
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """Categories that rows carry, because a public list of the programme names their values."""
+        return tuple(name for name, _ in self.domain.lists)
 
     @property
     def shared_tables(self) -> tuple[TableSpec, ...]:

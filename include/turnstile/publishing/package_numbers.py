@@ -160,7 +160,7 @@ def _domain(package: Package, promise: Promise, digest: str) -> PublicDomain:
     Labels stand in the order of the domain, and every cell has its row.
     """
     axes: dict[str, dict[str, tuple[str, ...]]] = {}
-    for table in promise.tables:
+    for table in (*promise.tables, *promise.flows):
         rows = package.tables[table.name]
         modes: tuple[str, ...] = (_THE_MODE,)
         of_row = np.zeros(len(rows), dtype=np.int64)

@@ -192,6 +192,8 @@ def _hours(contents: Contents) -> Picture | None:
     numbers = week_numbers.by_location(contents)
     labels = [one for one in dict.fromkeys(numbers["label"]) if one != "UNKNOWN"][:_ROWS]
     table = week_numbers.by_time_and_location(contents, labels)
+    if table.empty:
+        return None
     shown = table[(table["time"] != "UNKNOWN") & ~table["is_noise"]]
     if shown.empty:
         return None

@@ -76,7 +76,7 @@ def _activities(contents: Contents) -> pa.Table:
 def _side(contents: Contents, side: str, tap: str) -> pa.Table | None:
     """Return totals of tap-ons or tap-offs by day, stop and slot; None where none are drawn."""
     by = (f"{tap}_slot", f"{tap}_location")
-    specs = [one for one in contents.drawn.programme.tables if one.by == by]
+    specs = [one for one in contents.drawn.programme.shared_tables if one.by == by]
     if not specs:
         return None
     table = pq.read_table(contents.folder / f"tables/{specs[0].name}.parquet")

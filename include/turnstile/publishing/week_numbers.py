@@ -13,6 +13,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
+from turnstile.programme.field import Role
+from turnstile.programme.fields import field_of
 from turnstile.publishing.carried.sums import Package
 from turnstile.publishing.contents import Contents, label_of
 
@@ -42,7 +44,7 @@ def by_location(contents: Contents) -> pd.DataFrame:
 
 
 def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
-    """Return the value of each hour and each of some locations or cells.
+    """Return the value of each hour and each of some locations or cells; empty without a table.
 
     Columns: `time`, `label`, `value`, `is_noise` where its 95 % interval reaches 0 or is withheld,
     and `is_estimate`: False of unbiased numbers, which stand in where the error of most estimates
@@ -59,6 +61,8 @@ def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
     if found.empty or found["low"].isna().mean() > _MOST_WITHHELD:
         is_trips = label_of(contents) == "location"
         table = _with_columns(contents.folder, {time, place}) if is_trips else _buses(contents)
+        if table.empty:
+            return table
         value = "reconciled" if is_trips else "buses"
         unbiased = _summed(table[table[place].isin(labels)], [time, place], value=value)
         found = _with_ends(unbiased).assign(is_estimate=False)
@@ -244,15 +248,21 @@ def _summed(
 
 
 def _with_columns(folder: Path, axes: set[str]) -> pd.DataFrame:
-    """Read the table of `tables/` with these axes and the fewest others."""
+    """Read the table of `tables/` with these axes and the fewest others; empty if none has them."""
     own = {
-        path: {n for n in pq.read_schema(path).names if n.startswith("tap_")}
+        path: {n for n in pq.read_schema(path).names if _is_dimension(n)}
         for path in sorted(folder.glob("tables/*.parquet"))
         if not path.stem.endswith(("_daily", "_rows"))
     }
     fitting = [path for path, names in own.items() if axes <= names]
-    path = min(fitting, key=lambda p: (len(own[p]), not p.stem.endswith("_hourly"), p.name))
-    return _frame(path)
+    fitting.sort(key=lambda p: (len(own[p]), not p.stem.endswith("_hourly"), p.name))
+    return _frame(fitting[0]) if fitting else pd.DataFrame()
+
+
+def _is_dimension(name: str) -> bool:
+    """Whether a column labels a cell."""
+    field = field_of(name)
+    return field is not None and field.role is Role.DIMENSION
 
 
 def _buses(contents: Contents) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.history import Figures, earlier_figures
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import COLUMNS, MAY_BE_NULL, SPEED_SCALE, names_of
+from turnstile.sources.canonical import MAY_BE_NULL, SPEED_SCALE, columns_of, names_of
 from turnstile.sources.snapshot import TOTALS, Snapshot, counts_of
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def measure(
     with tempfile.TemporaryDirectory(prefix=".measure-", dir=snapshot.folder.parent) as scratch:
         connection = connect(Path(scratch))
         try:
-            _open_rows(connection, snapshot, shape)
+            _open_rows(connection, snapshot, programme)
             columns = _columns(connection)
             modes = connection.execute("SELECT DISTINCT mode FROM rows_read ORDER BY 1").df()
             days = _days(connection, programme.days_of(week), shape)
@@ -113,13 +113,14 @@ def measure(
     return Metrics(columns, modes, days, totals, figures, earlier)
 
 
-def _open_rows(connection: DuckDBPyConnection, snapshot: Snapshot, shape: RowShape) -> None:
+def _open_rows(connection: DuckDBPyConnection, snapshot: Snapshot, programme: Programme) -> None:
     """Name the rows of a snapshot `rows_read`; an empty week has the canonical columns."""
     if snapshot.days:
         source = f"read_parquet({text(snapshot.rows_glob)}, hive_partitioning=false)"
         connection.execute(f"CREATE VIEW rows_read AS SELECT * FROM {source}")
         return
-    declared = ", ".join(f"{column} {kind}" for column, kind in COLUMNS[shape])
+    columns = columns_of(programme.source.feed.shape, programme.listed)
+    declared = ", ".join(f"{column} {kind}" for column, kind in columns)
     connection.execute(f"CREATE TABLE rows_read ({declared})")
 
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from turnstile.programme.source_spec import MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
-from turnstile.sources.canonical import COLUMNS, RULES
+from turnstile.sources.canonical import RULES, columns_of
 
 # Moving buses of Surat have daily medians of 22-25 km/h and those of Austin of 33-46; the same
 # figures in m/s are below 13, and km/h taken for m/s would be above 79.
@@ -69,7 +69,7 @@ def rules_of(programme: Programme, service_days: int | None = None) -> tuple[Rul
     shape = programme.source.feed.shape
     own = _trip_rules() if shape is RowShape.TRIPS else _telemetry_rules(programme)
     return (
-        *_schema_rules(shape),
+        *_schema_rules(programme),
         *_mode_rules(programme),
         *_day_rules(programme, service_days or programme.schedule.period_days),
         *_volume_rules(),
@@ -112,11 +112,12 @@ def _ranged(name: str, severity: Severity, frame: Frame, span: _Span, sentence: 
     return Rule(name, severity, frame, "ColumnValuesToBeBetween", sentence, arguments)
 
 
-def _schema_rules(shape: RowShape) -> tuple[Rule, ...]:
+def _schema_rules(programme: Programme) -> tuple[Rule, ...]:
     """Columns and types of the canonical rows."""
     equal = "ColumnDistinctValuesToEqualSet"
-    names = {"column": "name", "value_set": [column for column, _ in COLUMNS[shape]]}
-    types = {"column": "type", "value_set": [f"{column} {kind}" for column, kind in COLUMNS[shape]]}
+    columns = columns_of(programme.source.feed.shape, programme.listed)
+    names = {"column": "name", "value_set": [column for column, _ in columns]}
+    types = {"column": "type", "value_set": [f"{column} {kind}" for column, kind in columns]}
     sentence = "the ingested rows are not canonical; ingest the week again"
     return (
         Rule("schema_columns", Severity.ERROR, Frame.COLUMNS, equal, sentence, names),

@@ -21,6 +21,7 @@ from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
 from turnstile.privacy.year_to_date import UNIT, over_the_year
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.domain import PublicDomain
+from turnstile.programme.fields import TAPS
 from turnstile.programme.mechanism_spec import CapSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, Programme, TableSpec
@@ -154,7 +155,8 @@ def _vector_of(
     rule = rule_of(programme, table)
     tables: tuple[TableSpec, ...] = (table,)
     name = table.name
-    if programme.mechanism.joint_marginals and len(table.by) == 1 and table.trips_max is None:
+    is_of_tap = table.by in [(axis,) for tap in TAPS for axis in tap]
+    if programme.mechanism.joint_marginals and is_of_tap and table.trips_max is None:
         tap = table.by[0].rsplit("_", 1)[0]
         tables = tuple(one for one in programme.tables if one.by in marginals_of(tap))
         name = f"{tap}_marginals" if len(tables) > 1 else name

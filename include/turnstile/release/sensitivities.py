@@ -124,7 +124,8 @@ def _of_two_taps(rule: BoundingRule | None, tables: Sequence[TableSpec]) -> Sens
     """
     if rule is not None:
         return difference_of_counts(_of_records(rule, tables, rule.records_max))
-    is_of_end = any(axis.startswith("tap_off") for table in tables for axis in table.by)
+    of_end = ("tap_off", "destination")
+    is_of_end = any(axis.startswith(of_end) for table in tables for axis in table.by)
     return _PARTED if is_of_end else records_at_most(1)
 
 

@@ -34,15 +34,23 @@ _ORDER: dict[RowShape, tuple[str, ...]] = {
 }
 
 
-def category_names(shape: RowShape) -> tuple[str, ...]:
-    """Return the columns that are dimensions and come as they are, whatever the feed."""
-    return tuple(field.name for field in categories(shape))
+def category_names(shape: RowShape, listed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns that are dimensions and come as they are, whatever the feed.
+
+    Args:
+        shape: of the rows.
+        listed: categories whose values a public list of the programme names; others of that kind
+            are never read.
+    """
+    found = (field for field in categories(shape) if field.labels or field.name in listed)
+    return tuple(field.name for field in found)
 
 
-COLUMNS: dict[RowShape, tuple[tuple[str, str], ...]] = {
-    shape: tuple((name, BY_NAME[name].sql) for name in (*order, *category_names(shape), "batch"))
-    for shape, order in _ORDER.items()
-}
+def columns_of(shape: RowShape, listed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return pairs (name, type) of the columns of canonical rows, in order."""
+    names = (*_ORDER[shape], *category_names(shape, listed), "batch")
+    return tuple((name, BY_NAME[name].sql) for name in names)
+
 
 # A row carries the first rule that it breaks, in this order: what is not of this week is not
 # judged further. `malformed_line` is found by the CSV reader, before there is a row.
@@ -78,16 +86,16 @@ MAY_BE_NULL = frozenset(
     {
         "tap_off_date",
         "tap_off_minute",
-        *(name for shape in RowShape for name in category_names(shape)),
+        *(field.name for shape in RowShape for field in categories(shape)),
     }
 )
 
 
-def names_of(shape: RowShape) -> tuple[str, ...]:
+def names_of(shape: RowShape, listed: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the canonical column names in order.
 
     Examples:
         >>> names_of(RowShape.TELEMETRY)[:2]
         ('vehicle_id', 'observed_at_utc')
     """
-    return tuple(name for name, _ in COLUMNS[shape])
+    return tuple(name for name, _ in columns_of(shape, listed))

@@ -123,7 +123,7 @@ def snapshot_digest(
         made_from["without_card"] = source.without_card
     if absent := sorted(set(week.days) - set(programme.days_of(week))):
         made_from["absent_days"] = [str(day) for day in absent]
-    if carried := category_names(source.feed.shape):
+    if carried := category_names(source.feed.shape, programme.listed):
         made_from["categories"] = carried
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
 
@@ -152,7 +152,7 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
     Raises:
         InputError: the file is damaged, lacks a column, or was not read line by line.
     """
-    names = names_in_source(work.layout, work.programme.source)
+    names = _names(work)
     wanted = work.layout.columns_of(names)
     source = open_source(work.connection, file, wanted, folder)
     fields = _fields(work, file, frozenset(source.columns))
@@ -184,7 +184,8 @@ def _append(work: _Work, file: RawFile, select: str) -> int:
 
     Rows wait in plain files, not in the engine's memory, which would be twice the size and spill.
     """
-    columns = (*work.layout.staged_columns, ("broken_rule", "VARCHAR"), ("fields", "VARCHAR"))
+    of_rows = work.layout.staged_columns(work.programme.listed)
+    columns = (*of_rows, ("broken_rule", "VARCHAR"), ("fields", "VARCHAR"))
     typed = ", ".join(f"CAST({column} AS {kind}) AS {column}" for column, kind in columns)
     key = ", ".join(name for name, _ in columns[:_KEY_COLUMNS])
     rows = (
@@ -195,15 +196,20 @@ def _append(work: _Work, file: RawFile, select: str) -> int:
     return _copy(work, rows, staged / f"{len(list(staged.iterdir())):06d}.parquet", _PLAIN)
 
 
+def _names(work: _Work) -> dict[str, str]:
+    """Column name of each field."""
+    return names_in_source(work.layout, work.programme)
+
+
 def _fields(work: _Work, file: RawFile, columns: frozenset[str]) -> tuple[tuple[str, str], ...]:
     """SQL of each field over a file's columns.
 
     Raises:
         InputError: the file lacks a column.
     """
-    names = names_in_source(work.layout, work.programme.source)
+    names = _names(work)
     try:
-        return fields_in(work.layout, columns, names)
+        return fields_in(work.layout, columns, names, work.programme.listed)
     except ColumnMissing as missing:
         rule = "the column is missing; deliver a file that has it, or correct source.columns"
         raise InputError(where=file.name, field=str(missing), rule=rule) from None
@@ -235,7 +241,8 @@ def _stage_malformed(work: _Work, file: RawFile, source: Source) -> int:
         lines.append(f"SELECT fields FROM read_parquet({text(source.rejected)})")
     count = 0
     for select in lines:
-        empty = "".join(f"NULL AS {column}, " for column, _ in work.layout.staged_columns)
+        staged = work.layout.staged_columns(work.programme.listed)
+        empty = "".join(f"NULL AS {column}, " for column, _ in staged)
         malformed = f"SELECT {empty} 'malformed_line' AS broken_rule, fields FROM ({select})"
         count += _append(work, file, malformed)
         if source.is_by_line:
@@ -274,7 +281,7 @@ def _write(
 
 def _rows_once(work: _Work, day: date) -> str:
     """Return the SQL of a day's rows, each once; equal ones are looked for where keys repeat."""
-    canonical = ", ".join(names_of(work.layout.shape))
+    canonical = ", ".join(names_of(work.layout.shape, work.programme.listed))
     of_day = f"FROM staged WHERE broken_rule IS NULL AND service_date = DATE '{day}'"
     if work.layout.joining:  # joined rows are there once
         return f"SELECT {canonical} {of_day}"

@@ -15,7 +15,7 @@ from turnstile.errors import ProgrammeError
 from turnstile.programme.source_spec import RowShape, SourceSpec, WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import COLUMNS, FIRST_BATCH, category_names
+from turnstile.sources.canonical import FIRST_BATCH, category_names, columns_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -83,20 +83,21 @@ class FeedLayout:
         """Return every column that a record may have, each once."""
         return tuple(dict.fromkeys((*names.values(), *self.other_columns(names))))
 
-    @property
-    def staged_columns(self) -> tuple[tuple[str, str], ...]:
-        """Pairs (name, type) of what a record is staged as."""
+    def staged_columns(self, listed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """Return pairs (name, type) of what a record is staged as."""
         own = self.joining.columns if self.joining else ()
-        return (*COLUMNS[self.shape], *own)
+        return (*columns_of(self.shape, listed), *own)
 
 
-def names_in_source(layout: FeedLayout, source: SourceSpec) -> dict[str, str]:
+def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
     """Return the column name of each field, the programme's own names included.
 
     Raises:
         ProgrammeError: `source.columns` renames a field that the feed does not have.
     """
-    names = dict(layout.names) | {name: name for name in category_names(layout.shape)}
+    source = programme.source
+    carried = category_names(layout.shape, programme.listed)
+    names = dict(layout.names) | {name: name for name in carried}
     for field, column in source.columns:
         if field not in names:
             rule = f"{field!r} is no field of {source.feed}; it has {', '.join(names)}"
@@ -106,21 +107,28 @@ def names_in_source(layout: FeedLayout, source: SourceSpec) -> dict[str, str]:
 
 
 def fields_in(
-    layout: FeedLayout, columns: frozenset[str], names: Mapping[str, str]
+    layout: FeedLayout,
+    columns: frozenset[str],
+    names: Mapping[str, str],
+    listed: tuple[str, ...],
 ) -> tuple[tuple[str, str], ...]:
-    """Return SQL of each field of a feed, and of the categories, which a file may lack.
+    """Return SQL of each field of a feed, and of the categories; a file may lack unlisted ones.
 
     Raises:
-        ColumnMissing: the file lacks a column that the feed needs.
+        ColumnMissing: the file lacks a column that the feed needs, or a list is about.
     """
-    carried = category_names(layout.shape)
+    for category in listed:
+        if names[category] not in columns:
+            raise ColumnMissing(names[category])
+    carried = category_names(layout.shape, listed)
     own = {field: column for field, column in names.items() if field not in carried}
     return (*layout.fields_of(columns, own), *if_there(columns, names, carried))
 
 
-def carried_sql(shape: RowShape) -> str:
+def carried_sql(programme: Programme) -> str:
     """Return SQL of the canonical columns that need no reading: categories and the batch."""
-    return ", ".join((*category_names(shape), f"{text(FIRST_BATCH)} AS batch"))
+    carried = category_names(programme.source.feed.shape, programme.listed)
+    return ", ".join((*carried, f"{text(FIRST_BATCH)} AS batch"))
 
 
 def plain_fields(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -159,7 +167,7 @@ def set_aside(fields: tuple[str, ...]) -> str:
     return f"CASE WHEN broken_rule IS NOT NULL THEN {as_it_came(fields)} END"
 
 
-def unit_sql(source: SourceSpec, fields: tuple[str, ...]) -> str:
+def unit_sql(programme: Programme, fields: tuple[str, ...]) -> str:
     """Return SQL of the card that bounds a row's contribution; NULL where a row has none.
 
     A row without a card that is a unit of its own is named by the digest of its fields, so that it
@@ -167,12 +175,13 @@ def unit_sql(source: SourceSpec, fields: tuple[str, ...]) -> str:
     distinguished from one that came twice and count once, as with cards.
 
     Args:
-        source: says what happens to rows without a card.
+        programme: says what happens to rows without a card, and which categories rows carry.
         fields: columns that are the row as it came, `card_id` among them.
     """
-    if source.without_card is WithoutCard.DROP:
+    if programme.source.without_card is WithoutCard.DROP:
         return "card_id"
-    return f"coalesce(card_id, 'without card ' || sha256({as_it_came(fields)}))"
+    every = (*fields, *programme.listed)
+    return f"coalesce(card_id, 'without card ' || sha256({as_it_came(every)}))"
 
 
 def mode_sql(column: str, source: SourceSpec) -> str:

@@ -76,7 +76,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             CASE WHEN has_off THEN {clock.day_of("off_day", "off_minute")} END AS tap_off_date,
             CASE WHEN has_off THEN {clock.minute("off_minute")} END AS tap_off_minute,
             CASE WHEN has_off THEN tap_off_location ELSE {text(UNKNOWN)} END AS tap_off_location,
-            {carried_sql(RowShape.TRIPS)},
+            {carried_sql(programme)},
             CASE
                 WHEN on_day IS NULL OR on_minute IS NULL
                     OR (has_off AND (off_day IS NULL OR off_minute IS NULL))
@@ -91,7 +91,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             {set_aside(_FIELDS)} AS fields
         FROM (
             SELECT *, {mode_sql("mode", source)} AS own_mode, {complete} AS has_off,
-                {unit_sql(source, _FIELDS)} AS unit,
+                {unit_sql(programme, _FIELDS)} AS unit,
                 TRY_CAST(tap_on_date AS DATE) AS on_day, {_minute_sql("tap_on_time")} AS on_minute,
                 TRY_CAST(tap_off_date AS DATE) AS off_day,
                 {_minute_sql("tap_off_time")} AS off_minute

@@ -72,7 +72,7 @@ class MadeReading:
 
 def trip_records(programme: Programme, trips: list[MadeTrip]) -> list[Record]:
     """Return the records of trips: one a trip, or one a tap, numbered in their order."""
-    names = names_in_source(layout_of(programme.source.feed), programme.source)
+    names = names_in_source(layout_of(programme.source.feed), programme)
     if programme.source.feed is Feed.OPAL_TRIPS:
         return [_named(_opal(trip), names) for trip in trips]
     taps = [tap for trip in trips for tap in _taps(trip)]
@@ -81,7 +81,7 @@ def trip_records(programme: Programme, trips: list[MadeTrip]) -> list[Record]:
 
 def reading_records(programme: Programme, readings: list[MadeReading]) -> list[Record]:
     """Return the records of observations."""
-    names = names_in_source(layout_of(programme.source.feed), programme.source)
+    names = names_in_source(layout_of(programme.source.feed), programme)
     return [_reading(programme, reading, names) for reading in readings]
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import text
+from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
@@ -80,7 +81,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
             CASE WHEN {leaves} THEN {service.day("local")} END AS tap_off_date,
             CASE WHEN {leaves} THEN {clock} END AS tap_off_minute,
             CASE WHEN {leaves} THEN place ELSE {text(UNKNOWN)} END AS tap_off_location,
-            {carried_sql(RowShape.TRIPS)},
+            {carried_sql(programme)},
             tap_id, own_action AS action, utc AS tapped_at_utc,
             CASE
                 WHEN day IS NULL OR local IS NULL THEN 'unparsable_timestamp'
@@ -98,7 +99,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
             FROM (
                 SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode,
                     {_action_sql(source.action_names)} AS own_action,
-                    {unit_sql(source, taps.fields)} AS unit
+                    {unit_sql(programme, taps.fields)} AS unit
                 FROM {stamped_sql(taps.relation, taps.tapped_at, programme.time.zone, week)}
             )
         )
@@ -142,6 +143,9 @@ def _find_ends(connection: DuckDBPyConnection) -> None:
     """Make the table `in_order`: each tap with the next one, and whether the two are one trip."""
     most = f"INTERVAL {TRIP_HOURS_AT_MOST} HOUR"
     ends = ", ".join(f"lead({end}) OVER taps AS next_{end}" for end in _ENDS)
+    columns = connection.execute("DESCRIBE tap").fetchall()
+    known = {field.name for field in categories(RowShape.TRIPS)}
+    carried = "".join(f", {column[0]}" for column in columns if column[0] in known)
     # 'enter' is before 'exit'; ids that are numbers are in order as numbers, others as texts
     connection.execute(f"""
         CREATE TABLE in_order AS SELECT *,
@@ -153,7 +157,7 @@ def _find_ends(connection: DuckDBPyConnection) -> None:
         FROM tap
         WINDOW taps AS (PARTITION BY {_JOINED_WITHIN}
             ORDER BY tapped_at_utc, action, TRY_CAST(tap_id AS BIGINT), tap_id, tap_on_location,
-                tap_off_location)
+                tap_off_location{carried})
     """)
 
 

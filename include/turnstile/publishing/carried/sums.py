@@ -242,6 +242,9 @@ class Package:
         if rows and "reconciled" not in rows[0]:
             raise ValueError(f"tables/{name} has no reconciled numbers; sum measurements/{name}")
         axes = self._axes()
+        if not axes[name]:  # drawn by itself, and reconciled with nothing
+            variance = len(rows) * self.draws[name, "count"]["standard_deviation"] ** 2
+            return interval(len(rows), sum(float(row["reconciled"]) for row in rows), variance)
         tap = next(tap for tap in TAPS if set(axes[name]) <= set(tap))
         found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
         for row in rows:
@@ -272,12 +275,19 @@ class Package:
         return variance_of_sum(precisions, shape, in_row, in_column)
 
     def _axes(self) -> dict[str, tuple[str, ...]]:
-        """Return the taps' columns of every drawn table."""
+        """Return the slot and location of a tap that label each drawn table.
+
+        None for tables that are reconciled with no other: of other dimensions, or that count the
+        trips of a bound of their own.
+        """
+        events = json.loads((self.folder / "plan.json").read_bytes())["events"]
+        own = {event["table"] for event in events if event.get("own_records")}
         found = {}
         for name, _ in self.draws:
             with (self.folder / f"measurements/{name}.csv").open(encoding="utf-8") as stream:
                 header = next(csv.reader(stream))
-            found[name] = tuple(n for n in header if n not in KEYS and n.startswith("tap_"))
+            labels = tuple(n for n in header if n not in KEYS and n.startswith("tap_"))
+            found[name] = () if name in own else labels
         return found
 
     def _labels(self, axes: dict[str, tuple[str, ...]]) -> dict[tuple[str, str], set[str]]:

@@ -182,6 +182,13 @@ def _columns(path: Path) -> dict[str, list[str]]:
     return {name: [row[n] for row in rows] for n, name in enumerate(header)}
 
 
+def labels_of(names: list[str]) -> list[str]:
+    """Return the columns that label a row: those before the days without input."""
+    if "gap_days" in names:
+        return names[: names.index("gap_days")]
+    return [n for n in names if n in ("service_date", "mode") or n.startswith("tap_")]  # of 0.1
+
+
 def _added_up(folder: Path, plan: Json) -> Iterator[str]:
     """Check that presented counts of trips add up to the coarser tables of the same tap."""
     if any(event["threshold"] is not None for event in plan["events"]):
@@ -193,7 +200,7 @@ def _added_up(folder: Path, plan: Json) -> Iterator[str]:
         if "weeks" in columns:
             continue  # sums over weeks, which no table of this week makes
         if path.name not in own and "count" in columns and "standard_deviation" in columns:
-            axes = [n for n in columns if n in ("service_date", "mode") or n.startswith("tap_")]
+            axes = labels_of(list(columns))
             labels = list(zip(*(columns[axis] for axis in axes)))
             tables[path.name] = (axes, labels, list(map(int, columns["count"])))
     pairs = permutations(tables.items(), 2)

@@ -1,0 +1,99 @@
+"""Flows: what is listed has trips, what is estimated is nearer than a naive matrix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from estimate_weeks import dice
+from flows import FLOWS, compared, drawn_week, events_of_programme, made_city, of_regions
+
+from turnstile.estimates.flow_estimates import flow_tables
+from turnstile.estimates.flow_numbers import Flows, reconciled
+
+SIZES = (100_000, 1_000_000, 5_000_000)
+
+
+def test_below_one_in_a_hundred_of_the_listed_pairs_have_no_trips_and_errors_are_smaller() -> None:
+    found = [compared(seed, size) for seed, size in enumerate(SIZES)]
+    listed, false = sum(one.listed for one in found), sum(one.false for one in found)
+    assert listed > 2_000
+    assert false / listed < 0.01
+    for one in found:
+        assert one.errors["estimate"] < one.errors["naive"]
+    # The naive list of a small city is full of noise.
+    assert found[0].naive_false / found[0].naive_listed > 0.05
+    assert found[2].mass > 0.9
+
+
+def test_noise_that_is_larger_than_stated_would_be_listed() -> None:
+    """Negative control: the rule rests on the declared noise."""
+    coins = dice(1)
+    truth = made_city(coins, SIZES[0])
+    events = events_of_programme()
+    louder = {name: replace(event, scale=4 * event.scale) for name, event in events.items()}
+    week = drawn_week(truth, louder)
+    stated = {name: one / 4 for name, one in week.numbers.deviations.items()}
+    table = flow_tables(replace(week, numbers=replace(week.numbers, deviations=stated)))
+    is_flow = table[FLOWS["zone"].name]["is_flow"].to_numpy(zero_copy_only=False)
+    none = truth.sum(axis=0).ravel() == 0
+    assert (is_flow & none).sum() / is_flow.sum() > 0.1
+
+
+def test_zones_add_up_to_their_regions_and_errors_are_those_of_least_squares() -> None:
+    coins = dice(2)
+    truth = made_city(coins, SIZES[1])
+    tables = flow_tables(drawn_week(truth, events_of_programme()))
+    shapes = {"region": (4, 10, 10), "zone": (4, 50, 50)}
+    values = {
+        grain: tables[spec.name]["reconciled"].to_numpy().reshape(shapes[grain])
+        for grain, spec in FLOWS.items()
+    }
+    deviation = {
+        grain: tables[spec.name]["standard_deviation"].to_numpy()[0]
+        for grain, spec in FLOWS.items()
+    }
+    blocks = values["zone"].reshape(4, 10, 5, 10, 5).sum(axis=(2, 4))
+    assert blocks == pytest.approx(values["region"], abs=0.05)
+    week = truth.sum(axis=0)
+    for grain, exact in (("region", of_regions(week)), ("zone", week)):
+        scores = (values[grain] - exact) / deviation[grain]
+        # of 400 and 10,000 normal deviates: 1e-9 is 6.1 standard errors
+        assert abs(scores.mean()) < 6.1 / np.sqrt(scores.size)
+        assert abs((scores**2).mean() - 1) < 6.1 * np.sqrt(2 / scores.size)
+
+
+def test_least_squares_is_that_of_the_normal_equations() -> None:
+    coins = dice(3)
+    of = np.array([0, 0, 1, 1])  # one origin, two regions of two zones
+    zones, regions = coins.normal(size=(1, 4)), coins.normal(size=(1, 2))
+    found = reconciled(
+        Flows(zones, np.full((1, 4), 2.0), (1, 4)),
+        Flows(regions, np.full((1, 2), 3.0), (1, 2)),
+        (1, 2),
+        of,
+    )
+    sums = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
+    design = np.vstack([np.eye(4) / np.sqrt(2.0), sums / np.sqrt(3.0)])
+    seen = np.concatenate([zones[0] / np.sqrt(2.0), regions[0] / np.sqrt(3.0)])
+    best, *_ = np.linalg.lstsq(design, seen, rcond=None)
+    covariance = np.linalg.inv(design.T @ design)
+    assert found.zones is not None
+    assert found.zones.values[0] == pytest.approx(best)
+    assert found.zones.variance[0] == pytest.approx(np.diag(covariance))
+    assert found.regions.values[0] == pytest.approx(sums @ best)
+    assert found.regions.variance[0] == pytest.approx(np.diag(sums @ covariance @ sums.T))
+
+
+def test_a_week_without_input_has_no_flows_and_a_gap_adds_nothing() -> None:
+    coins = dice(4)
+    truth = made_city(coins, SIZES[0])
+    week = drawn_week(truth, events_of_programme())
+    nothing = replace(week, numbers=replace(week.numbers, gaps=week.numbers.days))
+    assert flow_tables(nothing) == {}
+    gap = replace(week, numbers=replace(week.numbers, gaps=week.numbers.days[:3]))
+    name = FLOWS["zone"].name
+    whole, part = (flow_tables(one)[name]["standard_deviation"][0].as_py() for one in (week, gap))
+    assert Fraction(part / whole).limit_denominator(100) ** 2 == pytest.approx(4 / 7, rel=0.01)
