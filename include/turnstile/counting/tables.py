@@ -12,8 +12,7 @@ from turnstile.counting.bounding import install_key
 from turnstile.counting.engine import engine
 from turnstile.counting.exact import ExactTable
 from turnstile.counting.telemetry import Vectors, count_telemetry
-from turnstile.counting.trip_lookups import install_domain
-from turnstile.counting.trips import count_trips
+from turnstile.counting.trips import count_trips, install_domain
 from turnstile.errors import ProgrammeError
 from turnstile.privacy.units import Block, ProtectionUnit, Subject, units_of
 from turnstile.programme.bounding_rule import bound_in_force

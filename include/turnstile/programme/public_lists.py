@@ -108,11 +108,11 @@ def period_of_slots(listed: Sequence[Listed], time: TimeSpec) -> list[str]:
         listed: of a domain or of lists; its periods.
         time: slots and the begin of a service day.
     """
-    stretches = [
-        (*map(minute_of, stretch.split("-")), name)
-        for dimension, stretch, name in listed
-        if dimension == PERIOD
-    ]
+    stretches: list[tuple[int, int, str]] = []
+    for dimension, stretch, name in listed:
+        if dimension == PERIOD:
+            first, last = stretch.split("-")
+            stretches.append((minute_of(first), minute_of(last), name))
     return [
         next((name for first, last, name in stretches if first <= minute < last), OTHER)
         for minute in range(time.day_starts, time.day_ends, time.slot_minutes)
