@@ -25,7 +25,7 @@ _OUTSIDE = -1
 
 
 def lookups(domain: PublicDomain, time: TimeSpec) -> dict[str, pa.Table]:
-    """Return the public lookups by name: modes with UNKNOWN indices, slots, and locations.
+    """Return the public lookups by name: modes with UNKNOWN indices, slots, locations, and lists.
 
     Args:
         domain: public cells.
@@ -65,7 +65,7 @@ def lookups(domain: PublicDomain, time: TimeSpec) -> dict[str, pa.Table]:
         if name in axes and name != PERIOD
     ]
     unknown = [(f"unknown_{axis}", pa.int32()) for axis in axes]
-    return {
+    found = {
         "modes": pa.table(
             modes, pa.schema([("mode", pa.string()), ("mode_index", pa.int32()), *unknown])
         ),
@@ -80,6 +80,7 @@ def lookups(domain: PublicDomain, time: TimeSpec) -> dict[str, pa.Table]:
         ),
         "periods": _table(_periods(domain, time), ("of_day", "period"), (pa.int32(),) * 2),
     }
+    return {name: table for name, table in found.items() if len(table)}
 
 
 def _indices(domain: PublicDomain, names: list[str]) -> dict[str, dict[str, int]]:
