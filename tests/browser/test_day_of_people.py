@@ -56,8 +56,9 @@ def day(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -
             (base / "browsers").mkdir()
             with ExitStack() as browsers:
                 yield Day(airflow, found, base / "browsers", browsers, lines)
-    reporter = pytestconfig.pluginmanager.get_plugin("terminalreporter")
-    if reporter is not None:
+    plugins = pytestconfig.pluginmanager
+    reporter, capture = map(plugins.get_plugin, ("terminalreporter", "capturemanager"))
+    with capture.global_and_fixture_disabled():
         reporter.write_line("")
         for line in ("what was done", "rho of a card", "in all"), ("---",) * 3, *lines:
             reporter.write_line(f"| {' | '.join(line)} |")
