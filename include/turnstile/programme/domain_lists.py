@@ -58,11 +58,8 @@ def list_csv(path: Path, of: ListOf, by: NamedBy) -> str:
     label = _labels(trips, routes, of)
     own = {ListOf.ROUTE: "route_id", ListOf.DIRECTION: "direction_id"}.get(of, "trip_id")
     value = trips["trip_id" if by is NamedBy.TRIP else own]
-    pairs = {
-        (str(name), str(text))
-        for name, text in zip(value, label, strict=True)
-        if name == name and text == text  # noqa: PLR0124 - a missing value is not equal to itself
-    }
+    known = value.notna() & label.notna()
+    pairs = set(zip(value[known].astype(str), label[known].astype(str), strict=True))
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(_HEADER)
