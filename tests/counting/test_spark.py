@@ -144,13 +144,14 @@ class Cluster:
             "--conf spark.driver.host=127.0.0.1 pyspark-shell"
         )
         arguments = [name, str(rows), str(INCLUDE), str(self.folder / f"{name}.npz")]
-        return subprocess.Popen(  # noqa: S603 - our own interpreter and code
-            [sys.executable, "-c", COUNT, *arguments],
-            env={**os.environ, "PYTHONPATH": path, "PYSPARK_SUBMIT_ARGS": submit},  # noqa: TID251 - handed to a child
-            stdout=subprocess.PIPE,
-            stderr=(self.folder / f"{name}.log").open("w"),
-            text=True,
-        )
+        with (self.folder / f"{name}.log").open("w") as log:
+            return subprocess.Popen(  # noqa: S603 - our own interpreter and code
+                [sys.executable, "-c", COUNT, *arguments],
+                env={**os.environ, "PYTHONPATH": path, "PYSPARK_SUBMIT_ARGS": submit},  # noqa: TID251 - handed to a child
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
 
     def kill_worker(self) -> None:
         """End a worker and what it runs, at once."""
@@ -160,13 +161,14 @@ class Cluster:
 def spark_class(packages: Path, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
     """Start one process of Spark in a session of its own."""
     home = packages / "pyspark"
-    return subprocess.Popen(  # noqa: S603 - what this test installed
-        [str(home / "bin" / "spark-class"), *arguments],
-        env={**os.environ, "SPARK_HOME": str(home), "SPARK_WORKER_DIR": str(folder)},  # noqa: TID251 - handed to a child
-        stdout=(folder / f"{arguments[0]}.log").open("ab"),
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    with (folder / f"{arguments[0]}.log").open("ab") as log:
+        return subprocess.Popen(  # noqa: S603 - what this test installed
+            [str(home / "bin" / "spark-class"), *arguments],
+            env={**os.environ, "SPARK_HOME": str(home), "SPARK_WORKER_DIR": str(folder)},  # noqa: TID251 - handed to a child
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
 
 
 def free_port() -> int:
