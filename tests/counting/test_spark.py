@@ -155,7 +155,9 @@ class Cluster:
 
     def kill_worker(self) -> None:
         """End a worker and what it runs, at once."""
-        os.killpg(self.workers.pop().pid, signal.SIGKILL)
+        worker = self.workers.pop()
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
 
 
 def spark_class(packages: Path, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
