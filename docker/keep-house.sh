@@ -5,11 +5,12 @@ set -euo pipefail
 trap "exit 0" TERM INT
 
 : "${KEEP_DAYS:?how many days are kept}"
+logs=${AIRFLOW__LOGGING__BASE_LOG_FOLDER:?where the task logs lie}
 while true; do
     before=$(date --utc --date "-$KEEP_DAYS days" +%Y-%m-%dT00:00:00+00:00)
     airflow db clean --clean-before-timestamp "$before" --skip-archive --yes
-    find /opt/airflow/logs -type f -mtime "+$KEEP_DAYS" -delete
-    find /opt/airflow/logs -mindepth 1 -type d -empty -mtime +1 -delete
+    find "$logs" -type f -mtime "+$KEEP_DAYS" -delete
+    find "$logs" -mindepth 1 -type d -empty -mtime +1 -delete
     sleep 1d &
     wait $!  # a signal ends the wait, not the day
 done

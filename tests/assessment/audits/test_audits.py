@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -49,23 +48,25 @@ def audited(one: DrawEvent, copy: PipelineCopy | None = None) -> DrawAudit:
     return audit_release([one], _UNIT, copy=copy)[0]
 
 
-class Farther(dict[tuple[str, ProtectionUnit], ObservedSensitivity]):
-    """Every unit moves every vector so many times as far as the events of this file declare."""
-
-    def __init__(self, times: int) -> None:
-        self.times = times
-
-    def get(self, key: tuple[str, ProtectionUnit], default: Any = None) -> Any:  # noqa: ARG002
-        """Return a stretched move."""
-        return ObservedSensitivity(self.times * default.l1, self.times**2 * default.l2_squared)
+def farther(times: int) -> Callable[[DrawEvent], PipelineCopy]:
+    """Return a pipeline in which every unit moves a draw so many times as far as is declared."""
+    return lambda one: PipelineCopy(
+        observed={
+            (one.label, unit): ObservedSensitivity(times * own.l1, times**2 * own.l2_squared)
+            for unit, own in one.sensitivities
+            if own is not None
+        }
+    )
 
 
 CLAIMS = [event("1"), event("1/2"), event("2", records=2), event("1", records=2)]
-FAULTS: dict[str, PipelineCopy] = {
-    "halved scale": PipelineCopy(draw=lambda e, x: (draw(replace(e, scale=e.scale / 2), x),)),
-    "wrong sensitivity": PipelineCopy(observed=Farther(2)),
-    "skipped bound": PipelineCopy(observed=Farther(3)),
-    "drawn twice": PipelineCopy(draw=lambda e, x: (draw(e, x), draw(e, x))),
+FAULTS: dict[str, Callable[[DrawEvent], PipelineCopy]] = {
+    "halved scale": lambda _: PipelineCopy(
+        draw=lambda e, x: (draw(replace(e, scale=e.scale / 2), x),)
+    ),
+    "wrong sensitivity": farther(2),
+    "skipped bound": farther(3),
+    "drawn twice": lambda _: PipelineCopy(draw=lambda e, x: (draw(e, x), draw(e, x))),
 }
 
 
@@ -82,7 +83,7 @@ def test_a_correct_pipeline_is_measured_within_ten_percent_and_never_refuted(
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("one", CLAIMS[:2], ids=["epsilon 1", "epsilon 2"])
 def test_every_injected_fault_is_refuted(one: DrawEvent, fault: str) -> None:
-    found = audited(one, FAULTS[fault])
+    found = audited(one, FAULTS[fault](one))
     assert found.is_refuted
     assert "refuted" in found.statement
     assert found.bound.epsilon > found.claimed
@@ -92,7 +93,7 @@ def test_every_injected_fault_is_refuted(one: DrawEvent, fault: str) -> None:
 def test_faults_of_a_gaussian_are_refuted_too(fault: str) -> None:
     one = event("5", records=5, noise=GAUSSIAN)
     assert not audited(one).is_refuted
-    assert audited(one, FAULTS[fault]).is_refuted
+    assert audited(one, FAULTS[fault](one)).is_refuted
 
 
 @pytest.mark.usefixtures("many_canaries")
@@ -101,7 +102,7 @@ def test_small_claims_are_measured_on_groups(one: DrawEvent) -> None:
     found = audited(one)
     assert not found.is_refuted
     assert 0.9 * found.claimed <= found.bound.epsilon
-    assert audited(one, FAULTS["halved scale"]).is_refuted
+    assert audited(one, FAULTS["halved scale"](one)).is_refuted
 
 
 @pytest.mark.usefixtures("many_canaries")
@@ -109,7 +110,7 @@ def test_a_thresholded_draw_is_audited_above_its_threshold() -> None:
     one = replace(event("1"), threshold=17, delta=Fraction(1, 10**6))
     assert not audited(one).is_refuted
     assert audited(one).bound.epsilon > 0.9
-    assert audited(one, FAULTS["halved scale"]).is_refuted
+    assert audited(one, FAULTS["halved scale"](one)).is_refuted
 
 
 def test_further_units_are_audited_and_unbounded_ones_left_out() -> None:
