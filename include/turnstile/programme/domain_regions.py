@@ -53,7 +53,7 @@ def regions_csv(areas: Mapping[str, tuple[float, float]], coarse: int, fine: int
     Examples:
         >>> print(regions_csv({"Central": (-33.883, 151.206)}, 5, 6), end="")
         area,region,zone
-        Central,85be0e37fffffff,86be0e35fffffff
+        Central,85be0e37fffffff,86be0e347ffffff
     """
     import h3
 
