@@ -29,8 +29,11 @@ from turnstile.programme.spec import Measure, Programme, TableSpec
 
 _TWO = 2  # a slot and a place
 Bounds = tuple[tuple[ProtectionUnit, Sensitivity | None], ...]
-# Of two taps (PRIVACY 4.9): two rows more, which may share a cell, and one less: 2^2 + 1.
+# Of two taps (PRIVACY 4.9), tables of ends: two ends more, which may share a cell, and one less.
 _PARTED = Sensitivity(l0=3, l1=3, l2_squared=5, linf=2)
+# Tables of ends by something else: a row more, and two rows with other ends, 2^2 + 1 and 2^2.
+_PARTED_TWICE = Sensitivity(l0=5, l1=5, l2_squared=9, linf=2)
+_OF_END = ("tap_off", "destination")
 
 
 def sensitivities(
@@ -117,16 +120,22 @@ def _of_trips(
 
 
 def _of_two_taps(rule: BoundingRule | None, tables: Sequence[TableSpec]) -> Sensitivity:
-    """Return how far a pair of taps moves a vector; it may come between those of another trip.
+    """Return how far a pair of taps moves a vector; its taps may come between those of others.
 
-    It adds a row, and the trip that it parts has another end: a tap-off less, one more at UNKNOWN
-    (PRIVACY 4.9). Under a coarser bound all three rows may displace others, within that bound.
+    It adds a row, and each of its taps may take a trip's end away or give it another (PRIVACY 4.9).
+    Under a coarser bound all these rows may displace others, within that bound.
     """
     if rule is not None:
         return difference_of_counts(_of_records(rule, tables, rule.records_max))
-    of_end = ("tap_off", "destination")
-    is_of_end = any(axis.startswith(of_end) for table in tables for axis in table.by)
-    return _PARTED if is_of_end else records_at_most(1)
+    return side_by_side(*(_of_two_taps_in(table) for table in tables))
+
+
+def _of_two_taps_in(table: TableSpec) -> Sensitivity:
+    """Return how far a pair of taps moves one table without a bound on cards."""
+    are_of_end = [axis.startswith(_OF_END) for axis in table.by]
+    if not any(are_of_end):
+        return records_at_most(1)
+    return _PARTED if all(are_of_end) else _PARTED_TWICE
 
 
 def _of_records(rule: BoundingRule, tables: Sequence[TableSpec], records: int) -> Sensitivity:
