@@ -112,7 +112,7 @@ def test_the_page_shows_the_week_its_run_and_its_verdicts(
     calendar = json.loads(_page(deployment, "/data/calendar.json"))
     (mark,) = [mark for mark in calendar["opal"] if mark["week"] == WEEK]
     assert mark["state"] == "published"
-    assert mark["run_id"].startswith("backfill__")
+    assert mark["run_id"] == f"opal_{WEEK}"
     assert _page(deployment, f"/week/opal/{WEEK}").count("<figure>") == 3
     assert f"days_present, {WEEK}: pass" in _page(deployment, "/quality")
 

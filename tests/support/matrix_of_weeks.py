@@ -40,7 +40,10 @@ DELIVERED = (
     SCHEDULED,
 )
 CANARY = "3085220012345678"
-EDITS = {'window_weeks: 52, rho: "48"': 'window_weeks: 52, rho: "21/8"'}
+EDITS = {
+    'window_weeks: 52, rho: "48"': 'window_weeks: 52, rho: "21/8"',
+    'weekly_at: "10:00"': 'weekly_at: "00:00"',  # or nothing goes on on a Monday before ten
+}
 SETTINGS = {
     "AIRFLOW__CORE__PARALLELISM": "3",
     "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "True",
