@@ -29,6 +29,7 @@ from turnstile.counting.tables import count
 from turnstile.errors import InputError, ProgrammeError
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
+from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.ingest import ingest
 
@@ -75,35 +76,32 @@ def test_ranks_by_windows_keep_what_ranks_in_arrays_keep(
     assert by_windows == by_arrays
 
 
+def counted_by_spark(programme: Programme, folder: Path) -> None:
+    """Count a week of no rows by the engine that the programme's deployment names."""
+    engine_named("spark")(
+        programme,
+        load_domain(programme, INCLUDE),
+        WEEK.days,
+        folder,
+        secret=SECRET,
+        work=folder,
+        progress=lambda _: None,
+    )
+
+
 def test_a_deployment_without_spark_is_told_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     programme = load_programme("opal", INCLUDE)
     with pytest.raises(InputError, match=r"turnstile\[spark\]"):
-        engine_named("spark")(
-            programme,
-            load_domain(programme, INCLUDE),
-            WEEK.days,
-            tmp_path,
-            secret=SECRET,
-            work=tmp_path,
-            progress=lambda _: None,
-        )
+        counted_by_spark(programme, tmp_path)
 
 
 def test_readings_of_buses_are_refused(tmp_path: Path) -> None:
     programme = load_programme("itms", INCLUDE)
     with pytest.raises(ProgrammeError, match="duckdb"):
-        engine_named("spark")(
-            programme,
-            load_domain(programme, INCLUDE),
-            WEEK.days,
-            tmp_path,
-            secret=SECRET,
-            work=tmp_path,
-            progress=lambda _: None,
-        )
+        counted_by_spark(programme, tmp_path)
 
 
 Vectors = Mapping[tuple[str, str, date | None], np.ndarray]

@@ -49,6 +49,11 @@ class Bounding:
     at_most: int
     limits: tuple[Limit, ...] = ()
 
+    @property
+    def groups(self) -> tuple[tuple[tuple[str, ...], int], ...]:
+        """Columns that records of a unit may share, and how many: none is the unit as a whole."""
+        return (((), self.at_most), *((limit.columns, limit.at_most) for limit in self.limits))
+
 
 def install_key(connection: Connection, secret: bytes) -> None:
     """Put the padded key of HMAC-SHA256 into the engine, as a table and not as query text.
@@ -141,12 +146,10 @@ def _suspects(records: str, bounding: Bounding) -> str:
 def _over(records: str, bounding: Bounding) -> str:
     """Return the SQL of the units that lose records, by their hash: too many, or in one cell."""
     unit = bounding.unit
-    groups: list[tuple[tuple[str, ...], int]] = [((), bounding.at_most)]
-    groups += [(limit.columns, limit.at_most) for limit in bounding.limits]
     return " UNION ".join(
         f"SELECT unit_hash FROM (SELECT hash({unit}) AS unit_hash, {unit}, count(*) AS held "  # noqa: S608 - names of ours
         f"FROM {records} GROUP BY {', '.join((unit, *columns))}) WHERE held > {at_most}"
-        for columns, at_most in groups
+        for columns, at_most in bounding.groups
     )
 
 

@@ -24,11 +24,9 @@ from turnstile.counting.bounding import Bounding, hmac_sql, padded_keys
 from turnstile.counting.engine import day_files
 from turnstile.counting.exact import ExactTable
 from turnstile.counting.tables import Progress, by_table, check_countable, each_scope
-from turnstile.counting.trip_queries import groups_sql, lookups, trip_bounding, trips_sql
-from turnstile.counting.trips import exact_tables
+from turnstile.counting.trip_queries import lookups, trips_sql
+from turnstile.counting.trips import kept_by_rule, tables_of_days
 from turnstile.errors import InputError, IntegrityError, ProgrammeError
-from turnstile.privacy.units import Block
-from turnstile.programme.bounding_rule import BoundingRule, rule_of
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
@@ -103,18 +101,16 @@ def _count_days(
     days: Sequence[date],
 ) -> list[tuple[ExactTable, ...]]:
     """Return the exact tables of every day of one scope."""
+    run = partial(_columns, spark)
     trips = _trips(spark, programme, [day_files(rows_folder, day) for day in days])
     if trips is None:
-        return [exact_tables(programme, domain, day, {}) for day in days]
+        return tables_of_days(programme, domain, days, {}, run)
     trips.persist().createOrReplaceTempView("trip")
-    kept = _kept_by_rule(spark, programme, days)
-    counted = []
-    for number, day in enumerate(days):
-        groups = {
-            rule: _columns(spark, groups_sql(programme, rule, relation, number))
-            for rule, relation in kept.items()
-        }
-        counted.append(exact_tables(programme, domain, day, groups))
+
+    def keep(kept: str, bounding: Bounding, scope: str) -> None:
+        spark.sql(_spark(_kept_sql("trip", bounding, scope))).createOrReplaceTempView(kept)
+
+    counted = tables_of_days(programme, domain, days, kept_by_rule(programme, days, keep), run)
     trips.unpersist()
     return counted
 
@@ -134,31 +130,13 @@ def _trips(
     return found
 
 
-def _kept_by_rule(
-    spark: SparkSession, programme: Programme, days: Sequence[date]
-) -> dict[BoundingRule | None, str]:
-    """Return the relation of the trips that count, for each rule of the programme's tables."""
-    found: dict[BoundingRule | None, str] = {}
-    for rule in dict.fromkeys(rule_of(programme, table) for table in programme.tables):
-        if rule is None:
-            found[rule] = "trip"
-            continue
-        found[rule] = f"kept_trip_{len(found)}"
-        scope = rule.unit.scope(Block(days[0], ""))
-        kept = spark.sql(_spark(_kept_sql("trip", trip_bounding(programme, rule), scope)))
-        kept.createOrReplaceTempView(found[rule])
-    return found
-
-
 def _kept_sql(records: str, bounding: Bounding, scope: str) -> str:
     """Return the SQL of the records that count: those of `bounding.keep_at_most`."""
     unit = bounding.unit
-    groups: list[tuple[tuple[str, ...], int]] = [((), bounding.at_most)]
-    groups += [(limit.columns, limit.at_most) for limit in bounding.limits]
     over = " UNION ".join(
         f"SELECT {unit} FROM {records} GROUP BY {', '.join((unit, *columns))} "  # noqa: S608 - names of ours
         f"HAVING count(*) > {at_most}"
-        for columns, at_most in groups
+        for columns, at_most in bounding.groups
     )
     ranks = "".join(
         f", row_number() OVER (PARTITION BY {', '.join((unit, *limit.columns))} "

@@ -9,15 +9,16 @@ add up to the same trips.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.counting.bounding import keep_at_most
+from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts, ExactTable
 from turnstile.counting.trip_queries import (
@@ -66,15 +67,12 @@ def count_trips(
     """
     files = [day_files(rows_folder, day) for day in days]
     _read_days(connection, programme, files)
-    kept = _kept_by_rule(connection, programme, days) if any(files) else {}
-    counted = []
-    for number, day in enumerate(days):
-        groups = {
-            rule: columns_of(connection, groups_sql(programme, rule, relation, number))
-            for rule, relation in kept.items()
-        }
-        counted.append(exact_tables(programme, domain, day, groups))
-    return counted
+
+    def keep(kept: str, bounding: Bounding, scope: str) -> None:
+        keep_at_most(connection, "trip", kept, bounding=bounding, scope=scope)
+
+    kept = kept_by_rule(programme, days, keep) if any(files) else {}
+    return tables_of_days(programme, domain, days, kept, partial(columns_of, connection))
 
 
 def _read_days(connection: Connection, programme: Programme, files: Sequence[list[str]]) -> None:
@@ -90,24 +88,53 @@ def _read_days(connection: Connection, programme: Programme, files: Sequence[lis
             connection.execute(f"INSERT INTO trip {trips_sql(programme, number, rows)}", [of_day])
 
 
-def _kept_by_rule(
-    connection: Connection, programme: Programme, days: Sequence[date]
+def kept_by_rule(
+    programme: Programme, days: Sequence[date], keep: Callable[[str, Bounding, str], None]
 ) -> dict[BoundingRule | None, str]:
-    """Return the relation of the trips that count, for each rule of the programme's tables."""
+    """Return the relation of the trips that count, for each rule of the programme's tables.
+
+    Args:
+        programme: whose rules.
+        days: service days of one scope.
+        keep: makes a relation of this name, of the trips that a bound within a scope lets count.
+    """
     found: dict[BoundingRule | None, str] = {}
     for rule in dict.fromkeys(rule_of(programme, table) for table in programme.tables):
         if rule is None:
             found[rule] = "trip"
             continue
         found[rule] = f"kept_trip_{len(found)}"
-        scope = rule.unit.scope(Block(days[0], ""))
-        keep_at_most(
-            connection, "trip", found[rule], bounding=trip_bounding(programme, rule), scope=scope
-        )
+        keep(found[rule], trip_bounding(programme, rule), rule.unit.scope(Block(days[0], "")))
     return found
 
 
-def exact_tables(
+def tables_of_days(
+    programme: Programme,
+    domain: PublicDomain,
+    days: Sequence[date],
+    kept: Mapping[BoundingRule | None, str],
+    run: Callable[[str], dict[str, NDArray[Any]]],
+) -> list[tuple[ExactTable, ...]]:
+    """Return the exact tables of every day; zeros where nothing was kept because no rows came.
+
+    Args:
+        programme: whose tables.
+        domain: public cells.
+        days: service days of one scope.
+        kept: as `kept_by_rule` returns it.
+        run: runs a query and returns its columns.
+    """
+    counted = []
+    for number, day in enumerate(days):
+        groups = {
+            rule: run(groups_sql(programme, rule, relation, number))
+            for rule, relation in kept.items()
+        }
+        counted.append(_exact_tables(programme, domain, day, groups))
+    return counted
+
+
+def _exact_tables(
     programme: Programme,
     domain: PublicDomain,
     day: date,
