@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from raw_neighbours import BY_NIGHT, Form, Lab, Texts, lab, violations, without_card_bound
+from raw_lab import BY_NIGHT, Form, Lab, Texts, lab, without_card_bound
+from raw_neighbours import violations
 
 from turnstile.counting import trips
 from turnstile.counting.bounding import Bounding, keep_at_most
