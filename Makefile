@@ -19,6 +19,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # The matrices are small: a second thread of the linear algebra only waits for the first, busily.
 export OPENBLAS_NUM_THREADS ?= 1
 
+# The tests of people at a real Airflow: two of its kind at once, and the tests of one in their order.
+SUITE_operations := -n 2 --dist loadgroup tests/dags tests/browser
+
 .DEFAULT_GOAL := help
 .PHONY: help env release ui test test-long compose-test check bench bench-peers bench-utility bench-assessment \
 	lock sbom audit clean
@@ -49,8 +52,8 @@ ui: env ## the same, and Airflow stays until Ctrl-C
 test: env ## the tests, without the long ones
 	$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
 
-test-long: env ## crash storms, full stack, fuzzing
-	$(BIN)/python -m pytest -m long
+test-long: env ## crash storms, full stack, fuzzing; SUITE=operations: backfills, approvals, browsers alone
+	$(BIN)/python -m pytest -m long --durations=10 $(if $(SUITE),$(SUITE_$(SUITE)))
 
 compose-test: env ## docker-compose.yaml built, started, destroyed, recovered, upgraded, killed (COMPOSE_TEST=--kills 20)
 	$(BIN)/python tests/containers/compose_test.py $(COMPOSE_TEST)

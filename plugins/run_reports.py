@@ -88,7 +88,8 @@ class RunOfWeek:
         self.notify()
 
     def asks(self, task: str, sentence: str) -> None:
-        """Write that people are asked, and notify them."""
+        """Write that people are asked, perhaps once more after the question failed; notify them."""
+        self.resume(task)
         self._write(Happening.ASKED, task=task, sentence=sentence)
         self.notify()
 

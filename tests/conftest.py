@@ -19,6 +19,7 @@ from deployment_fixtures import (
     turnstile,
 )
 from hypothesis import HealthCheck, settings
+from row_table import tables
 
 # fixtures, for every room
 __all__ = [
@@ -57,6 +58,24 @@ def pytest_configure() -> None:
         }
     )
     sys.path.insert(0, str(_ROOT / "plugins"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the long tests of one Airflow on one worker: those of a file, or of the whole matrix."""
+    for item in items:
+        if item.get_closest_marker("long"):
+            folder = item.path.parent
+            shares = folder if folder.name == "backfill_matrix" else item.path
+            item.add_marker(pytest.mark.xdist_group(shares.stem))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the tables of rows that tests kept."""
+    reports = (one for kind in terminalreporter.stats.values() for one in kind)
+    for title, lines in tables(reports):
+        terminalreporter.section(title)
+        terminalreporter.write("\n".join([*lines, ""]))
 
 
 def pytest_unconfigure() -> None:

@@ -18,6 +18,7 @@ from day_of_people import ENGINEER, FIRST_OFFICER, READER, SECOND_OFFICER, Day, 
 from in_chromium import MISSING, find
 from matrix_of_weeks import SETTINGS, kill_with_worker, run_by_hand
 from real_airflow import DAG, PASSWORD, own_port, running
+from row_table import DAY, keep
 from sinks import sinks
 
 from turnstile.ledger.entries import EntryKind
@@ -36,9 +37,8 @@ pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(MISSING), reason=MISSING
 
 
 @pytest.fixture(scope="module")
-def day(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Day]:
+def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
     """A fresh installation with files of six weeks, one of them bad, and a witness elsewhere."""
-    lines: list[tuple[str, ...]] = []
     base, port = tmp_path_factory.mktemp("day"), own_port()
     (base / "witness").mkdir()
     reader = {"conn_type": "http", "host": "127.0.0.1", "port": port, "login": "vera"}
@@ -55,13 +55,14 @@ def day(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -
             replaced(file, "tap_on_time,", "tapped_at,")
             (base / "browsers").mkdir()
             with ExitStack() as browsers:
-                yield Day(airflow, found, base / "browsers", browsers, lines)
-    plugins = pytestconfig.pluginmanager
-    reporter, capture = map(plugins.get_plugin, ("terminalreporter", "capturemanager"))
-    with capture.global_and_fixture_disabled():
-        reporter.write_line("")
-        for line in ("what was done", "rho of a card", "in all"), ("---",) * 3, *lines:
-            reporter.write_line(f"| {' | '.join(line)} |")
+                yield Day(airflow, found, base / "browsers", browsers)
+
+
+@pytest.fixture(autouse=True)
+def _kept(day: Day, request: pytest.FixtureRequest) -> Iterator[None]:
+    """What was charged is printed at the end."""
+    yield
+    keep(request.node, DAY, day.lines)
 
 
 def test_a_fresh_installation_has_never_run_and_nothing_is_charged(day: Day) -> None:

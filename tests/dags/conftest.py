@@ -10,7 +10,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from row_table import ROWS, table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -93,14 +92,3 @@ def bearer(auth: Any) -> Callable[[str], dict[str, str]]:
         return {"Authorization": f"Bearer {auth.generate_jwt(user)}"}
 
     return header
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Print the rows of the backfill matrix, where it has run."""
-    rows = config.stash.get(ROWS, [])
-    if rows:
-        terminalreporter.section(f"backfill matrix: {len(rows)} rows")
-        for line in table(rows):
-            terminalreporter.write_line(line)

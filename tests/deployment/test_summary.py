@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from turnstile.deployment.summary import find_packages, folder_digest, outcome, summary_lines
+from turnstile.deployment.summary import (
+    above_noise_lines,
+    find_packages,
+    folder_digest,
+    outcome,
+    summary_lines,
+)
 from turnstile.errors import IntegrityError
 from turnstile.service_calendar import ServiceWeek
 
@@ -59,3 +66,15 @@ def test_a_digest_distinguishes_names_from_contents(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / name).write_text(content, encoding="utf-8")
     assert folder_digest(tmp_path / "folder-x") != folder_digest(tmp_path / "folder-xy")
+
+
+def test_the_share_of_cells_above_their_noise_stands_beside_what_noise_alone_lifts(
+    tmp_path: Path,
+) -> None:
+    _publish(tmp_path, WEEKS[0], "a")
+    line = {"table": "on_time", "statistic": "count", "cells": 200}
+    lines = [line | {"above": 130, "by_noise_at_most": 5}]
+    card = tmp_path / "opal/2016-W30/r0/release_card.json"
+    card.write_text(json.dumps({"above_noise": lines}), encoding="utf-8")
+    (said,) = above_noise_lines(find_packages(tmp_path, ["opal"], WEEKS))
+    assert said.endswith("at most): on_time count 65.0 % (2.5 %)")

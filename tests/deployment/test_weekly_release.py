@@ -29,7 +29,7 @@ def test_a_programme_that_reads_anothers_files_has_those_generated(
     week = ServiceWeek(2016, 30)
     year = load_programme("opal_year", deployment.include)
     weekly_release._make_landing_data(Settings.from_environment(), year, (week,))
-    assert asked == [["sample", "opal", "--weeks", "2016-W30"]]
+    assert asked == [["sample", "opal", "--weeks", "2016-W30", "--rows", "1000000"]]
     deployment.landing("opal").mkdir(parents=True)
     (deployment.landing("opal") / "opal-20160725.csv").touch()
     weekly_release._make_landing_data(Settings.from_environment(), year, (week,))

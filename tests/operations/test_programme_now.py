@@ -126,3 +126,41 @@ def test_a_run_that_died_is_said_and_a_working_or_waiting_one_is_not(place: Plac
     now = _now(place)
     assert "2016-W31 waits: no file in landing/opal/2016-W31." in now.answer
     assert now.verdict == "in order"
+
+
+def _ask(place: Place, week: str) -> None:
+    _seal(place, week)
+    place.say(Happening.BEGUN, week)
+    place.say(Happening.ASKED, week, task="ask", sentence="x")
+
+
+OPEN = ApprovalStanding(1, (), (), ("ada",))
+
+
+def test_an_unanswered_week_says_which_weeks_it_holds_up_and_they_say_what_stands_before_them(
+    place: Place,
+) -> None:
+    place.publish("2016-W30")
+    _ask(place, "2016-W31")
+    (asked,) = _now(place, standing=OPEN).attention
+    assert "cannot begin" not in asked.next_step  # nothing is due yet
+    place.clock.now += timedelta(days=22)
+    asked, late = _now(place, standing=OPEN).attention
+    assert "Until then 2016-W32 to 2016-W33 cannot begin" in asked.next_step
+    assert "the run of 2016-W31 stands before it and waits for people" in late.reason
+    assert "See to 2016-W31 first" in late.next_step
+    (_, asked, late) = _now(place, standing=OPEN, state="failed").attention  # its run has died
+    assert "cannot begin" not in asked.next_step
+    assert "stands before" not in late.reason
+
+
+def test_a_question_that_ended_is_not_called_asked_until_it_is_asked_again(place: Place) -> None:
+    place.publish("2016-W30")
+    _ask(place, "2016-W31")
+    place.say(Happening.FAILED, "2016-W31", step="ask", kind="NotApproved", sentence="no answer")
+    (found,) = _now(place, standing=OPEN, state="failed").attention
+    assert (found.state, found.reason) == ("withheld", f"no answer; {OPEN}")
+    assert "clear that task" in found.next_step
+    place.say(Happening.ASKED, "2016-W31", task="ask", sentence="x")
+    (found,) = _now(place, standing=OPEN).attention
+    assert found.state == "asked"

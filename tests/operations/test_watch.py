@@ -116,6 +116,18 @@ def test_a_week_is_overdue_a_day_after_it_became_final(place: Place) -> None:
     assert place.watched() == []
 
 
+def test_a_reminder_names_the_weeks_that_wait_behind_the_unanswered_one(place: Place) -> None:
+    place.publish("2016-W30")
+    place.say(Happening.BEGUN, "2016-W31")
+    place.say(Happening.ASKED, "2016-W31", task="ask", sentence="publish?")
+    place.clock.now += timedelta(days=1)
+    (said,) = (str(one) for one in place.watched() if one.rule == "people_reminded")
+    assert "nobody has answered: publish?" in said
+    place.clock.now += timedelta(days=21)
+    (said,) = (str(one) for one in place.watched() if one.rule == "people_reminded")
+    assert "answered; 2016-W32 to 2016-W33 cannot begin before: publish?" in said
+
+
 def test_nothing_is_overdue_before_the_first_release(place: Place) -> None:
     place.clock.now += timedelta(days=400)
     assert place.watched() == []

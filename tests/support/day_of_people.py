@@ -15,6 +15,7 @@ import pytest
 from in_chromium import chromium, find, log_in
 from matrix_of_weeks import run_by_hand
 from real_airflow import DAG, RealAirflow
+from row_table import Row
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sinks import Sinks
@@ -40,14 +41,14 @@ class Day:
         sinks: mail and webhook.
         work: folder for browsers' profiles.
         open_browsers: closes what is opened here.
-        lines: what was done and what it charged, for the report at the end.
+        lines: what was done and what it charged, since the last test.
     """
 
     airflow: RealAirflow
     sinks: Sinks
     work: Path
     open_browsers: ExitStack
-    lines: list[tuple[str, ...]]
+    lines: list[Row] = field(default_factory=list)
     _browsers: dict[str, Any] = field(default_factory=dict)
     _spent: int = 0
 

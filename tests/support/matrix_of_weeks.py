@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import psutil
 import pytest
 from accounts_of_weeks import disagreements, weeks_of
 from real_airflow import SYDNEY, RealAirflow, running
+from row_table import Row
 from sinks import Sinks, sinks
 
 from turnstile.service_calendar import ServiceWeek
@@ -60,7 +61,7 @@ class Matrix:
 
     airflow: RealAirflow
     sinks: Sinks
-    lines: list[tuple[str, ...]]
+    lines: list[Row] = field(default_factory=list)
 
     @contextmanager
     def row(self, act: str, draws: Mapping[str, int]) -> Iterator[None]:
@@ -79,7 +80,7 @@ class Matrix:
 
 
 @contextmanager
-def standing_before_a_draw(base: Path, lines: list[tuple[str, ...]]) -> Iterator[Matrix]:
+def standing_before_a_draw(base: Path) -> Iterator[Matrix]:
     """Yield an Airflow whose scheduled run of last week stands just before its draw."""
     hold = base / "var/hold" / AT_FIRST
     hold.parent.mkdir(parents=True)
@@ -88,7 +89,7 @@ def standing_before_a_draw(base: Path, lines: list[tuple[str, ...]]) -> Iterator
         extra = {**SETTINGS, "AIRFLOW_CONN_TURNSTILE_ALERTS": found.connection}
         weeks = ",".join(DELIVERED)
         with running(base, weeks, edits=EDITS, extra=extra, ran_before=True) as airflow:
-            made = Matrix(airflow, found, lines)
+            made = Matrix(airflow, found)
             airflow.held(SCHEDULED, "draw")
             yield made
 

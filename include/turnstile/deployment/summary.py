@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,3 +80,30 @@ def summary_lines(before: Iterable[Package], after: Iterable[Package]) -> tuple[
         f"{new.folder}"
         for old, new in zip(before, after, strict=True)
     )
+
+
+def above_noise_lines(packages: Iterable[Package]) -> Iterator[str]:
+    """Yield, for each published package, the share of each table's cells above their noise.
+
+    From its release card, which says too how many cells noise alone would lift at most; a card of
+    version 0.1.0 does not, and a week of gaps has no cells to speak of.
+    """
+    for package in packages:
+        if package.digest is None:
+            continue
+        card = json.loads((package.folder / "release_card.json").read_text(encoding="utf-8"))
+        tables = "; ".join(
+            f"{one['table']} {one['statistic']} {_share(one, 'above')} "
+            f"({_share(one, 'by_noise_at_most')})"
+            for one in card.get("above_noise", ())
+            if one["cells"]
+        )
+        yield (
+            f"{package.programme:<8} {package.week}  cells above their noise "
+            f"(in brackets: by noise alone, at most): {tables}"
+        )
+
+
+def _share(counted: dict[str, int], name: str) -> str:
+    """Return how many cells of a table these are, in per cent."""
+    return f"{100 * counted[name] / counted['cells']:.1f} %"

@@ -154,12 +154,15 @@ def _of_failure(line: Line) -> Alert:
     )
 
 
-def of_questions(lines: Sequence[Line], now: datetime) -> tuple[Alert, ...]:
+def of_questions(
+    lines: Sequence[Line], now: datetime, held_up: Callable[[str], str] = lambda _: ""
+) -> tuple[Alert, ...]:
     """Return which questions were put to people, and which of them nobody has answered for a day.
 
     Args:
         lines: of one programme, by week, oldest first in each.
         now: the present instant, aware.
+        held_up: names the weeks that are due and wait behind a week; empty if there are none.
     """
     found: list[Alert] = []
     open_now: dict[tuple[str, str], Line] = {}
@@ -173,7 +176,9 @@ def of_questions(lines: Sequence[Line], now: datetime) -> tuple[Alert, ...]:
         days = (now - datetime.fromisoformat(line.at)).days
         if days >= 1:
             subject = f"{line.details['task']}, {line.at}, day {days}"
-            lead = f"Asked {days} day(s) ago, and nobody has answered: "
+            behind = held_up(line.week)
+            waits = f"; {behind} cannot begin before" if behind else ""
+            lead = f"Asked {days} day(s) ago, and nobody has answered{waits}: "
             found.append(_question("people_reminded", line, subject, lead))
     return tuple(found)
 

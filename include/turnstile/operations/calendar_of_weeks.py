@@ -133,6 +133,21 @@ def overdue_since(
     return first, last
 
 
+def behind(programme: Programme, marks: Sequence[WeekMark], now: datetime, week: str) -> str:
+    """Name the periods after one that are final with no run; empty if there are none.
+
+    Airflow runs the weeks of a programme one after the other, so a run that waits holds them up.
+    """
+    names = [mark.week for mark in marks]
+    later = marks[names.index(week) + 1 :] if week in names else ()
+    missing = [mark.week for mark in later if mark.state == "missing"]
+    since = overdue_since(programme, marks, now)
+    if not missing:
+        return ""
+    last = str(since[1]) if since else missing[-1]
+    return missing[0] if missing[0] == last else f"{missing[0]} to {last}"
+
+
 def _mark(
     week: str,
     attempts: Sequence[FoldedAttempt],
@@ -153,8 +168,11 @@ def _mark(
             return WeekMark(week, state, revision, run_id)
         standing = approvals.get(f"{live[-1].key}")
         if state == "withheld" and standing is not None and not standing.is_approved:
-            state = "rejected" if standing.rejected_by else "asked"
-            reason = str(standing)
+            if failed is None or standing.rejected_by:
+                state = "rejected" if standing.rejected_by else "asked"
+                reason = str(standing)
+            else:  # the run that asked has ended: Airflow has no question to answer
+                reason = f"{reason}; {standing}"
         return WeekMark(week, state, revision, run_id, reason)
     if failed is not None:
         is_refusal = failed.details.get("kind") in REFUSALS
@@ -167,7 +185,14 @@ def _mark(
 
 
 _TURNS = frozenset(
-    {Happening.BEGUN, Happening.RESUMED, Happening.WAITS, Happening.FAILED, Happening.ENDED}
+    {
+        Happening.BEGUN,
+        Happening.RESUMED,
+        Happening.WAITS,
+        Happening.ASKED,
+        Happening.FAILED,
+        Happening.ENDED,
+    }
 )
 
 

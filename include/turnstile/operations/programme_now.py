@@ -14,6 +14,7 @@ from turnstile.operations.calendar_of_weeks import (
     PUBLIC,
     TROUBLE,
     WeekMark,
+    behind,
     next_week,
     overdue_since,
 )
@@ -36,6 +37,7 @@ _NEXT_STEP = {
     " goes on (After a disaster).",
 }
 UNDER_WAY = frozenset({"queued", "running"})
+_HOLDS_UP = {"asked": "waits for people", "waiting": "waits for its files", "under_way": "works"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +128,12 @@ def programme_now(
     """
     in_airflow = airflow.state_of(programme.name)
     public = [mark.week for mark in marks if mark.state in PUBLIC - {"withdrawn"}]
+    before = _first_in_line(marks, airflow.state_of_run)
+    held_up = behind(programme, marks, now, before.week) if before else ""
     attention = [
         *_died(journal, airflow.state_of_run),
-        *_troubles(marks),
-        *_overdue(programme, marks, now, in_airflow),
+        *_troubles(marks, before, held_up),
+        *_overdue(programme, marks, now, in_airflow, before),
     ]
     return ProgrammeNow(
         programme=programme,
@@ -177,18 +181,37 @@ _COMES_NEXT = {
 }
 
 
-def _troubles(marks: Sequence[WeekMark]) -> Iterator[Attention]:
+def _first_in_line(
+    marks: Sequence[WeekMark], state_of_run: Mapping[str, str] | None
+) -> WeekMark | None:
+    """Return the last week whose run waits or works: Airflow takes up later weeks after it."""
+    for mark in reversed(marks):
+        is_live = state_of_run is None or state_of_run.get(mark.run_id) in UNDER_WAY
+        if mark.state in _HOLDS_UP and mark.run_id and is_live:
+            return mark
+    return None
+
+
+def _troubles(
+    marks: Sequence[WeekMark], before: WeekMark | None, held_up: str
+) -> Iterator[Attention]:
     """Yield the weeks that are not as they should be, up to the last that was taken up."""
     taken_up = [n for n, mark in enumerate(marks) if mark.state != "missing"]
     for mark in marks[: taken_up[-1] + 1 if taken_up else 0]:
         if mark.state in TROUBLE:
             reason = mark.reason or "it gave no reason; the run's last task has it"
             step = _NEXT_STEP[mark.state]
+            if mark == before and held_up:
+                step += f" Until then {held_up} cannot begin: weeks are released in order."
             yield Attention(mark.week, mark.state, reason, step, mark.run_id, mark.week)
 
 
 def _overdue(
-    programme: Programme, marks: Sequence[WeekMark], now: datetime, in_airflow: str
+    programme: Programme,
+    marks: Sequence[WeekMark],
+    now: datetime,
+    in_airflow: str,
+    before: WeekMark | None,
 ) -> Iterator[Attention]:
     """Yield, as one, the weeks after the last known one that no run took up."""
     found = overdue_since(programme, marks, now)
@@ -199,6 +222,9 @@ def _overdue(
     due = final_at(first, programme.schedule, programme.time)
     reason = f"due since {due:%Y-%m-%d %H:%M} UTC, and no run took it up"
     step = _NEXT_STEP["missing"]
+    if before is not None:
+        reason += f": the run of {before.week} stands before it and {_HOLDS_UP[before.state]}"
+        step = f"See to {before.week} first; what no run takes up after that, release by name."
     if in_airflow == "paused":
         reason += "; its DAG is paused"
         step = f"Unpause the DAG, or: {step}"

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 
 from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.states import ReleaseState
 from turnstile.operations.alerts import Alert, of_budget, of_questions, of_run
-from turnstile.operations.calendar_of_weeks import calendar_of
+from turnstile.operations.calendar_of_weeks import WeekMark, behind, calendar_of
 from turnstile.operations.journal import Happening, Journal, Line, open_runs
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.programme.release_schedule import final_at
@@ -50,8 +51,9 @@ def watched(
         found += _runs(lines, run_now, now)
         for run_id in sorted({line.run_id for line in lines if _speaks(line)}):
             found += of_run(lines, run_id)
-        found += of_questions(lines, now)
-        found += _overdue(programme, picture, lines, now)
+        marks = calendar_of(programme, picture, lines, now)
+        found += of_questions(lines, now, partial(behind, programme, marks, now))
+        found += _overdue(programme, marks, now)
     # A week whose stop was reported is not reported once more for being late.
     known = {(one.programme, one.week) for one in found if one.rule not in _LATENESS}
     late = [one for one in found if one.rule in _LATENESS]
@@ -89,11 +91,8 @@ def _stuck(picture: LedgerSnapshot, now: datetime) -> Iterator[Alert]:
             yield Alert(rule, programme, one.week, one.attempt_id)
 
 
-def _overdue(
-    programme: Programme, picture: LedgerSnapshot, lines: tuple[Line, ...], now: datetime
-) -> Iterator[Alert]:
+def _overdue(programme: Programme, marks: tuple[WeekMark, ...], now: datetime) -> Iterator[Alert]:
     """Yield the first week after the last public one, if it should be public by now."""
-    marks = calendar_of(programme, picture, lines, now)
     public = [mark.week for mark in marks if mark.state in {"published", "revised", "withdrawn"}]
     if not public:
         return

@@ -25,24 +25,21 @@ from matrix_of_weeks import (
     journal,
     standing_before_a_draw,
 )
-from row_table import ROWS
+from row_table import MATRIX, keep
 
 
 @pytest.fixture(scope="package")
-def matrix(
-    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
-) -> Iterator[Matrix]:
+def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
     """An Airflow whose scheduled run of last week stands just before its draw."""
-    lines: list[tuple[str, ...]] = []
-    pytestconfig.stash[ROWS] = lines
-    with standing_before_a_draw(tmp_path_factory.mktemp("matrix"), lines) as made:
+    with standing_before_a_draw(tmp_path_factory.mktemp("matrix")) as made:
         yield made
 
 
 @pytest.fixture(autouse=True)
-def _calm(matrix: Matrix) -> Iterator[None]:
+def _calm(matrix: Matrix, request: pytest.FixtureRequest) -> Iterator[None]:
     """Whatever became of a test, nothing of it goes on into the next."""
     yield
+    keep(request.node, MATRIX, matrix.lines)
     holds = [path for path in (matrix.airflow.home / "hold").iterdir() if path.name != AT_FIRST]
     if holds:
         for path in holds:
