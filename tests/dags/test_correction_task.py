@@ -164,6 +164,7 @@ def test_the_question_shows_plan_and_budget_and_no_count(
     lines = Journal.of(Settings.from_environment()).of_week("opal", WEEK)
     assert [line.happening for line in lines if line.happening is not Happening.NOTIFIED] == [
         Happening.RESTATED,
+        Happening.RESUMED,  # here no task before it took the week up
         Happening.ASKED,
     ]
     assert deployment.ledger.decisions_on_revision(R1) == ()
