@@ -1,4 +1,4 @@
-"""The two DAGs that watch, the audit of every day and the watchdog, and their tasks."""
+"""The DAGs beside the releases: audit, watchdog, digest and retention, and their tasks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from airflow.sdk import DAG, CronTriggerTimetable
 from airflow.sdk.exceptions import AirflowFailException
 from airflow_interfaces import run_in_airflow
 from run_reports import send_alerts
+from step_task import failure_without_values
 
 from turnstile.settings import Settings, system_clock
 
@@ -85,6 +86,20 @@ def watch() -> str:
     )
     new = send_alerts(alerts, settings)
     return f"{len(alerts)} findings, {len(new)} sent now"
+
+
+def delete_what_is_due() -> str:
+    """Delete private data after their programme's days; write down whom to tell before."""
+    from turnstile.operations.retention_day import RetentionDay
+
+    settings = Settings.from_environment()
+    try:
+        gone = RetentionDay(settings, system_clock()).act()
+    except Exception as error:  # noqa: BLE001 - its text may hold a name that somebody chose
+        failure = failure_without_values(error, settings, "retention-delete_what_is_due")
+    else:
+        return "; ".join(f"{one.kept.name} {one.kept.part}" for one in gone) or "nothing is due"
+    raise failure
 
 
 def weekly_digest() -> str:

@@ -23,6 +23,7 @@ from turnstile.commands import (
     plan,
     portal,
     report,
+    retention,
     run,
     sample,
 )
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; a failure is one sentence on standard error."""
     parser = argparse.ArgumentParser(prog="turnstile", description=__doc__)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    releases = (sample, new, check, domain, plan, run, report, itms, ledger)
+    releases = (sample, new, check, domain, plan, run, report, itms, ledger, retention)
     for command in (*releases, assess, lab, package, portal, estimates):
         command.add_parser(subparsers)
     args = parser.parse_args(arguments)

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from pytest_httpserver import HTTPServer
 from receivers import SLACK, SLACK_URL, TEAMS, TEAMS_URL, Inbox, mail_server, services, text_of
+from small_deployment import Deployment
 
 from turnstile.deployment.native_stack import free_port
 from turnstile.errors import BudgetExceeded
@@ -192,3 +193,23 @@ def test_a_connection_that_names_no_receiver_is_reported_without_its_secret_and_
     all_others = json.dumps({"conn_type": "https", "host": "h"})
     monkeypatch.setenv("AIRFLOW_CONN_TURNSTILE_ALERTS", all_others)
     assert addresses.addresses_of(Severity.WARN) == ("jsons://h/",)
+
+
+def test_retention_deletes_on_a_private_worker_and_says_no_file_names(
+    bag: Any, published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = importlib.import_module("watch_dags")
+    assert bag.dags["retention"].timetable.expression == "30 4 * * *"
+    (published.include / "examples.yaml").write_text("- itms_month\n- itms_survey\n")
+    assert watch.delete_what_is_due() == "2016-W30 rows; 2016-W30 exact"
+    assert watch.delete_what_is_due() == "nothing is due"
+
+    def fails(*_: object) -> None:
+        raise ValueError("a card 3085220012345678")
+
+    monkeypatch.setattr("turnstile.operations.retention_day.RetentionDay.act", fails)
+    with pytest.raises(Exception, match="ValueError") as caught:
+        watch.delete_what_is_due()
+    assert "3085220012345678" not in str(caught.value)
+    (report,) = (published.home / "private/failures").glob("retention-*.txt")
+    assert "3085220012345678" in report.read_text()

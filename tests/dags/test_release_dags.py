@@ -38,6 +38,7 @@ def test_every_programme_has_a_dag(bag: Any) -> None:
     programmes -= examples  # until somebody adopts them
     expected = {f"release_{name}" for name in programmes} | {
         "audit_ledger",
+        "retention",
         "watchdog",
         "weekly_digest",
     }

@@ -116,7 +116,17 @@ def _asked(days: int) -> Cause:
     return cause
 
 
+def _expires(place: Place, week: str) -> None:
+    place.say(Happening.EXPIRES, week, day="2016-11-01 00:00", files=[CANARY])
+
+
+def _overstays(place: Place, week: str) -> None:
+    place.say(Happening.OVERSTAYS, week, why="opal is held or drawn now", files=[CANARY])
+
+
 CAUSES: dict[str, Cause] = {
+    "retention_near": _expires,
+    "retention_held": _overstays,
     "week_missing": _missing,
     "people_asked": _asked(0),
     "people_reminded": _asked(1),

@@ -34,7 +34,7 @@ SYDNEY = ZoneInfo("Australia/Sydney")
 PASSWORD = "for this test only"  # noqa: S105 - of a throw-away Airflow on the loopback interface
 ROLES = {"admin": "admin", "ada": "op", "olga": "op", "eve": "op", "vera": "viewer"}
 DAG = "release_opal"
-WATCH = ("audit_ledger", "watchdog", "weekly_digest")
+WATCH = ("audit_ledger", "retention", "watchdog", "weekly_digest")
 READ_AND_WRITTEN_S = 1
 
 

@@ -168,6 +168,8 @@ def _reported(entry: Entry) -> list[str]:
         "manifest_digest",
         "outcome",
         "code",
+        "part",
+        "period",
     )
     return [f"{name}={entry.body[name]}" for name in names if entry.body.get(name)]
 

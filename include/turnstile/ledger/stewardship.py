@@ -150,6 +150,20 @@ class Stewardship(LedgerView):
             lambda c: decisions.record_delivery(c, self._now(), key, portal, manifest_digest)
         )
 
+    def record_deletion(self, programme: str, period: str, part: str, days: int) -> Entry:
+        """Write that private data of a period are deleted by retention, just before they are.
+
+        What comes back, from a copy perhaps, is deleted again, and that is stated again.
+
+        Args:
+            programme: whose promise it is.
+            period: of the data.
+            part: `files`, `rows` or `exact`.
+            days: that the programme keeps them.
+        """
+        body = {"programme": programme, "period": period, "part": part, "days": days}
+        return self._write(lambda c: facts.append(c, self._now(), EntryKind.DELETED, body))
+
     def recover(
         self, person: str, reason: str, *, families: Mapping[str, str] | None = None
     ) -> Recovery:

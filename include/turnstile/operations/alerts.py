@@ -53,6 +53,8 @@ RULES: dict[str, Rule] = {
     "run_died": Rule(Severity.ERROR, "a run ended without a report"),
     "run_lasts": Rule(Severity.WARN, "a run takes longer than it should"),
     "week_missing": Rule(Severity.ERROR, "a week did not arrive; nothing was charged"),
+    "retention_near": Rule(Severity.ERROR, "private data of an unfinished week will be deleted"),
+    "retention_held": Rule(Severity.WARN, "private data stay beyond their programme's days"),
     "people_asked": Rule(Severity.NOTICE, "people are asked"),
     "people_reminded": Rule(Severity.WARN, "people were asked and have not answered"),
     "weekly_digest": Rule(Severity.NOTICE, "how things stand"),
@@ -190,6 +192,19 @@ def _question(rule: str, line: Line, subject: str, lead: str) -> Alert:
     """Tell of one question."""
     sentence = f"{lead}{line.details.get('sentence', '')}"
     return Alert(rule, line.programme, line.week, subject, sentence, line.run_id)
+
+
+def of_retention(lines: Iterable[Line]) -> tuple[Alert, ...]:
+    """Return which weeks lose their data soon without a release, and which keep them too long."""
+    found = []
+    for line in lines:
+        if line.happening is Happening.EXPIRES:
+            subject = f"from {line.details['day']} on"
+            found.append(Alert("retention_near", line.programme, line.week, subject))
+        elif line.happening is Happening.OVERSTAYS:
+            subject = str(line.details["why"])
+            found.append(Alert("retention_held", line.programme, line.week, subject))
+    return tuple(dict.fromkeys(found))
 
 
 def of_budget(forecasts: Iterable[CapForecast]) -> tuple[Alert, ...]:

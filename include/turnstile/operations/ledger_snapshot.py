@@ -20,7 +20,17 @@ from turnstile.ledger.records import AccountBalance
 from turnstile.ledger.view import LedgerView
 from turnstile.privacy.accounts import Posting
 
-_SHOWN = ("person", "role", "reason", "artefact_digest", "manifest_digest", "outcome", "attempt")
+_SHOWN = (
+    "person",
+    "role",
+    "reason",
+    "artefact_digest",
+    "manifest_digest",
+    "outcome",
+    "attempt",
+    "part",
+    "period",
+)
 
 
 @dataclass(frozen=True, slots=True)

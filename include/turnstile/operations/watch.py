@@ -13,7 +13,7 @@ from functools import partial
 from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.states import ReleaseState
-from turnstile.operations.alerts import Alert, of_budget, of_questions, of_run
+from turnstile.operations.alerts import Alert, of_budget, of_questions, of_retention, of_run
 from turnstile.operations.calendar_of_weeks import WeekMark, behind, calendar_of
 from turnstile.operations.journal import Happening, Journal, Line, open_runs
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
@@ -45,7 +45,7 @@ def watched(
     now: datetime,
 ) -> tuple[Alert, ...]:
     """Return everything that somebody should know, whether it was reported or not."""
-    found = [*of_budget(picture.forecasts)]
+    found, kept = [*of_budget(picture.forecasts)], list[Alert]()
     for programme in programmes:
         lines = journal.of_programme(programme.name)
         found += _runs(lines, run_now, now)
@@ -54,13 +54,14 @@ def watched(
         marks = calendar_of(programme, picture, lines, now)
         found += of_questions(lines, now, partial(behind, programme, marks, now))
         found += _overdue(programme, marks, now)
+        kept += of_retention(lines)
     # A week whose stop was reported is not reported once more for being late.
     known = {(one.programme, one.week) for one in found if one.rule not in _LATENESS}
     late = [one for one in found if one.rule in _LATENESS]
     late += _stuck(picture, now)
     found = [one for one in found if one.rule not in _LATENESS]
     found += [one for one in late if (one.programme, one.week) not in known]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys((*found, *kept)))
 
 
 def _speaks(line: Line) -> bool:

@@ -25,11 +25,15 @@ from turnstile.programme.spec import (
     ApprovalSpec,
     Programme,
     PublishSpec,
+    RetentionSpec,
     ScheduleSpec,
     TableSpec,
 )
 from turnstile.programme.yaml_section import Section, canonical_text, open_section
 from turnstile.service_calendar import DAYS_PER_WEEK
+
+ALARM_DAYS = 14
+"""Data of a period without a release go this many days after somebody was told, at the earliest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,7 @@ def read_programme(top: Section) -> Programme:
     caps = tuple(read_cap(entry, units) for entry in top.sections("caps"))
     clock = read_time(top.section("time"))
     mechanism = read_mechanism(top.section("mechanism"), tables, units, caps)
+    schedule = _schedule(top.section("schedule", optional=True))
     programme = Programme(
         name=name,
         title=top.text("title"),
@@ -124,13 +129,14 @@ def read_programme(top: Section) -> Programme:
         tables=tables,
         mechanism=mechanism,
         caps=caps,
-        schedule=_schedule(top.section("schedule", optional=True)),
+        schedule=schedule,
         approval=_approval(top.section("approval", optional=True)),
         publish=_publish(
             top.section("publish"), tables, is_thresholded=mechanism.kind.is_thresholded
         ),
         digest=hashlib.sha256(canonical_text(top).encode()).hexdigest(),
         meant_for=read_queries(top, shape),
+        retention=_retention(top.section("retention"), schedule) if top.has("retention") else None,
     )
     top.finish()
     return programme
@@ -170,6 +176,25 @@ def _approval(section: Section) -> ApprovalSpec:
         role=section.text("role", "release_officer"),
         not_the_starter=section.flag("not_the_starter", default=persons > 1),
     )
+    section.finish()
+    return spec
+
+
+def _retention(section: Section, schedule: ScheduleSpec) -> RetentionSpec:
+    """Read how long private data stay: past the window of backfills, and that past an alarm."""
+    spec = RetentionSpec(
+        backfill_days=section.integer("backfill_days", least=1),
+        raw_days=section.integer("raw_days", least=1),
+        exact_days=section.integer("exact_days", least=1),
+    )
+    least = schedule.final_after_days + ALARM_DAYS
+    if spec.backfill_days < least:
+        rule = f"leaves no time for an alarm: a period is final, then {ALARM_DAYS} days are needed"
+        section.fail("backfill_days", f"{rule}; write {least} or more")
+    for key, days in (("raw_days", spec.raw_days), ("exact_days", spec.exact_days)):
+        if days < spec.backfill_days:
+            rule = "ends before the window of backfills does"
+            section.fail(key, f"{rule}; write {spec.backfill_days} or more")
     section.finish()
     return spec
 

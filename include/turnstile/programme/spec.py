@@ -183,6 +183,21 @@ class ScheduleSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RetentionSpec:
+    """How long private data stay, in days after the end of their period.
+
+    Args:
+        backfill_days: as long as a period may still be released or corrected; nothing goes earlier.
+        raw_days: raw files and the rows made from them.
+        exact_days: exact tables and figures; those that a year's draws need stay longer.
+    """
+
+    backfill_days: int
+    raw_days: int
+    exact_days: int
+
+
+@dataclass(frozen=True, slots=True)
 class ApprovalSpec:
     """Whether people must say yes, how many, and in which role.
 
@@ -243,6 +258,7 @@ class Programme:
         family: programmes that touch the same people or vehicles share one set of accounts.
         digest: SHA-256 of the file's canonical content, without comments or layout.
         meant_for: queries that the release is meant to answer.
+        retention: how long private data stay; without it, for ever.
     """
 
     name: str
@@ -261,6 +277,7 @@ class Programme:
     publish: PublishSpec
     digest: str
     meant_for: tuple[Query, ...] = ()
+    retention: RetentionSpec | None = None
 
     @property
     def listed(self) -> tuple[str, ...]:

@@ -1,0 +1,52 @@
+"""`turnstile retention`: until when private data stay; with `--delete`, what is due goes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from turnstile.pipeline.retention import Verdict
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser("retention", help="until when private data stay, and why longer")
+    parser.add_argument("--delete", action="store_true", help="delete what is due, as the DAG does")
+    parser.add_argument("--json", action="store_true", help="for scripts")
+    parser.set_defaults(command=_retention)
+
+
+def _retention(args: argparse.Namespace) -> int:
+    """Print what becomes of private data; a line for each kind of each period."""
+    from turnstile.ledger.presentation import table_lines
+    from turnstile.operations.retention_day import RetentionDay
+    from turnstile.settings import Settings, system_clock
+
+    now = system_clock()
+    day = RetentionDay(Settings.from_environment(), now)
+    rows = [_row(one, now) for one in (day.act() if args.delete else day.verdicts())]
+    if args.json:
+        sys.stdout.write(json.dumps(rows, indent=1) + "\n")
+    elif rows:
+        heads = {name: name for name in rows[0]}
+        for line in table_lines([tuple(row.values()) for row in (heads, *rows)]):
+            sys.stdout.write(f"{line}\n")
+    else:
+        sys.stdout.write("nothing is due\n" if args.delete else "no private data\n")
+    return 0
+
+
+def _row(one: Verdict, now: datetime) -> dict[str, str]:
+    """Return what is printed of data: names, a day and a reason."""
+    names = dict.fromkeys(programme.name for programme, _ in one.kept.users)
+    return {
+        "programme": ", ".join(names),
+        "period": one.kept.name,
+        "data": one.kept.part.value,
+        "until": "for ever" if one.due is None else f"{one.due:%Y-%m-%d}",
+        "now": "goes" if one.may_go(now) else one.held or "stays",
+    }

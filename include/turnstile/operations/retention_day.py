@@ -1,0 +1,85 @@
+"""One day of retention: who is told, what goes, what stays. Knows the journal and the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.pipeline.retention import Retention, Verdict
+from turnstile.settings import Settings
+
+_PATIENCE = timedelta(days=7)
+"""How long data may stay beyond their days before somebody is told why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionDay:
+    """Retention of a deployment at one moment.
+
+    Args:
+        settings: of the deployment.
+        now: aware.
+    """
+
+    settings: Settings
+    now: datetime
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Return what becomes of all private data; changes nothing."""
+        return self._retention().verdicts()
+
+    def act(self) -> tuple[Verdict, ...]:
+        """Write down whom to tell, delete what may go, and return that.
+
+        The watchdog sends what is written down: whoever sees private data reaches no web.
+
+        Raises:
+            TurnstileError: something cannot be deleted.
+        """
+        retention = self._retention()
+        found = retention.verdicts()
+        self._announce(found)
+        gone = tuple(one for one in found if one.may_go(self.now))
+        for one in gone:
+            retention.delete(one)
+        retention.delete_failures()
+        return gone
+
+    def _retention(self) -> Retention:
+        """Open what decides."""
+        return Retention(self.settings, open_ledger(self.settings), self.now, self._alarmed_at)
+
+    def _alarmed_at(self, programme: str, period: str, after: datetime) -> datetime | None:
+        """Return when somebody was first told of a period, after its data were written."""
+        lines = Journal.of(self.settings).of_week(programme, period)
+        told = (datetime.fromisoformat(line.at) for line in lines if _is_alarm_sent(line))
+        return min((at for at in told if at > after), default=None)
+
+    def _announce(self, found: Iterable[Verdict]) -> None:
+        """Write a line about each period whose data go unfinished, or stay too long."""
+        for one in found:
+            if one.due is None:
+                continue
+            if one.needs_alarm(self.now):
+                for programme, period in one.unfinished:
+                    self._say(Happening.EXPIRES, programme, period, day=f"{one.due:%Y-%m-%d %H:%M}")
+            if one.held and one.due + _PATIENCE < self.now:
+                for user, of in one.kept.users:
+                    self._say(Happening.OVERSTAYS, user.name, str(of), why=one.held)
+
+    def _say(self, happening: Happening, programme: str, period: str, **details: str) -> None:
+        """Write a line, unless the period has the same already."""
+        journal = Journal.of(self.settings)
+        said = ((line.happening, line.details) for line in journal.of_week(programme, period))
+        if (happening, details) not in said:
+            at = instant(self.now)
+            journal.write(Line(at, happening, programme, period, details=details))
+
+
+def _is_alarm_sent(line: Line) -> bool:
+    """Return whether a line says that somebody was told that data go."""
+    identity = str(line.details.get("identity", ""))
+    return line.happening is Happening.NOTIFIED and identity.startswith("retention_near:")

@@ -1,0 +1,222 @@
+"""Retention: private data go after the programme's days, and never before somebody could know.
+
+What decides is the calendar, the programmes and the ledger; no row is read. Data stay longer while
+
+- a run holds or draws the period;
+- the period has no release yet, or a correction is under way: until the window of backfills has
+  passed since anything was last written, and an alarm has been out for ALARM_DAYS;
+- another programme that reads the same files keeps them longer, or for ever;
+- a later week of their year, whose own data are still kept, would carry their counts along;
+- the ledger is so quiet that nobody can say whether the clock is right.
+
+The ledger is written before anything goes. A crash in between deletes less, never unstated.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from turnstile.errors import TurnstileError
+from turnstile.ledger.ledger import Ledger
+from turnstile.pipeline.private_data import Kept, Part, landing_data, private_data
+from turnstile.pipeline.unfinished import has_open_attempt, is_unfinished
+from turnstile.programme.examples import example_programmes
+from turnstile.programme.loading import ALARM_DAYS, load_programme, programme_files
+from turnstile.programme.spec import Programme, RetentionSpec
+from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due
+from turnstile.service_calendar import ServicePeriod
+from turnstile.settings import Settings
+
+ALARM = timedelta(days=ALARM_DAYS)
+QUIET_AT_MOST = timedelta(days=35)
+"""A ledger of a live deployment is written to more often; else a person confirms the clock."""
+Alarmed = Callable[[str, str, datetime], datetime | None]
+"""Says when somebody was first told of a programme's period, after an instant; None: never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of data.
+
+    Args:
+        kept: the data.
+        due: from when on they may go; aware. None: never.
+        held: why they stay beyond that; empty if nothing holds them.
+        unfinished: programmes and periods that could not be released any more without them.
+    """
+
+    kept: Kept
+    due: datetime | None
+    held: str
+    unfinished: tuple[tuple[str, str], ...]
+
+    def may_go(self, now: datetime) -> bool:
+        """Return whether the data go now."""
+        return self.due is not None and self.due <= now and not self.held
+
+    def needs_alarm(self, now: datetime) -> bool:
+        """Return whether people have to be told that the data go soon."""
+        return bool(self.unfinished) and self.due is not None and self.due - ALARM <= now
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """The private side of a deployment under the days of its programmes.
+
+    Args:
+        settings: where it is.
+        ledger: open, to write.
+        now: the present instant, aware.
+        alarmed: whether somebody was told.
+    """
+
+    settings: Settings
+    ledger: Ledger
+    now: datetime
+    alarmed: Alarmed
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Return what becomes of everything that is there, landing zone first."""
+        programmes = self._programmes()
+        found = [*landing_data(programmes, self.settings.landing)]
+        for one in programmes:
+            found += private_data(one, self.settings.private)
+        raw = [self._verdict(one) for one in found if one.part is not Part.EXACT]
+        stays = [user for one in raw if not one.may_go(self.now) for user in one.kept.users]
+        exact = [self._verdict(one, stays) for one in found if one.part is Part.EXACT]
+        return (*raw, *exact)
+
+    def delete(self, one: Verdict) -> None:
+        """State and delete data that may go; a repeat deletes what is there again.
+
+        Raises:
+            TurnstileError: something cannot be deleted; the next time tries again.
+        """
+        if not one.may_go(self.now):
+            raise ValueError("these data may not go yet")
+        kept = one.kept
+        for programme in dict.fromkeys(programme for programme, _ in kept.users):
+            days = _days(_spec(programme), kept.part)
+            self.ledger.record_deletion(programme.name, kept.name, kept.part, days)
+        for path in kept.paths:
+            _remove(path)
+        for folder in {path.parent for path in kept.paths if kept.part is Part.FILES}:
+            if folder != self.settings.landing and not any(folder.iterdir()):
+                folder.rmdir()
+
+    def delete_failures(self) -> None:
+        """Delete reports of failed tasks, which may hold a raw value, after the days of raw data.
+
+        They are named `<programme>-<task>-<instant>.txt`.
+        """
+        days = {one.name: one.retention.raw_days for one in self._programmes() if one.retention}
+        for path in (self.settings.private / "failures").glob("*.txt"):
+            kept_days = days.get(path.stem.rsplit("-", 2)[0])
+            age = timedelta(seconds=self.now.timestamp() - path.lstat().st_ctime)
+            if kept_days is not None and age > timedelta(days=kept_days):
+                _remove(path)
+
+    def _programmes(self) -> tuple[Programme, ...]:
+        """Return every programme that reads data here: those with a DAG, and those ever released.
+
+        Raises:
+            ProgrammeError: one of them cannot be read, so nobody knows what it needs.
+        """
+        include = self.settings.include
+        idle = example_programmes(include) - self.settings.adopted
+        used = {e.key.partition("/")[0] for e in self.ledger.entries() if e.key and e.attempt_id}
+        names = [one.name for one in programme_files(include) if one.name not in idle - used]
+        return tuple(load_programme(name, include) for name in names)
+
+    def _verdict(
+        self, kept: Kept, stays: list[tuple[Programme, ServicePeriod]] | None = None
+    ) -> Verdict:
+        """Judge data.
+
+        Args:
+            kept: the data.
+            stays: programmes and periods whose raw data stay, where `kept` are exact.
+        """
+        for programme, _ in kept.users:
+            if programme.retention is None:
+                return Verdict(kept, None, f"{programme.name} states no retention", ())
+        if not kept.users:
+            return Verdict(kept, None, "no week is called so", ())
+        unfinished = tuple(
+            (programme.name, str(period))
+            for programme, period in kept.users
+            if is_unfinished(self.ledger, self.settings, programme.name, str(period))
+        )
+        due = max(_due(programme, period, kept.part) for programme, period in kept.users)
+        if unfinished or kept.part is Part.FILES:
+            window = max(_spec(programme).backfill_days for programme, _ in kept.users)
+            due = max(due, kept.written_at + timedelta(days=window))
+        held = next(self._holds(kept, unfinished, stays or []), "")
+        return Verdict(kept, due, held, unfinished)
+
+    def _holds(
+        self,
+        kept: Kept,
+        unfinished: tuple[tuple[str, str], ...],
+        stays: list[tuple[Programme, ServicePeriod]],
+    ) -> Iterator[str]:
+        """Yield what keeps data beyond their day."""
+        for programme, period in kept.users:
+            if has_open_attempt(self.ledger, programme.name, str(period)):
+                yield f"{programme.name} {period} is held or drawn now; see turnstile ledger void"
+        for name, week in unfinished:
+            told = self.alarmed(name, week, kept.written_at)
+            if told is None or self.now - told < ALARM:
+                yield f"{name} {week} is not finished, and its alarm is not {ALARM_DAYS} days out"
+        for programme, period in kept.users:
+            for other, later in stays:
+                if other.name == programme.name and is_carried_by(programme, period, later):
+                    yield f"{programme.name} {later} is kept, and would carry its counts along"
+        if kept.part is Part.FILES and not all(map(self._is_inside, kept.paths)):
+            yield "a link leads out of the landing zone; delete there by hand"
+        if not self._is_clock_known():
+            yield "the ledger is quiet for long; turnstile ledger confirm-clock, if it is right"
+
+    def _is_inside(self, path: Path) -> bool:
+        """Return whether the folder of a file really lies in the landing zone."""
+        return path.parent.resolve().is_relative_to(self.settings.landing.resolve())
+
+    def _is_clock_known(self) -> bool:
+        """Return whether an entry was written lately: a clock that jumped must not delete."""
+        last = next(iter(self.ledger.entries(after=self.ledger.head()[0] - 1)), None)
+        return last is not None and self.now - datetime.fromisoformat(last.at) < QUIET_AT_MOST
+
+
+def _spec(programme: Programme) -> RetentionSpec:
+    """Return a programme's days, which it was seen to state."""
+    if programme.retention is None:
+        raise TypeError(f"{programme.name} states no retention")
+    return programme.retention
+
+
+def _days(spec: RetentionSpec, part: Part) -> int:
+    """Return the days of a part."""
+    return spec.exact_days if part is Part.EXACT else spec.raw_days
+
+
+def _due(programme: Programme, period: ServicePeriod, part: Part) -> datetime:
+    """Return from when on a part of a period may go, by the calendar alone."""
+    rule = exact_due if part is Part.EXACT else rows_due
+    return rule(programme, _spec(programme), period)
+
+
+def _remove(path: Path) -> None:
+    """Delete a file, a link or a folder with all that is in it."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise TurnstileError(
+            f"{path.name} cannot be deleted ({error.strerror}); mend the rights, then delete again"
+        ) from None

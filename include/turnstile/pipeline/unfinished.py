@@ -1,0 +1,62 @@
+"""Whether a period still needs its private data: read from the ledger, and from what lies there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import Attempt, ReleaseKey
+from turnstile.settings import Settings
+
+
+def is_unfinished(ledger: Ledger, settings: Settings, programme: str, period: str) -> bool:
+    """Return whether a release of a period, or a correction that somebody wants, is not sealed.
+
+    A period that people declared to be without a release is finished. One whose sealed bytes are
+    nowhere any more is not: only its data can bring it back.
+    """
+    for key in _wanted(ledger, settings, programme, period):
+        sealed = [one for one in ledger.attempts(key) if one.is_sealed]
+        if not sealed and not _is_declined(ledger, key):
+            return True
+        if any(not _has_bytes(settings, one) for one in sealed):
+            return True
+    return False
+
+
+def has_open_attempt(ledger: Ledger, programme: str, period: str) -> bool:
+    """Return whether a revision of a period is held or drawn at this moment."""
+    number = 0
+    while found := ledger.attempts(ReleaseKey(programme, period, number)):
+        if any(one.is_open for one in found):
+            return True
+        number += 1
+    return False
+
+
+def _wanted(
+    ledger: Ledger, settings: Settings, programme: str, period: str
+) -> Iterator[ReleaseKey]:
+    """Yield the first release and each correction that was begun, allowed or explained."""
+    key = ReleaseKey(programme, period, 0)
+    yield key
+    while True:
+        key = ReleaseKey(programme, period, key.revision + 1)
+        allowed = any(word.is_allowed for word in ledger.decisions_on_revision(key))
+        explained = (settings.private / str(key) / "revision.json").exists()
+        if not (allowed or explained or ledger.attempts(key)):
+            return
+        yield key
+
+
+def _is_declined(ledger: Ledger, key: ReleaseKey) -> bool:
+    """Return whether people said that there is no release."""
+    return any(entry.kind is EntryKind.NO_RELEASE for entry in ledger.entries_of(key))
+
+
+def _has_bytes(settings: Settings, sealed: Attempt) -> bool:
+    """Return whether the sealed bytes of a release, or its package, are there."""
+    name = f"sealed-{str(sealed.artefact_digest)[:16]}.parquet"
+    places = (settings.embargoed / str(sealed.key) / name, settings.public / str(sealed.key))
+    return any(place.exists() for place in places)
