@@ -16,7 +16,16 @@ from airflow_interfaces import address_of_ui
 from alert_addresses import addresses_of
 
 from turnstile.operations.alerts import Severity, of_budget, of_questions, of_run, runbook_link
-from turnstile.operations.journal import Happening, Journal, Line, instant, open_runs
+from turnstile.operations.journal import (
+    Happening,
+    Journal,
+    Line,
+    append_line,
+    instant,
+    open_runs,
+)
+from turnstile.operations.lineage import ZONES, lineage_events, lineage_file
+from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
@@ -72,6 +81,7 @@ class RunOfWeek:
 
     def did(self, step: str) -> None:
         """Write what a step that succeeded gives cause to report; after the last, notify people."""
+        self._tell_lineage(step, has_failed=False)
         if step == "ingest" and self._is_restated():
             self._write(Happening.RESTATED)
         if step == "validate":
@@ -82,6 +92,7 @@ class RunOfWeek:
 
     def failed(self, step: str, kind: str, sentence: str) -> None:
         """Write that a step stopped the run, and notify people."""
+        self._tell_lineage(step, has_failed=True)
         if step == "validate":
             self._write_verdicts()
         self._write(Happening.FAILED, step=step, kind=kind, sentence=sentence)
@@ -144,6 +155,13 @@ class RunOfWeek:
         at = instant(system_clock())
         line = Line(at, happening, self.programme, self.week, self.run_id, details)
         Journal.of(self.settings).write(line)
+
+    def _tell_lineage(self, step: str, *, has_failed: bool) -> None:
+        """Write from which zone to which a step brought the week."""
+        if step in ZONES:
+            run = (self.programme, parse_period(self.week), self.run_id)
+            for event in lineage_events(run, step, system_clock(), has_failed=has_failed):
+                append_line(lineage_file(self.settings), event)
 
     def _is_restated(self) -> bool:
         """Return whether the files changed since the week was sealed."""

@@ -29,6 +29,7 @@ LASTS_AT_MOST = timedelta(hours=12)
 """Of a step alone: a wait and a question would be ended with it, however long they may last."""
 ZONE_OF_STEP = {"count": "private", "draw": "embargoed", "publish": "public"}
 """Steps whose output another DAG may wait for: an asset `opal_public` for consumers, and so on."""
+FROM_ZONE = {"ingest": "landing", "draw": "private", "publish": "embargoed"}
 
 
 def step_task(programme: str, step: str) -> PythonOperator:
@@ -43,13 +44,13 @@ def step_task(programme: str, step: str) -> PythonOperator:
         pool=LEDGER_POOL if step in LEDGER_STEPS else "default_pool",
         queue=PRIVATE_QUEUE if step in PRIVATE_STEPS else "default",
         show_return_value_in_logs=False,
-        outlets=_outlets(programme, step),
+        inlets=_assets(programme, FROM_ZONE.get(step)),
+        outlets=_assets(programme, ZONE_OF_STEP.get(step)),
     )
 
 
-def _outlets(programme: str, step: str) -> list[Asset]:
-    """Return the asset that a step makes; its events say that a week came, and nothing of it."""
-    zone = ZONE_OF_STEP.get(step)
+def _assets(programme: str, zone: str | None) -> list[Asset]:
+    """Return the asset of a zone; its events say that a week came, and nothing of it."""
     return [Asset(name=f"{programme}_{zone}", group=zone)] if zone else []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, CronTriggerTimetable
 from airflow.sdk.exceptions import AirflowFailException
-from airflow_interfaces import run_in_airflow
+from airflow_interfaces import run_in_airflow, set_gauge
 from run_reports import send_alerts
 from step_task import failure_without_values
 
@@ -70,7 +70,8 @@ def audit_ledger() -> str:
 
 
 def watch() -> str:
-    """Look for what nobody reported, and report it."""
+    """Look for what nobody reported, and report it; set the gauges."""
+    from turnstile.operations.gauges import gauges
     from turnstile.operations.journal import Journal
     from turnstile.operations.page import BudgetPage
     from turnstile.operations.watch import watched
@@ -85,6 +86,8 @@ def watch() -> str:
         now=system_clock(),
     )
     new = send_alerts(alerts, settings)
+    for one in gauges(page.snapshot(), page.programmes(), system_clock()):
+        set_gauge(one.name, one.value, dict(one.labels))
     return f"{len(alerts)} findings, {len(new)} sent now"
 
 

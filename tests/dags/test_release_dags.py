@@ -179,6 +179,13 @@ def test_what_charges_or_publishes_shares_one_pool(dag: Any) -> None:
 
 def test_each_zones_output_is_an_asset_that_others_may_wait_for(dag: Any) -> None:
     name = dag.dag_id.removeprefix("release_")
+    read = {task.task_id: [one.name for one in task.inlets] for task in dag.tasks}
+    name = dag.dag_id.removeprefix("release_")
+    assert {step: zones for step, zones in read.items() if zones} == {
+        "ingest": [f"{name}_landing"],
+        "draw": [f"{name}_private"],
+        "publish": [f"{name}_embargoed"],
+    }
     made = {task.task_id: [one.name for one in task.outlets] for task in dag.tasks}
     assert {step: names for step, names in made.items() if names} == {
         "count": [f"{name}_private"],

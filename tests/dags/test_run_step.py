@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from turnstile.errors import BudgetExceeded
 from turnstile.pipeline import steps
 
+CANARY = "3085220012345678"
 SYDNEY = ZoneInfo("Australia/Sydney")
 START = datetime(2016, 7, 25, tzinfo=SYDNEY).astimezone(UTC)
 END = START + timedelta(weeks=1)
@@ -183,3 +185,60 @@ def test_a_run_by_hand_names_its_week_in_the_form_or_by_the_weeks_first_instant(
     module = importlib.import_module("period_of_run")
     _, period = module.programme_and_period("opal", _by_hand(week, logical))
     assert str(period) == expected
+
+
+def _lineage(home: Path) -> list[dict[str, Any]]:
+    text = (home / "operations/lineage.ndjson").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _leaves(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [leaf for one in value.values() for leaf in _leaves(one)]
+    return [leaf for one in value for leaf in _leaves(one)] if isinstance(value, list) else [value]
+
+
+def test_lineage_names_the_zones_and_nothing_of_the_rows(
+    step_task: ModuleType, exceptions: ModuleType, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as fine:
+        fine.setattr(steps, "step_named", lambda _: lambda *_key: CANARY)
+        for step in steps.STEPS:
+            step_task.run_step(step, "opal", run_id="opal_2016-W30", **INTERVAL)
+    _step_that_raises(monkeypatch, ValueError(CANARY))
+    with pytest.raises(exceptions.AirflowFailException):
+        step_task.run_step("ingest", "opal", run_id="opal_2016-W30", **INTERVAL)
+    events = _lineage(home)
+    ends = [one for one in events if one["eventType"] != "START"]
+    assert [
+        (one["eventType"], one["inputs"][0]["name"], [made["name"] for made in one["outputs"]])
+        for one in ends
+    ] == [
+        ("COMPLETE", "opal_landing", ["opal_private"]),
+        ("COMPLETE", "opal_private", ["opal_embargoed"]),
+        ("COMPLETE", "opal_embargoed", ["opal_public"]),
+        ("FAIL", "opal_landing", []),
+    ]
+    assert len({one["run"]["runId"] for one in ends}) == 4
+    assert [one["run"]["runId"] for one in events if one["eventType"] == "START"] == [
+        one["run"]["runId"] for one in ends
+    ]
+    for event in events:
+        assert event["eventType"] in {"START", "COMPLETE", "FAIL"}
+        assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None
+        assert UUID(event["run"]["runId"])
+        assert event["job"]["name"].startswith("release_opal.")
+        assert {"_producer", "_schemaURL"} <= event["run"]["facets"]["nominalTime"].keys()
+        assert all(CANARY not in leaf for leaf in _leaves(event))
+        assert not any(
+            key in json.dumps(event) for key in ("Statistics", "rowCount", "errorMessage")
+        )
+
+
+def test_a_step_whose_lineage_cannot_be_written_goes_on(
+    step_task: ModuleType, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "operations").mkdir()
+    (home / "operations/lineage.ndjson").mkdir()
+    monkeypatch.setattr(steps, "step_named", lambda _: lambda *_key: "done")
+    assert step_task.run_step("ingest", "opal", **INTERVAL) == "done"

@@ -207,6 +207,12 @@ def of_retention(lines: Iterable[Line]) -> tuple[Alert, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def taken_pct(one: CapForecast) -> int:
+    """Return how much of a cap is spent or held so far, in whole percent, rounded down."""
+    past = [taken for week, taken in one.path if week < one.from_week]
+    return 100 * max(past, default=0) // max(1, one.limit)
+
+
 def of_budget(forecasts: Iterable[CapForecast]) -> tuple[Alert, ...]:
     """Return the highest threshold that each cap which fills up has passed.
 
@@ -214,8 +220,7 @@ def of_budget(forecasts: Iterable[CapForecast]) -> tuple[Alert, ...]:
     """
     found = []
     for one in forecasts:
-        past = [taken for week, taken in one.path if week < one.from_week]
-        share_pct = 100 * max(past, default=0) // max(1, one.limit)
+        share_pct = taken_pct(one)
         passed = [threshold for threshold in THRESHOLDS_PCT if share_pct >= threshold]
         if passed:
             name = one.coordinate.partition("_")[0]

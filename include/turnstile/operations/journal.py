@@ -78,16 +78,9 @@ class Journal:
 
     def write(self, line: Line) -> None:
         """Append a line, all of it or nothing, and make it durable."""
-        path = self._path(line.programme, line.week)
-        path.parent.mkdir(parents=True, exist_ok=True)
         parts = asdict(line)
         parts[_DETAILS] = parts.pop("details")
-        content = (json.dumps(parts, sort_keys=True) + "\n").encode()
-        with path.open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self._path(line.programme, line.week), parts)
 
     def of_week(self, programme: str, week: str) -> tuple[Line, ...]:
         """Return the lines about a week, oldest first."""
@@ -107,6 +100,17 @@ class Journal:
     def _path(self, programme: str, week: str) -> Path:
         """Name the file of a week."""
         return self._folder / programme / f"{week}.jsonl"
+
+
+def append_line(path: Path, record: Mapping[str, Any]) -> None:
+    """Append a record to a file of JSON lines, all of it or nothing, and make it durable."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = (json.dumps(record, sort_keys=True) + "\n").encode()
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def instant(at: datetime) -> str:
