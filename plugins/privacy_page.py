@@ -74,7 +74,7 @@ def make_app() -> "FastAPI":
     _harden(app)
     _explain(app, budget)
     _add_pages(app, budget, Depends(visible_to))
-    add_release_form(app, budget, Depends(visible_to))
+    add_release_form(app, budget, Depends(visible_to), _airflow_now)
     _add_files(app)
     Thread(target=budget.warm, name="privacy-page", daemon=True).start()
     return app

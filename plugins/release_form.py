@@ -6,6 +6,7 @@ Airflow's rights and its audit log hold as if they had started it in Airflow.
 """
 # No `from __future__ import annotations`: FastAPI reads the annotations of the routes below.
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Request, params
 
     from turnstile.operations.page import BudgetPage
+    from turnstile.operations.programme_now import AirflowNow
     from turnstile.operations.week_requests import WeekRequest
 
 _ANSWER_CHARACTERS = 300
@@ -29,7 +31,12 @@ _FIELDS = ("programme", "first", "last")
 _FORM_BYTES = 4096
 
 
-def add_release_form(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") -> None:
+def add_release_form(
+    app: "FastAPI",
+    budget: "BudgetPage",
+    visible: "params.Depends",
+    airflow_now: "Callable[[BudgetPage, frozenset[str]], AirflowNow]",
+) -> None:
     """Add the form and its answer."""
     from urllib.parse import parse_qsl
 
@@ -44,6 +51,10 @@ def add_release_form(app: "FastAPI", budget: "BudgetPage", visible: "params.Depe
     def may_release(programme: str, seen: frozenset[str], user: object) -> bool:
         return programme in seen and may_change_runs(f"release_{programme}", user)
 
+    def shown(seen: frozenset[str], wanted: dict[str, str], *, may: bool, note: str = "") -> str:
+        airflow = airflow_now(budget, seen & {wanted["programme"]})
+        return budget.release(seen, wanted, airflow, may_release=may, note=note)
+
     @app.get("/release")
     def form(
         seen: Annotated[frozenset[str], visible],
@@ -52,7 +63,7 @@ def add_release_form(app: "FastAPI", budget: "BudgetPage", visible: "params.Depe
     ) -> Response:
         wanted = {name: request.query_params.get(name, "") for name in _FIELDS}
         may = may_release(wanted["programme"], seen, user)
-        return HTMLResponse(budget.release(seen, wanted, may_release=may))
+        return HTMLResponse(shown(seen, wanted, may=may))
 
     @app.post("/release")
     async def release(
@@ -73,12 +84,12 @@ def add_release_form(app: "FastAPI", budget: "BudgetPage", visible: "params.Depe
         spec = load_programme(programme, budget.settings.include)
         if digest_of(spec, budget.weeks_previewed(programme, wanted)) != form.get("seen"):
             note = "Something changed since this was shown. Nothing was asked for; look again."
-            return HTMLResponse(budget.release(seen, wanted, may_release=True, note=note))
+            return HTMLResponse(shown(seen, wanted, may=True, note=note))
         asked = week_requests(
             spec, periods_asked_for(spec, wanted), runs_by_start(f"release_{programme}")
         )
         note = await _ask(request, asked)
-        return HTMLResponse(budget.release(seen, wanted, may_release=True, note=note))
+        return HTMLResponse(shown(seen, wanted, may=True, note=note))
 
 
 def _is_from_this_page(request: "Request") -> bool:

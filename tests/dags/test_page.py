@@ -206,6 +206,10 @@ def test_the_page_says_which_programmes_never_ran_and_which_are_paused(
     assert 'href="../dags/release_opal_trip"' not in html
     assert "<p>Never run." in _get(site, "/calendar", headers=bearer("viewer")).text
     assert "Never run" in _get(site, "/plan", headers=bearer("viewer")).text
+    for programme, is_paused in (("itms", True), ("opal", False)):
+        wanted = {"programme": programme, "first": "2016-W31"}
+        form = _get(site, "/release", params=wanted, headers=bearer("viewer")).text
+        assert ("The DAG is paused: no run begins until" in form) == is_paused
 
 
 def test_a_reservation_says_what_it_holds_of_each_unit(

@@ -149,9 +149,14 @@ def test_an_unanswered_week_says_which_weeks_it_holds_up_and_they_say_what_stand
     assert "Until then 2016-W32 to 2016-W33 cannot begin" in asked.next_step
     assert "the run of 2016-W31 stands before it and waits for people" in late.reason
     assert "See to 2016-W31 first" in late.next_step
+    first = "The run of 2016-W31 comes first, and waits for people."
+    assert _now(place, standing=OPEN).not_at_once == first
+    paused = _now(place, standing=OPEN, paused=True).not_at_once
+    assert paused == f"The DAG is paused: no run begins until somebody unpauses it. {first}"
     (_, asked, late) = _now(place, standing=OPEN, state="failed").attention  # its run has died
     assert "cannot begin" not in asked.next_step
     assert "stands before" not in late.reason
+    assert _now(place, standing=OPEN, state="failed").not_at_once == ""
 
 
 def test_a_question_that_ended_is_not_called_asked_until_it_is_asked_again(place: Place) -> None:

@@ -115,6 +115,7 @@ class BudgetPage(DeploymentState):
         self,
         visible: frozenset[str],
         wanted: Mapping[str, str],
+        airflow: AirflowNow,
         *,
         may_release: bool,
         note: str = "",
@@ -124,6 +125,7 @@ class BudgetPage(DeploymentState):
         Args:
             visible: programmes that the reader may see.
             wanted: programme, first and last week, as asked for.
+            airflow: what Airflow says of the programmes.
             may_release: whether the reader may start runs of the programme.
             note: what is to be said first, such as what became of a click.
         """
@@ -135,6 +137,7 @@ class BudgetPage(DeploymentState):
             except TurnstileError as error:
                 problem = str(error)
         spec = next((one for one in self.programmes() if one.name == programme), None)
+        state = self.now_of(spec, self.snapshot(), airflow) if spec and weeks else None
         return render(
             "release.html",
             root="",
@@ -144,6 +147,7 @@ class BudgetPage(DeploymentState):
             wanted={name: wanted.get(name, "") for name in ("programme", "first", "last")},
             weeks=weeks,
             seen=seen(spec, weeks) if spec and weeks else "",
+            not_at_once=state.not_at_once if state else "",
             may_release=may_release,
             problem=problem,
             note=note,

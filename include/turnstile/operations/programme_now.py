@@ -92,6 +92,7 @@ class ProgrammeNow:
         in_airflow: `active`, `paused` or `no DAG`.
         attention: most urgent first; empty if the programme is in order.
         is_begun: whether any week was ever taken up.
+        not_at_once: why a run that is asked for now would not begin; empty if it would.
     """
 
     programme: Programme
@@ -101,6 +102,7 @@ class ProgrammeNow:
     in_airflow: str
     attention: tuple[Attention, ...]
     is_begun: bool
+    not_at_once: str = ""
 
     @property
     def verdict(self) -> str:
@@ -143,6 +145,7 @@ def programme_now(
         in_airflow=in_airflow,
         attention=tuple(attention),
         is_begun=bool(marks),
+        not_at_once=_not_at_once(in_airflow, before),
     )
 
 
@@ -190,6 +193,16 @@ def _first_in_line(
         if mark.state in _HOLDS_UP and mark.run_id and is_live:
             return mark
     return None
+
+
+def _not_at_once(in_airflow: str, before: WeekMark | None) -> str:
+    """Say why a run that is asked for now would not begin; empty if it would."""
+    found = []
+    if in_airflow == "paused":
+        found.append("The DAG is paused: no run begins until somebody unpauses it.")
+    if before is not None:
+        found.append(f"The run of {before.week} comes first, and {_HOLDS_UP[before.state]}.")
+    return " ".join(found)
 
 
 def _troubles(
