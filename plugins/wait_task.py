@@ -11,7 +11,7 @@ from step_task import of_run
 
 from turnstile.errors import NotArrived
 from turnstile.programme.loading import load_programme
-from turnstile.programme.release_schedule import final_at
+from turnstile.programme.release_schedule import final_at, final_words
 from turnstile.service_calendar import parse_period
 from turnstile.settings import system_clock
 
@@ -78,7 +78,8 @@ class WaitUntilFinal(BaseOperator):
         period = parse_period(run.week)
         final, now = final_at(period, programme.schedule, programme.time), system_clock()
         if now < final:
-            self._look_at(final, run, f"{period} is final on {final:%Y-%m-%d %H:%M} UTC")
+            words = final_words(period, programme.schedule, programme.time)
+            self._look_at(final, run, f"{period} is final on {words}")
         arrived = arrival_of(programme.source, period, run.settings.landing)
         if arrived.is_complete(now):
             return

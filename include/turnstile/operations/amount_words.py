@@ -7,7 +7,7 @@ epsilon at delta 1e-6 of a loss, and shares of a cap are taken of the figure tha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -39,6 +39,47 @@ def epsilon_words(loss: AccountLoss) -> str:
         return "not bounded"
     is_pure = loss.epsilon_micro is not None and shown == Fraction(loss.epsilon_micro, 10**6)
     return f"epsilon {rounded_up(shown)}" + ("" if is_pure else " at delta 1e-6")
+
+
+def capped_words(coordinate: str, amount: int | None) -> str:
+    """Write an amount of a coordinate, `epsilon` in 1e-6 or `rho` in 1e-9, as people compare it.
+
+    Examples:
+        >>> capped_words("rho", 48_000_000_000), capped_words("epsilon", None)
+        ('epsilon 97.7 at delta 1e-6', 'not bounded')
+    """
+    if amount is None:
+        return "not bounded"
+    is_pure = coordinate == "epsilon"
+    return epsilon_words(AccountLoss(amount, None) if is_pure else AccountLoss(None, amount))
+
+
+def figures_words(figures: Mapping[str, str | None]) -> str:
+    """Write a unit's loss as people compare it, from the figures of a release card.
+
+    Examples:
+        >>> figures_words({"epsilon": None, "epsilon_at_delta_1e-6": "7.188481"})
+        'epsilon 7.19 at delta 1e-6'
+        >>> figures_words({"epsilon": "4", "epsilon_at_delta_1e-6": "4"})
+        'epsilon 4'
+        >>> figures_words({"epsilon": None, "epsilon_at_delta_1e-6": None})
+        'not bounded'
+    """
+    shown = figures["epsilon_at_delta_1e-6"]
+    if shown is None:
+        return "not bounded"
+    words = f"epsilon {rounded_up(Fraction(shown))}"
+    return words if shown == figures["epsilon"] else f"{words} at delta 1e-6"
+
+
+def share_left(left: int, cap: int) -> str:
+    """Write what is left of a cap as a share of it, rounded down.
+
+    Examples:
+        >>> share_left(45_375_000_123, 48_000_000_000), share_left(0, 0)
+        ('94 %', '0 %')
+    """
+    return f"{100 * left // cap if cap else 0} %"
 
 
 def rounded_up(amount: Fraction) -> str:

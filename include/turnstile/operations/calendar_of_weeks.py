@@ -14,7 +14,7 @@ from turnstile.ledger.states import CHARGED_STATES, ReleaseState
 from turnstile.operations.journal import Happening, Line, open_runs
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.programme.approval_rule import ApprovalStanding
-from turnstile.programme.release_schedule import final_at, period_containing
+from turnstile.programme.release_schedule import final_at, final_words, period_containing
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod, parse_period
 
@@ -92,7 +92,8 @@ def calendar_of(
         if mark.state == "missing" and final > now:
             mark = WeekMark(name, "waiting")
         elif mark.state == "missing":
-            mark = WeekMark(name, "missing", reason=f"final since {final:%Y-%m-%d %H:%M} UTC")
+            since = final_words(period, programme.schedule, programme.time)
+            mark = WeekMark(name, "missing", reason=f"final since {since}")
         marks.append(mark)
     return tuple(marks)
 

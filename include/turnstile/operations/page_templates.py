@@ -13,15 +13,25 @@ from jinja2 import Environment
 from turnstile.html_pages import environment_of
 from turnstile.ledger.amounts import amount_text, cap_text
 from turnstile.ledger.presentation import next_correction
-from turnstile.operations.amount_words import epsilon_words, exact_value, exact_words
+from turnstile.operations.amount_words import (
+    capped_words,
+    epsilon_words,
+    exact_value,
+    exact_words,
+    figures_words,
+    share_left,
+)
 
 _WORDS = (
     amount_text,
     cap_text,
+    capped_words,
     epsilon_words,
     exact_value,
     exact_words,
+    figures_words,
     next_correction,
+    share_left,
 )
 SECTIONS = (
     ("", "Budget"),

@@ -19,7 +19,7 @@ from turnstile.operations.calendar_of_weeks import (
     overdue_since,
 )
 from turnstile.operations.journal import Line, open_runs
-from turnstile.programme.release_schedule import final_at
+from turnstile.programme.release_schedule import final_at, final_words
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import parse_period
 
@@ -171,10 +171,10 @@ def _next(programme: Programme, marks: Sequence[WeekMark], now: datetime) -> str
     following = next_week(marks)
     if following is None:
         return "it has never run"
-    zone = programme.time.zone
-    due = final_at(parse_period(following), programme.schedule, programme.time)
-    is_or_was = "is" if due > now else "was"
-    return f"{following} {is_or_was} due on {due.astimezone(zone):%A %d %B %Y, %H:%M} ({zone.key})"
+    period = parse_period(following)
+    is_or_was = "is" if final_at(period, programme.schedule, programme.time) > now else "was"
+    due = final_words(period, programme.schedule, programme.time)
+    return f"{following} {is_or_was} due on {due}"
 
 
 _COMES_NEXT = {
@@ -232,8 +232,8 @@ def _overdue(
         return
     first, last = found
     weeks = str(first) if first == last else f"{first} to {last}"
-    due = final_at(first, programme.schedule, programme.time)
-    reason = f"due since {due:%Y-%m-%d %H:%M} UTC, and no run took it up"
+    due = final_words(first, programme.schedule, programme.time)
+    reason = f"due since {due}, and no run took it up"
     step = _NEXT_STEP["missing"]
     if before is not None:
         reason += f": the run of {before.week} stands before it and {_HOLDS_UP[before.state]}"

@@ -120,3 +120,15 @@ def final_at(period: ServicePeriod, schedule: ScheduleSpec, clock: TimeSpec) -> 
     asked = last + timedelta(days=1 + schedule.final_after_days)
     ends = datetime.combine(last, time(), clock.zone) + timedelta(minutes=clock.day_ends)
     return max(datetime.combine(asked, schedule.weekly_at, clock.zone), ends).astimezone(UTC)
+
+
+def final_words(period: ServicePeriod, schedule: ScheduleSpec, clock: TimeSpec) -> str:
+    """Return `final_at` as people of the agency say it.
+
+    Examples:
+        >>> sydney = TimeSpec(ZoneInfo("Australia/Sydney"), slot_minutes=15)
+        >>> final_words(ServiceWeek(2016, 31), ScheduleSpec(0, time(10)), sydney)
+        'Monday 08 August 2016, 10:00 (Australia/Sydney)'
+    """
+    final = final_at(period, schedule, clock).astimezone(clock.zone)
+    return f"{final:%A %d %B %Y, %H:%M} ({clock.zone.key})"
