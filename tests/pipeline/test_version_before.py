@@ -1,0 +1,100 @@
+"""The version before this one and this one share a ledger, through an upgrade and back.
+
+The version before is the code that did not know the newest kind of entry yet: the parent of the
+commit that last changed the kinds. It runs from its own files, in processes of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from small_deployment import Deployment
+
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = "include/turnstile/ledger/entries.py"
+WEEKS = ("2016-W30", "2016-W31", "2016-W32", "2016-W33")
+
+pytestmark = pytest.mark.long
+
+
+def _git(*arguments: str) -> bytes:
+    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, check=False)  # noqa: S603, S607
+    return done.stdout if done.returncode == 0 else b""
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `include` folder of the version before."""
+    changed = _git("log", "-1", "--format=%H", "--", KINDS).decode().strip()
+    kept = _git("archive", f"{changed}^", "include") if changed else b""
+    if not kept:
+        pytest.skip("this checkout has no history to take the version before from")
+    folder = tmp_path_factory.mktemp("before")
+    with tarfile.open(fileobj=io.BytesIO(kept)) as archive:
+        archive.extractall(folder, filter="data")
+    assert (folder / KINDS).read_text() != (ROOT / KINDS).read_text()
+    return folder / "include"
+
+
+def _turnstile(include: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command by the code in a folder, in the deployment of this test."""
+    return subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-m", "turnstile.cli", *arguments],
+        env={**os.environ, "PYTHONPATH": str(include)},  # noqa: TID251 - handed on
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _bytes_of(one: Deployment) -> dict[str, str]:
+    files = (path for path in one.public.glob("opal/*/r*/**/*") if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_both_versions_share_a_ledger_until_an_entry_that_one_does_not_know(
+    before: Path, deployment: Deployment
+) -> None:
+    now = ROOT / "include"
+    made = ("sample", "opal", "--weeks", f"{WEEKS[0]}:{WEEKS[-1]}", "--rows", "2000", "--seed", "3")
+    assert _turnstile(before, *made).returncode == 0
+    public: dict[str, str] = {}
+    spent = -1
+    for include, week in zip((before, now, before, now), WEEKS, strict=True):
+        done = _turnstile(include, "run", "opal", "--week", week)
+        assert done.returncode == 0, done.stderr
+        for other in (before, now):
+            done = _turnstile(other, "ledger", "verify")
+            assert done.returncode == 0, done.stdout + done.stderr
+            done = _turnstile(other, "run", "opal", "--week", WEEKS[0])
+            assert "0 charged" in done.stderr
+        after = _bytes_of(deployment)
+        assert public.items() < after.items(), "nothing that was public changed"
+        public = after
+        card = next(value for name, value in deployment.spent().items() if name.startswith("card:"))
+        assert card is not None
+        assert card > spent
+        spent = card
+
+    # The control: an entry of a kind that the version before does not know.
+    ledger = open_ledger(Settings.from_environment())
+    ledger.record_deletion("opal", WEEKS[0], "rows", 90)
+    assert EntryKind.DELETED.value not in (before / "turnstile/ledger/entries.py").read_text()
+    (deployment.home / "private/opal").rename(deployment.home / "aside")
+    head = ledger.head()
+    assert _turnstile(before, "ledger", "verify").returncode == 4
+    assert _turnstile(now, "ledger", "verify").returncode == 0
+    assert _bytes_of(deployment) == public
+    assert ledger.head() == head
