@@ -9,18 +9,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
+from patience import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 STAND_INS = ROOT / "tests/containers/stand-ins.sh"
 PULLED = ("python:3.11-slim-bookworm", "postgres:15", "redis:7.2-bookworm")
 HEALTHY_WITHIN_S = 600
-_POLL_S = 2
 
 Answer = subprocess.CompletedProcess[bytes]
 Say = Callable[[str], None]
@@ -92,11 +91,16 @@ class Containers:
         self._asked("up", "--detach", *services)
         names = services or tuple(self.services)
         checked = [one for one in names if "healthcheck" in self.services[one]]
-        deadline = time.monotonic() + HEALTHY_WITHIN_S
-        while sick := [one for one in checked if self.health(one) != "healthy"]:
-            if time.monotonic() > deadline:
-                raise AssertionError(f"not healthy: {sick}\n{self.logs(*sick)}")
-            time.sleep(_POLL_S)
+        sick = list[str]()
+
+        def is_healthy() -> bool:
+            sick[:] = [one for one in checked if self.health(one) != "healthy"]
+            return not sick
+
+        try:
+            wait_for(is_healthy, "health", HEALTHY_WITHIN_S, self.say)
+        except AssertionError as late:
+            raise AssertionError(f"not healthy: {sick}; {late}\n{self.logs(*sick)}") from None
 
     def down(self, *, removing: Sequence[str] = ()) -> None:
         """Stop everything; remove some volumes."""

@@ -15,6 +15,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol
 
+from patience import wait_for
+
 from turnstile.operations.airflow_api import AirflowApi
 from turnstile.programme.loading import load_programme
 from turnstile.programme.release_schedule import run_name
@@ -213,8 +215,4 @@ class Story:
 
     def until(self, holds: Any, what: str, timeout_s: float) -> None:
         """Poll until something holds; a restarted service may not answer meanwhile."""
-        deadline = time.monotonic() + timeout_s
-        while not holds():
-            if time.monotonic() > deadline:
-                raise AssertionError(f"{what} took more than {timeout_s:.0f} s")
-            time.sleep(2)
+        wait_for(holds, what, timeout_s, self.say)
