@@ -241,6 +241,15 @@ def test_a_release_whose_sealed_bytes_are_lost_keeps_its_data(published: Deploym
     assert act() == {}
 
 
+def test_a_week_that_is_sealed_and_not_public_keeps_its_data(assessed: Deployment) -> None:
+    assert act() == {}
+    assert "not finished" in held(NOW + WINDOW + timedelta(hours=1))
+    for step in ("approve", "publish"):
+        step_named(step)("itms", WEEK, 0)
+    assert set(act()) == {(WEEK, "rows"), (WEEK, "exact")}
+    assert assessed.home
+
+
 def test_a_clock_that_jumped_deletes_nothing(published: Deployment) -> None:
     jumped = NOW + QUIET_AT_MOST + timedelta(days=1)
     one = RetentionDay(Settings.from_environment(), jumped)

@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, ReleaseKey
+from turnstile.ledger.states import ReleaseState
 from turnstile.settings import Settings
 
 
 def is_unfinished(ledger: Ledger, settings: Settings, programme: str, period: str) -> bool:
-    """Return whether a release of a period, or a correction that somebody wants, is not sealed.
+    """Return whether the latest revision of a period that somebody wants is not public.
 
-    A period that people declared to be without a release is finished. One whose sealed bytes are
-    nowhere any more is not: only its data can bring it back.
+    What is sealed and rejected may need a correction. A period that people declared to be without a
+    release is finished. One whose bytes are nowhere any more is not: only its data bring it back.
     """
-    for key in _wanted(ledger, settings, programme, period):
-        sealed = [one for one in ledger.attempts(key) if one.is_sealed]
-        if not sealed and not _is_declined(ledger, key):
-            return True
-        if any(not _has_bytes(settings, one) for one in sealed):
-            return True
-    return False
+    *_, key = _wanted(ledger, settings, programme, period)
+    public = [one for one in ledger.attempts(key) if one.state is ReleaseState.PUBLISHED]
+    if not public:
+        return not _is_declined(ledger, key)
+    return not any(_has_bytes(settings, one) for one in public)
 
 
 def has_open_attempt(ledger: Ledger, programme: str, period: str) -> bool:
