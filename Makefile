@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export OPENBLAS_NUM_THREADS ?= 1
 
 # The tests of people at a real Airflow: two of its kind at once, and the tests of one in their order.
-SUITE_operations := -n 2 --dist loadgroup tests/dags tests/browser
+SUITE_operations := -n 2 --dist loadfile tests/dags tests/browser
 
 .DEFAULT_GOAL := help
 .PHONY: help env release ui test test-long compose-test check bench bench-peers bench-utility bench-assessment \

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deployment_fixtures import (
@@ -20,6 +21,7 @@ from deployment_fixtures import (
 )
 from hypothesis import HealthCheck, settings
 from row_table import tables
+from xdist.scheduler import LoadScopeScheduling
 
 # fixtures, for every room
 __all__ = [
@@ -60,14 +62,19 @@ def pytest_configure() -> None:
     sys.path.insert(0, str(_ROOT / "plugins"))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the long tests of one Airflow on one worker: those of a file, or of the whole matrix."""
-    for item in items:
-        if item.get_closest_marker("long"):
-            folder = item.path.parent
-            shares = folder if folder.name == "backfill_matrix" else item.path
-            item.add_marker(pytest.mark.xdist_group(shares.stem))
+class OneAirflow(LoadScopeScheduling):
+    """Keeps the tests of a file on one worker, and those of the whole matrix on one Airflow."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        folder = file.rpartition("/")[0]
+        return folder if folder.endswith("/backfill_matrix") else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """Say what `--dist loadfile` keeps together."""
+    return OneAirflow(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
