@@ -6,8 +6,10 @@ Marking, skipping or clearing it approves nothing: publishing reads the ledger, 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow_interfaces import address_of_ui
 from people_task import AskPeople, assigned, excluded_from, known_starters, numbered
 from period_of_run import release_of_run
 from run_reports import report_question
@@ -49,7 +51,8 @@ class AskApproval(AskPeople, ApprovalOperator):
             return {}
         self.assigned_users = assigned(release.programme)
         self.subject = f"Publish {release.key}?"
-        self.body = question(release, started)
+        week = f"{quote(self.programme)}/{quote(str(release.week))}"
+        self.body = question(release, started, f"{address_of_ui()}/privacy-budget/embargoed/{week}")
         report_question(run, self.task_id, question_in_short(release, started))
         return {"asked": str(release.key)}
 

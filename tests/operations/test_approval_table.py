@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +14,13 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.errors import NotApproved
 from turnstile.operations import deployment_state
-from turnstile.operations.approval import Answer, is_to_be_asked, record_answer, standing
+from turnstile.operations.approval import (
+    Answer,
+    is_to_be_asked,
+    question,
+    record_answer,
+    standing,
+)
 from turnstile.operations.journal import Happening, Journal, Line, instant
 from turnstile.operations.page import BudgetPage
 from turnstile.pipeline import steps
@@ -141,3 +148,26 @@ def test_who_made_a_correction_by_hand_may_not_approve_it_where_the_starter_may_
         steps.approve("opal", WEEK, 1)
     record_answer(release, Answer(is_approval=True, person="grace", reason=""), frozenset())
     assert steps.approve("opal", WEEK, 1) == "approved"
+
+
+def test_the_question_names_charge_caps_pictures_and_gates_that_did_not_apply(
+    sealed: Callable[..., Release],
+) -> None:
+    release = sealed(CASES[0])
+    gates = [
+        {"gate": name, "statement": "s", "outcome": name} for name in ("passed", "not applicable")
+    ]
+    release.folders.embargoed.mkdir(parents=True, exist_ok=True)
+    report = release.folders.embargoed / "assessment.json"
+    old = {"gate": "old", "statement": "s", "passed": False}
+    report.write_text(json.dumps({"gates": [*gates, old]}), encoding="utf-8")
+    shown = question(release, frozenset({"eve"}), "http://airflow/privacy-budget/x")
+    assert "(http://airflow/privacy-budget/x)" in shown
+    assert (
+        "| passed | passed | s |\n| not applicable | not applicable | s |\n| old | FAILED | s |"
+        in shown
+    )
+    assert "It is drawn and charged: epsilon " in shown
+    assert "card over 52 weeks has " in shown
+    assert "A rejection refunds nothing" in shown
+    assert "may still answer" in shown

@@ -8,7 +8,9 @@ publishing reads it there again.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from turnstile.errors import NotApproved
 from turnstile.ledger.presentation import left_text, most_spent
@@ -102,51 +104,54 @@ def is_to_be_asked(release: Release, number: int, started_by: frozenset[str]) ->
 
 def question_in_short(release: Release, started_by: frozenset[str]) -> str:
     """Return the question in a sentence: what is charged, what is left, and who may answer."""
-    balances = release.ledger.balance(release.plan.family)
-    left = [
-        f"{one.unit.value} over {one.cap.window_weeks} weeks has {left_text(one)} left"
-        for one in most_spent(balances)
-        if one.cap is not None and one.cap.window_weeks
-    ]
     parts = [
         f"May {release.key} be published? It is drawn and charged: {cost_in_words(release.plan)}",
-        *left,
+        *_left(release),
         f"{standing(release, started_by)}",
     ]
     return ". ".join(parts) + ". A rejection refunds nothing."
 
 
-def question(release: Release, started_by: frozenset[str]) -> str:
+def question(release: Release, started_by: frozenset[str], pictures: str) -> str:
     """Return what is shown to those who are asked, in Markdown; public figures only.
 
     Args:
         release: sealed, waiting for people.
         started_by: everybody known to have started a run of this week.
+        pictures: address of the page's view of the week, for those who may edit the DAG's runs.
     """
-    planned = release.plan
-    view = plan_view(planned, release.ledger.balance(planned.family))
-    lines = [
-        f"Publish **{release.key}** ({release.programme.title})?",
-        "",
-        "Its noise is drawn and charged; a rejection refunds nothing and keeps it under embargo.",
-        f"Now: {standing(release, started_by)}.",
-        "",
-        "| unit | epsilon | epsilon at delta 1e-6 | epsilon, replace | rho |",
-        "|---|---|---|---|---|",
-    ]
-    names = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho")
-    for unit, figures in view["loss"].items():
-        lines.append(f"| {unit} | " + " | ".join(figures[n] or "infinite" for n in names) + " |")
-    lines += ["", "| draw | noise | scale | 95 % within |", "|---|---|---|---|"]
-    for draw in view["draws"]:
-        cells = (draw["draw"], draw["noise"], draw["scale"], str(draw["half_width_95"]))
-        lines.append("| " + " | ".join(cells) + " |")
+    view = plan_view(release.plan, ())
     report = json.loads((release.folders.embargoed / "assessment.json").read_bytes())
-    lines += ["", "| gate | passed | finding |", "|---|---|---|"]
-    lines += [
-        f"| {gate['gate']} | {'yes' if gate['passed'] else 'NO'} | {gate['statement']} |"
-        for gate in report["gates"]
+    look = f"[Look at the map and the assessment]({pictures})"
+    lines = [
+        f"Publish **{release.key}** ({release.programme.title})? {look}",
+        "",
+        f"- It is drawn and charged: {cost_in_words(release.plan)}",
+        *(f"- {sentence}" for sentence in _left(release)),
+        "- A rejection refunds nothing and keeps it under embargo",
+        f"- {standing(release, started_by)}",
+        "",
+        "| gate | outcome | finding |",
+        "|---|---|---|",
+        *(f"| {g['gate']} | {_outcome(g)} | {g['statement']} |" for g in report["gates"]),
+        "",
+        "| draw | noise | 95 % within |",
+        "|---|---|---|",
+        *(f"| {d['draw']} | {d['noise']} | {d['half_width_95']} |" for d in view["draws"]),
     ]
-    way = f"/privacy-budget/embargoed/{release.programme.name}/{release.week}"
-    lines += ["", f"Pictures, for those who may edit the DAG's runs: `{way}`"]
     return "\n".join(lines)
+
+
+def _outcome(gate: Mapping[str, Any]) -> str:
+    """Return `passed`, `FAILED` or `not applicable`; version 0.1.0 did not write the last."""
+    return str(gate.get("outcome") or ("passed" if gate["passed"] else "FAILED"))
+
+
+def _left(release: Release) -> list[str]:
+    """Say what is left under each cap over weeks."""
+    balances = release.ledger.balance(release.plan.family)
+    return [
+        f"{one.unit.value} over {one.cap.window_weeks} weeks has {left_text(one)} left"
+        for one in most_spent(balances)
+        if one.cap is not None and one.cap.window_weeks
+    ]
