@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/TUTORIAL.md").read_text()
-TAPS, BUSES = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+TAPS, COUNTERS, BUSES = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
 # A fresh clone's environment is that of this test; the rest of the line is as printed.
 NOT_RUN = ("make env", "export PATH")
 COMMANDS_AT_MOST = 8
@@ -85,6 +85,11 @@ def test_a_week_of_taps_is_published_and_no_raw_column_leaks(clone: Path) -> Non
     header = next(iter((clone / "var/landing/tides/2016-W30").glob("*.csv"))).read_text()
     for column in header.splitlines()[0].split(","):
         assert f"| `{column}` | " in sheet
+
+
+def test_a_week_of_door_counters_is_published(clone: Path) -> None:
+    said = [run(line, clone) for line in COUNTERS.strip().splitlines()]
+    assert "as published; signed" in said[-1]
 
 
 @pytest.mark.long

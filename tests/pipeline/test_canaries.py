@@ -69,7 +69,9 @@ def audits_of_now(name: str) -> tuple[DrawAudit, ...]:
     return audit_release(plan.events, programme.mechanism.unit, copy=copy)
 
 
-@pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_2017", "itms_survey", "opal_year"])
+@pytest.mark.parametrize(
+    "name", [*CASES, "opal_trip", "opal_2017", "itms_survey", "itms_delays", "opal_year"]
+)
 def test_units_reach_what_is_declared_and_never_pass_it(name: str) -> None:
     programme, _, plan = case(name)
     moves = true_moves(name)
@@ -174,13 +176,13 @@ def test_a_weekly_bound_that_is_applied_by_day_is_refuted() -> None:
     assert all(audit.is_refuted for audit in audits_of_now("opal_year"))
 
 
-@pytest.mark.parametrize("name", [*CASES, "opal_year", "opal_flows"])
+@pytest.mark.parametrize("name", [*CASES, "opal_year", "opal_flows", "itms_delays"])
 @pytest.mark.usefixtures("without_bound")
 def test_a_skipped_bound_is_refuted(name: str) -> None:
     assert all(audit.is_refuted for audit in audits_of_now(name))
 
 
-@pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_flows"])
+@pytest.mark.parametrize("name", [*CASES, "opal_trip", "opal_flows", "itms_delays"])
 @pytest.mark.usefixtures("counted_twice")
 def test_a_wrong_sensitivity_is_refuted(name: str) -> None:
     assert all(audit.is_refuted for audit in audits_of_now(name))

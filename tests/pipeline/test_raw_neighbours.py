@@ -11,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from raw_lab import BY_NIGHT, Form, Lab, Texts, lab, without_card_bound
 from raw_neighbours import violations
 
-from turnstile.counting import trips
+from turnstile.counting import telemetry, trips
 from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.errors import InputError
 from turnstile.pipeline.canaries import observed_sensitivities
@@ -40,6 +41,33 @@ BY_LINE: Texts = (
     ("domain:\n", "domain:\n  lists: {route: domains/lines.csv}\n"),
     ("tables:  ", f"tables:\n{LINES}\n  #"),
     ('    on_time: "1/8"', '    on_time: "1/16"\n    lines: "1/16"'),
+)
+# Boardings and alightings by place, line and visit, of rides that nobody joins.
+_OF_ENDS = """
+  boardings: {by: [boarding_visit]}
+  alightings: {by: [alighting_visit]}
+  lines: {by: [route, tap_off_location], trips_at_most: 1}"""
+_LISTS = ", ".join(
+    f"{name}: domains/{file}.csv"
+    for name, file in {
+        "boarding_visit": "visits",
+        "alighting_visit": "visits",
+        "route": "lines",
+    }.items()
+)
+EVENTS: Texts = (
+    ("feed: opal_trips", "feed: tides_passenger_events"),
+    ("outside: unknown", "outside: drop"),
+    (
+        "domain:\n",
+        f"domain:\n  lists: {{{_LISTS}}}\n",
+    ),
+    ("tables:  ", f"tables:{_OF_ENDS}\n  #"),
+    (
+        'on_time_location: "1/4"',
+        "".join(f'{name}: "1/16"\n    ' for name in ("boardings", "alightings", "lines"))
+        + 'on_time_location: "1/16"',
+    ),
 )
 FEW_FLOWS: Texts = (("trips_at_most: 20", "trips_at_most: 5"),)
 OF_DAY: Texts = (("card_week: {", "card_day: {"), ("unit: card_week", "unit: card_day"))
@@ -79,8 +107,16 @@ CASES: dict[str, CaseOf] = {
     ),
     "tides": of("opal", Feed.TIDES_FARE_TRANSACTIONS),
     "tides, Parquet": of("opal", Feed.TIDES_FARE_TRANSACTIONS, form=Form.WHOLE),
+    "passenger events": of("opal_trip", Feed.TIDES_PASSENGER_EVENTS, *EVENTS),
+    "passenger events, packed": of(
+        "opal_trip", Feed.TIDES_PASSENGER_EVENTS, *EVENTS, form=Form.PACKED
+    ),
     "itms": of("itms", Feed.ITMS),
     "itms, week, Parquet": of("itms", Feed.ITMS, *BUS_WEEK, form=Form.WHOLE),
+    "delays": of("itms_delays", Feed.ITMS),
+    "delays of vehicle locations, packed": of(
+        "itms_delays", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.PACKED
+    ),
     "gtfs": of("itms", Feed.GTFS_VEHICLE_POSITIONS),
     "gtfs, Parquet": of("itms", Feed.GTFS_VEHICLE_POSITIONS, form=Form.WHOLE),
     "vehicle locations, packed": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.PACKED),
@@ -188,6 +224,13 @@ def trip_of_one_record(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sensitivities, "_PARTED", sensitivities.records_at_most(1))
 
 
+def delays_as_they_come(patch: pytest.MonkeyPatch) -> None:
+    """A day's delay is added up as it is, without its clamp."""
+    patch.setattr(
+        telemetry, "centered_delays", lambda sums, numbers, _: np.asarray(sums // (6 * numbers))
+    )
+
+
 FAULTS: dict[str, tuple[str, Patch]] = {
     "swallowed line": ("opal", swallowed_line),
     "shape switch": ("itms", shape_switch),
@@ -195,6 +238,7 @@ FAULTS: dict[str, tuple[str, Patch]] = {
     "cap per mode": ("opal", bounding_by(cap_per_mode)),
     "no bound on other modes": ("opal", bounding_by(first_mode_only)),
     "no bound at weekends": ("opal", bounding_by(none_at_weekends)),
+    "delays without a clamp": ("delays", delays_as_they_come),
     "a pair of taps is one record": ("taps, one trip", trip_of_one_record),
 }
 

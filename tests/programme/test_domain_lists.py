@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from turnstile.cli import main
-from turnstile.sources.samples.tides import write_gtfs
+from turnstile.sources.samples.tides import STOPS, write_gtfs
 
 TRIPS = "route_id,service_id,trip_id,direction_id\nr1,d,t1,0\nr1,d,t2,1\nr2,d,t3,\n"
 ROUTES = "route_id,route_short_name,route_long_name,route_type\nr1,7,Harbour,3\nr2,,Hills,3\n"
@@ -34,6 +34,10 @@ def feed(tmp_path: Path) -> Path:
         (("--of", "direction"), ["t1,0", "t2,1"]),
         (("--of", "direction", "--by", "itself"), ["0,0", "1,1"]),
         (("--of", "vehicle_trip"), ["t1,t1", "t2,t2", "t3,t3"]),
+        (
+            ("--of", "stop_visit"),
+            sorted(f"t1/{n + 1},t1/{n + 1}/s{n}" for n in range(STOPS)),
+        ),
     ],
 )
 def test_a_list_names_what_each_id_is_published_as(

@@ -12,12 +12,13 @@ from turnstile.programme.fields import (
     COARSER_OFF,
     COARSER_ON,
     FIELDS,
+    VISITS,
     dimensions,
     field_of,
 )
 from turnstile.programme.source_spec import RowShape
 
-LISTED = ("route", "direction", "fare_product", "vehicle_trip")
+LISTED = ("route", "direction", "fare_product", "vehicle_trip", *VISITS)
 _ENTRY = """FIELDS: tuple[Field, ...] = (
     Field(
         "rider_category",

@@ -14,7 +14,7 @@ from turnstile.errors import ProgrammeError
 from turnstile.programme.fields import BY_NAME
 from turnstile.programme.loading import load_programme
 from turnstile.publishing.contents_check import unknown_contents
-from turnstile.publishing.tides_shapes import ACTIVITIES, COLUMNS, ERRORS
+from turnstile.publishing.tides_shapes import ACTIVITIES, ACTIVITY_COLUMNS, ERRORS
 
 UNKNOWN = "UNKNOWN"
 
@@ -73,7 +73,7 @@ def test_every_column_is_in_the_registry_the_dictionary_and_the_descriptor(opal:
     resources = json.loads((opal / "datapackage.json").read_text())["resources"]
     fields = {one["path"]: [f["name"] for f in one.get("schema", {}).get("fields", ())]
               for one in resources}  # fmt: skip
-    for path, columns in COLUMNS.items():
+    for path, columns in ACTIVITY_COLUMNS.items():
         assert fields[path] == list(columns)
         for column in columns:
             described = dictionary.loc[(path.removesuffix(".csv"), column)]

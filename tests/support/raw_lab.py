@@ -96,6 +96,8 @@ def lab(name: str, feed: Feed, folder: Path, *texts: tuple[str, str]) -> Lab:
     (folder / "domains/regions.csv").write_text(regions + "\n")
     lines = "\n".join(["value,label", *(f"{n},line {n}" for n in VALUES[:3])])
     (folder / "domains/lines.csv").write_text(lines + "\n")
+    visits = "\n".join(["value,label", *(f"{n}/1,{n}/1/A" for n in VALUES[:3])])
+    (folder / "domains/visits.csv").write_text(visits + "\n")
     cells = "\n".join(["cell", *h3.grid_disk(CENTER, 1)])
     (folder / "domains/cells.csv").write_text(cells + "\n")
     text = (_INCLUDE / f"programmes/{name}.yaml").read_text()

@@ -23,6 +23,7 @@ from hostile_lines import CSV, JSON_LINES, READABLE, Spoil
 from raw_lab import CENTER, MODES, PERIOD, PLACES, VALUES, WEEK, Form, Lab
 
 from turnstile.privacy.units import Block
+from turnstile.programme.fields import VISITS
 from turnstile.programme.source_spec import RowShape
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.layout import names_in_source
@@ -175,7 +176,8 @@ class Generator:
         if programme.source.feed.shape is RowShape.TELEMETRY:
             latitude, longitude = h3.cell_to_latlng(chance.choice(sorted(h3.grid_disk(CENTER, 1))))
             speed = chance.choice([0, 20_000, 70_000])
-            reading = MadeReading(unit, day, second, latitude, longitude, speed, shape)
+            late = chance.choice([-90_000, 0, 300, 90_000])
+            reading = MadeReading(unit, day, second, latitude, longitude, speed, shape, late)
             return reading_records(programme, [reading])
         off = second + chance.choice([1, 60, 600, 7200])
         if self._own.days_of_unit == 1:  # a tap after the day's end is of the next day's unit
@@ -188,7 +190,10 @@ class Generator:
             chance.choice(PLACES),
             off,
             chance.choice(PLACES),
-            tuple((name, chance.choice(VALUES)) for name in programme.listed),
+            tuple(
+                (name, chance.choice(VALUES) + ("/1" if name in VISITS else ""))
+                for name in programme.listed
+            ),
         )
         if programme.source.feed.joins_taps and not self._own.unit.is_record:
             into_day = second - self._starts

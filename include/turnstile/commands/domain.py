@@ -120,7 +120,9 @@ def _lists(args: argparse.Namespace) -> int:
     text = list_csv(args.feed, of, by)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(text, encoding="utf-8")
-    print(f"{args.out}: {len(text.splitlines()) - 1} values; name it in domain.lists.{of}")
+    ends = of is ListOf.STOP_VISIT
+    named = " as boarding_visit, alighting_visit or both" if ends else f".{of}"
+    print(f"{args.out}: {len(text.splitlines()) - 1} values; name it in domain.lists{named}")
     return 0
 
 

@@ -81,7 +81,7 @@ def _plan(args: argparse.Namespace) -> int:
         print(f"{unit:16} " + " ".join(f"{value:>12}" for value in values))
     source = release.programme.source
     if source.feed.shape is RowShape.TRIPS:
-        print(source.without_card.sentence)
+        print(source.without_card_sentence)
     for line in left_under_caps(release):
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
     if source.feed.shape is RowShape.TELEMETRY:

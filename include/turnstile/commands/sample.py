@@ -55,12 +55,10 @@ def run(args: argparse.Namespace) -> int:
     maker = _MAKERS[args.programme](args, domains)
     for week in weeks:
         _write(maker, args, landing / args.programme / str(week), week)
-    if args.programme == "tides":
-        from turnstile.sources.samples.tides import write_gtfs
-
-        feed = (args.out or settings.home) / "tides_gtfs.zip"
-        write_gtfs(feed)
-        print(f"tides: the public feed of its stops in {feed}")
+    if args.programme in _PUBLIC_FEEDS:
+        feed = (args.out or settings.home) / f"{args.programme}_gtfs.zip"
+        _write_feed(args.programme, feed)
+        print(f"{args.programme}: the public feed of its stops in {feed}")
     return 0
 
 
@@ -108,19 +106,28 @@ def _itms_maker(args: argparse.Namespace, domains: Path) -> Maker:
 
 
 def _tides_maker(args: argparse.Namespace, domains: Path) -> Maker:
-    """Return what writes one week of fare transactions."""
-    from turnstile.sources.samples import opal, tides
+    """Return what writes one week of fare transactions, or of passenger events."""
+    from turnstile.sources.samples import apc, opal, tides
     from turnstile.sources.samples.corruption import parse_corruptions
 
     corruptions = parse_corruptions(args.corruption, legal=tides.CORRUPTIONS)
     places = opal.read_places(domains / "opal_locations.csv")
+    of_taps = args.programme == "tides"
 
     def write(to: LandingWeek) -> tuple[Path, ...]:
         """Write one week."""
         rows = opal.opal_rows(to.week, args.rows, args.seed, places=places, corruptions=corruptions)
-        return tides.write_tides(rows, to)
+        return tides.write_tides(rows, to) if of_taps else apc.write_apc(rows, to)
 
     return write
 
 
-_MAKERS = {"opal": _opal_maker, "itms": _itms_maker, "tides": _tides_maker}
+def _write_feed(name: str, path: Path) -> None:
+    """Write the public feed that a sample goes with."""
+    from turnstile.sources.samples import apc, tides
+
+    (tides.write_gtfs if name == "tides" else apc.write_apc_gtfs)(path)
+
+
+_MAKERS = {"opal": _opal_maker, "itms": _itms_maker, "tides": _tides_maker, "apc": _tides_maker}
+_PUBLIC_FEEDS = ("tides", "apc")

@@ -21,7 +21,7 @@ from turnstile.counting.cells import OUTSIDE, cell_numbers
 from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts
 from turnstile.counting.pixels import pixel_table
-from turnstile.privacy.mechanisms.bounded_mean import centered_steps
+from turnstile.privacy.mechanisms.bounded_mean import centered_delays, centered_steps
 from turnstile.privacy.mechanisms.distinct_over_limit import over_limit
 from turnstile.privacy.units import Block
 from turnstile.programme.bounding_rule import rule_of
@@ -62,7 +62,7 @@ def count_telemetry(
     if any(day_files(rows_folder, day) for day in days):
         counted = columns_of(
             connection,
-            "SELECT slot, cell, readings, speed_sum_milli, speed_max_milli "  # noqa: S608 - names of ours
+            "SELECT slot, cell, readings, speed_sum_milli, speed_max_milli, delays, delay_sum_s "  # noqa: S608 - names of ours
             f"FROM {_bounded(connection, programme, days)}",
         )
     return {
@@ -111,13 +111,14 @@ def read_bus_cells(
     """
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE part (vehicle_id VARCHAR, slot INTEGER, cell BIGINT, "
-        "readings BIGINT, sum_milli BIGINT, max_milli BIGINT)"
+        "readings BIGINT, sum_milli BIGINT, max_milli BIGINT, delays BIGINT, delay_sum_s BIGINT)"
     )
     distinct = "DISTINCT" if len(files) > 1 else ""
+    delay = "delay_s" if "delay_s" in programme.carried else "NULL::BIGINT AS delay_s"
     relation = connection.cursor().sql(
         f"SELECT vehicle_id, {_slot(programme, outside_slot)} AS slot, latitude, longitude, "  # noqa: S608 - names of ours
-        f"speed_milli_kmh FROM (SELECT {distinct} vehicle_id, observed_at_utc, minute_of_day, "
-        "latitude, longitude, speed_milli_kmh "
+        f"speed_milli_kmh, delay_s FROM (SELECT {distinct} vehicle_id, observed_at_utc, "
+        f"minute_of_day, latitude, longitude, speed_milli_kmh, {delay} "
         "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) "
         f"WHERE vehicle_id IS NOT NULL AND speed_milli_kmh IS NOT NULL) WHERE slot <> {OUTSIDE}",
         params=[files],
@@ -127,7 +128,8 @@ def read_bus_cells(
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE bus_cell AS SELECT vehicle_id, slot, cell, "
         "sum(readings)::BIGINT AS readings, sum(sum_milli)::BIGINT AS speed_sum_milli, "
-        "max(max_milli) AS speed_max_milli FROM part GROUP BY vehicle_id, slot, cell"
+        "max(max_milli) AS speed_max_milli, sum(delays)::BIGINT AS delays, "
+        "sum(delay_sum_s)::BIGINT AS delay_sum_s FROM part GROUP BY vehicle_id, slot, cell"
     )
 
 
@@ -169,11 +171,13 @@ def _add_batch(connection: Connection, batch: pa.RecordBatch, to_cells: Converte
             "slot": batch.column("slot"),
             "cell": indices,
             "speed": batch.column("speed_milli_kmh"),
+            "delay": batch.column("delay_s"),
         }
     )
     connection.register("readings", readings)
     connection.execute(
-        "INSERT INTO part SELECT vehicle_id, slot, cell, count(*), sum(speed), max(speed) "  # noqa: S608 - names of ours
+        "INSERT INTO part SELECT vehicle_id, slot, cell, count(*), sum(speed), max(speed), "  # noqa: S608 - names of ours
+        "count(delay), coalesce(sum(delay), 0) "
         f"FROM readings WHERE cell <> {OUTSIDE} GROUP BY vehicle_id, slot, cell"
     )
     connection.unregister("readings")
@@ -213,6 +217,15 @@ def _contributions(
         if table.clamp_kmh is None:
             raise ValueError("a mean speed needs its public bound V")
         return centered_steps(counted["speed_sum_milli"], counted["readings"], table.clamp_kmh)
+    if table.measure is Measure.MEAN_DELAY:
+        is_stated = counted["delays"] > 0
+        if statistic == "buses":
+            return is_stated.astype(np.int64)
+        if table.clamp_minutes is None:
+            raise ValueError("a mean delay needs its public bound D")
+        numbers = np.maximum(counted["delays"], 1)
+        steps = centered_delays(counted["delay_sum_s"], numbers, table.clamp_minutes)
+        return np.where(is_stated, steps, 0)
     if table.measure is Measure.BUSES_OVER:
         limit_kmh = table.limits_kmh[table.statistics.index(statistic)]
         return over_limit(counted["speed_max_milli"], limit_kmh)

@@ -14,7 +14,7 @@ from turnstile.duckdb_engine import text
 from turnstile.programme.bounding_rule import BoundingRule, bound_in_force, tables_of
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.field import Field
-from turnstile.programme.fields import COARSER_OFF, COARSER_ON, TAPS, categories
+from turnstile.programme.fields import COARSER_OFF, COARSER_ON, OF_OFF, OF_ON, TAPS, categories
 from turnstile.programme.mode_slots import minute_of
 from turnstile.programme.public_lists import PERIOD, period_of_slots
 from turnstile.programme.source_spec import RowShape
@@ -126,11 +126,7 @@ def trips_sql(programme: Programme, number: int, rows: str) -> str:
         number: of the day among those of the scope.
         rows: SQL of the canonical rows of the day.
     """
-    used = sorted({axis for table in programme.tables for axis in table.by})
-    conditions = [f"{axis} <> {_OUTSIDE}" for axis in used]
-    if bound_in_force(programme) is not None:
-        conditions.append("card_id IS NOT NULL")  # what has no unit could not be bounded
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    where = _inside(programme)
     further = (*_categories(programme), *_coarser(programme))
     off = ", ".join((_slot("tap_off"), _area("tap_off"), *further))
     return (
@@ -146,6 +142,21 @@ def trips_sql(programme: Programme, number: int, rows: str) -> str:
         "LEFT JOIN places AS tap_off ON trips.mode = tap_off.mode "
         f"AND trips.tap_off_location = tap_off.location {_lists(programme)}) AS found {where}"
     )
+
+
+def _inside(programme: Programme) -> str:
+    """Return the SQL of the condition that a trip lies in the public cells.
+
+    A boarding alone lies in none of the cells of the other end, and is judged by those of its own.
+    """
+    used = sorted({axis for table in programme.tables for axis in table.by})
+    judged = [used]
+    if programme.source.feed.names_nobody:
+        ends = ((OF_ON, OF_OFF), (OF_OFF, OF_ON))
+        judged = [[a for a in used if a not in other] for own, other in ends if {*own} & {*used}]
+    found = (" AND ".join(f"{axis} <> {_OUTSIDE}" for axis in axes) or "true" for axes in judged)
+    has_unit = " AND card_id IS NOT NULL" if bound_in_force(programme) is not None else ""
+    return f"WHERE ({' OR '.join(found)}){has_unit}"  # what has no unit could not be bounded
 
 
 def _lists(programme: Programme) -> str:
@@ -214,7 +225,9 @@ def _coarser(programme: Programme) -> list[str]:
         end, _, grain = name.partition("_")
         tap = "tap_on" if end == "origin" else "tap_off"
         index = f"coalesce({tap}.{grain}, modes.unknown_{name}, {_OUTSIDE})"
-        found.append(f"({'periods.period' if name == PERIOD else index})::INTEGER AS {name}")
+        if name == PERIOD:
+            index = f"coalesce(periods.period, {_OUTSIDE})"
+        found.append(f"{index}::INTEGER AS {name}")
     return found
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.counting.bounding import Bounding, keep_at_most
+from turnstile.counting.cells import OUTSIDE
 from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts, ExactTable
 from turnstile.counting.trip_queries import (
@@ -160,6 +161,8 @@ def _vector(
     if groups is None:
         return counts
     is_of_table = groups["grouping_set"] == grouping_id(table.by, axes)
+    for axis in table.by:  # an end that a row does not have
+        is_of_table &= groups[axis] != OUTSIDE
     mode_index = groups["mode_index"][is_of_table]
     segments = layout(domain, table)
     cell = np.array([segment.offset for segment in segments], dtype=np.int64)[mode_index]

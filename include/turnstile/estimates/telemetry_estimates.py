@@ -43,13 +43,13 @@ def telemetry_estimates(week: WeekToEstimate) -> Estimates:
     errors: dict[str, list[dict[str, Any]]] = {}
     correlations: dict[str, Sequence[dict[str, Any]]] = {}
     for table in week.promise.tables:
-        if table.measure is Measure.MEAN_SPEED:
+        if table.mean_range is not None:
             buses = _buses(week, table, "buses")
-            tables[table.name], errors[table.name] = _speeds(week, table, buses)
+            tables[table.name], errors[table.name] = _means(week, table, buses)
             name = f"{table.name}_buses"
             tables[name], errors[name] = _bus_table(week, table, buses), _bus_errors(week, buses)
             correlations[name] = buses.correlations
-        elif table.measure is Measure.BUSES:
+        elif table.measure in {Measure.BUSES, Measure.HEADWAY}:
             buses = _buses(week, table, "buses")
             tables[table.name] = _bus_table(week, table, buses)
             errors[table.name] = _bus_errors(week, buses)
@@ -119,21 +119,25 @@ def _look(
     )
 
 
-def _speeds(
+def _means(
     week: WeekToEstimate, table: TableSpec, buses: CellEstimates
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """Return mean speeds, absent where hardly a bus passes; and their errors."""
-    found, clamp = speeds_of(week, table, buses), table.clamp_kmh or 0
+    """Return mean speeds, or delays, absent where hardly a bus passes; and their errors."""
+    found, clamp = speeds_of(week, table, buses), table.mean_range or 0
+    least = table.clamp_minutes or 0  # delays are measured from the earliest one
     means = np.clip((center_steps(clamp) + found.means) / STEPS_PER_KMH, 0, clamp)
     variances = _CAUTION * found.variances / STEPS_PER_KMH**2
     is_shown = buses.estimates >= _LEAST_BUSES
     columns = _columns(means, variances, _SPEED_PARTS, highest=float(clamp))
-    shown = {name: np.where(is_shown, values, np.nan) for name, values in columns.items()}
+    shown = {
+        name: np.where(is_shown, np.rint((values - least) * _SPEED_PARTS) / _SPEED_PARTS, np.nan)
+        for name, values in columns.items()
+    }
     error = float(np.sqrt(variances[is_shown].mean())) if is_shown.any() else None
     line = {
         "numbers": int(is_shown.sum()),
         "rmse_estimated": None if error is None else round(error, 2),
-        "unit": "km/h",
+        "unit": "minutes" if table.clamp_minutes else "km/h",
         "intervals_shown": True,
     }
     return _labelled(week, table, shown), [line]
@@ -162,7 +166,8 @@ def _buses_beside(week: WeekToEstimate, table: TableSpec) -> CellEstimates | Non
     beside = (
         one
         for one in week.promise.tables
-        if one.by == table.by and one.measure in {Measure.MEAN_SPEED, Measure.BUSES}
+        if one.by == table.by
+        and one.measure in {Measure.MEAN_SPEED, Measure.BUSES, Measure.HEADWAY}
     )
     found = next(beside, None)
     return None if found is None else _buses(week, found, "buses")

@@ -18,6 +18,8 @@ def telemetry_tables(drawn: Drawn) -> dict[str, pa.Table]:
         Measure.MEAN_SPEED: _mean_speed,
         Measure.BUSES: _buses,
         Measure.BUSES_OVER: _buses_over,
+        Measure.HEADWAY: _headway,
+        Measure.MEAN_DELAY: _mean_delay,
     }
     return {table.name: present[table.measure](drawn, table) for table in drawn.programme.tables}
 
@@ -40,6 +42,45 @@ def _mean_speed(drawn: Drawn, table: TableSpec) -> pa.Table:
         **rounded_outwards(means),
         **_bus_days(drawn, table),
         "is_withheld": [means.is_withheld],
+    }
+    return labelled(drawn.domain, table, [None], columns)
+
+
+def _mean_delay(drawn: Drawn, table: TableSpec) -> pa.Table:
+    """Return mean delays; withheld where the noisy number of bus-days is within its noise."""
+    ((_, sums),) = drawn.vectors(table, "sum").items()
+    ((_, buses),) = drawn.vectors(table, "buses").items()
+    means = means_of(sums, buses, ratio_noise(drawn, table), clamp_kmh=table.mean_range or 0)
+    early = table.clamp_minutes or 0
+    columns: dict[str, list[Column]] = {
+        "mean_delay_minutes": [(means.mean - early).round(2)],
+        "standard_deviation_minutes": [means.deviation.round(2)],
+        "low_95_minutes": [np.floor((means.low - early) * 100) / 100],
+        "high_95_minutes": [np.ceil((means.high - early) * 100) / 100],
+        **_bus_days(drawn, table),
+        "is_withheld": [means.is_withheld],
+    }
+    return labelled(drawn.domain, table, [None], columns)
+
+
+def _headway(drawn: Drawn, table: TableSpec) -> pa.Table:
+    """Return mean times between buses: observed minutes over the buses that came in them.
+
+    The interval is that of the number of buses, read as a time; without an upper end, and without
+    a mean, where the number is within its noise.
+    """
+    ((_, buses),) = drawn.vectors(table, "buses").items()
+    event = next(event for event in drawn.events if event.label == f"{table.name}/buses")
+    half = error_bar(event).half_width_95
+    observed = float(drawn.programme.time.slot_minutes * service_days(drawn))
+    is_withheld = buses <= half
+    shown = np.where(is_withheld, np.nan, buses)
+    columns: dict[str, list[Column]] = {
+        "headway_minutes": [(observed / shown).round(2)],
+        "low_95_minutes": [np.floor(observed / np.maximum(buses + half, 1) * 100) / 100],
+        "high_95_minutes": [np.ceil(observed / (shown - half) * 100) / 100],
+        **_bus_days(drawn, table),
+        "is_withheld": [is_withheld],
     }
     return labelled(drawn.domain, table, [None], columns)
 

@@ -9,7 +9,7 @@ unless rows outside the domain are dropped
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -42,16 +42,22 @@ def axes_of(by: By) -> Axes:
     return next(axes for axes in MARGINAL_AXES if set(by) <= set(axes))
 
 
-def shape_of(domain: PublicDomain, mode: str, axes: Axes) -> tuple[int, int]:
-    """Return the number of slots and locations."""
-    slots, locations = (len(domain.dimension(mode, axis).labels) if axis else 1 for axis in axes)
-    return slots, locations
+def shapes_of(
+    domain: PublicDomain, mode: str, measured: Collection[By]
+) -> dict[Axes, tuple[int, int]]:
+    """Return the number of slots and locations of the marginals that drawn tables belong to.
 
-
-def shapes_of(domain: PublicDomain, mode: str) -> dict[Axes, tuple[int, int]]:
-    """Return the shape of the marginals whose axes a mode has."""
-    known = {axis.name for axis in domain.dimensions(mode)} | {""}
-    return {axes: shape_of(domain, mode, axes) for axes in MARGINAL_AXES if set(axes) <= known}
+    An axis that no drawn table has counts as one: a package does not say what its labels are.
+    """
+    used = {axis for by in measured for axis in by}
+    return {
+        (first, second): (
+            len(domain.dimension(mode, first).labels) if first in used else 1,
+            len(domain.dimension(mode, second).labels) if second in used else 1,
+        )
+        for first, second in MARGINAL_AXES
+        if any(set(by) <= {first, second} for by in measured)
+    }
 
 
 def reconciled_marginals(
@@ -144,13 +150,9 @@ def marginal_errors(
             )
             for by, noise in noises.items()
         }
-        estimates = reconciled_marginals(
-            shapes_of(domain, mode), measured, shares_total=shares_total(programme)
-        )
-        noise_of = {
-            axes: _noise_of_marginals(axes, noises, shape_of(domain, mode, axes))
-            for axes in estimates
-        }
+        shapes = shapes_of(domain, mode, measured)
+        estimates = reconciled_marginals(shapes, measured, shares_total=shares_total(programme))
+        noise_of = {axes: _noise_of_marginals(axes, noises, shapes[axes]) for axes in estimates}
         for axes, estimate in estimates.items():
             taps = axes in TAPS and all(tap in estimates for tap in TAPS)
             shares = taps and shares_total(programme)

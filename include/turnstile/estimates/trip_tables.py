@@ -63,7 +63,8 @@ def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
     days = list(drawn.vectors(programme.shared_tables[0], "count"))
     columns: dict[str, Columns] = defaultdict(lambda: defaultdict(list))
     for day, mode in product(days, domain.modes):
-        measured, shapes = _measured(drawn, day, mode), shapes_of(domain, mode)
+        measured = _measured(drawn, day, mode)
+        shapes = shapes_of(domain, mode, measured)
         marginals = reconciled_marginals(shapes, measured, shares_total=shared)
         for axes, estimate in marginals.items():
             shown, own_errors = presentation_of(estimate), errors[mode, axes]

@@ -50,7 +50,7 @@ def taps_by_mode(week: WeekToEstimate) -> Iterator[ModeTaps]:
     if not any(taps in cells for taps in TAPS):
         return
     for mode in domain.modes:
-        shapes = shapes_of(domain, mode)
+        shapes = shapes_of(domain, mode, cells)
         tables = {
             table.by: _drawn_days(week.numbers, domain, table, mode, days)
             for table in promise.tables

@@ -105,6 +105,7 @@ def _tables_from(stated: list[dict[str, Any]]) -> tuple[TableSpec, ...]:
             Measure(table["measure"]),
             table["clamp_kmh"],
             tuple(table["limits_kmh"]),
+            clamp_minutes=table.get("clamp_minutes"),
         )
         for table in stated
     )
@@ -131,5 +132,6 @@ def _tables_values(tables: tuple[TableSpec, ...]) -> list[dict[str, Any]]:
             "clamp_kmh": table.clamp_kmh,
             "limits_kmh": list(table.limits_kmh),
         }
+        | ({"clamp_minutes": table.clamp_minutes} if table.clamp_minutes else {})
         for table in tables
     ]

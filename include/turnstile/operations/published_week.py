@@ -136,6 +136,8 @@ def _unit(table: TableSpec) -> str:
     """Say what a table's numbers are."""
     if table.measure is Measure.MEAN_SPEED:
         return "mean of the mean speeds shown, km/h"
+    if table.measure is Measure.MEAN_DELAY:
+        return "mean of the mean delays shown, minutes"
     return "taps" if table.measure is Measure.COUNT else "buses a day, mean of the cells"
 
 
@@ -145,6 +147,10 @@ def _columns(table: TableSpec) -> tuple[str, str]:
         return RECONCILED, "standard_deviation"
     if table.measure is Measure.MEAN_SPEED:
         return "mean_speed_kmh", "standard_deviation_kmh"
+    if table.measure is Measure.MEAN_DELAY:
+        return "mean_delay_minutes", "standard_deviation_minutes"
+    if not table.limits_kmh:
+        return "bus_days", "bus_days_standard_deviation"
     limit = table.limits_kmh[0]
     return f"buses_a_day_over_{limit}_kmh", f"standard_deviation_over_{limit}"
 

@@ -24,6 +24,7 @@ from turnstile.sources.raw_records import MadeReading, MadeTrip
 _OFFERED_TIMES = 3  # a unit offers so many times its bound
 _OTHERS = 24  # records of others on each day
 _STILL = 0
+_DAY_S = 86_400  # later, and earlier, than any clamp
 _SECONDS_PER_MINUTE = 60
 WEEK = ServiceWeek(2016, 30)
 """Any week: the programme's rules are the same in all."""
@@ -230,7 +231,11 @@ def _of_buses(programme: Programme, domain: PublicDomain, turn: int) -> list[Tri
         day = (turn + run) % len(WEEK.days)
         days = of_unit if len(of_unit) > 1 else WEEK.days[day : day + 1]
         own: Rows = [
-            replace(_reading("canary", of, pair, second % length, second), speed_milli_kmh=speed)
+            replace(
+                _reading("canary", of, pair, second % length, second),
+                speed_milli_kmh=speed,
+                delay_s=_DAY_S if speed else -_DAY_S,
+            )
             for of in days
             for n, pair in enumerate(pairs[:number])
             for second in range(3 * n, 3 * n + 3)

@@ -79,6 +79,7 @@ def new_programme(
         "title": name.replace("_", " ").capitalize(),
         "feed": str(delivery.feed),
         "trips": trips,
+        "events": delivery.feed.names_nobody,
         "modes": modes,
         "renamed": delivery.renamed,
         "zone": sources.zone or _zone(sources.gtfs),

@@ -1,7 +1,7 @@
-"""Public lists of routes, directions and vehicle trips, from a GTFS feed, for `domain.lists`.
+"""Public lists of routes, directions, vehicle trips and stop visits, from a GTFS feed.
 
 Rows may name a route by its own id, or by the trip of the timetable that they were made on, as
-TIDES does (`trip_id_scheduled`); a list says for each id what it is published as.
+TIDES does (`trip_id_scheduled`); a list (`domain.lists`) says for each id what it is published as.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class ListOf(StrEnum):
     ROUTE = "route"
     DIRECTION = "direction"
     VEHICLE_TRIP = "vehicle_trip"
+    STOP_VISIT = "stop_visit"
 
 
 class NamedBy(StrEnum):
@@ -48,6 +49,15 @@ def list_csv(path: Path, of: ListOf, by: NamedBy) -> str:
     Raises:
         InputError: the feed lacks what the list is made from.
     """
+    return _csv(_visits(path) if of is ListOf.STOP_VISIT else _of_trips(path, of, by))
+
+
+def _of_trips(path: Path, of: ListOf, by: NamedBy) -> set[tuple[str, str]]:
+    """Return value and label of what a feed says of its trips.
+
+    Raises:
+        InputError: the feed lacks what the list is made from.
+    """
     feed = read_feed(path)
     trips, routes = feed.trips, feed.routes
     columns = set() if trips is None else set(trips.columns)
@@ -59,7 +69,32 @@ def list_csv(path: Path, of: ListOf, by: NamedBy) -> str:
     own = {ListOf.ROUTE: "route_id", ListOf.DIRECTION: "direction_id"}.get(of, "trip_id")
     value = trips["trip_id" if by is NamedBy.TRIP else own]
     known = value.notna() & label.notna()
-    pairs = set(zip(value[known].astype(str), label[known].astype(str), strict=True))
+    return set(zip(value[known].astype(str), label[known].astype(str), strict=True))
+
+
+def _visits(path: Path) -> set[tuple[str, str]]:
+    """Return TRIP/STOP_SEQUENCE of every visit of the timetable, and TRIP/PLACE IN ORDER/STOP.
+
+    Raises:
+        InputError: the feed lacks them, or has an id that could not be told apart.
+    """
+    times = read_feed(path).stop_times
+    needed = ["trip_id", "stop_sequence", "stop_id"]
+    if times is None or not set(needed) <= set(times.columns):
+        rule = "do not say trip_id, stop_sequence and stop_id; take a complete feed"
+        raise InputError(where=path.name, field="stop_times", rule=rule)
+    own = times[needed].dropna().astype(str)
+    if own[["trip_id", "stop_id"]].apply(lambda ids: ids.str.contains("/")).to_numpy().any():
+        rule = "holds a trip_id or a stop_id with /, which stands between them here; rename it"
+        raise InputError(where=path.name, field="stop_times", rule=rule)
+    order = own["stop_sequence"].astype(int)
+    place = order.groupby(own["trip_id"]).rank(method="first").astype(int).astype(str)
+    values = own["trip_id"] + "/" + own["stop_sequence"]
+    return set(zip(values, own["trip_id"] + "/" + place + "/" + own["stop_id"], strict=True))
+
+
+def _csv(pairs: set[tuple[str, str]]) -> str:
+    """Return pairs as a file."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(_HEADER)

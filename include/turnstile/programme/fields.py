@@ -67,6 +67,16 @@ FIELDS: tuple[Field, ...] = (
         _TELEMETRY,
     ),
     Field(
+        "delay_s",
+        _T.INTEGER,
+        "s",
+        "Delay",
+        "How late a bus is by the record itself, early below 0; -86400 to 86400.",
+        Role.ROW,
+        "BIGINT",
+        _TELEMETRY,
+    ),
+    Field(
         "tap_on_minute",
         _T.INTEGER,
         "min",
@@ -200,6 +210,22 @@ FIELDS: tuple[Field, ...] = (
             ("vehicle_trip", "Vehicle trip"),
         )
     ),
+    *(
+        Field(
+            f"{side}_visit",
+            _T.STRING,
+            "",
+            f"Stop visit of a {side}",
+            "TRIP/SEQUENCE/STOP of the timetable: the visit of a vehicle trip to a stop, by the "
+            "programme's public list.",
+            Role.DIMENSION,
+            "VARCHAR",
+            _TRIPS,
+            _TRIPS,
+            is_listed=True,
+        )
+        for side in ("boarding", "alighting")
+    ),
     Field(
         "slot",
         _T.STRING,
@@ -259,6 +285,10 @@ TAPS = (("tap_on_slot", "tap_on_location"), ("tap_off_slot", "tap_off_location")
 # What is a coarser time or place of a tap: of the one, of the other.
 COARSER_ON = ("day_period", "origin_region", "origin_zone")
 COARSER_OFF = ("destination_region", "destination_zone")
+# Which end of a trip a table is of, by its dimensions; those of others are of the whole trip.
+OF_ON = (*TAPS[0], *COARSER_ON, "boarding_visit")
+OF_OFF = (*TAPS[1], *COARSER_OFF, "alighting_visit")
+VISITS = ("boarding_visit", "alighting_visit")
 FLOWS = tuple((f"origin_{grain}", f"destination_{grain}") for grain in ("region", "zone"))
 
 

@@ -34,7 +34,7 @@ NUMBERS: tuple[Field, ...] = (
     Field(
         "estimate",
         _T.NUMBER,
-        "trips, km/h or buses a day",
+        "trips, km/h, minutes or buses a day",
         "Estimate",
         "In estimates/: the most exact number that the release has for this cell, from like "
         "places, days and earlier weeks. Biased towards the usual, so that short bursts are lost; "
@@ -190,6 +190,43 @@ NUMBERS: tuple[Field, ...] = (
             Role.ERROR,
         )
         for level in (90, 95)
+        for end in _ENDS
+    ),
+    # of delays and headways
+    Field(
+        "mean_delay_minutes",
+        _T.NUMBER,
+        "min",
+        "Mean delay",
+        "Mean over bus-days of how late a bus is, early below 0; absent where withheld.",
+        Role.ESTIMATE,
+    ),
+    Field(
+        "headway_minutes",
+        _T.NUMBER,
+        "min",
+        "Mean headway",
+        "Minutes observed over the buses that came in them, a bus once in each slot and day; "
+        "absent where withheld.",
+        Role.ESTIMATE,
+    ),
+    Field(
+        "standard_deviation_minutes",
+        _T.NUMBER,
+        "min",
+        "Standard deviation",
+        "Of the noise of the mean, to first order.",
+        Role.ERROR,
+    ),
+    *(
+        Field(
+            f"{end}_95_minutes",
+            _T.NUMBER,
+            "min",
+            f"{_ENDS[end]} end, 95 %",
+            f"{_ENDS[end]} end of the 95 % interval of the mean; noise only.",
+            Role.ERROR,
+        )
         for end in _ENDS
     ),
     Field(

@@ -110,7 +110,7 @@ KEYS: tuple[Key, ...] = (
         "publish.tides_shapes",
         "flag",
         "false",
-        "taps by slot and location also as TIDES 1.0 station_activities (PACKAGES.md)",
+        "also as TIDES 1.0 station_activities and stop_visits (PACKAGES.md)",
         "true",
     ),
     Key("meant_for", "texts", OPTIONAL, "queries that the release is meant for", "", Query),

@@ -155,7 +155,8 @@ INPUTS: tuple[Key, ...] = (
         "domain.lists.NAME",
         "text",
         REQUIRED,
-        "CSV of value and label, for route, direction, fare_product or vehicle_trip",
+        "CSV of value and label, for route, direction, fare_product, vehicle_trip; of passenger "
+        "events also boarding_visit, alighting_visit",
         "domains/routes.csv",
     ),
     Key(

@@ -103,6 +103,14 @@ PROMISES: tuple[Key, ...] = (
         least=1,
     ),
     Key(
+        "tables.NAME.clamp_minutes",
+        "integer",
+        REQUIRED,
+        "mean_delay: delays are clamped to this early and this late, minutes",
+        "15",
+        least=1,
+    ),
+    Key(
         "tables.NAME.limits_kmh",
         "texts",
         REQUIRED,

@@ -12,7 +12,8 @@ from datetime import date, time
 from pathlib import Path
 
 from turnstile.errors import InputError, ProgrammeError
-from turnstile.programme.fields import TAPS
+from turnstile.programme.fields import TAPS, VISITS
+from turnstile.programme.passenger_events import check_cells, check_events, check_units
 from turnstile.programme.read_inputs import read_domain, read_source, read_time
 from turnstile.programme.read_promises import (
     read_cap,
@@ -21,8 +22,10 @@ from turnstile.programme.read_promises import (
     read_tables,
     read_units,
 )
+from turnstile.programme.source_spec import Feed, SourceSpec
 from turnstile.programme.spec import (
     ApprovalSpec,
+    Measure,
     Programme,
     PublishSpec,
     RetentionSpec,
@@ -112,11 +115,16 @@ def read_programme(top: Section) -> Programme:
     source = read_source(top.section("source"))
     shape = source.feed.shape
     tables = read_tables(top.section("tables"), shape)
+    check_events(top, source, tables)
+    _check_delays(top, source, tables)
     units = read_units(top.section("units"), shape)
+    check_units(top, source, units)
     caps = tuple(read_cap(entry, units) for entry in top.sections("caps"))
     clock = read_time(top.section("time"))
     mechanism = read_mechanism(top.section("mechanism"), tables, units, caps)
     schedule = _schedule(top.section("schedule", optional=True))
+    domain = read_domain(top.section("domain"), shape, clock)
+    check_cells(top, source, domain)
     programme = Programme(
         name=name,
         title=top.text("title"),
@@ -124,7 +132,7 @@ def read_programme(top: Section) -> Programme:
         family=top.text("family"),
         source=source,
         time=clock,
-        domain=read_domain(top.section("domain"), shape, clock),
+        domain=domain,
         units=units,
         tables=tables,
         mechanism=mechanism,
@@ -140,6 +148,15 @@ def read_programme(top: Section) -> Programme:
     )
     top.finish()
     return programme
+
+
+def _check_delays(top: Section, source: SourceSpec, tables: tuple[TableSpec, ...]) -> None:
+    """Check that records say how late a vehicle is, where a table asks."""
+    for table in tables:
+        if table.measure is Measure.MEAN_DELAY and not source.feed.states_delays:
+            known = ", ".join(feed for feed in Feed if feed.states_delays)
+            rule = f"{source.feed} states no delays; use one of {known}"
+            top.section("tables").section(table.name).fail("measure", rule)
 
 
 def _schedule(section: Section) -> ScheduleSpec:
@@ -212,8 +229,12 @@ def _publish(
         holidays=section.text("holidays") if section.has("holidays") else None,
         tides_shapes=section.flag("tides_shapes", default=False),
     )
-    by_place = [one for one in tables if one.by in TAPS and one.trips_max is None]
-    if spec.tides_shapes and (is_thresholded or not by_place):
-        section.fail("tides_shapes", "needs a dense table by slot and location of a tap; add one")
+    shaped = (*TAPS, *((visit,) for visit in VISITS))
+    found = [one for one in tables if one.by in shaped and one.trips_max is None]
+    if spec.tides_shapes and (is_thresholded or not found):
+        section.fail(
+            "tides_shapes",
+            "needs a dense table by slot and location of a tap, or of stop visits; add one",
+        )
     section.finish()
     return spec

@@ -9,7 +9,7 @@ from turnstile.errors import InputError
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.privacy.mechanisms.registry import KNOWN_BAD, Calibration, MechanismKind
 from turnstile.privacy.units import NeighboringRelation, ProtectionUnit, Subject, units_of
-from turnstile.programme.fields import COARSER_OFF, COARSER_ON, FLOWS, TAPS, categories, dimensions
+from turnstile.programme.fields import FLOWS, OF_OFF, OF_ON, TAPS, categories, dimensions
 from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, Query, TableSpec, UnitBound
@@ -21,7 +21,6 @@ _TRIP_TABLES = (  # on and off are never linked
     *((category.name,) for category in categories(RowShape.TRIPS)),
     *TAPS,
 )
-_OF_ON, _OF_OFF = (*TAPS[0], *COARSER_ON), (*TAPS[1], *COARSER_OFF)
 
 
 def read_units(section: Section, shape: RowShape) -> tuple[UnitBound, ...]:
@@ -92,7 +91,8 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
     measure = section.choice("measure", Measure, usual)
     if (measure is Measure.COUNT) != (shape is RowShape.TRIPS):
         section.fail(
-            "measure", "count is for trips; mean_speed, buses and buses_over are for telemetry"
+            "measure",
+            "count is for trips; the other measures are for telemetry",
         )
     if (trips_max or per_cell_max) and measure is not Measure.COUNT:
         section.fail("trips_at_most", "is for tables of trips; remove it")
@@ -103,6 +103,7 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
     if measure is not Measure.COUNT and by != known:
         section.fail("by", f"must be [{', '.join(known)}] for telemetry")
     clamp = section.integer("clamp_kmh", least=1) if measure is Measure.MEAN_SPEED else None
+    late = section.integer("clamp_minutes", least=1) if measure is Measure.MEAN_DELAY else None
     limits: tuple[int, ...] = ()
     if measure is Measure.BUSES_OVER:
         limits = _limits(section)
@@ -110,7 +111,9 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
     if year_from is not None and trips_max is None:
         section.fail("year_to_date_from", "goes with trips_at_most of the same table; add it")
     section.finish()
-    return TableSpec(name, by, measure, clamp, limits, trips_max, per_cell_max, year_from)
+    return TableSpec(
+        name, by, measure, clamp, limits, trips_max, per_cell_max, year_from, clamp_minutes=late
+    )
 
 
 def _year_from(section: Section) -> ServiceWeek:
@@ -124,7 +127,7 @@ def _year_from(section: Section) -> ServiceWeek:
 
 def _check_crossed(section: Section, by: tuple[str, ...], trips_max: int | None) -> None:
     """Check a table that is no marginal of a tap: of one tap, or of its origin and destination."""
-    ends = (set(by) & set(_OF_ON), set(by) & set(_OF_OFF))
+    ends = (set(by) & set(OF_ON), set(by) & set(OF_OFF))
     if all(ends) and set(by) - {"day_period"} not in [set(flow) for flow in FLOWS]:
         section.fail(
             "by",

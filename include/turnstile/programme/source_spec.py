@@ -20,6 +20,7 @@ class Feed(StrEnum):
 
     OPAL_TRIPS = "opal_trips"
     TIDES_FARE_TRANSACTIONS = "tides_fare_transactions"
+    TIDES_PASSENGER_EVENTS = "tides_passenger_events"
     TAPS = "taps"
     ITMS = "itms"
     TIDES_VEHICLE_LOCATIONS = "tides_vehicle_locations"
@@ -28,13 +29,23 @@ class Feed(StrEnum):
     @property
     def shape(self) -> RowShape:
         """Shape of the canonical rows that this feed becomes."""
-        trips = (Feed.OPAL_TRIPS, Feed.TIDES_FARE_TRANSACTIONS, Feed.TAPS)
-        return RowShape.TRIPS if self in trips else RowShape.TELEMETRY
+        vehicles = (Feed.ITMS, Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS)
+        return RowShape.TELEMETRY if self in vehicles else RowShape.TRIPS
 
     @property
     def joins_taps(self) -> bool:
         """True if a trip is joined from two records, a tap-on and a tap-off."""
         return self in (Feed.TIDES_FARE_TRANSACTIONS, Feed.TAPS)
+
+    @property
+    def names_nobody(self) -> bool:
+        """True if a row is a boarding or an alighting alone, and no card says whose."""
+        return self is Feed.TIDES_PASSENGER_EVENTS
+
+    @property
+    def states_delays(self) -> bool:
+        """True if a record may say how late its vehicle is."""
+        return self in (Feed.ITMS, Feed.TIDES_VEHICLE_LOCATIONS)
 
     @property
     def speed_unit(self) -> SpeedUnit:
@@ -143,3 +154,13 @@ class SourceSpec:
     files_at_least: int = 1
     marker: str = ""
     absent_days: tuple[date, ...] = ()
+
+    @property
+    def without_card_sentence(self) -> str:
+        """What people must know of rows that name no card."""
+        if self.feed.names_nobody:
+            return (
+                "Records name nobody: one ride is protected, one boarding and one alighting, not "
+                "the other rides of whoever made it."
+            )
+        return self.without_card.sentence

@@ -117,6 +117,8 @@ class Measure(StrEnum):
     MEAN_SPEED = "mean_speed"
     BUSES = "buses"
     BUSES_OVER = "buses_over"
+    HEADWAY = "headway"
+    MEAN_DELAY = "mean_delay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ class TableSpec:
         measure: what is measured in a cell.
         clamp_kmh: public upper bound V of a speed; for MEAN_SPEED.
         limits_kmh: speed limits, each a statistic of its own; for BUSES_OVER.
+        clamp_minutes: public bound D of a delay, which is clamped to -D to D; for MEAN_DELAY.
         trips_max: trips of the bounded unit that this table counts, a bound of its own; None: the
             one under `units`, with which tables count the same trips.
         per_cell_max: those of one mode and service day in one cell; beside `trips_max`.
@@ -144,6 +147,12 @@ class TableSpec:
     trips_max: int | None = None
     per_cell_max: int | None = None
     year_from: ServiceWeek | None = None
+    clamp_minutes: int | None = None
+
+    @property
+    def mean_range(self) -> int | None:
+        """Width of the public range of what a mean is taken of: V km/h, or 2D minutes."""
+        return self.clamp_kmh if self.clamp_minutes is None else 2 * self.clamp_minutes
 
     @property
     def is_flow(self) -> bool:
@@ -157,9 +166,9 @@ class TableSpec:
         """Names of the integer vectors that are drawn for this table."""
         if self.measure is Measure.COUNT:
             return ("count",)
-        if self.measure is Measure.MEAN_SPEED:
+        if self.measure in {Measure.MEAN_SPEED, Measure.MEAN_DELAY}:
             return ("sum", "buses")
-        if self.measure is Measure.BUSES:
+        if self.measure in {Measure.BUSES, Measure.HEADWAY}:
             return ("buses",)
         return tuple(f"over_{limit}" for limit in self.limits_kmh)
 
@@ -283,6 +292,12 @@ class Programme:
     def listed(self) -> tuple[str, ...]:
         """Categories that rows carry, because a public list of the programme names their values."""
         return tuple(name for name, _ in self.domain.lists)
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """Columns that rows carry because this programme asks for them: categories, delays."""
+        has_delays = any(table.measure is Measure.MEAN_DELAY for table in self.tables)
+        return (*self.listed, "delay_s") if has_delays else self.listed
 
     @property
     def shared_tables(self) -> tuple[TableSpec, ...]:

@@ -128,12 +128,17 @@ def _of_trips(programme: Programme) -> dict[str, str]:
     starts = clock(programme.time.day_starts)
     said = {
         "service_day": f"A service day begins at {starts} on the agency's clock.",
-        "without_card": programme.source.without_card.sentence,
+        "without_card": programme.source.without_card_sentence,
     }
     if programme.source.feed.joins_taps:
         said["trips"] = (
             "A trip is joined from a tap-on and the next tap-off of the same card, mode and "
             "service day; the unit that is protected is made of the taps themselves."
+        )
+    if programme.source.feed.names_nobody:
+        said["trips"] = (
+            "What is counted is a boarding or an alighting; nothing says which two are one ride. "
+            "A record of several passengers counts as many."
         )
     return said
 

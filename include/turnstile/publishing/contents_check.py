@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.field import PUBLIC_ROLES, Role
 from turnstile.programme.fields import field_of
-from turnstile.publishing import tides_shapes
 from turnstile.publishing.allowed_contents import (
     ANYTHING,
     JSON_FILES,
@@ -28,6 +27,10 @@ from turnstile.publishing.allowed_contents import (
     UNIT,
 )
 from turnstile.publishing.files import FILES
+from turnstile.publishing.tides_shapes import ACTIVITY_COLUMNS
+from turnstile.publishing.tides_visits import VISIT_COLUMNS
+
+_SHAPES = ACTIVITY_COLUMNS | VISIT_COLUMNS
 
 
 def unknown_contents(folder: Path) -> tuple[str, ...]:
@@ -68,7 +71,7 @@ def _of_file(path: Path, name: str, planned: set[tuple[str, str]]) -> list[str]:
     """Name what is unknown in one file."""
     if path.is_symlink():
         return [f"{name}: is a link, not a file of the package"]
-    if name in JSON_FILES or name in tides_shapes.COLUMNS:
+    if name in JSON_FILES or name in _SHAPES:
         is_json = name in JSON_FILES
         problems = _of_json(path, JSON_FILES[name]) if is_json else _of_shape(path, name)
         return [f"{name}: {problem}" for problem in problems]
@@ -100,7 +103,7 @@ def _of_shape(path: Path, name: str) -> Iterator[str]:
     except (pa.ArrowInvalid, OSError):
         yield "cannot be read"
         return
-    for column in set(names) ^ set(tides_shapes.COLUMNS[name]):
+    for column in set(names) ^ set(_SHAPES[name]):
         yield f"column {column} is missing, or has no source"
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from turnstile.programme.fields import BY_NAME, field_of, title_of
+from turnstile.programme.field import Field
+from turnstile.programme.fields import field_of, title_of
 from turnstile.publishing.contents import PARTS, Contents, TableFile
 from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.licences import path_of
-from turnstile.publishing.tides_shapes import COLUMNS
+from turnstile.publishing.tides_shapes import column_of_shape, shapes_of
 
 _MEDIATYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
@@ -70,16 +71,18 @@ def _field(name: str, kind: str) -> dict[str, str]:
     """Describe one column, from the field registry."""
     entry = field_of(name)
     about = {"name": name, "type": kind, "title": title_of(name)}
-    if entry is not None:
-        about |= {"description": entry.description} | ({"unit": entry.unit} if entry.unit else {})
-    return about
+    return about if entry is None else _described(entry) | about
+
+
+def _described(field: Field) -> dict[str, str]:
+    """Describe one column that is as the registry has it."""
+    about = {"name": field.name, "type": str(field.type), "title": field.title}
+    return about | {"description": field.description} | ({"unit": field.unit} if field.unit else {})
 
 
 def _tides(contents: Contents) -> Iterator[dict[str, Any]]:
     """Describe the files in the shape of TIDES, where there are any."""
-    if not contents.drawn.programme.publish.tides_shapes:
-        return
-    for path, columns in COLUMNS.items():
+    for path, columns in shapes_of(contents.drawn.programme).items():
         record = contents.record(path)
         yield {
             "name": path.removesuffix(".csv").replace("/", "-").replace("_", "-"),
@@ -87,11 +90,11 @@ def _tides(contents: Contents) -> Iterator[dict[str, Any]]:
             "path": path,
             "format": "csv",
             "mediatype": "text/csv",
-            "description": "Taps by stop and period: station_activities of TIDES 1.0.",
+            "description": "In the shape of TIDES 1.0, or its errors beside it.",
             "hash": f"sha256:{record.sha256}",
             "bytes": record.size_bytes,
             "encoding": "utf-8",
-            "schema": {"fields": [_field(name, BY_NAME[name].type) for name in columns]},
+            "schema": {"fields": [_described(column_of_shape(name)) for name in columns]},
         }
 
 

@@ -7,7 +7,7 @@ from io import StringIO
 
 from turnstile.programme.fields import field_of, title_of
 from turnstile.publishing.contents import Contents
-from turnstile.publishing.tides_shapes import COLUMNS
+from turnstile.publishing.tides_shapes import column_of_shape, shapes_of
 
 _HEADER = ("file", "column", "type", "unit", "role", "title", "description")
 
@@ -33,8 +33,8 @@ def write(contents: Contents) -> bytes:
     for table in contents.tables:
         for column, _ in table.columns:
             writer.writerow((table.stem, column, *described(column)))
-    if contents.drawn.programme.publish.tides_shapes:
-        for path, columns in COLUMNS.items():
-            for column in columns:
-                writer.writerow((path.removesuffix(".csv"), column, *described(column)))
+    for path, columns in shapes_of(contents.drawn.programme).items():
+        for field in map(column_of_shape, columns):
+            about = (field.type, field.unit, field.role, field.title, field.description)
+            writer.writerow((path.removesuffix(".csv"), field.name, *about))
     return sink.getvalue().encode()

@@ -29,6 +29,7 @@ from turnstile.publishing.card import card_markdown
 from turnstile.publishing.contents import Contents
 from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.pictures import NAMES
+from turnstile.publishing.tides_visits import STOP_VISITS, VISIT_ERRORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +151,18 @@ FILES: tuple[PackageFile, ...] = (
         )
     ),
     *(
-        PackageFile(path, "text/csv", title, (Source.POST_PROCESSING, Source.DECLARED), write)
-        for path, title, write in (
-            (
-                tides_shapes.ACTIVITIES,
-                "Taps by stop and period, TIDES 1.0",
-                tides_shapes.write_activities,
-            ),
-            (tides_shapes.ERRORS, "Errors of those totals", tides_shapes.write_errors),
+        PackageFile(
+            path,
+            "text/csv",
+            title,
+            (Source.POST_PROCESSING, Source.DECLARED),
+            tides_shapes.writer_of(path),
+        )
+        for path, title in (
+            (tides_shapes.ACTIVITIES, "Taps by stop and period, TIDES 1.0"),
+            (tides_shapes.ERRORS, "Errors of those totals"),
+            (STOP_VISITS, "Boardings and alightings by stop visit, TIDES 1.0"),
+            (VISIT_ERRORS, "Errors of those numbers"),
         )
     ),
     PackageFile("README.md", "text/markdown", "Start here", _OF_CARD, readme.write),

@@ -7,6 +7,8 @@ of errors and allows no others, so they stand beside it, in a file of the same r
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 
 import pyarrow as pa
@@ -15,15 +17,18 @@ import pyarrow.parquet as pq
 
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.programme.domain import UNKNOWN
+from turnstile.programme.field import Field, Role
+from turnstile.programme.fields import BY_NAME, TAPS
 from turnstile.programme.mode_slots import minute_of
-from turnstile.programme.spec import TimeSpec
+from turnstile.programme.spec import Programme, TimeSpec
 from turnstile.publishing.contents import Contents
+from turnstile.publishing.tides_visits import VISIT_COLUMNS, has_visits, visits
 
 ACTIVITIES = "tides/station_activities.csv"
 ERRORS = "tides/station_activities_errors.csv"
 _KEY = ("service_date", "stop_id", "time_period_start", "time_period_end")
 _SIDES = {"entries": "tap_on", "exits": "tap_off"}
-COLUMNS = {
+ACTIVITY_COLUMNS = {
     ACTIVITIES: (
         *(*_KEY, "time_period_category", "total_entries", "total_exits"),
         *("number_of_transactions", "bike_entries", "bike_exits", "ramp_entries", "ramp_exits"),
@@ -40,24 +45,41 @@ COLUMNS = {
 _DECIMALS = 3
 
 
-def write_activities(contents: Contents) -> bytes | None:
-    """Return the file that is valid against the schema; None where it is not asked for."""
-    return _written(contents, ACTIVITIES)
+def shapes_of(programme: Programme) -> dict[str, tuple[str, ...]]:
+    """Return the files in the shape of TIDES that a package has, with their columns."""
+    if not programme.publish.tides_shapes:
+        return {}
+    by_place = any(table.by in TAPS for table in programme.shared_tables)
+    activities = ACTIVITY_COLUMNS if by_place else {}
+    return activities | (VISIT_COLUMNS if has_visits(programme) else {})
 
 
-def write_errors(contents: Contents) -> bytes | None:
-    """Return the errors of its totals, row by row."""
-    return _written(contents, ERRORS)
+def column_of_shape(name: str) -> Field:
+    """Return what the registry says of a column of a shape; vehicles are named in none."""
+    field = BY_NAME[name]
+    if field.role is Role.UNIT:
+        return replace(field, role=Role.KEY, description="Never filled.")
+    return field
 
 
-def _written(contents: Contents, path: str) -> bytes | None:
-    """Return one of the two files."""
-    if not contents.drawn.programme.publish.tides_shapes:
-        return None
+def writer_of(path: str) -> Callable[[Contents], bytes | None]:
+    """Return a writer of one file; None where a package has no such file."""
+
+    def write(contents: Contents) -> bytes | None:
+        """Write the file."""
+        if path not in shapes_of(contents.drawn.programme):
+            return None
+        return visits(contents, path) if path in VISIT_COLUMNS else _written(contents, path)
+
+    return write
+
+
+def _written(contents: Contents, path: str) -> bytes:
+    """Return one of the two files of activities."""
     table = _activities(contents)
     empty = pa.nulls(len(table), pa.string())
     known = set(table.column_names)
-    columns = {name: table[name] if name in known else empty for name in COLUMNS[path]}
+    columns = {name: table[name] if name in known else empty for name in ACTIVITY_COLUMNS[path]}
     return csv_bytes(pa.table(columns))
 
 

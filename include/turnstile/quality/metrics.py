@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from turnstile.duckdb_engine import connect, name, text
-from turnstile.programme.source_spec import RowShape
+from turnstile.programme.source_spec import Feed, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.history import Figures, earlier_figures
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import MAY_BE_NULL, SPEED_SCALE, columns_of, names_of
+from turnstile.sources.canonical import SPEED_SCALE, columns_of, may_be_null, names_of
 from turnstile.sources.snapshot import TOTALS, Snapshot, counts_of
 
 if TYPE_CHECKING:
@@ -95,14 +95,13 @@ def measure(
         snapshot: what was ingested.
         private: private zone, with the figures of earlier weeks.
     """
-    shape = programme.source.feed.shape
     with tempfile.TemporaryDirectory(prefix=".measure-", dir=snapshot.folder.parent) as scratch:
         connection = connect(Path(scratch))
         try:
             _open_rows(connection, snapshot, programme)
             columns = _columns(connection)
             modes = connection.execute("SELECT DISTINCT mode FROM rows_read ORDER BY 1").df()
-            days = _days(connection, programme.days_of(week), shape)
+            days = _days(connection, programme.days_of(week), programme.source.feed)
             counts = _counts_of_days(connection, week, programme)
         finally:
             connection.close()
@@ -119,7 +118,7 @@ def _open_rows(connection: DuckDBPyConnection, snapshot: Snapshot, programme: Pr
         source = f"read_parquet({text(snapshot.rows_glob)}, hive_partitioning=false)"
         connection.execute(f"CREATE VIEW rows_read AS SELECT * FROM {source}")
         return
-    columns = columns_of(programme.source.feed.shape, programme.listed)
+    columns = columns_of(programme.source.feed.shape, programme.carried)
     declared = ", ".join(f"{column} {kind}" for column, kind in columns)
     connection.execute(f"CREATE TABLE rows_read ({declared})")
 
@@ -134,16 +133,16 @@ def _columns(connection: DuckDBPyConnection) -> pd.DataFrame:
 
 
 def _days(
-    connection: DuckDBPyConnection, service_days: tuple[date, ...], shape: RowShape
+    connection: DuckDBPyConnection, service_days: tuple[date, ...], feed: Feed
 ) -> pd.DataFrame:
     """One row a day of the week, and of any other day that should not be there."""
-    needed = [column for column in names_of(shape) if column not in MAY_BE_NULL]
+    needed = [column for column in names_of(feed.shape) if column not in may_be_null(feed)]
     nulls = " OR ".join(f"{name(column)} IS NULL" for column in needed)
     figures = {
         "rows": "count(service_date)",
         "rows_of_a_day_with_rows": "nullif(count(service_date), 0)",
         "nulls": f"count(*) FILTER (WHERE service_date IS NOT NULL AND ({nulls}))",
-    } | _SHAPE_METRICS[shape]
+    } | _SHAPE_METRICS[feed.shape]
     selected = ", ".join(f"{sql} AS {figure}" for figure, sql in figures.items())
     listed = ", ".join(f"(DATE '{day}')" for day in service_days)
     return connection.execute(f"""

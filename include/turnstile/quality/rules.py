@@ -115,7 +115,7 @@ def _ranged(name: str, severity: Severity, frame: Frame, span: _Span, sentence: 
 def _schema_rules(programme: Programme) -> tuple[Rule, ...]:
     """Columns and types of the canonical rows."""
     equal = "ColumnDistinctValuesToEqualSet"
-    columns = columns_of(programme.source.feed.shape, programme.listed)
+    columns = columns_of(programme.source.feed.shape, programme.carried)
     names = {"column": "name", "value_set": [column for column, _ in columns]}
     types = {"column": "type", "value_set": [f"{column} {kind}" for column, kind in columns]}
     sentence = "the ingested rows are not canonical; ingest the week again"

@@ -87,8 +87,8 @@ def _added_up(
 
 def _of_statistic(table: TableSpec, statistic: str, counts: Sensitivity) -> Sensitivity:
     """Return how far a unit moves a statistic, from how far it moves the counts of its records."""
-    if statistic == "sum" and table.clamp_kmh is not None:
-        return sum_sensitivity(counts, table.clamp_kmh)
+    if statistic == "sum" and table.mean_range is not None:
+        return sum_sensitivity(counts, table.mean_range)
     if table.measure is Measure.BUSES_OVER:
         return over_sensitivity(counts)
     return counts

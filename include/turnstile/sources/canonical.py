@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnstile.programme.fields import BY_NAME, categories
-from turnstile.programme.source_spec import RowShape
+from turnstile.programme.source_spec import Feed, RowShape
 
 UNKNOWN = "UNKNOWN"
 FIRST_BATCH = "b0"
@@ -34,21 +34,27 @@ _ORDER: dict[RowShape, tuple[str, ...]] = {
 }
 
 
-def category_names(shape: RowShape, listed: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that are dimensions and come as they are, whatever the feed.
+_ON_DEMAND: dict[RowShape, tuple[str, ...]] = {
+    RowShape.TRIPS: (),
+    RowShape.TELEMETRY: ("delay_s",),
+}
+
+
+def carried_names(shape: RowShape, carried: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns of rows that depend on what is asked for, whatever the feed.
 
     Args:
         shape: of the rows.
-        listed: categories whose values a public list of the programme names; others of that kind
-            are never read.
+        carried: what a programme asks for: categories whose values a public list names, and
+            delays; others are never read.
     """
-    found = (field for field in categories(shape) if field.labels or field.name in listed)
-    return tuple(field.name for field in found)
+    found = (field.name for field in categories(shape) if field.labels or field.name in carried)
+    return (*found, *(name for name in _ON_DEMAND[shape] if name in carried))
 
 
-def columns_of(shape: RowShape, listed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def columns_of(shape: RowShape, carried: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Return pairs (name, type) of the columns of canonical rows, in order."""
-    names = (*_ORDER[shape], *category_names(shape, listed), "batch")
+    names = (*_ORDER[shape], *carried_names(shape, carried), "batch")
     return tuple((name, BY_NAME[name].sql) for name in names)
 
 
@@ -82,20 +88,27 @@ RULES: dict[RowShape, tuple[str, ...]] = {
     ),
 }
 
-MAY_BE_NULL = frozenset(
+_MAY_BE_NULL = frozenset(
     {
         "tap_off_date",
         "tap_off_minute",
+        "delay_s",
         *(field.name for shape in RowShape for field in categories(shape)),
     }
 )
 
 
-def names_of(shape: RowShape, listed: tuple[str, ...] = ()) -> tuple[str, ...]:
+def may_be_null(feed: Feed) -> frozenset[str]:
+    """Return the columns of a feed's canonical rows that may be empty."""
+    one_end = {"tap_on_minute", "tap_on_location", "tap_off_location"}
+    return _MAY_BE_NULL | one_end if feed.names_nobody else _MAY_BE_NULL
+
+
+def names_of(shape: RowShape, carried: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the canonical column names in order.
 
     Examples:
         >>> names_of(RowShape.TELEMETRY)[:2]
         ('vehicle_id', 'observed_at_utc')
     """
-    return tuple(name for name, _ in columns_of(shape, listed))
+    return tuple(name for name, _ in columns_of(shape, carried))

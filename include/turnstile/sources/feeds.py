@@ -9,6 +9,7 @@ from turnstile.sources import (
     opal_trips,
     taps,
     tides_fare_transactions,
+    tides_passenger_events,
     tides_vehicle_locations,
 )
 from turnstile.sources.layout import FeedLayout
@@ -16,6 +17,7 @@ from turnstile.sources.layout import FeedLayout
 LAYOUTS: dict[Feed, FeedLayout] = {
     Feed.OPAL_TRIPS: opal_trips.LAYOUT,
     Feed.TIDES_FARE_TRANSACTIONS: tides_fare_transactions.LAYOUT,
+    Feed.TIDES_PASSENGER_EVENTS: tides_passenger_events.LAYOUT,
     Feed.TAPS: taps.LAYOUT,
     Feed.ITMS: itms.LAYOUT,
     Feed.TIDES_VEHICLE_LOCATIONS: tides_vehicle_locations.LAYOUT,

@@ -1,8 +1,9 @@
 """Ingest: from the files of a week to a snapshot of canonical rows, nothing lost on the way.
 
 Rows in = rows out + exact duplicates + records joined to another one's row (the tap-off of a
-trip) + rows in quarantine. The same files under the same mapping
-make the same digest and are read once; another file makes another snapshot, and both stay.
+trip) + rows in quarantine; a record that counts several passengers is as many rows in. The same
+files under the same mapping make the same digest and are read once; another file makes another
+snapshot, and both stay.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from turnstile.errors import InputError, IntegrityError
 from turnstile.programme.source_spec import WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import RULES, category_names, names_of
+from turnstile.sources.canonical import RULES, carried_names, names_of
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.landing import RawFile, digest_of, find_files, unpack
 from turnstile.sources.layout import ColumnMissing, FeedLayout, Joined, fields_in, names_in_source
@@ -123,7 +124,7 @@ def snapshot_digest(
         made_from["without_card"] = source.without_card
     if absent := sorted(set(week.days) - set(programme.days_of(week))):
         made_from["absent_days"] = [str(day) for day in absent]
-    if carried := category_names(source.feed.shape, programme.listed):
+    if carried := carried_names(source.feed.shape, programme.carried):
         made_from["categories"] = carried
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
 
@@ -184,7 +185,7 @@ def _append(work: _Work, file: RawFile, select: str) -> int:
 
     Rows wait in plain files, not in the engine's memory, which would be twice the size and spill.
     """
-    of_rows = work.layout.staged_columns(work.programme.listed)
+    of_rows = work.layout.staged_columns(work.programme.carried)
     columns = (*of_rows, ("broken_rule", "VARCHAR"), ("fields", "VARCHAR"))
     typed = ", ".join(f"CAST({column} AS {kind}) AS {column}" for column, kind in columns)
     key = ", ".join(name for name, _ in columns[:_KEY_COLUMNS])
@@ -209,7 +210,7 @@ def _fields(work: _Work, file: RawFile, columns: frozenset[str]) -> tuple[tuple[
     """
     names = _names(work)
     try:
-        return fields_in(work.layout, columns, names, work.programme.listed)
+        return fields_in(work.layout, columns, names, work.programme.carried)
     except ColumnMissing as missing:
         rule = "the column is missing; deliver a file that has it, or correct source.columns"
         raise InputError(where=file.name, field=str(missing), rule=rule) from None
@@ -241,7 +242,7 @@ def _stage_malformed(work: _Work, file: RawFile, source: Source) -> int:
         lines.append(f"SELECT fields FROM read_parquet({text(source.rejected)})")
     count = 0
     for select in lines:
-        staged = work.layout.staged_columns(work.programme.listed)
+        staged = work.layout.staged_columns(work.programme.carried)
         empty = "".join(f"NULL AS {column}, " for column, _ in staged)
         malformed = f"SELECT {empty} 'malformed_line' AS broken_rule, fields FROM ({select})"
         count += _append(work, file, malformed)
@@ -268,20 +269,21 @@ def _write(
         broken = f"FROM staged WHERE broken_rule = {text(rule)}"
         file = work.folder / "snapshot" / "quarantine" / f"{rule}.parquet"
         _copy(work, f"SELECT file, broken_rule, fields {broken} ORDER BY ALL", file)
-    if records != kept + sum(by_rule.values()) + joined.duplicates + joined.joined:
+    accounted = kept + sum(by_rule.values()) + joined.duplicates + joined.joined
+    if records + joined.added != accounted:
         raise IntegrityError(
             f"{work.programme.name} {work.week}: records read and records kept do not agree; "
             "nothing was written; report this as a fault of the program"
         )
     duplicates = joined.duplicates + kept - rows_out
-    totals = {"rows_in": records, "rows_out": rows_out, "duplicates": duplicates}
+    totals = {"rows_in": records + joined.added, "rows_out": rows_out, "duplicates": duplicates}
     broken_rules = {rule: by_rule.get(rule, 0) for rule in RULES[work.layout.shape]}
     return days, totals | {"joined": joined.joined} | broken_rules
 
 
 def _rows_once(work: _Work, day: date) -> str:
     """Return the SQL of a day's rows, each once; equal ones are looked for where keys repeat."""
-    canonical = ", ".join(names_of(work.layout.shape, work.programme.listed))
+    canonical = ", ".join(names_of(work.layout.shape, work.programme.carried))
     of_day = f"FROM staged WHERE broken_rule IS NULL AND service_date = DATE '{day}'"
     if work.layout.joining:  # joined rows are there once
         return f"SELECT {canonical} {of_day}"

@@ -16,12 +16,17 @@ from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, SPEED_SCALE
 from turnstile.sources.coordinates import on_earth_sql, swapped_sql
-from turnstile.sources.layout import ColumnMissing, FeedLayout, set_aside, week_rules
+from turnstile.sources.layout import ColumnMissing, FeedLayout, if_there, set_aside, week_rules
 from turnstile.sources.zoned import ServiceClock, stamped_sql
 
 _ALWAYS = ("vehicle_id", "observed_at", "speed")
 _FIELDS = (*_ALWAYS, "latitude", "longitude")
 _MILLI_KMH = {SpeedUnit.KMH: SPEED_SCALE, SpeedUnit.MS: SPEED_SCALE * 3600 // 1000}
+_SECONDS = "TRY_CAST(delay AS DOUBLE)"
+_DELAY_S = (
+    f"CASE WHEN {_SECONDS} IS NOT NULL "
+    f"THEN CAST(round(greatest(-86400, least(86400, {_SECONDS}))) AS BIGINT) END"
+)
 _SPLIT = ("location/coordinates/0", "location/coordinates/1")
 _NESTED = "location"
 _NUMBER = r"\s*([0-9.eE+-]+)\s*"
@@ -40,7 +45,8 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
             raise ColumnMissing(names[field])
     latitude, longitude = _coordinates(columns, names)
     always = tuple((field, name(names[field])) for field in _ALWAYS)
-    return (*always, ("latitude", latitude), ("longitude", longitude))
+    delay = if_there(columns, names, ("delay",))
+    return (*always, ("latitude", latitude), ("longitude", longitude), *delay)
 
 
 def _coordinates(columns: frozenset[str], names: Mapping[str, str]) -> tuple[str, str]:
@@ -98,6 +104,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             CASE WHEN milli_kmh BETWEEN 0 AND {fastest} THEN CAST(round(milli_kmh) AS BIGINT) END
                 AS speed_milli_kmh,
             {text(source.modes[0])} AS mode, {text(FIRST_BATCH)} AS batch,
+            {_DELAY_S if "delay_s" in programme.carried else "NULL"} AS delay_s,
             CASE
                 WHEN day IS NULL THEN 'unparsable_timestamp'
                 {week_rules("day", programme, week)}
@@ -131,8 +138,10 @@ LAYOUT = FeedLayout(
         ("latitude", "latitude"),
         ("longitude", "longitude"),
         ("coordinates", "location.coordinates"),
+        ("delay", "trip_delay"),
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,
     other_columns=lambda _: (*_SPLIT, _NESTED),
+    composed={"delay_s": ("delay",)},
 )

@@ -6,7 +6,7 @@ A further feed is one more module with a `FeedLayout`, entered in `feeds.LAYOUTS
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from turnstile.errors import ProgrammeError
 from turnstile.programme.source_spec import RowShape, SourceSpec, WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import FIRST_BATCH, category_names, columns_of
+from turnstile.sources.canonical import FIRST_BATCH, carried_names, columns_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -39,10 +39,12 @@ class Joined:
     Args:
         duplicates: records that came twice.
         joined: records that are now part of another one's row.
+        added: rows beyond the first of records that count several passengers.
     """
 
     duplicates: int
     joined: int
+    added: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class FeedLayout:
             the row as it came, for the quarantine.
         joining: for a feed in which a row is several records.
         other_columns: columns beside those of the names that a record may have in their place.
+        composed: what rows may be asked to carry that `typed_sql` makes of these fields.
     """
 
     shape: RowShape
@@ -78,15 +81,16 @@ class FeedLayout:
     typed_sql: Callable[[Programme, ServicePeriod], str]
     joining: Joining | None = None
     other_columns: Callable[[Mapping[str, str]], tuple[str, ...]] = lambda _: ()
+    composed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def columns_of(self, names: Mapping[str, str]) -> tuple[str, ...]:
         """Return every column that a record may have, each once."""
         return tuple(dict.fromkeys((*names.values(), *self.other_columns(names))))
 
-    def staged_columns(self, listed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    def staged_columns(self, carried: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """Return pairs (name, type) of what a record is staged as."""
         own = self.joining.columns if self.joining else ()
-        return (*columns_of(self.shape, listed), *own)
+        return (*columns_of(self.shape, carried), *own)
 
 
 def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
@@ -96,13 +100,13 @@ def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
         ProgrammeError: `source.columns` renames a field that the feed does not have.
     """
     source = programme.source
-    carried = category_names(layout.shape, programme.listed)
+    carried = _of_columns(layout, programme.carried)
     names = dict(layout.names) | {name: name for name in carried}
-    for field, column in source.columns:
-        if field not in names:
-            rule = f"{field!r} is no field of {source.feed}; it has {', '.join(names)}"
+    for own, column in source.columns:
+        if own not in names:
+            rule = f"{own!r} is no field of {source.feed}; it has {', '.join(names)}"
             raise ProgrammeError(where="programme", field="source.columns", rule=rule)
-        names[field] = column
+        names[own] = column
     return names
 
 
@@ -110,24 +114,31 @@ def fields_in(
     layout: FeedLayout,
     columns: frozenset[str],
     names: Mapping[str, str],
-    listed: tuple[str, ...],
+    carried: tuple[str, ...],
 ) -> tuple[tuple[str, str], ...]:
-    """Return SQL of each field of a feed, and of the categories; a file may lack unlisted ones.
+    """Return SQL of each field of a feed, and of what rows are asked to carry.
 
     Raises:
-        ColumnMissing: the file lacks a column that the feed needs, or a list is about.
+        ColumnMissing: the file lacks a column that the feed needs, or that is asked for.
     """
-    for category in listed:
-        if names[category] not in columns:
-            raise ColumnMissing(names[category])
-    carried = category_names(layout.shape, listed)
-    own = {field: column for field, column in names.items() if field not in carried}
-    return (*layout.fields_of(columns, own), *if_there(columns, names, carried))
+    for name_of in carried:
+        for needed in layout.composed.get(name_of, (name_of,)):
+            if names[needed] not in columns:
+                raise ColumnMissing(names[needed])
+    as_columns = _of_columns(layout, carried)
+    own = {field: column for field, column in names.items() if field not in as_columns}
+    return (*layout.fields_of(columns, own), *if_there(columns, names, as_columns))
+
+
+def _of_columns(layout: FeedLayout, carried: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what is carried that is one column of the source."""
+    found = carried_names(layout.shape, carried)
+    return tuple(name for name in found if name not in layout.composed)
 
 
 def carried_sql(programme: Programme) -> str:
     """Return SQL of the canonical columns that need no reading: categories and the batch."""
-    carried = category_names(programme.source.feed.shape, programme.listed)
+    carried = carried_names(programme.source.feed.shape, programme.listed)
     return ", ".join((*carried, f"{text(FIRST_BATCH)} AS batch"))
 
 

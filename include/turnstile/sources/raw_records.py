@@ -20,6 +20,11 @@ from turnstile.sources.layout import names_in_source
 
 _KMH_OF_MS = 3.6
 Record = dict[str, object]
+_OF_EVENT = {
+    "Enter": ("Passenger boarded", "boarding_visit"),
+    "Exit": ("Passenger alighted", "alighting_visit"),
+}
+_NO_EVENT = frozenset({"card_id", "riders", "boarding_visit", "alighting_visit"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class MadeReading:
         longitude: degrees.
         speed_milli_kmh: speed.
         shape: which of the feed's shapes of a record, counted up; shapes come in turns.
+        delay_s: how late it is by its own record, where the feed states that.
     """
 
     vehicle: str
@@ -68,6 +74,7 @@ class MadeReading:
     longitude: float
     speed_milli_kmh: int
     shape: int = 0
+    delay_s: int = 0
 
 
 def trip_records(programme: Programme, trips: list[MadeTrip]) -> list[Record]:
@@ -75,6 +82,9 @@ def trip_records(programme: Programme, trips: list[MadeTrip]) -> list[Record]:
     names = names_in_source(layout_of(programme.source.feed), programme)
     if programme.source.feed is Feed.OPAL_TRIPS:
         return [_named(_opal(trip), names) for trip in trips]
+    if programme.source.feed.names_nobody:
+        events = [event for trip in trips for event in _events(trip)]
+        return [_named({"tap_id": f"{n}"} | event, names) for n, event in enumerate(events)]
     taps = [tap for trip in trips for tap in _taps(trip)]
     return [_named({"tap_id": f"{number}"} | tap, names) for number, tap in enumerate(taps)]
 
@@ -152,6 +162,20 @@ def _taps(trip: MadeTrip) -> list[Record]:
     ]
 
 
+def _events(trip: MadeTrip) -> list[Record]:
+    """The boarding and the alighting of a ride, as two events that nothing joins."""
+    found = []
+    for tap in _taps(trip):
+        word, visit = _OF_EVENT[str(tap["action"])]
+        values = {name: value for name, value in tap.items() if name not in _NO_EVENT}
+        values["passengers"] = "1"
+        scheduled, _, sequence = dict(trip.categories).get(visit, "").partition("/")
+        found.append(
+            values | {"action": word, "scheduled_trip": scheduled, "stop_sequence": sequence}
+        )
+    return found
+
+
 def _reading(programme: Programme, reading: MadeReading, names: dict[str, str]) -> Record:
     """One observation, in the feed's shape whose turn it is."""
     kmh = reading.speed_milli_kmh / SPEED_SCALE
@@ -162,6 +186,8 @@ def _reading(programme: Programme, reading: MadeReading, names: dict[str, str]) 
         "observed_at": f"{_at(reading.day, reading.second):%Y-%m-%dT%H:%M:%S}",
         "speed": speed,
     }
+    if programme.source.feed.states_delays:
+        fields["delay"] = reading.delay_s
     feed = programme.source.feed
     if feed is Feed.GTFS_VEHICLE_POSITIONS:
         return _vehicle_position(

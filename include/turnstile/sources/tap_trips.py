@@ -58,12 +58,14 @@ class Taps:
         tapped_at: text column of the time of a tap.
         service_day: service day, if a record states it; None for that of the tap's time.
         fields: columns that are the row as it came.
+        ends_alone: True if no tap-off has a tap-on: each is a row of its own.
     """
 
     relation: str
     tapped_at: str
     service_day: str | None
     fields: tuple[str, ...]
+    ends_alone: bool = False
 
 
 def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
@@ -74,15 +76,17 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     service = ServiceClock(programme.time.day_starts)
     clock = service.minute("(60 * hour(local) + minute(local))")
     enters, leaves = (f"own_action = {text(action)}" for action in TapAction)
+    unknown = "NULL" if taps.ends_alone else text(UNKNOWN)
+    needs_tap_on = "" if taps.ends_alone else f"WHEN {leaves} THEN 'tap_off_without_tap_on'"
     return f"""
         SELECT unit AS card_id, own_mode AS mode, day AS service_date,
             CASE WHEN {enters} THEN {clock} END AS tap_on_minute,
             CASE WHEN {enters} THEN place END AS tap_on_location,
             CASE WHEN {leaves} THEN {service.day("local")} END AS tap_off_date,
             CASE WHEN {leaves} THEN {clock} END AS tap_off_minute,
-            CASE WHEN {leaves} THEN place ELSE {text(UNKNOWN)} END AS tap_off_location,
+            CASE WHEN {leaves} THEN place ELSE {unknown} END AS tap_off_location,
             {carried_sql(programme)},
-            tap_id, own_action AS action, utc AS tapped_at_utc,
+            tap_id, own_action AS action, utc AS tapped_at_utc, riders,
             CASE
                 WHEN day IS NULL OR local IS NULL THEN 'unparsable_timestamp'
                 {week_rules("day", programme, week)}
@@ -91,14 +95,14 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
                 WHEN unit IS NULL THEN 'card_id_missing'
                 WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
                 WHEN place IS NULL THEN 'null_location'
-                WHEN {leaves} THEN 'tap_off_without_tap_on'
+                {needs_tap_on}
             END AS broken_rule,
             {set_aside(taps.fields)} AS fields
         FROM (
             SELECT *, {taps.service_day or service.day("local")} AS day
             FROM (
                 SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode,
-                    {_action_sql(source.action_names)} AS own_action,
+                    {action_sql(source.action_names)} AS own_action,
                     {unit_sql(programme, taps.fields)} AS unit
                 FROM {stamped_sql(taps.relation, taps.tapped_at, programme.time.zone, week)}
             )
@@ -106,8 +110,8 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     """
 
 
-def _action_sql(action_names: tuple[tuple[str, TapAction], ...]) -> str:
-    """SQL of what a tap does; NULL for what is none."""
+def action_sql(action_names: tuple[tuple[str, TapAction], ...]) -> str:
+    """Return SQL of what a tap does; NULL for what is none."""
     own = {spelling: a for a in TapAction for spelling in (a.value, a.value.capitalize())}
     branches = " ".join(
         f"WHEN {text(name)} THEN {text(action)}"

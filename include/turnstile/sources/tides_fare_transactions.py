@@ -25,15 +25,29 @@ _FIELDS = (*_ALWAYS, *_MAYBE)
 
 
 def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the SQL of each field; TIDES' own words for nothing are NULL.
+    """Return the SQL of each field.
 
     Raises:
         ColumnMissing: a column is missing without which there is no trip.
     """
-    for field in _ALWAYS:
+    return tides_fields(columns, names, _ALWAYS, _MAYBE)
+
+
+def tides_fields(
+    columns: frozenset[str],
+    names: Mapping[str, str],
+    always: tuple[str, ...],
+    maybe: tuple[str, ...],
+) -> tuple[tuple[str, str], ...]:
+    """Return the SQL of each field of a TIDES table; its own words for nothing are NULL.
+
+    Raises:
+        ColumnMissing: one of those that must be there is not.
+    """
+    for field in always:
         if names[field] not in columns:
             raise ColumnMissing(names[field])
-    found = (*((f, name(names[f])) for f in _ALWAYS), *if_there(columns, names, _MAYBE))
+    found = (*((f, name(names[f])) for f in always), *if_there(columns, names, maybe))
     nothing = ", ".join(f"'{word}'" for word in _MISSING)
     return tuple(
         (field, f"CASE WHEN {sql} NOT IN ({nothing}) THEN {sql} END") for field, sql in found

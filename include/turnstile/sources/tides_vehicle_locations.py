@@ -6,9 +6,22 @@ as one without coordinates or speed. A time without an offset is the agency's ow
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from turnstile.programme.source_spec import RowShape
 from turnstile.sources.itms import typed_sql
-from turnstile.sources.layout import FeedLayout, plain_fields
+from turnstile.sources.layout import FeedLayout, if_there, plain_fields
+
+
+def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the SQL of each field; of the delay NULL where a file does not state it.
+
+    Raises:
+        ColumnMissing: the file lacks one of the others.
+    """
+    own = {field: column for field, column in names.items() if field != "delay"}
+    return (*plain_fields(columns, own), *if_there(columns, names, ("delay",)))
+
 
 LAYOUT = FeedLayout(
     shape=RowShape.TELEMETRY,
@@ -18,7 +31,9 @@ LAYOUT = FeedLayout(
         ("speed", "speed"),
         ("latitude", "latitude"),
         ("longitude", "longitude"),
+        ("delay", "schedule_deviation"),
     ),
-    fields_of=plain_fields,
+    fields_of=fields_of,
     typed_sql=typed_sql,
+    composed={"delay_s": ("delay",)},
 )

@@ -14,6 +14,7 @@ from turnstile.privacy.accounts import loss_of
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.mechanisms.bounded_mean import (
     center_steps,
+    centered_delays,
     centered_steps,
     mean_kmh,
     mean_sd_kmh,
@@ -40,6 +41,17 @@ def steps_of(speed_kmh: int) -> int:
 def test_no_speed_moves_a_sum_by_more_than_half_the_range(milli: int, readings: int) -> None:
     moved = centered_steps(np.array([milli]), np.array([readings]), CLAMP_KMH)
     assert abs(int(moved[0])) <= center_steps(CLAMP_KMH)
+
+
+@given(st.integers(-(10**7), 10**7), st.integers(1, 500), st.integers(1, 60))
+def test_no_delay_moves_a_sum_by_more_than_its_bound(
+    delay_s: int, readings: int, clamp_minutes: int
+) -> None:
+    moved = int(centered_delays(np.array([delay_s]), np.array([readings]), clamp_minutes)[0])
+    assert abs(moved) <= 10 * clamp_minutes == center_steps(2 * clamp_minutes)
+    exact = Fraction(delay_s, 6 * readings)
+    if abs(exact) <= 10 * clamp_minutes:
+        assert abs(moved - exact) <= Fraction(1, 2)
 
 
 def test_without_clamping_a_speed_would_move_the_sum_further() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 STEPS_PER_KMH = 10
 _MILLI = 1000
+_SECONDS_PER_MINUTE = 60
 _MILLI_PER_STEP = _MILLI // STEPS_PER_KMH
 
 
@@ -60,6 +61,30 @@ def centered_steps(
         2 * _MILLI_PER_STEP * readings
     )
     return steps - center_steps(clamp_kmh)
+
+
+def centered_delays(
+    delay_sum_s: NDArray[np.int64], readings: NDArray[np.int64], clamp_minutes: int
+) -> NDArray[np.int64]:
+    """Return the mean delay of each bus-day and cell in tenths of a minute, clamped to -D to D.
+
+    It is the same as of speeds: a delay plus D minutes lies in [0, V] with V = 2D minutes.
+
+    Args:
+        delay_sum_s: shape (n,), sum of what the bus's own readings state, seconds.
+        readings: shape (n,), their number, >= 1.
+        clamp_minutes: public D, minutes.
+
+    Returns:
+        shape (n,), int64, -10D to 10D.
+
+    Examples:
+        >>> centered_delays(np.array([90, -7200]), np.array([1, 2]), 15).tolist()
+        [15, -150]
+    """
+    later_s = delay_sum_s + _SECONDS_PER_MINUTE * clamp_minutes * readings
+    by_sixty = _SECONDS_PER_MINUTE * readings  # thousandths of a minute, as whole numbers
+    return centered_steps(_MILLI * later_s, by_sixty, 2 * clamp_minutes)
 
 
 def sum_sensitivity(counts: Sensitivity, clamp_kmh: int) -> Sensitivity:

@@ -35,6 +35,7 @@ WEB, KEY_BESIDE = ("http://", "https://", "file://"), "../../../ledger.pub"
 UP = {"rho": 10**9, "epsilon": 10**6}
 Json = Any
 Digests = dict[str, str]  # by file
+Tables = dict[str, tuple[list[str], list[tuple[str, ...]], list[int]]]  # axes, labels, counts
 Point = tuple[int, int, int, int]  # x, y, z, t of RFC 8032
 Amount = Any  # a fraction, or infinity
 
@@ -189,12 +190,20 @@ def labels_of(names: list[str]) -> list[str]:
     return [n for n in names if n in ("service_date", "mode") or n.startswith("tap_")]  # of 0.1
 
 
+def _end(name: str, tables: Tables) -> set[str]:
+    """Return which end of a trip, or which category, a table is of; roll-ups are of their table."""
+    drawn = name.replace("_daily.csv", ".csv").replace("_hourly.csv", ".csv")
+    axes = tables.get(drawn, tables[name])[0]
+    ends = {axis[:7].rstrip("_") if axis.startswith("tap_") else axis for axis in axes}
+    return ends - {"service_date", "mode"}
+
+
 def _added_up(folder: Path, plan: Json) -> Iterator[str]:
     """Check that presented counts of trips add up to the coarser tables of the same tap."""
     if any(event["threshold"] is not None for event in plan["events"]):
         return  # what was left out is in no sum
     own = {f"{event['table']}.csv" for event in plan["events"] if event.get("own_records")}
-    tables: dict[str, tuple[list[str], list[tuple[str, ...]], list[int]]] = {}
+    tables: Tables = {}
     for path in sorted((folder / "tables").glob("*.csv")):
         columns = _columns(path)
         if "weeks" in columns:
@@ -205,7 +214,7 @@ def _added_up(folder: Path, plan: Json) -> Iterator[str]:
             tables[path.name] = (axes, labels, list(map(int, columns["count"])))
     pairs = permutations(tables.items(), 2)
     for (name, (axes, labels, counts)), (other, (finer, cells, fine)) in pairs:
-        if set(axes) < set(finer):
+        if set(axes) < set(finer) and _end(name, tables) == _end(other, tables):
             kept = [finer.index(axis) for axis in axes]
             total: Counter[tuple[str, ...]] = Counter()
             for cell, count in zip(cells, fine):

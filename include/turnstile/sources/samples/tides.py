@@ -17,7 +17,7 @@ from turnstile.sources.samples.writing import LandingWeek, coded, copied, days_o
 CORRUPTIONS = (Corruption.DUPLICATES, Corruption.MISSING_DAY)
 STOPS = 48
 ZONE = "America/Los_Angeles"
-_PER_ROW = 6  # a grid of stops, about 1 km apart
+PER_ROW = 6  # a grid of stops, about 1 km apart
 _SOUTH_WEST = (34.05, -118.30)
 _STEP_DEGREES = 0.01
 
@@ -46,8 +46,8 @@ def _sql(week: ServiceWeek, day: date) -> str:
         "trip_id_performed": f"'{day}-' || (number % 300)",
         "trip_id_scheduled": "'t' || (number % 300)",
         "pattern_id": "'p' || (number % 12)",
-        "trip_stop_sequence": f"stop // {_PER_ROW} + 1",
-        "scheduled_stop_sequence": f"stop // {_PER_ROW} + 1",
+        "trip_stop_sequence": f"stop // {PER_ROW} + 1",
+        "scheduled_stop_sequence": f"stop // {PER_ROW} + 1",
         "vehicle_id": "'v' || (number % 80)",
         "device_id": "'d' || (number % 160)",
         "fare_id": "'single'",
@@ -76,20 +76,32 @@ def _sql(week: ServiceWeek, day: date) -> str:
 
 def write_gtfs(path: Path) -> None:
     """Write the public feed of the network: agency, stops, one route that serves them all."""
-    south, west = _SOUTH_WEST
-    stops = [
-        f"s{n},Stop {n},{south + n // _PER_ROW * _STEP_DEGREES:.4f},"
-        f"{west + n % _PER_ROW * _STEP_DEGREES:.4f}"
-        for n in range(STOPS)
-    ]
     clocks = [f"{5 + n // 4:02d}:{n % 4 * 15:02d}:00" for n in range(STOPS)]
     times = [f"t1,{at},{at},s{n},{n + 1}" for n, at in enumerate(clocks)]
+    write_feed(path, routes=["r1,1,3"], trips=["r1,daily,t1,0"], stop_times=times)
+
+
+def write_feed(path: Path, *, routes: list[str], trips: list[str], stop_times: list[str]) -> None:
+    """Write a feed of the network's stops.
+
+    Args:
+        path: of the archive.
+        routes: lines of `routes.txt`: id, short name, type.
+        trips: lines of `trips.txt`: route, service, id, direction.
+        stop_times: lines of `stop_times.txt`: trip, arrival, departure, stop, sequence.
+    """
+    south, west = _SOUTH_WEST
+    stops = [
+        f"s{n},Stop {n},{south + n // PER_ROW * _STEP_DEGREES:.4f},"
+        f"{west + n % PER_ROW * _STEP_DEGREES:.4f}"
+        for n in range(STOPS)
+    ]
     tables = {
         "agency": ["agency_name,agency_url,agency_timezone", f"Bay,https://bay.example,{ZONE}"],
         "stops": ["stop_id,stop_name,stop_lat,stop_lon", *stops],
-        "routes": ["route_id,route_short_name,route_type", "r1,1,3"],
-        "trips": ["route_id,service_id,trip_id", "r1,daily,t1"],
-        "stop_times": ["trip_id,arrival_time,departure_time,stop_id,stop_sequence", *times],
+        "routes": ["route_id,route_short_name,route_type", *routes],
+        "trips": ["route_id,service_id,trip_id,direction_id", *trips],
+        "stop_times": ["trip_id,arrival_time,departure_time,stop_id,stop_sequence", *stop_times],
         "calendar": [
             (
                 "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,"
