@@ -306,6 +306,11 @@ def test_the_form_shows_what_a_click_would_charge_week_by_week(
     assert "2016-W31 missing drawn and charged once its files are there and pass" in words
     assert "2 of 3 weeks would be charged" in words
     assert "You may look." in words
+    for name, is_in_the_way in (("opal_trip", True), ("opal", False)):
+        asked = {"programme": name, "first": "2016-W31"}
+        text = _get(site, "/release", params=asked, headers=bearer("viewer")).text
+        said = "in the way, of the same budget group opal_cards: opal<"
+        assert (said in text) == is_in_the_way
     admin = _get(site, "/release", params=WANTED, headers=bearer("admin")).text
     assert "Release 3 weeks" in admin
     for last in ("2016-W29", "2019-W30", "2016-W99"):

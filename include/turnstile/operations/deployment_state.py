@@ -33,6 +33,7 @@ from turnstile.operations.programme_now import (
 )
 from turnstile.operations.release_preview import WeekPreview, preview
 from turnstile.pipeline.approvals import standing_of
+from turnstile.pipeline.first_look import in_the_way
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.spec import Programme
@@ -91,7 +92,8 @@ class DeploymentState:
         snapshot = self.snapshot()
         plans = [plan_of(spec, self.settings.include, str(period)) for period in periods]
         marks = {mark.week: mark for mark in self._marks(spec, snapshot, self._journal(spec))}
-        return preview(spec, plans, marks, snapshot.accounts.get(spec.family))
+        others = in_the_way(spec, (one.key for one in snapshot.attempts), self.settings.include)
+        return preview(spec, plans, marks, snapshot.accounts.get(spec.family), others)
 
     def _readable(self) -> Iterator[Programme]:
         """Yield the programmes that can be read."""

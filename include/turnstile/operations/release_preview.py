@@ -11,7 +11,7 @@ import copy
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from turnstile.ledger.amounts import amount_text, cap_text
 from turnstile.ledger.entries import EntryKind
@@ -47,6 +47,7 @@ def preview(
     plans: Sequence[ReleasePlan],
     marks: Mapping[str, WeekMark],
     accounts: FoldedAccounts | None,
+    in_the_way: str = "",
 ) -> tuple[WeekPreview, ...]:
     """Return what each week would do.
 
@@ -55,10 +56,14 @@ def preview(
         plans: of the weeks, in the order in which they run.
         marks: the calendar's, by week.
         accounts: of the programme's budget group; None before its first release.
+        in_the_way: the end of a refusal, naming other programmes of the group that were charged.
     """
     trial = copy.deepcopy(accounts) if accounts is not None else FoldedAccounts()
     trial.caps[programme.name] = tuple(ledger_cap(cap) for cap in programme.caps)
-    return tuple(_week(one, marks.get(str(one.week)), trial) for one in plans)
+    found = (_week(one, marks.get(str(one.week)), trial) for one in plans)
+    return tuple(
+        replace(one, effect=f"{one.effect}{in_the_way}") if one.is_refused else one for one in found
+    )
 
 
 def _week(planned: ReleasePlan, mark: WeekMark | None, trial: FoldedAccounts) -> WeekPreview:

@@ -5,6 +5,9 @@ Nothing here is a gate: `reserve` asks again, in the transaction that charges.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 from turnstile.errors import BudgetExceeded
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
@@ -52,24 +55,21 @@ def refusal_before_reading(
     )
     if refusal is None:
         return None
-    others = _others_with_charges(ledger, programme, settings)
-    if not others:
-        return refusal
-    return BudgetExceeded(
-        f"{refusal}; in the way, of the same budget group {programme.family}: {', '.join(others)}"
-    )
+    charged = (entry.key or "" for entry in ledger.entries() if entry.attempt_id)
+    others = in_the_way(programme, charged, settings.include)
+    return BudgetExceeded(f"{refusal}{others}") if others else refusal
 
 
-def _others_with_charges(
-    ledger: Ledger, programme: Programme, settings: Settings
-) -> tuple[str, ...]:
-    """Return the other programmes of the budget group that were charged for something."""
-    charged = {
-        (entry.key or "").partition("/")[0] for entry in ledger.entries() if entry.attempt_id
-    }
-    known = {file.name for file in programme_files(settings.include)} & charged
-    return tuple(
-        name
-        for name in sorted(known - {programme.name})
-        if load_programme(name, settings.include).family == programme.family
-    )
+def in_the_way(programme: Programme, charged: Iterable[str], include: Path) -> str:
+    """Name, as the end of a refusal, the other programmes of the budget group that were charged.
+
+    Args:
+        programme: that is refused.
+        charged: release keys that were ever taken up.
+        include: where the other programmes are.
+    """
+    known = {file.name for file in programme_files(include)}
+    known &= {key.partition("/")[0] for key in charged} - {programme.name}
+    names = [n for n in sorted(known) if load_programme(n, include).family == programme.family]
+    group = f"; in the way, of the same budget group {programme.family}: "
+    return f"{group}{', '.join(names)}" if names else ""
