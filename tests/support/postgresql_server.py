@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import create_engine, text
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
@@ -77,3 +78,23 @@ def _initdb() -> Path | None:
 def _run_quietly(command: list[str], owner: dict[str, str]) -> None:
     """Run a program of the database server; its failure is the caller's."""
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **owner)  # type: ignore[call-overload]  # noqa: S603 - our own words
+
+
+@contextmanager
+def metadata_database() -> Iterator[dict[str, str]]:
+    """Yield Airflow's setting of its own database: PostgreSQL where there is one, as in production.
+
+    On SQLite a scheduler can die of a backfill that is asked for while it runs: it sees rows that
+    the API server then rolls back.
+    """
+    with postgresql_server() as server:
+        if server is None:
+            yield {}
+            return
+        name = f"airflow_test_{os.getpid()}"
+        run_as_server(server, f"CREATE DATABASE {name}")
+        url = make_url(server).set(drivername="postgresql+psycopg2", database=name)
+        try:
+            yield {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url.render_as_string(hide_password=False)}
+        finally:
+            run_as_server(server, f"DROP DATABASE {name} WITH (FORCE)")

@@ -18,8 +18,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import psutil
-from postgresql_server import postgresql_server, run_as_server
-from sqlalchemy.engine import make_url
+from postgresql_server import metadata_database
 
 from turnstile.cli import main
 from turnstile.deployment.native_environment import Secrets, airflow_environment, airflow_home
@@ -268,26 +267,6 @@ def monday(week: str) -> datetime:
 def week_at(start: datetime) -> str:
     """Return the week of a run."""
     return str(ServiceWeek.containing((start + timedelta(hours=12)).astimezone(SYDNEY).date()))
-
-
-@contextmanager
-def metadata_database() -> Iterator[dict[str, str]]:
-    """Yield Airflow's setting of its own database: PostgreSQL where there is one, as in production.
-
-    On SQLite a scheduler can die of a backfill that is asked for while it runs: it sees rows that
-    the API server then rolls back.
-    """
-    with postgresql_server() as server:
-        if server is None:
-            yield {}
-            return
-        name = f"airflow_test_{os.getpid()}"
-        run_as_server(server, f"CREATE DATABASE {name}")
-        url = make_url(server).set(drivername="postgresql+psycopg2", database=name)
-        try:
-            yield {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url.render_as_string(hide_password=False)}
-        finally:
-            run_as_server(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @contextmanager
