@@ -69,6 +69,13 @@ EVENTS: Texts = (
         + 'on_time_location: "1/16"',
     ),
 )
+# Buses by how full they say they are.
+FULL_BUSES: Texts = (
+    ("feed: itms", "feed: gtfs_vehicle_positions"),
+    ("measure: buses_over, limits_kmh: [40, 60]", "measure: occupancy, at_least: [FULL]"),
+    ('speeding/over_40: "1/5"\n', 'speeding/class_5: "2/5"\n'),
+    ('    speeding/over_60: "1/5"\n', ""),
+)
 FEW_FLOWS: Texts = (("trips_at_most: 20", "trips_at_most: 5"),)
 OF_DAY: Texts = (("card_week: {", "card_day: {"), ("unit: card_week", "unit: card_day"))
 BUS_WEEK: Texts = (("bus_day: {", "bus_week: {"), ("unit: bus_day", "unit: bus_week"))
@@ -117,6 +124,7 @@ CASES: dict[str, CaseOf] = {
     "delays of vehicle locations, packed": of(
         "itms_delays", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.PACKED
     ),
+    "occupancy": of("itms", Feed.GTFS_VEHICLE_POSITIONS, *FULL_BUSES),
     "gtfs": of("itms", Feed.GTFS_VEHICLE_POSITIONS),
     "gtfs, Parquet": of("itms", Feed.GTFS_VEHICLE_POSITIONS, form=Form.WHOLE),
     "vehicle locations, packed": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.PACKED),
@@ -231,6 +239,12 @@ def delays_as_they_come(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+def full_at_any_time(patch: pytest.MonkeyPatch) -> None:
+    """Readings of a full bus are counted, not buses."""
+    laid = telemetry._contributions
+    patch.setattr(telemetry, "_contributions", lambda *given: laid(*given) * given[2]["readings"])
+
+
 FAULTS: dict[str, tuple[str, Patch]] = {
     "swallowed line": ("opal", swallowed_line),
     "shape switch": ("itms", shape_switch),
@@ -238,6 +252,7 @@ FAULTS: dict[str, tuple[str, Patch]] = {
     "cap per mode": ("opal", bounding_by(cap_per_mode)),
     "no bound on other modes": ("opal", bounding_by(first_mode_only)),
     "no bound at weekends": ("opal", bounding_by(none_at_weekends)),
+    "readings of full buses": ("occupancy", full_at_any_time),
     "delays without a clamp": ("delays", delays_as_they_come),
     "a pair of taps is one record": ("taps, one trip", trip_of_one_record),
 }

@@ -62,7 +62,8 @@ def count_telemetry(
     if any(day_files(rows_folder, day) for day in days):
         counted = columns_of(
             connection,
-            "SELECT slot, cell, readings, speed_sum_milli, speed_max_milli, delays, delay_sum_s "  # noqa: S608 - names of ours
+            "SELECT slot, cell, readings, speed_sum_milli, speed_max_milli, delays, delay_sum_s, "  # noqa: S608 - names of ours
+            "fullest "
             f"FROM {_bounded(connection, programme, days)}",
         )
     return {
@@ -111,14 +112,18 @@ def read_bus_cells(
     """
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE part (vehicle_id VARCHAR, slot INTEGER, cell BIGINT, "
-        "readings BIGINT, sum_milli BIGINT, max_milli BIGINT, delays BIGINT, delay_sum_s BIGINT)"
+        "readings BIGINT, sum_milli BIGINT, max_milli BIGINT, delays BIGINT, delay_sum_s BIGINT, "
+        "fullest INTEGER)"
     )
     distinct = "DISTINCT" if len(files) > 1 else ""
-    delay = "delay_s" if "delay_s" in programme.carried else "NULL::BIGINT AS delay_s"
+    stated = ", ".join(
+        name if name in programme.carried else f"NULL::INTEGER AS {name}"
+        for name in ("delay_s", "occupancy")
+    )
     relation = connection.cursor().sql(
         f"SELECT vehicle_id, {_slot(programme, outside_slot)} AS slot, latitude, longitude, "  # noqa: S608 - names of ours
-        f"speed_milli_kmh, delay_s FROM (SELECT {distinct} vehicle_id, observed_at_utc, "
-        f"minute_of_day, latitude, longitude, speed_milli_kmh, {delay} "
+        f"speed_milli_kmh, delay_s, occupancy FROM (SELECT {distinct} vehicle_id, observed_at_utc, "
+        f"minute_of_day, latitude, longitude, speed_milli_kmh, {stated} "
         "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) "
         f"WHERE vehicle_id IS NOT NULL AND speed_milli_kmh IS NOT NULL) WHERE slot <> {OUTSIDE}",
         params=[files],
@@ -129,7 +134,8 @@ def read_bus_cells(
         "CREATE OR REPLACE TEMP TABLE bus_cell AS SELECT vehicle_id, slot, cell, "
         "sum(readings)::BIGINT AS readings, sum(sum_milli)::BIGINT AS speed_sum_milli, "
         "max(max_milli) AS speed_max_milli, sum(delays)::BIGINT AS delays, "
-        "sum(delay_sum_s)::BIGINT AS delay_sum_s FROM part GROUP BY vehicle_id, slot, cell"
+        "sum(delay_sum_s)::BIGINT AS delay_sum_s, max(fullest) AS fullest FROM part "
+        "GROUP BY vehicle_id, slot, cell"
     )
 
 
@@ -172,12 +178,13 @@ def _add_batch(connection: Connection, batch: pa.RecordBatch, to_cells: Converte
             "cell": indices,
             "speed": batch.column("speed_milli_kmh"),
             "delay": batch.column("delay_s"),
+            "occupancy": batch.column("occupancy"),
         }
     )
     connection.register("readings", readings)
     connection.execute(
         "INSERT INTO part SELECT vehicle_id, slot, cell, count(*), sum(speed), max(speed), "  # noqa: S608 - names of ours
-        "count(delay), coalesce(sum(delay), 0) "
+        "count(delay), coalesce(sum(delay), 0), coalesce(max(occupancy), 0) "
         f"FROM readings WHERE cell <> {OUTSIDE} GROUP BY vehicle_id, slot, cell"
     )
     connection.unregister("readings")
@@ -226,6 +233,9 @@ def _contributions(
         numbers = np.maximum(counted["delays"], 1)
         steps = centered_delays(counted["delay_sum_s"], numbers, table.clamp_minutes)
         return np.where(is_stated, steps, 0)
+    if table.measure is Measure.OCCUPANCY:
+        number = table.classes[table.statistics.index(statistic)]
+        return (counted["fullest"] >= number).astype(np.int64)
     if table.measure is Measure.BUSES_OVER:
         limit_kmh = table.limits_kmh[table.statistics.index(statistic)]
         return over_limit(counted["speed_max_milli"], limit_kmh)

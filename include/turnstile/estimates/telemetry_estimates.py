@@ -28,7 +28,7 @@ from turnstile.programme.domain import layout
 from turnstile.programme.spec import Measure, TableSpec
 
 Floats = NDArray[np.float64]
-LIMIT = "limit_kmh"
+LIMIT, CLASS = "limit_kmh", "occupancy_class"
 _SPEED_PARTS, _BUS_PARTS = 10, 100  # tenths of a km/h, hundredths of a bus a day
 _OF_SHARES = 0.65  # weight of the reading as shares, the closer one at epsilon 4 and 8
 _CAUTION = 1.25  # on variances of means: their parts come from the week itself
@@ -152,12 +152,13 @@ def _over_limits(week: WeekToEstimate, table: TableSpec) -> tuple[pa.Table, list
     """Return buses a day above each limit, one stretch of rows for each."""
     parts, errors = [], []
     buses = _buses_beside(week, table)
-    for limit, statistic in zip(table.limits_kmh, table.statistics, strict=True):
+    label = LIMIT if table.limits_kmh else CLASS
+    for limit, statistic in zip(table.limits, table.statistics, strict=True):
         found = _over_limit(week, table, statistic, buses)
         one = _bus_table(week, table, found)
         limits = pa.array(np.full(len(one), limit, dtype=np.int64))
-        parts.append(one.add_column(len(table.by), LIMIT, limits))
-        errors += [line | {LIMIT: limit} for line in _bus_errors(week, found)]
+        parts.append(one.add_column(len(table.by), label, limits))
+        errors += [line | {label: limit} for line in _bus_errors(week, found)]
     return pa.concat_tables(parts), errors
 
 

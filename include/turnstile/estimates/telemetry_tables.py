@@ -20,6 +20,7 @@ def telemetry_tables(drawn: Drawn) -> dict[str, pa.Table]:
         Measure.BUSES_OVER: _buses_over,
         Measure.HEADWAY: _headway,
         Measure.MEAN_DELAY: _mean_delay,
+        Measure.OCCUPANCY: _buses_over,
     }
     return {table.name: present[table.measure](drawn, table) for table in drawn.programme.tables}
 
@@ -121,16 +122,17 @@ def _bus_days(drawn: Drawn, table: TableSpec) -> dict[str, list[Column]]:
 
 
 def _buses_over(drawn: Drawn, table: TableSpec) -> pa.Table:
-    """Return buses a day above each limit, averaged over the service days with input."""
+    """Return buses a day above each limit, or so full, over the service days with input."""
     days = service_days(drawn)
     columns = {}
-    for limit, statistic in zip(table.limits_kmh, table.statistics, strict=True):
+    for limit, statistic in zip(table.limits, table.statistics, strict=True):
         ((_, buses),) = drawn.vectors(table, statistic).items()
         event = next(e for e in drawn.events if e.label == f"{table.name}/{statistic}")
         bar = error_bar(event)
         deviation, half = bar.standard_deviation / days, bar.half_width_95 / days
-        columns[f"buses_a_day_over_{limit}_kmh"] = [(np.maximum(buses, 0) / days).round(3)]
-        columns[f"standard_deviation_over_{limit}"] = [np.full(buses.size, round(deviation, 4))]
-        columns[f"low_95_over_{limit}"] = [np.maximum(buses / days - half, 0).round(3)]
-        columns[f"high_95_over_{limit}"] = [np.maximum(buses / days + half, 0).round(3)]
+        value = f"buses_a_day_over_{limit}_kmh" if table.limits_kmh else f"buses_a_day_{statistic}"
+        columns[value] = [(np.maximum(buses, 0) / days).round(3)]
+        columns[f"standard_deviation_{statistic}"] = [np.full(buses.size, round(deviation, 4))]
+        columns[f"low_95_{statistic}"] = [np.maximum(buses / days - half, 0).round(3)]
+        columns[f"high_95_{statistic}"] = [np.maximum(buses / days + half, 0).round(3)]
     return labelled(drawn.domain, table, [None], columns)

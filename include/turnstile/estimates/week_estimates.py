@@ -106,6 +106,7 @@ def _tables_from(stated: list[dict[str, Any]]) -> tuple[TableSpec, ...]:
             table["clamp_kmh"],
             tuple(table["limits_kmh"]),
             clamp_minutes=table.get("clamp_minutes"),
+            classes=tuple(table.get("classes", ())),
         )
         for table in stated
     )
@@ -133,5 +134,6 @@ def _tables_values(tables: tuple[TableSpec, ...]) -> list[dict[str, Any]]:
             "limits_kmh": list(table.limits_kmh),
         }
         | ({"clamp_minutes": table.clamp_minutes} if table.clamp_minutes else {})
+        | ({"classes": list(table.classes)} if table.classes else {})
         for table in tables
     ]

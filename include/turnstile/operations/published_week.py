@@ -149,6 +149,9 @@ def _columns(table: TableSpec) -> tuple[str, str]:
         return "mean_speed_kmh", "standard_deviation_kmh"
     if table.measure is Measure.MEAN_DELAY:
         return "mean_delay_minutes", "standard_deviation_minutes"
+    if table.classes:
+        number = table.classes[0]
+        return f"buses_a_day_class_{number}", f"standard_deviation_class_{number}"
     if not table.limits_kmh:
         return "bus_days", "bus_days_standard_deviation"
     limit = table.limits_kmh[0]

@@ -16,7 +16,7 @@ from turnstile.programme.domain import UNKNOWN, PublicDomain
 from turnstile.programme.fields import categories
 from turnstile.programme.mode_slots import minute_of
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Programme
+from turnstile.programme.spec import OccupancyClass, Programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.canonical import SPEED_SCALE
 from turnstile.sources.raw_records import MadeReading, MadeTrip
@@ -235,6 +235,7 @@ def _of_buses(programme: Programme, domain: PublicDomain, turn: int) -> list[Tri
                 _reading("canary", of, pair, second % length, second),
                 speed_milli_kmh=speed,
                 delay_s=_DAY_S if speed else -_DAY_S,
+                occupancy=OccupancyClass.NOT_ACCEPTING_PASSENGERS,
             )
             for of in days
             for n, pair in enumerate(pairs[:number])

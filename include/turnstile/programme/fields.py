@@ -77,6 +77,16 @@ FIELDS: tuple[Field, ...] = (
         _TELEMETRY,
     ),
     Field(
+        "occupancy",
+        _T.INTEGER,
+        "",
+        "Occupancy",
+        "Class of GTFS-realtime by the record itself, 0 (empty) to 6.",
+        Role.ROW,
+        "INTEGER",
+        _TELEMETRY,
+    ),
+    Field(
         "tap_on_minute",
         _T.INTEGER,
         "min",
@@ -125,6 +135,14 @@ FIELDS: tuple[Field, ...] = (
         "km/h",
         "Speed limit",
         "In estimates of buses above limits: the limit that the row is about.",
+        Role.KEY,
+    ),
+    Field(
+        "occupancy_class",
+        _T.INTEGER,
+        "",
+        "Class of occupancy",
+        "In estimates of full buses: the class of GTFS-realtime that the row is about.",
         Role.KEY,
     ),
     Field(
@@ -276,7 +294,7 @@ def title_of(name: str) -> str:
         'Bus-days above 40 km/h'
     """
     field = field_of(name)
-    limit = re.search(r"over_(\d+)", name)
+    limit = re.search(r"(?:over|class)_(\d+)", name)
     return name if field is None else field.title.replace("{limit}", limit[1] if limit else "")
 
 

@@ -264,4 +264,40 @@ NUMBERS: tuple[Field, ...] = (
         )
         for end in _ENDS
     ),
+    # of occupancy: classes of GTFS-realtime
+    Field(
+        "class_{limit}",
+        _T.INTEGER,
+        "bus-days",
+        "Bus-days of class {limit} or fuller",
+        "Noisy number of bus-days on which a bus said once or more that it was so full, as drawn.",
+        Role.MEASUREMENT,
+    ),
+    Field(
+        "buses_a_day_class_{limit}",
+        _T.NUMBER,
+        "buses",
+        "Buses a day of class {limit} or fuller",
+        "Noisy number over the service days with input, not below zero.",
+        Role.PRESENTATION,
+    ),
+    Field(
+        "standard_deviation_class_{limit}",
+        _T.NUMBER,
+        "buses",
+        "Standard deviation of class {limit} or fuller",
+        "Of the noise of buses a day.",
+        Role.ERROR,
+    ),
+    *(
+        Field(
+            f"{end}_95_class_{{limit}}",
+            _T.NUMBER,
+            "buses",
+            f"{_ENDS[end]} end of class {{limit}} or fuller, 95 %",
+            f"{_ENDS[end]} end of the 95 % interval of buses a day.",
+            Role.ERROR,
+        )
+        for end in _ENDS
+    ),
 )

@@ -117,6 +117,13 @@ PROMISES: tuple[Key, ...] = (
         "buses_over: integer speed limits, km/h",
         "[40, 60]",
     ),
+    Key(
+        "tables.NAME.at_least",
+        "texts",
+        REQUIRED,
+        "occupancy: classes of GTFS-realtime; buses that are so full or fuller are counted",
+        "[STANDING_ROOM_ONLY]",
+    ),
     Key("mechanism", "section", REQUIRED, "the noise", ""),
     Key("mechanism.kind", "choice", REQUIRED, "mechanism", "dense_gaussian", MechanismKind),
     Key(

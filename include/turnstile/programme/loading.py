@@ -116,7 +116,7 @@ def read_programme(top: Section) -> Programme:
     shape = source.feed.shape
     tables = read_tables(top.section("tables"), shape)
     check_events(top, source, tables)
-    _check_delays(top, source, tables)
+    _check_stated(top, source, tables)
     units = read_units(top.section("units"), shape)
     check_units(top, source, units)
     caps = tuple(read_cap(entry, units) for entry in top.sections("caps"))
@@ -150,12 +150,16 @@ def read_programme(top: Section) -> Programme:
     return programme
 
 
-def _check_delays(top: Section, source: SourceSpec, tables: tuple[TableSpec, ...]) -> None:
-    """Check that records say how late a vehicle is, where a table asks."""
+def _check_stated(top: Section, source: SourceSpec, tables: tuple[TableSpec, ...]) -> None:
+    """Check that records say how late, or how full, a vehicle is, where a table asks."""
+    states = {
+        Measure.MEAN_DELAY: ("delays", [one for one in Feed if one.states_delays]),
+        Measure.OCCUPANCY: ("occupancy", [one for one in Feed if one.states_occupancy]),
+    }
     for table in tables:
-        if table.measure is Measure.MEAN_DELAY and not source.feed.states_delays:
-            known = ", ".join(feed for feed in Feed if feed.states_delays)
-            rule = f"{source.feed} states no delays; use one of {known}"
+        what, feeds = states.get(table.measure, ("", [source.feed]))
+        if source.feed not in feeds:
+            rule = f"{source.feed} states no {what}; use {' or '.join(feeds)}"
             top.section("tables").section(table.name).fail("measure", rule)
 
 

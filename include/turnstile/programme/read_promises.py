@@ -12,7 +12,7 @@ from turnstile.privacy.units import NeighboringRelation, ProtectionUnit, Subject
 from turnstile.programme.fields import FLOWS, OF_OFF, OF_ON, TAPS, categories, dimensions
 from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Measure, Query, TableSpec, UnitBound
+from turnstile.programme.spec import Measure, OccupancyClass, Query, TableSpec, UnitBound
 from turnstile.programme.yaml_section import Section
 from turnstile.service_calendar import ServiceWeek
 
@@ -107,12 +107,22 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
     limits: tuple[int, ...] = ()
     if measure is Measure.BUSES_OVER:
         limits = _limits(section)
+    classes = _classes(section) if measure is Measure.OCCUPANCY else ()
     year_from = _year_from(section) if section.has("year_to_date_from") else None
     if year_from is not None and trips_max is None:
         section.fail("year_to_date_from", "goes with trips_at_most of the same table; add it")
     section.finish()
     return TableSpec(
-        name, by, measure, clamp, limits, trips_max, per_cell_max, year_from, clamp_minutes=late
+        name,
+        by,
+        measure,
+        clamp,
+        limits,
+        trips_max,
+        per_cell_max,
+        year_from,
+        clamp_minutes=late,
+        classes=classes,
     )
 
 
@@ -150,6 +160,15 @@ def _limits(section: Section) -> tuple[int, ...]:
     if not all(text.isdecimal() and int(text) > 0 for text in texts):
         section.fail("limits_kmh", "must be positive integers, km/h; write for example [40, 60]")
     return tuple(sorted(int(text) for text in texts))
+
+
+def _classes(section: Section) -> tuple[int, ...]:
+    """Read classes of occupancy, in rising order; EMPTY is no class, as all are that or fuller."""
+    words = section.texts("at_least")
+    known = [one for one in OccupancyClass if one.number]
+    if not set(words) <= set(known):
+        section.fail("at_least", f"must be some of {', '.join(known)}")
+    return tuple(sorted(OccupancyClass(word).number for word in words))
 
 
 def read_mechanism(

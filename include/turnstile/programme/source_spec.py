@@ -48,6 +48,11 @@ class Feed(StrEnum):
         return self in (Feed.ITMS, Feed.TIDES_VEHICLE_LOCATIONS)
 
     @property
+    def states_occupancy(self) -> bool:
+        """True if a record may say how full its vehicle is."""
+        return self is Feed.GTFS_VEHICLE_POSITIONS
+
+    @property
     def speed_unit(self) -> SpeedUnit:
         """Unit of speeds by the feed's own specification, unless a programme says otherwise."""
         metric = (Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS)

@@ -110,6 +110,23 @@ class UnitBound:
     coarse_cell_max: int | None = None
 
 
+class OccupancyClass(StrEnum):
+    """How full a vehicle says it is, from empty to full: the words of GTFS-realtime, in order."""
+
+    EMPTY = "EMPTY"
+    MANY_SEATS_AVAILABLE = "MANY_SEATS_AVAILABLE"
+    FEW_SEATS_AVAILABLE = "FEW_SEATS_AVAILABLE"
+    STANDING_ROOM_ONLY = "STANDING_ROOM_ONLY"
+    CRUSHED_STANDING_ROOM_ONLY = "CRUSHED_STANDING_ROOM_ONLY"
+    FULL = "FULL"
+    NOT_ACCEPTING_PASSENGERS = "NOT_ACCEPTING_PASSENGERS"
+
+    @property
+    def number(self) -> int:
+        """Its number in GTFS-realtime, 0 to 6."""
+        return list(OccupancyClass).index(self)
+
+
 class Measure(StrEnum):
     """What a table says of each of its cells."""
 
@@ -119,6 +136,7 @@ class Measure(StrEnum):
     BUSES_OVER = "buses_over"
     HEADWAY = "headway"
     MEAN_DELAY = "mean_delay"
+    OCCUPANCY = "occupancy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +149,7 @@ class TableSpec:
         measure: what is measured in a cell.
         clamp_kmh: public upper bound V of a speed; for MEAN_SPEED.
         limits_kmh: speed limits, each a statistic of its own; for BUSES_OVER.
+        classes: numbers of classes of occupancy, each a statistic of its own; for OCCUPANCY.
         clamp_minutes: public bound D of a delay, which is clamped to -D to D; for MEAN_DELAY.
         trips_max: trips of the bounded unit that this table counts, a bound of its own; None: the
             one under `units`, with which tables count the same trips.
@@ -148,6 +167,12 @@ class TableSpec:
     per_cell_max: int | None = None
     year_from: ServiceWeek | None = None
     clamp_minutes: int | None = None
+    classes: tuple[int, ...] = ()
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """What buses are counted above, or at: speeds, or classes of occupancy."""
+        return self.limits_kmh or self.classes
 
     @property
     def mean_range(self) -> int | None:
@@ -170,6 +195,8 @@ class TableSpec:
             return ("sum", "buses")
         if self.measure in {Measure.BUSES, Measure.HEADWAY}:
             return ("buses",)
+        if self.measure is Measure.OCCUPANCY:
+            return tuple(f"class_{number}" for number in self.classes)
         return tuple(f"over_{limit}" for limit in self.limits_kmh)
 
 
@@ -295,9 +322,10 @@ class Programme:
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """Columns that rows carry because this programme asks for them: categories, delays."""
-        has_delays = any(table.measure is Measure.MEAN_DELAY for table in self.tables)
-        return (*self.listed, "delay_s") if has_delays else self.listed
+        """Columns of rows that this programme asks for: categories, delays, occupancy."""
+        asked = {Measure.MEAN_DELAY: "delay_s", Measure.OCCUPANCY: "occupancy"}
+        measured = {table.measure for table in self.tables}
+        return (*self.listed, *(name for measure, name in asked.items() if measure in measured))
 
     @property
     def shared_tables(self) -> tuple[TableSpec, ...]:

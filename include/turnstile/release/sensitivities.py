@@ -89,7 +89,7 @@ def _of_statistic(table: TableSpec, statistic: str, counts: Sensitivity) -> Sens
     """Return how far a unit moves a statistic, from how far it moves the counts of its records."""
     if statistic == "sum" and table.mean_range is not None:
         return sum_sensitivity(counts, table.mean_range)
-    if table.measure is Measure.BUSES_OVER:
+    if table.measure in {Measure.BUSES_OVER, Measure.OCCUPANCY}:
         return over_sensitivity(counts)
     return counts
 

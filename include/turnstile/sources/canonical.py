@@ -36,7 +36,7 @@ _ORDER: dict[RowShape, tuple[str, ...]] = {
 
 _ON_DEMAND: dict[RowShape, tuple[str, ...]] = {
     RowShape.TRIPS: (),
-    RowShape.TELEMETRY: ("delay_s",),
+    RowShape.TELEMETRY: ("delay_s", "occupancy"),
 }
 
 
@@ -93,6 +93,7 @@ _MAY_BE_NULL = frozenset(
         "tap_off_date",
         "tap_off_minute",
         "delay_s",
+        "occupancy",
         *(field.name for shape in RowShape for field in categories(shape)),
     }
 )

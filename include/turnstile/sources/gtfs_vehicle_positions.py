@@ -16,6 +16,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.sources.itms import typed_sql
 from turnstile.sources.layout import ColumnMissing, FeedLayout
 
+_FULL = "occupancy"  # which a position may leave out
 _OUTERMOST, _NESTED = "vehicle.", "vehicle"
 
 
@@ -25,7 +26,11 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: a field is in none of its places.
     """
-    found = {field: _field_sql(columns, path) for field, path in names.items()}
+    found = {field: _field_sql(columns, path) for field, path in names.items() if field != _FULL}
+    try:
+        found[_FULL] = _field_sql(columns, names[_FULL])
+    except ColumnMissing:
+        found[_FULL] = "CAST(NULL AS VARCHAR)"
     return tuple((f, _stamp(sql) if f == "observed_at" else sql) for f, sql in found.items())
 
 
@@ -55,9 +60,11 @@ LAYOUT = FeedLayout(
         ("speed", "vehicle.position.speed"),
         ("latitude", "vehicle.position.latitude"),
         ("longitude", "vehicle.position.longitude"),
+        (_FULL, "vehicle.occupancy_status"),
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,
+    composed={_FULL: ()},
     other_columns=lambda names: (
         *(path.removeprefix(_OUTERMOST) for path in names.values()),
         _NESTED,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from turnstile.duckdb_engine import name, text
 from turnstile.programme.source_spec import RowShape, SpeedUnit
-from turnstile.programme.spec import Programme
+from turnstile.programme.spec import OccupancyClass, Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, SPEED_SCALE
 from turnstile.sources.coordinates import on_earth_sql, swapped_sql
@@ -27,6 +27,12 @@ _DELAY_S = (
     f"CASE WHEN {_SECONDS} IS NOT NULL "
     f"THEN CAST(round(greatest(-86400, least(86400, {_SECONDS}))) AS BIGINT) END"
 )
+_CLASSES = " ".join(
+    f"WHEN {text(spelling)} THEN {one.number}"
+    for one in OccupancyClass
+    for spelling in (one.value, str(one.number))
+)
+_OCCUPANCY = f"CASE upper(occupancy) {_CLASSES} END"
 _SPLIT = ("location/coordinates/0", "location/coordinates/1")
 _NESTED = "location"
 _NUMBER = r"\s*([0-9.eE+-]+)\s*"
@@ -105,6 +111,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
                 AS speed_milli_kmh,
             {text(source.modes[0])} AS mode, {text(FIRST_BATCH)} AS batch,
             {_DELAY_S if "delay_s" in programme.carried else "NULL"} AS delay_s,
+            {_OCCUPANCY if "occupancy" in programme.carried else "NULL"} AS occupancy,
             CASE
                 WHEN day IS NULL THEN 'unparsable_timestamp'
                 {week_rules("day", programme, week)}

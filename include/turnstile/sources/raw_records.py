@@ -65,6 +65,7 @@ class MadeReading:
         speed_milli_kmh: speed.
         shape: which of the feed's shapes of a record, counted up; shapes come in turns.
         delay_s: how late it is by its own record, where the feed states that.
+        occupancy: how full it is, a class of GTFS-realtime, where the feed states that.
     """
 
     vehicle: str
@@ -75,6 +76,7 @@ class MadeReading:
     speed_milli_kmh: int
     shape: int = 0
     delay_s: int = 0
+    occupancy: str = ""
 
 
 def trip_records(programme: Programme, trips: list[MadeTrip]) -> list[Record]:
@@ -189,6 +191,8 @@ def _reading(programme: Programme, reading: MadeReading, names: dict[str, str]) 
     if programme.source.feed.states_delays:
         fields["delay"] = reading.delay_s
     feed = programme.source.feed
+    if feed.states_occupancy:
+        fields["occupancy"] = reading.occupancy
     if feed is Feed.GTFS_VEHICLE_POSITIONS:
         return _vehicle_position(
             fields | {"latitude": latitude, "longitude": longitude}, names, reading.shape
