@@ -8,6 +8,7 @@ station's and the slot's shares, because no real table has it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -140,7 +141,9 @@ def week_of(  # noqa: PLR0913 - what a week is
     tables = (CELLS,) if noise.marginals is None else (TIME, LOCATION, CELLS)
     promise = Promise(RowShape.TRIPS, tables, 15, shares_total=False)
     numbers = drawn_numbers(coins, truth, noise, domain)
-    return WeekToEstimate(promise, domain, numbers, "made", before)
+    drawn = numbers.vectors[CELLS.name, "count"]
+    seed = hashlib.sha256(b"".join(drawn[day].tobytes() for day in numbers.days)).hexdigest()
+    return WeekToEstimate(promise, domain, numbers, seed, before)
 
 
 def made_rates(places: int = 100, days: int = 7, slots: int = 96) -> Floats:

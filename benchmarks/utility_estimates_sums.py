@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
@@ -12,12 +13,21 @@ from numpy.typing import NDArray
 
 from turnstile.publishing.carried.sums import LEVELS, Together, Way
 
-SETS, SEED = 240, 15
+SETS, SEED = 250, 15  # of each of four kinds
 Mask = NDArray[np.bool_]
 
 
-def sum_coverage(one: Compared) -> dict[str, tuple[float, float]]:
-    """Return, for each kind of set, how often 90 % intervals hold, and how often one is shown."""
+@dataclass(frozen=True)
+class SumCoverage:
+    """How often intervals of sums hold at 90 and 95 %, and how often one is shown."""
+
+    at_90: float
+    at_95: float
+    shown: float
+
+
+def sum_coverage(one: Compared) -> dict[str, SumCoverage]:
+    """Return the coverage of each kind of set."""
     errors = one.found.errors[CELLS.name]
     hidden = [line["rmse_estimated"] for line in errors if not line["intervals_shown"]]
     ways = [Way(**way) for way in one.found.correlations[CELLS.name]]
@@ -30,7 +40,7 @@ def sum_coverage(one: Compared) -> dict[str, tuple[float, float]]:
     estimate = cube(one.column(CELLS.name))
     low, high = (cube(one.column(CELLS.name, end)) for end in ("low_90", "high_90"))
     truth = cube(one.truth[CELLS.name])
-    held: dict[str, list[bool | None]] = {}
+    found: dict[str, list[float]] = {}
     for name, chosen in sets(estimate.shape, dice(SEED)):
         rows = [
             {
@@ -45,15 +55,15 @@ def sum_coverage(one: Compared) -> dict[str, tuple[float, float]]:
         ]
         variance, withheld = together.error(rows)
         error = abs(estimate[chosen].sum() - truth[chosen].sum())
-        is_held = None if withheld else bool(error <= LEVELS[90] * variance**0.5)
-        held.setdefault(name, []).append(is_held)
-    return {name: _shares(found) for name, found in held.items()}
+        found.setdefault(name, []).append(nan if withheld else float(error / variance**0.5))
+    return {name: _coverage(np.array(errors)) for name, errors in found.items()}
 
 
-def _shares(found: list[bool | None]) -> tuple[float, float]:
-    """Return how often an interval holds, not a number without one, and how often one is shown."""
-    shown = [one for one in found if one is not None]
-    return (float(np.mean(shown)) if shown else nan), len(shown) / len(found)
+def _coverage(errors: Floats) -> SumCoverage:
+    """Return the coverage from errors over their standard deviations, no number if withheld."""
+    shown = errors[~np.isnan(errors)]
+    held = [float((shown <= LEVELS[level]).mean()) if shown.size else nan for level in (90, 95)]
+    return SumCoverage(*held, shown.size / errors.size)
 
 
 def sets(shape: tuple[int, ...], coins: Random) -> Iterator[tuple[str, Mask]]:

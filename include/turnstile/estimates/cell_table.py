@@ -13,6 +13,7 @@ from turnstile.estimates.cell_fits import Earlier, fits
 from turnstile.estimates.error_model import OF_CELLS, ErrorModel, Judged, Numbers, calibrated
 from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES, split
 from turnstile.estimates.fit_weights import Look, class_weights, size_classes, weighted
+from turnstile.estimates.published_tables import SMALLEST_RATE
 from turnstile.estimates.sum_errors import JudgedBlocks, correlations, stretches_of
 from turnstile.estimates.tap_estimates import SIZE_EDGES
 from turnstile.estimates.trip_weeks import FISSIONS
@@ -95,7 +96,7 @@ def _numbers(estimates: Floats, deviation: float) -> Numbers:
     places, days, _ = np.indices(estimates.shape)
     return Numbers(
         estimates=estimates.ravel(),
-        fit_variance=np.zeros(estimates.size),
+        rates=np.maximum(estimates.ravel(), SMALLEST_RATE),
         noise_variance=np.full(estimates.size, deviation**2),
         classes=size_classes(estimates.ravel(), SIZE_EDGES),
         days=days.ravel(),

@@ -1,15 +1,13 @@
 """How large the error of an estimate is, known without the truth, by size, day and place. Pure.
 
 Squared errors of estimates that were fitted to one look at the noise are judged on the other look
-(`fission`), without bias. With s^2 the noise's variance and x the estimate, they are explained by
+(`fission`), without bias. With s^2 the noise's variance and r the rate, they are explained by
 
-    v = kappa (a f1 + b f2),  f1 = u s^2 / (u + s^2),  f2 = x^2 s^2 / (x^2 + s^2),
-    u = x + 0.3 + 3 m^2:
+    v = kappa (a f1 + b f2),  f1 = r s^2 / (r + s^2),  f2 = r^2 s^2 / (r^2 + s^2):
 
-what a count varies about its rate, and what is not known of a rate; m is what fitting to marginals
-added, which in small cells is most of the error. a and b come from all size
+what a count varies about its rate, and what is not known of a rate. a and b come from all size
 classes by weighted least squares (Lawson & Hanson 1974); kappa is a factor for each size class,
-size class and day, and place, each drawn towards 1 as far as its own noise asks for, and a fifth
+size class and day, and place, each drawn towards 1 as far as its own noise asks for, and a third
 of its uncertainty on the safe side. Marginals are few and nearly as exact as they were reconciled,
 so theirs are never below 1 and neither is a.
 """
@@ -27,9 +25,8 @@ from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_SMALLEST_RATE, _MOVED_TIMES = 0.3, 3.0
 _PRIOR_SD = 0.5  # of kappa about 1
-_CAUTION = 0.2
+_CAUTION = 1 / 3
 _UNSEEN = 1e9
 
 
@@ -50,7 +47,7 @@ class Numbers:
 
     Args:
         estimates: >= 0.
-        fit_variance: square of what fitting to marginals added to each.
+        rates: > 0; what the errors grow with (`published_tables.rates_of`).
         noise_variance: of the unbiased number beside each.
         classes: size class.
         days: index of the service day.
@@ -58,7 +55,7 @@ class Numbers:
     """
 
     estimates: Floats
-    fit_variance: Floats
+    rates: Floats
     noise_variance: Floats
     classes: Ints
     days: Ints
@@ -137,8 +134,7 @@ def calibrated(
 
 def _parts(numbers: Numbers, noise_variance: Floats) -> tuple[Floats, Floats]:
     """Return f1 and f2."""
-    rate = numbers.estimates + _SMALLEST_RATE + _MOVED_TIMES * numbers.fit_variance
-    square = numbers.estimates**2
+    rate, square = numbers.rates, numbers.rates**2
     of_count = rate * noise_variance / (rate + noise_variance)
     return of_count, square * noise_variance / (square + noise_variance)
 

@@ -15,8 +15,8 @@ from turnstile.estimates.published_tables import (
     Part,
     Quantity,
     edges_of,
-    fit_variance,
     noise_variance,
+    rates_of,
     values_of,
 )
 from turnstile.estimates.roll_ups import SlotGroups
@@ -58,7 +58,6 @@ def _rounded(found: TapEstimates) -> TapEstimates:
         slots=tenths.sum(axis=0) / PARTS,
         places=tenths.sum(axis=2) / PARTS,
         totals=tenths.sum(axis=(0, 2)) / PARTS,
-        fit_changes=found.fit_changes,
     )
 
 
@@ -77,7 +76,7 @@ def numbers_of(
     places, days, _ = np.indices(values.shape)
     return Numbers(
         estimates=values.ravel(),
-        fit_variance=fit_variance(estimates, quantity, slot_groups).ravel(),
+        rates=rates_of(estimates, quantity, slot_groups).ravel(),
         noise_variance=variance.ravel(),
         classes=size_classes((values / scale).ravel(), edges_of(quantity)),
         days=days.ravel(),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from turnstile.estimates.public_numbers import Promise
@@ -18,6 +19,8 @@ from turnstile.programme.domain import PublicDomain
 from turnstile.programme.spec import TableSpec
 
 Floats = NDArray[np.float64]
+HOURS = 24
+SMALLEST_RATE = 0.1  # the last digit that is published
 
 
 class Part(StrEnum):
@@ -96,13 +99,20 @@ def _summed(values: Floats, slot_groups: SlotGroups | None) -> Floats:
     return found
 
 
-def fit_variance(
-    estimates: TapEstimates, quantity: Quantity, slot_groups: SlotGroups | None
-) -> Floats:
-    """Return the squares of what fitting to marginals added to the numbers of a quantity."""
+def rates_of(estimates: TapEstimates, quantity: Quantity, slot_groups: SlotGroups | None) -> Floats:
+    """Return what the errors of a quantity grow with, shape (places, days, slots).
+
+    A cell has the mean of the slots within an hour, or the next ones, if that is more than its own
+    estimate: where nothing stands out of the noise beside busy slots much may be hidden, and at
+    night hardly anything. Rates of sums of cells are sums of theirs.
+    """
     if quantity[0] is not Part.CELLS:
-        return np.zeros(values_of(estimates, quantity, slot_groups).shape)
-    return _summed(estimates.fit_changes, slot_groups) ** 2
+        return np.maximum(values_of(estimates, quantity, slot_groups), SMALLEST_RATE)
+    cells = estimates.cells
+    reach = max(1, cells.shape[2] // HOURS)
+    padded = np.pad(cells, ((0, 0), (0, 0), (reach, reach)), mode="edge")
+    around = sliding_window_view(padded, 2 * reach + 1, axis=2).mean(axis=-1)
+    return _summed(np.maximum(np.maximum(cells, around), SMALLEST_RATE), slot_groups)
 
 
 def noise_variance(

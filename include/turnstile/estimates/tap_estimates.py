@@ -38,14 +38,12 @@ class TapEstimates:
         slots: sums over places, shape (days, slots).
         places: sums over slots, shape (places, days).
         totals: shape (days,).
-        fit_changes: what fitting to the marginals added to each cell.
     """
 
     cells: Floats
     slots: Floats
     places: Floats
     totals: Floats
-    fit_changes: Floats
 
 
 def estimated(
@@ -129,8 +127,7 @@ class _Model:
             fitted_to_marginals(cells[:, day], places[:, day], slots[day])
             for day in range(len(totals))
         ]
-        found = np.stack(fitted, axis=1)
-        return TapEstimates(found, slots, places, totals, found - cells)
+        return TapEstimates(np.stack(fitted, axis=1), slots, places, totals)
 
 
 def _look(found: Floats, judge: Floats, edges: tuple[float, ...]) -> Look:

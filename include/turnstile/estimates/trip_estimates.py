@@ -109,7 +109,7 @@ def _joined(parts: Sequence[Numbers]) -> Numbers:
     """Put numbers together."""
     return Numbers(
         estimates=np.concatenate([part.estimates for part in parts]),
-        fit_variance=np.concatenate([part.fit_variance for part in parts]),
+        rates=np.concatenate([part.rates for part in parts]),
         noise_variance=np.concatenate([part.noise_variance for part in parts]),
         classes=np.concatenate([part.classes for part in parts]),
         days=np.concatenate([part.days for part in parts]),

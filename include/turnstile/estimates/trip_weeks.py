@@ -15,7 +15,7 @@ from turnstile.programme.domain import PublicDomain, layout
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import TableSpec
 
-FISSIONS = 4
+FISSIONS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
