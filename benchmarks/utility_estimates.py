@@ -99,7 +99,7 @@ def coverage_lines(rates: Floats) -> Iterator[str]:
                     for n in range(MADE_WEEKS)
                 ]
                 about = f"| {name} | {share} | {noise.cells} | {weeks} |"
-                yield f"{about} {cell_coverage(made)} | {sum_text(sum_coverage(made[0]))} |"
+                yield f"{about} {cell_coverage(made)} | {sum_text(sum_coverage(made))} |"
 
 
 def cell_coverage(made: Sequence[Compared]) -> str:

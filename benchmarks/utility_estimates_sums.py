@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nan
 
@@ -26,8 +26,17 @@ class SumCoverage:
     shown: float
 
 
-def sum_coverage(one: Compared) -> dict[str, SumCoverage]:
-    """Return the coverage of each kind of set."""
+def sum_coverage(made: Sequence[Compared]) -> dict[str, SumCoverage]:
+    """Return the coverage of each kind of set over some weeks."""
+    found: dict[str, list[float]] = {}
+    for number, one in enumerate(made):
+        for name, error in errors_of_sums(one, SEED + number):
+            found.setdefault(name, []).append(error)
+    return {name: _coverage(np.array(errors)) for name, errors in found.items()}
+
+
+def errors_of_sums(one: Compared, seed: int) -> Iterator[tuple[str, float]]:
+    """Yield kind and error over its standard deviation of random sums; no number if withheld."""
     errors = one.found.errors[CELLS.name]
     hidden = [line["rmse_estimated"] for line in errors if not line["intervals_shown"]]
     ways = [Way(**way) for way in one.found.correlations[CELLS.name]]
@@ -40,8 +49,7 @@ def sum_coverage(one: Compared) -> dict[str, SumCoverage]:
     estimate = cube(one.column(CELLS.name))
     low, high = (cube(one.column(CELLS.name, end)) for end in ("low_90", "high_90"))
     truth = cube(one.truth[CELLS.name])
-    found: dict[str, list[float]] = {}
-    for name, chosen in sets(estimate.shape, dice(SEED)):
+    for name, chosen in sets(estimate.shape, dice(seed)):
         rows = [
             {
                 "service_date": str(day),
@@ -55,12 +63,11 @@ def sum_coverage(one: Compared) -> dict[str, SumCoverage]:
         ]
         variance, withheld = together.error(rows)
         error = abs(estimate[chosen].sum() - truth[chosen].sum())
-        found.setdefault(name, []).append(nan if withheld else float(error / variance**0.5))
-    return {name: _coverage(np.array(errors)) for name, errors in found.items()}
+        yield name, nan if withheld else float(error / variance**0.5)
 
 
 def _coverage(errors: Floats) -> SumCoverage:
-    """Return the coverage from errors over their standard deviations, no number if withheld."""
+    """Return the coverage from errors over their standard deviations."""
     shown = errors[~np.isnan(errors)]
     held = [float((shown <= LEVELS[level]).mean()) if shown.size else nan for level in (90, 95)]
     return SumCoverage(*held, shown.size / errors.size)

@@ -37,7 +37,7 @@ ALIKE = (
     (DAY,),
 )
 _MODEL_ERROR = 0.05  # of a variance: no description is more exact
-_CAUTION = 0.25  # standard deviations by which a c_j is raised
+_CAUTION = 0.5  # standard deviations by which a c_j is raised
 _CAUTION_BELOW_ZERO = 2.0  # the same of one that makes intervals narrower, at most to 0
 _DIGITS = 4
 _ALMOST_NONE = 1e-9
