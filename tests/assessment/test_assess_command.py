@@ -81,6 +81,7 @@ def test_the_gates_run_again_on_a_package_and_know_what_does_not_belong(package:
         "shared_totals",
         "scale_below_zero",
         "scale_of_any_counts",
+        "geometric_below_zero",
         "noise_kind",
     }
     assert not any(one.is_flaw for one in honest)

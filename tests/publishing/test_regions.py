@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
+import struct
 from collections import defaultdict
+from contextlib import closing
 from pathlib import Path
 
 import h3
 import pytest
+from shapely import from_wkt, to_geojson, to_wkb
 
 from turnstile.cli import main
 
@@ -91,6 +95,77 @@ def test_polygons_name_regions_and_share_no_stop(opal: Path, tmp_path: Path) -> 
         float(row["low_95"]) < float(row["value"]) < float(row["high_95"]) for row in found.values()
     )
     assert main(["package", "regions", str(opal), *options[:-1], "SA2"]) == 2
+
+
+_EAST = "POLYGON ((151 -40, 160 -40, 160 -20, 151 -20, 151 -40))"
+_WEST = "POLYGON ((140 -40, 151 -40, 151 -20, 140 -20, 140 -40))"
+# As the ABS publishes them: codes and names by edition, areas without a shape among the others.
+_AREAS = {
+    "11701": ("Sydney Inner City", _EAST),
+    "12504": ("Parramatta", _WEST),
+    "19799": ("No usual address", None),
+}
+
+
+def _geojson(file: Path) -> None:
+    """Write areas as the ABS's services give them."""
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"SA2_CODE21": code, "SA2_NAME21": name},
+            "geometry": None if text is None else json.loads(to_geojson(from_wkt(text))),
+        }
+        for code, (name, text) in _AREAS.items()
+    ]
+    file.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+
+
+def _geopackage(file: Path) -> None:
+    """Write areas as the ABS's download has them: several layers, an envelope before each shape."""
+    with closing(sqlite3.connect(file)) as db, db:
+        db.execute("CREATE TABLE gpkg_geometry_columns (table_name, column_name, srs_id)")
+        for layer in ("SA1_2021_AUST_GDA2020", "SA2_2021_AUST_GDA2020"):
+            db.execute("INSERT INTO gpkg_geometry_columns VALUES (?, 'geom', 7844)", [layer])
+            db.execute(f"CREATE TABLE {layer} (fid, SA2_CODE21, SA2_NAME21, geom)")
+        for code, (name, text) in _AREAS.items():
+            blob = None
+            if text is not None:
+                west, south, east, north = (shape := from_wkt(text)).bounds
+                head = struct.pack("<2sBBi4d", b"GP", 0, 3, 7844, west, east, south, north)
+                blob = head + to_wkb(shape)
+            row = (1, code, name, blob)
+            db.execute("INSERT INTO SA2_2021_AUST_GDA2020 VALUES (?, ?, ?, ?)", row)
+
+
+@pytest.mark.parametrize("name", ["areas.geojson", "areas.gpkg"])
+def test_boundaries_as_a_statistical_office_publishes_them(
+    opal: Path, tmp_path: Path, name: str
+) -> None:
+    areas = tmp_path / name
+    (_geopackage if name.endswith("gpkg") else _geojson)(areas)
+    layer = ["--layer", "SA2_2021_AUST_GDA2020"] if name.endswith("gpkg") else []
+    table = ["--table", "tables/on_location", "--boundaries", str(areas)]
+    found = _regions(opal, tmp_path / "out.csv", *table, *layer, "--name", "SA2_CODE21")
+    assert {"11701", "12504"} <= {region for region, _ in found} <= {"11701", "12504", "OUTSIDE"}
+    points = _points(opal)
+    east = [
+        int(row["count"])
+        for row in _table(opal, "on_location")
+        if points.get((row["mode"], row["tap_on_location"]), [0])[0] > 151
+    ]
+    assert int(found["11701", ""]["cells"]) == len(east)
+    table[1] = "measurements/on_location"
+    drawn = _regions(opal, tmp_path / "out.csv", *table, *layer, "--name", "SA2_CODE21")
+    assert float(drawn["11701", ""]["value"]) == sum(east)
+    command = ["package", "regions", str(opal), *table]
+    assert main([*command, *layer, "--name", "SA2_CODE16"]) == 2
+    if layer:
+        assert main([*command, "--name", "SA2_CODE21"]) == 2  # two layers
+        areas.write_bytes(b"no database")
+        assert main([*command, *layer, "--name", "SA2_CODE21"]) == 2
+    else:
+        areas.write_text(areas.read_text().replace("151", "334000"))
+        assert main([*command, "--name", "SA2_CODE21"]) == 2  # a projection, in metres
 
 
 def test_hexagons_of_buses_roll_up_by_their_centre(published: Path, tmp_path: Path) -> None:

@@ -21,8 +21,10 @@ from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.field import PUBLIC_ROLES
 from turnstile.programme.fields import field_of
 from turnstile.publishing.contents_check import unknown_in_series
-from turnstile.publishing.series.dataset import series_tables
+from turnstile.publishing.series import packages
+from turnstile.publishing.series.dataset import columns_of, series_tables
 from turnstile.publishing.series.periods import Fact, Revision
+from turnstile.publishing.series.plot import PERIODS_MOST, totals_svg
 
 WITHDRAW = ["ledger", "withdraw", f"opal/{WEEK}/r0", "--person", "ada.lovelace"]
 
@@ -160,7 +162,8 @@ def test_feeds_hold_an_entry_a_period_and_need_no_address(public: Path) -> None:
 def test_every_field_of_the_index_has_a_source(published: Path) -> None:
     for programme in ("opal", "itms"):
         index = _index(published, programme)
-        assert unknown_in_series(index, []) == ()
+        kept = json.loads((published / programme / "series/packages.json").read_bytes())
+        assert unknown_in_series(index, [], kept) == ()
         for path in (published / programme / "series").rglob("*.parquet"):
             for name in pq.read_schema(path).names:
                 known = field_of(name)
@@ -168,8 +171,47 @@ def test_every_field_of_the_index_has_a_source(published: Path) -> None:
                 assert known.role in PUBLIC_ROLES
     index["tables"][0]["versions"][0]["columns"].append({"name": "card_id", "type": "string"})
     index["exact_total"] = 5
-    unknown = unknown_in_series(index, [{"person": "ada"}])
-    assert len(unknown) == 3
+    kept["packages"][f"itms/{WEEK}/r0"]["counted"] = 5
+    unknown = unknown_in_series(index, [{"person": "ada"}], kept)
+    assert len(unknown) == 4
+
+
+def test_a_plot_shows_the_last_two_years() -> None:
+    totals = [
+        {
+            "period": f"period {n:03}",
+            "mode": "bus",
+            "what": "tap-ons",
+            "total": 9.0,
+            "half_width_95": 1,
+        }
+        for n in range(PERIODS_MOST + 1)
+    ]
+    plot = str(totals_svg(totals))
+    assert "period 000" not in plot
+    assert "period 001" in plot
+    assert "period 000" in str(totals_svg(totals[:-1]))
+
+
+def test_a_package_is_read_once(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, read = _state(public), []
+    monkeypatch.setattr(
+        packages, "columns_of", lambda package: read.append(package) or columns_of(package)
+    )
+    publish_series("opal")
+    assert read == []
+    kept = public / "opal/series/packages.json"
+    for content in (
+        b"",
+        kept.read_bytes()[:100],
+        kept.read_bytes().replace(b"[]", b'["2016-07-25"]'),
+    ):
+        kept.write_bytes(content)  # not what the index names: read again
+        publish_series("opal")
+        assert {name: content for name, (content, _) in _state(public).items()} == {
+            name: content for name, (content, _) in before.items()
+        }
+    assert len(read) == 3
 
 
 def test_other_columns_are_another_version_and_numbers_stay(tmp_path: Path) -> None:
@@ -181,7 +223,8 @@ def test_other_columns_are_another_version_and_numbers_stay(tmp_path: Path) -> N
         folder.mkdir(parents=True)
         pq.write_table(pa.table({n: columns[n] for n in names}), folder / "t.parquet")
         found.append(Revision(key, "", Fact(number, "", "")))
-    (table,) = series_tables(found, found, tmp_path)
+    read = {one.key: columns_of(tmp_path / str(one.key)) for one in found}
+    (table,) = series_tables(found, found, read)
     assert [version for _, version in table.parts] == [1, 2, 1]
-    (later,) = series_tables(found[1:], found, tmp_path)  # the first was withdrawn
+    (later,) = series_tables(found[1:], found, read)  # the first was withdrawn
     assert [version for _, version in later.parts] == [2, 1]

@@ -165,8 +165,8 @@ def test_a_package_at_a_web_address_verifies_with_the_key_beside_it(
 def test_a_manifest_that_names_a_file_outside_is_refused(tmp_path: Path, served: str) -> None:
     hostile = json.dumps({"files": [{"path": "../../outside", "sha256": "0"}]}).encode()
 
-    def read(address: str) -> bytes:
-        return hostile if MANIFEST in address else b"x"
+    def read(_: str, below: str) -> bytes:
+        return hostile if below == MANIFEST else b"x"
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verify_package, "read", read)

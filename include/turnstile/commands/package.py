@@ -30,8 +30,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     regions.add_argument("--table", required=True, help="measurements/NAME or tables/NAME")
     into = regions.add_mutually_exclusive_group(required=True)
     into.add_argument("--h3", type=int, metavar="RESOLUTION", help="cells of H3, 0 to 15")
-    into.add_argument("--boundaries", type=Path, metavar="GEOJSON", help="file of polygons")
+    into.add_argument(
+        "--boundaries", type=Path, metavar="FILE", help="polygons: GeoJSON or GeoPackage"
+    )
     regions.add_argument("--name", default="name", help="property that names a polygon (name)")
+    regions.add_argument("--layer", default="", help="of a GeoPackage, where it has several")
     regions.add_argument("--column", default="", help="statistic of a measured table")
     regions.add_argument("--by", action="append", default=[], help="mode, service_date")
     regions.add_argument("--out", type=Path, help="CSV; standard output by default")
@@ -65,7 +68,9 @@ def _regions(args: argparse.Namespace) -> int:
     )
 
     region_of = (
-        polygon_regions(args.boundaries, args.name) if args.boundaries else h3_regions(args.h3)
+        polygon_regions(args.boundaries, args.name, args.layer)
+        if args.boundaries
+        else h3_regions(args.h3)
     )
     found = sums_by_region(args.package, args.table, region_of, args.by, args.column)
     content = sums_csv(found, args.by)

@@ -221,6 +221,17 @@ SERIES: Fields = {
     },
     "files": dict.fromkeys(("path", "bytes", "sha256"), P),
 }
+SERIES_PACKAGES: Fields = {
+    "columns": D,
+    "packages": {
+        NAME: {
+            "tables": {NAME: D},
+            "gaps": D,
+            "manifest_sha256": L,
+            "totals": SERIES["totals"],
+        }
+    },
+}
 TOMBSTONE: Fields = {
     **dict.fromkeys(("release", "state", "withdrawn_at", "reason", "manifest_sha256"), L),
     "ledger": dict.fromkeys(("sequence", "entry_sha256"), L),

@@ -22,6 +22,7 @@ from turnstile.publishing.allowed_contents import (
     OTHER_FILES,
     ROLL_UPS,
     SERIES,
+    SERIES_PACKAGES,
     TABLE_FOLDERS,
     TOMBSTONE,
     UNIT,
@@ -52,10 +53,12 @@ def unknown_contents(folder: Path) -> tuple[str, ...]:
 
 
 def unknown_in_series(
-    index: Mapping[str, Any], tombstones: Iterable[Mapping[str, Any]]
+    index: Mapping[str, Any],
+    tombstones: Iterable[Mapping[str, Any]],
+    packages: Mapping[str, Any],
 ) -> tuple[str, ...]:
-    """Name every field of a series' index and tombstones, and every column, without a source."""
-    found = [*_unknown(index, SERIES)]
+    """Name every field and column without a source: in index, tombstones, packages of a series."""
+    found = [*_unknown(index, SERIES), *_unknown(packages, SERIES_PACKAGES)]
     for one in tombstones:
         found += _unknown(one, TOMBSTONE)
     for table in index["tables"]:

@@ -1,9 +1,8 @@
 """Sums of a package's numbers by region: H3 cells, or polygons of a public boundary file.
 
 A place belongs to the region that its published point lies in; a hexagon to its H3 parent, and to
-the polygon that its centre lies in. Sums are
-those of the package's own `sums.py`, so their errors are exact for measurements and for reconciled
-numbers, whatever cells a region is made of.
+the polygon that its centre lies in. Sums are those of the package's own `sums.py`, so their errors
+are exact for measurements and for reconciled numbers, whatever cells a region is made of.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from math import isnan
 from pathlib import Path
 
 from turnstile.errors import InputError
+from turnstile.publishing.boundaries import polygons_of
 from turnstile.publishing.carried.sums import Package, Row, Sum
 
 OUTSIDE = "OUTSIDE"
@@ -56,26 +56,21 @@ def h3_regions(resolution: int) -> RegionOf:
     return region_of
 
 
-def polygon_regions(boundaries: Path, name: str) -> RegionOf:
+def polygon_regions(boundaries: Path, name: str, layer: str = "") -> RegionOf:
     """Return the polygon that a position lies in or on; the first by name where several meet.
 
     Args:
-        boundaries: GeoJSON of polygons, longitude and latitude.
+        boundaries: polygons, in longitude and latitude (`boundaries.polygons_of`).
         name: property that names each.
+        layer: of a GeoPackage.
 
     Raises:
         InputError: the file cannot be read, or a polygon has no such property.
     """
     from shapely import STRtree
-    from shapely.geometry import Point, shape
+    from shapely.geometry import Point
 
-    try:
-        features = json.loads(boundaries.read_bytes())["features"]
-        named = [(str(one["properties"][name]), shape(one["geometry"])) for one in features]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        rule = f"is no GeoJSON of polygons that each have a property {name}; give another file"
-        raise InputError(where=str(boundaries), field="--boundaries", rule=rule) from None
-    named.sort(key=lambda one: one[0])
+    named = polygons_of(boundaries, name, layer)
     tree = STRtree([polygon for _, polygon in named])
 
     def region_of(_: str, longitude: float, latitude: float) -> str:

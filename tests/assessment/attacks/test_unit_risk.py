@@ -72,6 +72,7 @@ def test_a_unit_without_a_bound_has_no_worst_case_and_the_words_say_so() -> None
     worst = forecast(events, (1, 52)).units[-1]
     assert (worst.guess_right, worst.epsilon, worst.weeks) == (None, None, 52)
     assert "states no protection of a card over a year" in worst.sentence
+    assert "Nothing bounds a card: the more records it has, the more it shows" in worst.sentence
 
 
 @pytest.mark.parametrize("sigma", [3, 17])

@@ -56,7 +56,7 @@ def test_every_fault_that_can_be_seen_is_caught_at_its_largest_size(name: str) -
 
 @pytest.mark.long
 def test_correct_releases_are_let_go_and_stated_chances_are_the_chances() -> None:
-    """Eight gates on numbers at 1e-9 each: one refusal here has a chance of 5e-6."""
+    """Nine gates on numbers at 1e-9 each: one refusal here has a chance of 6e-6."""
     tally = honest(600)
     assert tally.refused == 0
     (stated, stopped), (most, bounded) = (tally.sums(is_itself=own) for own in (True, False))

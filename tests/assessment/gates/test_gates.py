@@ -45,6 +45,7 @@ def test_an_honest_release_passes_every_gate(release: Drawn) -> None:
         "shared_totals",
         "scale_below_zero",
         "scale_of_any_counts",
+        "geometric_below_zero",
         "noise_kind",
         "declared_sensitivity",
         "one_run_audit",

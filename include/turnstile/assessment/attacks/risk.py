@@ -74,7 +74,8 @@ class UnitRisk:
     def sentence(self) -> str:
         """The chance and what it means, in words."""
         if self.guess_right is None:
-            return f"Nothing bounds {NOUNS[self.unit]}: {self.verdict}."
+            more = "the more records it has, the more it shows"
+            return f"Nothing bounds {NOUNS[self.unit]}: {more}; {self.verdict}."
         after = f"after {_span(self.weeks)}, " if self.unit in _OVER_WEEKS else ""
         times = 100 * self.guess_right
         shown = f"{times:.0f}" if times < 99.5 else "more than 99"  # noqa: PLR2004 - percent

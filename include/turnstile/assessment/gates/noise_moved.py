@@ -2,12 +2,9 @@
 
 `drawn_once` compares cell by cell. Noise from a stream that is read twice (a fixed seed, a buffer
 that is used again) comes back moved by some cells. So the parities of two vectors, as +1 and -1,
-are correlated at every distance, by one Fourier transform each. Whatever the raw count c is, the
-mean of (-1)^(c + Z) is at most u = |E (-1)^Z| from 0: 0.21 for Laplace noise of scale 1, next to
-nothing for wider noise. The k products at one distance are independent and have means of at most
-u v, so their sum passes k u v + sqrt(2 k L) with a chance of at most e^-L on either side (Hoeffding
-1963); within one vector each number is in two products, and it is sqrt(4 k L) (Janson 2004). Noise
-that comes back with its sign turned, or shifted by a constant, has parities that agree as well.
+are correlated at every distance, by one Fourier transform each. Noise that comes back with its sign
+turned, or shifted by a constant, has parities that agree as well. Which sums of parities are too
+large, whatever the raw counts are, `parity_limits` says.
 """
 
 from __future__ import annotations
@@ -24,7 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.gates.numbers import Numbers, Vector
-from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
+from turnstile.assessment.gates.parity_limits import Comparison, limits_of
+from turnstile.assessment.gates.result import (
+    ALPHA,
+    ANY_COUNTS,
+    EMPTY_CELLS,
+    GateResult,
+    not_applicable,
+)
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.noise import noise_pmf
 
@@ -35,16 +39,16 @@ Ints = NDArray[np.int64]
 
 
 class _Compared(NamedTuple):
-    """Pairs of vectors of the same sizes, whose sums of parities are added at each distance."""
+    """Pairs of vectors of one comparison."""
 
     words: str
-    mean: float
-    pairs: tuple[tuple[Ints, Ints], ...]
+    comparison: Comparison
+    vectors: tuple[tuple[Ints, Ints], ...]
 
     @property
     def cells(self) -> int:
-        """Numbers of one pair: also how many distances there are, about."""
-        return self.pairs[0][0].size + self.pairs[0][1].size
+        """Numbers of all pairs."""
+        return self.comparison.pairs * sum(self.comparison.sizes)
 
 
 def noise_moved(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
@@ -52,26 +56,30 @@ def noise_moved(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     compared = list(_within_budget(numbers))
     if not compared:
         return not_applicable(_NAME, "no dense table: a threshold hides the noise of small counts")
-    enough = math.log(2 * sum(one.cells for one in compared) / alpha)
-    alike = [
-        f"{one.words}, {abs(moved)} cells apart"
-        for one in compared
-        if (moved := _moved(one, enough)) is not None
-    ]
+    each = alpha / sum(one.comparison.distances.size for one in compared)
+    alike, chance = [], 0.0
+    for one in compared:
+        limits, own = limits_of(one.comparison, each)
+        chance += own
+        if (moved := _moved(one, limits)) is not None:
+            alike.append(f"{one.words}, {abs(moved)} cells apart")
     statement = (
         f"noise serves again at other cells: {'; '.join(alike[:3])}"
         if alike
         else f"{len(compared)} pairs of draws at every distance of their cells: none shares its "
         "noise"
     )
-    return GateResult(_NAME, not alike, statement, alpha, _detects(numbers, enough))
+    is_fair = all(one.comparison.is_fair for one in compared)
+    reached_by = ANY_COUNTS if is_fair else "" if numbers.earlier else EMPTY_CELLS
+    detects = _detects(numbers, math.log(2 / each))
+    return GateResult(_NAME, not alike, statement, chance, detects, reached_by=reached_by)
 
 
 def _within_budget(numbers: Numbers) -> Iterator[_Compared]:
     """Yield what is compared until the budget of cells is spent."""
     left = CELLS_MOST
     for one in _compared(numbers):
-        left -= one.cells * len(one.pairs)
+        left -= one.cells
         if left < 0:
             return
         yield one
@@ -86,19 +94,27 @@ def _compared(numbers: Numbers) -> Iterator[_Compared]:
     for one in numbers.dense:
         by_label[one.event.label].append(one)
     for label, days in by_label.items():
-        own = tuple((one.values, one.values) for one in days)
-        if len(own) > 1:
-            yield _Compared(label, _evenness(days[0].event) ** 2, own)
+        if len(days) > 1:
+            own = tuple((one.values, one.values) for one in days)
+            yield _comparison(label, own, _evenness(days[0].event) ** 2)
     for one, other in combinations_with_replacement(numbers.dense, 2):
         if (one.event.noise, one.event.scale) == (other.event.noise, other.event.scale):
             words = one.where if one is other else f"{one.where} and {other.where}"
-            yield _Compared(words, _evenness(one.event) ** 2, ((one.values, other.values),))
+            yield _comparison(words, ((one.values, other.values),), _evenness(one.event) ** 2)
     for artefact in numbers.earlier:
         for one in numbers.dense:
             for table in artefact.tables:
                 if one.event.label == f"{table.table}/{table.statistic}":
                     words = f"{one.where} and an earlier release on {table.service_date}"
-                    yield _Compared(words, _evenness(one.event), ((one.values, table.values),))
+                    yield _comparison(words, ((one.values, table.values),), _evenness(one.event))
+
+
+def _comparison(words: str, vectors: tuple[tuple[Ints, Ints], ...], mean: float) -> _Compared:
+    """Return a comparison of pairs of vectors of the same sizes."""
+    one, other = vectors[0]
+    return _Compared(
+        words, Comparison((one.size, other.size), len(vectors), one is other, mean), vectors
+    )
 
 
 def _evenness(event: DrawEvent) -> float:
@@ -118,27 +134,23 @@ def _parities(values: Ints) -> NDArray[np.float64]:
     return np.where(values & 1, -1.0, 1.0)
 
 
-def _moved(compared: _Compared, enough: float) -> int | None:
+def _moved(compared: _Compared, limits: NDArray[np.float64]) -> int | None:
     """Return the distance at which the parities agree too well, or differ; None without one.
 
     Args:
         compared: pairs whose sums are added.
-        enough: logarithm of the chance that one distance may take.
+        limits: of the sum at each distance.
     """
-    one, other = compared.pairs[0]
-    size = 1 << (one.size + other.size).bit_length()
-    is_same = one is other
+    comparison = compared.comparison
+    size = 1 << sum(comparison.sizes).bit_length()
     sums = np.zeros(size)
-    for first, second in compared.pairs:
+    for first, second in compared.vectors:
         transform = np.fft.rfft(_parities(first), size)
-        partner = transform if is_same else np.fft.rfft(_parities(second), size)
+        partner = transform if comparison.is_same else np.fft.rfft(_parities(second), size)
         sums += np.fft.irfft(transform * np.conj(partner), size)
-    distances = np.arange(1 if is_same else 1 - other.size, one.size)
-    ends = np.minimum(one.size - distances, other.size + distances)
-    terms = len(compared.pairs) * np.minimum(ends, min(one.size, other.size))
-    limits = terms * compared.mean + np.sqrt((4 if is_same else 2) * terms * enough)
-    beyond = np.abs(sums[distances % size]) - limits
-    if beyond.size == 0 or float(beyond.max()) <= 0:
+    distances = comparison.distances
+    beyond = np.abs(np.rint(sums[distances % size])) - limits
+    if beyond.size == 0 or float(beyond.max()) < 0:
         return None
     return int(distances[int(np.argmax(beyond))])
 

@@ -17,7 +17,7 @@ from turnstile.assessment.attacks.scale_of_noise import (
     negatives_false_alarm,
     negatives_p_value,
 )
-from turnstile.assessment.gates.numbers import Numbers, Totals, relative_reach
+from turnstile.assessment.gates.numbers import Numbers, Totals, kinds_of, relative_reach
 from turnstile.assessment.gates.result import (
     ALPHA,
     ANY_COUNTS,
@@ -179,10 +179,6 @@ def mean_square(chosen: Sequence[Totals], alpha: float) -> tuple[float, float, f
         chosen: differences that are looked at together.
         alpha: chance that noise as declared leaves the limits.
     """
-    numbers = Counter[tuple[Term, ...]]()
-    for one in chosen:
-        for times, terms in one.kinds:
-            numbers[terms] += times
-    low, high = limits(tuple((numbers[terms], terms) for terms in sorted(numbers, key=str)), alpha)
+    low, high = limits(kinds_of(chosen), alpha)
     squares = np.concatenate([one.residuals for one in chosen]) ** 2
     return float(squares.mean()), low / squares.size, high / squares.size

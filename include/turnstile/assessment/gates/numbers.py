@@ -6,6 +6,7 @@ The same checks run before a publication and afterwards, by anybody, on what was
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -17,13 +18,14 @@ from numpy.typing import NDArray
 from turnstile.assessment.gates.sums_of_squares import Kinds
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
-from turnstile.privacy.noise_terms import term_of
+from turnstile.privacy.noise_terms import Term, term_of
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import Measure, TableSpec
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 T = TypeVar("T", bound=Hashable)
 
 
@@ -49,7 +51,7 @@ class Vector:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Totals:
-    """Totals of one draw minus the sums of their parts in another: noise alone.
+    """Sums of one draw minus sums of another that hold the same raw counts: noise alone.
 
     Args:
         name: of both tables and the day, in words.
@@ -74,8 +76,7 @@ class Numbers:
         vectors: of all draws.
         totals: of every pair of a dense table of counts and a finer one.
         earlier: artefacts of other releases of the programme, newest first.
-        shared: differences of the totals of two coarse tables of the same counts, by mode, each one
-            half farther from 0: so an integer's chance to be that near is a normal deviate's.
+        shared: differences of the totals of two coarse tables of the same counts, by mode.
     """
 
     vectors: tuple[Vector, ...]
@@ -134,40 +135,20 @@ def pairs_of_siblings(nested: Sequence[tuple[T, T]]) -> list[tuple[T, T]]:
     return [pair for own in by_fine.values() for pair in zip(own[::2], own[1::2], strict=False)]
 
 
-def shared_difference(
-    difference: Floats, terms: tuple[Floats, Floats], one: DrawEvent, other: DrawEvent
-) -> tuple[Floats, float]:
-    """Return sizes of differences over their declared deviation, and the variance of their squares.
-
-    Args:
-        difference: shape (totals,), of one table's totals minus the other's.
-        terms: cells of each total, in one table and in the other, shape (totals,).
-        one: draw of the first table.
-        other: draw of the second.
-    """
-    draws = list(zip(terms, (one, other), strict=True))
-    variance = sum(n * noise_variance(event.noise, event.scale) for n, event in draws)
-    fourth = sum(n * noise_fourth_cumulant(event.noise, event.scale) for n, event in draws)
-    sizes = (np.abs(difference) + 0.5) / np.sqrt(variance)
-    return np.asarray(sizes), 2 + float(np.mean(fourth / variance**2))
-
-
 def _shared(drawn: Drawn, one: TableSpec, other: TableSpec) -> Iterator[Totals]:
     """Yield the differences of two tables' totals by mode, a day at a time."""
     events = {event.table: event for event in drawn.events}
     segments = [layout(drawn.domain, table) for table in (one, other)]
-    terms = tuple(np.array([float(s.cells) for s in own]) for own in segments)
+    cells = tuple(np.array([s.cells for s in own]) for own in segments)
     of_other = drawn.vectors(other, "count")
     for day, vector in drawn.vectors(one, "count").items():
         added = [
-            np.array([cells[s.offset : s.offset + s.cells].sum() for s in own], dtype=np.float64)
-            for cells, own in zip((vector, of_other[day]), segments, strict=True)
+            np.array([values[s.offset : s.offset + s.cells].sum() for s in own], dtype=np.float64)
+            for values, own in zip((vector, of_other[day]), segments, strict=True)
         ]
-        sizes, scatter = shared_difference(
-            added[0] - added[1], (terms[0], terms[1]), events[one.name], events[other.name]
-        )
-        on = f" on {day}" if day else ""
-        yield Totals(f"{one.name} and {other.name}{on}", sizes, scatter)
+        name = f"{one.name} and {other.name}" + (f" on {day}" if day else "")
+        draws = events[one.name], events[other.name]
+        yield totals_of(name, added[0] - added[1], (cells[0], cells[1]), draws)
 
 
 def nested_tables(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:
@@ -184,31 +165,37 @@ def nested_tables(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:
 def totals_of(
     name: str,
     difference: Floats,
-    terms: NDArray[np.int64],
-    coarse: DrawEvent,
-    fine: DrawEvent,
+    cells: tuple[Ints, Ints],
+    draws: tuple[DrawEvent, DrawEvent],
 ) -> Totals:
     """Return differences over their declared deviation.
 
     Args:
         name: of both tables and the day, in words.
-        difference: shape (totals,), totals minus the sums of parts.
-        terms: shape (totals,), parts of each.
-        coarse: draw of the totals.
-        fine: draw of the parts.
+        difference: shape (totals,), sums of one draw minus sums of another.
+        cells: shape (totals,), how many each sum adds, of the one draw and of the other.
+        draws: of both.
     """
-    variance = terms * noise_variance(fine.noise, fine.scale)
-    variance = variance + noise_variance(coarse.noise, coarse.scale)
-    fourth = terms * noise_fourth_cumulant(fine.noise, fine.scale)
-    fourth = fourth + noise_fourth_cumulant(coarse.noise, coarse.scale)
-    parts, times = np.unique(terms, return_counts=True)
+    both = list(zip(cells, draws, strict=True))
+    variance = sum(n * noise_variance(event.noise, event.scale) for n, event in both)
+    fourth = sum(n * noise_fourth_cumulant(event.noise, event.scale) for n, event in both)
+    added, times = np.unique(np.stack(cells, axis=1), axis=0, return_counts=True)
     kinds = tuple(
-        (number, (term_of(coarse), term_of(fine, part)))
-        for part, number in zip(parts.tolist(), times.tolist(), strict=True)
+        (number, tuple(term_of(event, n) for n, event in zip(own, draws, strict=True)))
+        for own, number in zip(added.tolist(), times.tolist(), strict=True)
     )
     scatter = 2 + float(np.mean(fourth / variance**2))
     residuals = np.asarray(difference / np.sqrt(variance))
     return Totals(name, residuals, scatter, kinds, float(difference.sum()))
+
+
+def kinds_of(chosen: Sequence[Totals]) -> Kinds:
+    """Return how many differences there are of which noise, in one order."""
+    numbers = Counter[tuple[Term, ...]]()
+    for one in chosen:
+        for times, terms in one.kinds:
+            numbers[terms] += times
+    return tuple((numbers[terms], terms) for terms in sorted(numbers, key=str))
 
 
 def _totals(drawn: Drawn, coarse: TableSpec, fine: TableSpec) -> Iterator[Totals]:
@@ -224,13 +211,12 @@ def _totals(drawn: Drawn, coarse: TableSpec, fine: TableSpec) -> Iterator[Totals
             direct = of_day[day][small.offset : small.offset + small.cells]
             differences.append(cells.sum(axis=axes).ravel() - direct)
             terms.append(np.full(small.cells, large.cells // small.cells))
-        on = f" on {day}" if day else ""
+        parts = np.concatenate(terms)
         yield totals_of(
-            f"{coarse.name} and {fine.name}{on}",
+            f"{coarse.name} and {fine.name}" + (f" on {day}" if day else ""),
             np.concatenate(differences),
-            np.concatenate(terms),
-            events[coarse.name],
-            events[fine.name],
+            (parts, np.ones_like(parts)),
+            (events[fine.name], events[coarse.name]),
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
 from turnstile.assessment.evidence import Evidence
+from turnstile.assessment.gates.geometric import geometric_below_zero
 from turnstile.assessment.gates.noise_kind import noise_kind
 from turnstile.assessment.gates.noise_moved import noise_moved
 from turnstile.assessment.gates.noise_reuse import drawn_once
@@ -38,6 +39,7 @@ NUMBER_GATES: tuple[Callable[..., GateResult], ...] = (
     nested_scale,
     shared_totals,
     below_zero,
+    geometric_below_zero,
     any_counts,
     noise_kind,
 )

@@ -14,7 +14,6 @@ from turnstile.assessment.gates.numbers import (
     Totals,
     Vector,
     pairs_of_siblings,
-    shared_difference,
     totals_of,
 )
 from turnstile.privacy.events import DrawEvent
@@ -61,34 +60,35 @@ def _totals(package: Package) -> Iterator[Totals]:
             own = joined if day is None else joined.filter(pc.equal(joined.column(_DAY), day))
             difference = _integers(own, "count_sum") - _integers(own, "count")
             on = f" on {day}" if day else ""
+            parts = _integers(own, "count_count")
             yield totals_of(
                 f"{coarse.table} and {fine.table}{on}",
                 difference.astype(np.float64),
-                _integers(own, "count_count"),
-                coarse,
-                fine,
+                (parts, np.ones_like(parts)),
+                (fine, coarse),
             )
 
 
 def _shared(package: Package) -> Iterator[Totals]:
     """Yield differences of the totals of two tables of the same counts, a day at a time."""
     for one, other in pairs_of_siblings(list(nested_pairs(package))):
-        sums = [_by_mode(package.tables[event.table]) for event in (one, other)]
-        keys = [name for name in (_DAY, "mode") if name in sums[0].column_names]
-        joined = sums[0].join(sums[1], keys=keys, join_type="inner", right_suffix=" of other")
+        tables = [_by_mode(package.tables[event.table]) for event in (one, other)]
+        keys = [name for name in (_DAY, "mode") if name in tables[0].column_names]
+        joined = tables[0].join(tables[1], keys=keys, join_type="inner", right_suffix=" of other")
         days = pc.unique(joined.column(_DAY)).to_pylist() if _DAY in keys else [None]
         for day in days:
             own = joined if day is None else joined.filter(pc.equal(joined.column(_DAY), day))
-            columns = [
-                _integers(own, f"count_{name}{suffix}").astype(np.float64)
+            sums, cells = (
+                [_integers(own, f"count_{name}{suffix}") for suffix in ("", " of other")]
                 for name in ("sum", "count")
-                for suffix in ("", " of other")
-            ]
-            sizes, scatter = shared_difference(
-                columns[0] - columns[1], (columns[2], columns[3]), one, other
             )
             on = f" on {day}" if day else ""
-            yield Totals(f"{one.table} and {other.table}{on}", sizes, scatter)
+            yield totals_of(
+                f"{one.table} and {other.table}{on}",
+                (sums[0] - sums[1]).astype(np.float64),
+                (cells[0], cells[1]),
+                (one, other),
+            )
 
 
 def _by_mode(table: pa.Table) -> pa.Table:

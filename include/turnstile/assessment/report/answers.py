@@ -42,8 +42,8 @@ def answers_of(found: Assessment) -> Answers:
         if bound.unit is not ProtectionUnit.TRIP
     )
     what = (
-        f"Whether {NOUNS[own]} is in the data at all, and with it everything about it: no number "
-        f"published changes noticeably with it{f' ({bounds})' if bounds else ''}."
+        f"Whether {NOUNS[own]} is in the data at all, and with it everything about it, as well as "
+        f"is said below{f' ({bounds})' if bounds else ''}."
     )
     answers = found.risk.answers()
     return Answers(
@@ -56,7 +56,7 @@ def answers_of(found: Assessment) -> Answers:
         ),
         (
             *dict.fromkeys(
-                f"{one.verdict}.".capitalize()
+                one.sentence if one.guess_right is None else f"{one.verdict}.".capitalize()
                 for one in answers
                 if one.guess_right is None or "does not hide" in one.verdict
             ),

@@ -10,7 +10,7 @@ from turnstile.assessment.attacks.risk import NOUNS, UnitRisk, weeks_left
 from turnstile.assessment.attacks.timetable_view import LISTED_MOST, MEANING, NOT_GIVEN
 from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
 from turnstile.assessment.audits.release_audit import DrawAudit
-from turnstile.assessment.report.pictures import lines
+from turnstile.assessment.report.pictures import axis, lines
 from turnstile.ledger.amounts import amount_text
 from turnstile.ledger.records import AccountBalance
 from turnstile.publishing.card import loss_figures
@@ -55,7 +55,10 @@ def risk_picture(found: Assessment) -> str:
         if one.unit in over_weeks and one.weeks in weeks and one.guess_right is not None
     ]
     title = "Best guess whether it is in the data of every week"
-    return lines(points, x="weeks", y="chance", title=title) if points else ""
+    if not points:
+        return ""
+    chances = axis([0.5, *(float(point["chance"]) for point in points)])  # from that of a coin
+    return lines(points, x="weeks", y="chance", title=title, y_axis=chances)
 
 
 def gates(found: Assessment) -> Section:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from turnstile.estimates.labelled import parquet_bytes
+from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.contents import PARTS, type_of
 from turnstile.publishing.series.periods import Revision
 
@@ -43,7 +44,9 @@ class SeriesTable:
 
 
 def series_tables(
-    in_force: Sequence[Revision], all_published: Sequence[Revision], public: Path
+    in_force: Sequence[Revision],
+    all_published: Sequence[Revision],
+    columns: Mapping[ReleaseKey, Mapping[str, Columns]],
 ) -> tuple[SeriesTable, ...]:
     """Return every table that a release in force has, by name.
 
@@ -51,10 +54,9 @@ def series_tables(
         in_force: in the order of the calendar; their packages are there.
         all_published: whose packages are there, withdrawn and superseded ones too: they keep their
             version numbers taken.
-        public: zone of published packages.
+        columns: of the tables of each (`columns_of`).
     """
     order = sorted(all_published, key=lambda one: one.published.sequence)
-    columns = {one.key: _columns(public / str(one.key)) for one in order}
     names = sorted({name for one in in_force for name in columns[one.key]})
     found = []
     for name in names:
@@ -70,7 +72,7 @@ def series_tables(
     return tuple(found)
 
 
-def _columns(package: Path) -> Mapping[str, Columns]:
+def columns_of(package: Path) -> Mapping[str, Columns]:
     """Return the columns of every table of a package, from the footers of its files."""
     return {
         f"{part}/{path.stem}": tuple(

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.series.index import INDEX
-from turnstile.publishing.series.plot import totals_svg
+from turnstile.publishing.series.plot import PERIODS_MOST, totals_svg
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _OF_PACKAGE = {
@@ -72,6 +72,7 @@ def _page(about: Index, folder: Path) -> bytes:
         index=INDEX,
         periods=periods,
         plot=plot and Markup(plot),  # noqa: S704 - vl-convert escapes
+        periods_shown=PERIODS_MOST,
     ).encode()
 
 

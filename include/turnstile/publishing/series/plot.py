@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+PERIODS_MOST = 104  # two years of weeks: a longer axis cannot be read
 _WIDTH, _HEIGHT, _COLOUR = 640, 110, "#2166ac"
 
 
 def totals_svg(totals: Sequence[Mapping[str, object]]) -> str | None:
-    """Return the picture; None where no period has a total with an error.
+    """Return the picture of the last periods; None where none has a total with an error.
 
     Args:
-        totals: `period`, `mode`, `what`, `total`, `half_width_95`.
+        totals: `period`, `mode`, `what`, `total`, `half_width_95`, in the order of the calendar.
     """
     if not totals:
         return None
@@ -19,7 +20,8 @@ def totals_svg(totals: Sequence[Mapping[str, object]]) -> str | None:
     import pandas as pd
     import vl_convert as vlc
 
-    table = pd.DataFrame(totals)
+    last = list(dict.fromkeys(one["period"] for one in totals))[-PERIODS_MOST:]
+    table = pd.DataFrame([one for one in totals if one["period"] in set(last)])
     table["low"] = table["total"] - table["half_width_95"]
     table["high"] = table["total"] + table["half_width_95"]
     base = alt.Chart(table).encode(x=alt.X("period:O", title=None))

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from turnstile.publishing.series.periods import Revision
 from turnstile.publishing.week_numbers import NORMAL_95, day_totals
 
 _BUSES = "buses"
 
 
-def period_totals(in_force: Sequence[Revision], public: Path) -> list[dict[str, object]]:
-    """Return the total of each period and mode: `period`, `mode`, `what`, `total`, `half_width_95`.
+def totals_of(package: Path, period: str) -> list[dict[str, object]]:
+    """Return the totals of one package: `period`, `mode`, `what`, `total`, `half_width_95`.
 
-    Args:
-        in_force: releases.
-        public: zone of published packages.
+    Tap-ons by mode, or bus-days; none where it has neither.
     """
-    return [one for revision in in_force for one in _of_package(public, revision)]
-
-
-def _of_package(public: Path, revision: Revision) -> list[dict[str, object]]:
-    """Return the totals of one package: tap-ons by mode, or bus-days; none where it has neither."""
-    package, period = public / str(revision.key), revision.key.period
     days = day_totals(package)
     if not days.empty:
         days["variance"] = days["deviation"] ** 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,9 @@ from turnstile.publishing.series.means import (
     four_weeks_of_speeds,
     typical_weekday,
 )
+from turnstile.publishing.series.packages import PACKAGES, facts_of, kept_facts
 from turnstile.publishing.series.pages import catalogue_page, programme_files
 from turnstile.publishing.series.periods import Period, Revision, periods_of
-from turnstile.publishing.series.totals import period_totals
 from turnstile.release.zones import digest_of, exclusively, write_atomically
 from turnstile.service_calendar import ServiceWeek
 
@@ -62,18 +62,22 @@ def write_series(programme: Programme, ledger: LedgerView, public: Path, include
         periods = periods_of(programme.name, ledger.entries())
         here = _here(periods, public)
         in_force = [one.in_force for one in periods if one.in_force in here and one.in_force]
-        tables = series_tables(in_force, here, public)
-        files: dict[str, bytes | Kept] = dict(_parts(tables, folder, public))
-        gaps = {one.key.period: _gaps(public / str(one.key)) for one in in_force}
+        known = _known(folder)
+        facts = facts_of(here, public, _kept_bytes(folder, known.get(PACKAGES)))
+        tables = series_tables(in_force, here, {key: one.columns for key, one in facts.items()})
+        files: dict[str, bytes | Kept] = dict(_parts(tables, folder, public, known))
+        gaps = {one.key.period: facts[one.key].gaps for one in in_force}
         days = Days(holidays_of(programme, include), gaps)
         files |= _means(programme, tables, _last_weeks(in_force), public, days)
         files[_DAYS] = days_csv(periods, days)
-        totals = period_totals(in_force, public)
+        kept = kept_facts(here, facts)
+        files[PACKAGES] = json_bytes(kept)
+        totals = [total for one in in_force for total in facts[one.key].totals]
         about, stones = (
             index(programme, periods, in_force, tables=tables, files=files, totals=totals),
             tombstones(periods),
         )
-        if unknown := unknown_in_series(about, stones.values()):
+        if unknown := unknown_in_series(about, stones.values(), kept):
             raise IntegrityError(
                 f"{programme.name}: the series holds what nothing declares: {unknown}"
             )
@@ -109,16 +113,10 @@ def _here(periods: Sequence[Period], public: Path) -> list[Revision]:
     return found
 
 
-def _gaps(package: Path) -> tuple[str, ...]:
-    """Return the service days without input."""
-    return tuple(json.loads((package / "release_card.json").read_bytes())["gaps"])
-
-
 def _parts(
-    tables: Sequence[SeriesTable], folder: Path, public: Path
+    tables: Sequence[SeriesTable], folder: Path, public: Path, known: Mapping[str, Kept]
 ) -> Iterator[tuple[str, bytes | Kept]]:
     """Yield every file of the dataset; one that the last index knows is not made again."""
-    known = _known(folder)
     for table in tables:
         for revision, version in table.parts:
             path = f"{FOLDER}/{table.path_of(revision, version)}"
@@ -134,6 +132,13 @@ def _known(folder: Path) -> dict[str, Kept]:
     path = folder / INDEX
     listed = json.loads(path.read_bytes())["files"] if path.exists() else []
     return {one["path"]: (one["bytes"], one["sha256"]) for one in listed}
+
+
+def _kept_bytes(folder: Path, known: Kept | None) -> bytes | None:
+    """Return what the last publication kept of packages; None unless it is as the index says."""
+    path = folder / PACKAGES
+    content = path.read_bytes() if known and path.is_file() else b""
+    return content if known and digest_of(content) == known[1] else None
 
 
 def _last_weeks(in_force: Sequence[Revision]) -> list[Revision]:

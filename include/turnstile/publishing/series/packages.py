@@ -1,0 +1,88 @@
+"""`series/packages.json`: what the series takes from each package, read from it once.
+
+A published package never changes, so its columns, gaps and totals are kept beside the index by the
+digest of its manifest: a publication reads one package and not all that came before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from turnstile.ledger.records import ReleaseKey
+from turnstile.publishing.series.dataset import Columns, columns_of
+from turnstile.publishing.series.periods import Revision
+from turnstile.publishing.series.totals import totals_of
+
+PACKAGES = "series/packages.json"
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFacts:
+    """What the series takes from one package.
+
+    Args:
+        columns: of each table, by name: `tables/on_location`.
+        gaps: service days without input.
+        totals: of its period, by mode (`totals_of`).
+    """
+
+    columns: Mapping[str, Columns]
+    gaps: tuple[str, ...]
+    totals: tuple[Mapping[str, object], ...]
+
+
+def facts_of(
+    revisions: Sequence[Revision], public: Path, kept: bytes | None
+) -> dict[ReleaseKey, PackageFacts]:
+    """Return the facts of each package.
+
+    Args:
+        revisions: whose packages are in the public zone, as the ledger names them.
+        public: zone of published packages.
+        kept: the file that the last publication left, as the last index names it.
+    """
+    known = json.loads(kept) if kept else {"packages": {}}
+    found = {}
+    for one in revisions:
+        record = known["packages"].get(str(one.key))
+        if record is not None and record["manifest_sha256"] == one.manifest_sha256:
+            found[one.key] = _facts(record, known["columns"])
+        else:
+            package = public / str(one.key)
+            card = json.loads((package / "release_card.json").read_bytes())
+            totals = tuple(totals_of(package, one.key.period))
+            found[one.key] = PackageFacts(columns_of(package), tuple(card["gaps"]), totals)
+    return found
+
+
+def _facts(record: Mapping[str, Any], columns: Sequence[Any]) -> PackageFacts:
+    """Return what is kept of a package; tables name their columns by their place in the list."""
+    tables = {
+        name: tuple((column, kind) for column, kind in columns[place])
+        for name, place in record["tables"].items()
+    }
+    return PackageFacts(tables, tuple(record["gaps"]), tuple(record["totals"]))
+
+
+def kept_facts(
+    revisions: Sequence[Revision], facts: Mapping[ReleaseKey, PackageFacts]
+) -> dict[str, Any]:
+    """Return the facts as plain values for JSON, each list of columns once."""
+    places: dict[Columns, int] = {}
+    packages = {
+        str(one.key): {
+            "manifest_sha256": one.manifest_sha256,
+            "tables": {
+                name: places.setdefault(columns, len(places))
+                for name, columns in sorted(facts[one.key].columns.items())
+            },
+            "gaps": list(facts[one.key].gaps),
+            "totals": list(facts[one.key].totals),
+        }
+        for one in revisions
+    }
+    return {"columns": list(places), "packages": packages}
