@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from turnstile.counting import bounding
 from turnstile.counting.bounding import Bounding, Limit, install_key, keep_at_most, message
 from turnstile.counting.engine import Connection, engine
 
@@ -198,3 +199,22 @@ def test_without_the_limit_more_would_share_a_cell(connection: Connection) -> No
     records = [("a", 0, y) for y in range(3)]
     assert len(kept(connection, records, 9, limits=(Limit(("x",), 2),))) == 2
     assert kept(connection, records, 9) == records
+
+
+@settings(max_examples=25, deadline=None)
+@given(records=RECORDS, at_most=st.integers(1, 5))
+def test_parts_of_the_records_keep_what_all_at_once_keep(
+    connection: Connection, records: list[Record], at_most: int
+) -> None:
+    whole = kept(connection, records, at_most, limits=ONCE_IN_EACH)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounding, "_ROWS_OF_PART", 3)
+        assert kept(connection, records, at_most, limits=ONCE_IN_EACH) == whole
+
+
+def test_units_that_share_the_first_bits_of_their_hash_are_told_apart(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounding, "_prefix", lambda _: "(42::UBIGINT)")
+    records = [(unit, x, 0) for unit in ("a", "b") for x in range(4)]
+    assert kept(connection, records, 3) == by_hand(records, 3)

@@ -39,7 +39,9 @@ def lowest(
         >>> lowest(np.array([7, 7, 7]), order, [([np.array([0, 0, 1])], 1)], 2)
         array([1, 2])
     """
-    ordered = np.lexsort((order, units))
+    ranks = np.empty(len(units), dtype=np.int64)
+    ranks[np.argsort(order)] = np.arange(len(units))
+    ordered = _sorted(units, ranks)
     own = units[ordered]
     counts = np.ones(len(ordered), dtype=np.bool_)
     for columns, most in limits:
@@ -48,11 +50,38 @@ def lowest(
     return np.asarray(left[_rank(units[left]) < at_most], dtype=np.int64)
 
 
+def over_bounds(
+    units: NDArray[Any], limits: Sequence[CellLimit], at_most: int
+) -> NDArray[np.bool_]:
+    """Return which records are of a unit with too many of them, or too many in a cell, shape (n,).
+
+    Args:
+        units: shape (n,), a number from 0 on for each unit.
+        limits: as of `lowest`.
+        at_most: records of one unit, >= 1.
+    """
+    is_over = np.bincount(units) > at_most
+    for columns, most in limits:
+        keys = _cell_of_unit(units, columns)
+        by_cell = np.argsort(keys)
+        ordered = keys[by_cell]
+        is_over[units[by_cell[most:][ordered[most:] == ordered[:-most]]]] = True
+    return np.asarray(is_over[units])
+
+
+def _sorted(keys: NDArray[Any], places: Integers) -> Integers:
+    """Return the order of some keys; among the same ones that of their places, 0 to n - 1."""
+    own, span = _dense(keys)
+    if span * len(keys) >= _LARGEST_KEY:
+        own = np.unique(own, return_inverse=True)[1]
+    return np.argsort(own * len(keys) + places)  # all differ, so the fastest sort is stable too
+
+
 def _rank(keys: NDArray[Any]) -> Integers:
     """Return how many records with the same key come before each, shape (n,)."""
-    by_key = np.argsort(keys, kind="stable")
-    sorted_keys = keys[by_key]
     places = np.arange(len(keys))
+    by_key = _sorted(keys, places)
+    sorted_keys = keys[by_key]
     begins = np.ones(len(keys), dtype=np.bool_)
     begins[1:] = sorted_keys[1:] != sorted_keys[:-1]
     ranks = np.empty(len(keys), dtype=np.int64)

@@ -17,10 +17,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from turnstile.counting.bounding import Bounding, keep_at_most
-from turnstile.counting.cells import OUTSIDE, cell_numbers
+from turnstile.counting.cells import OUTSIDE, cell_numbers, indices_in
 from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts
-from turnstile.counting.pixels import pixel_table
+from turnstile.counting.pixels import NO_PIXELS, PixelTable, pixel_table
 from turnstile.privacy.mechanisms.bounded_mean import centered_delays, centered_steps
 from turnstile.privacy.mechanisms.distinct_over_limit import over_limit
 from turnstile.privacy.units import Block
@@ -28,7 +28,6 @@ from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.spec import Measure, Programme, TableSpec
 
-BATCH_ROWS = 500_000
 Vectors = dict[tuple[str, str], Counts]
 
 
@@ -49,13 +48,18 @@ def count_telemetry(
         days: service days: one, or those of a week that bounds hold over.
     """
     slots, cells = domain.cells_by_mode[0].dimensions
-    to_cells = _converter(cells, programme.domain.h3_resolution)
+    to_cells, pixels = _cells_of(cells, programme.domain.h3_resolution)
     outside_slot = OUTSIDE if slots.unknown is None else slots.unknown
     connection.execute("DROP TABLE IF EXISTS bus_day_cell")
     for number, day in enumerate(days):
         if files := day_files(rows_folder, day):
             read_bus_cells(
-                connection, programme, files, outside_slot=outside_slot, to_cells=to_cells
+                connection,
+                programme,
+                files,
+                outside_slot=outside_slot,
+                to_cells=to_cells,
+                pixels=pixels,
             )
             _add_day(connection, number)
     counted = None
@@ -90,18 +94,19 @@ def _add_day(connection: Connection, number: int) -> None:
 Converter = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]]
 
 
-def read_bus_cells(
+def read_bus_cells(  # noqa: PLR0913 - the keyword-only rest says how a position becomes a cell
     connection: Connection,
     programme: Programme,
     files: list[str],
     *,
     outside_slot: int,
     to_cells: Converter,
+    pixels: PixelTable = NO_PIXELS,
 ) -> None:
     """Make the table `bus_cell` of a day: one row for each bus, slot and cell.
 
     A reading that is there twice (same bus, instant, position and speed) is one reading: within a
-    file ingest has seen to that. Positions become cells outside the engine, batch by batch.
+    file ingest has seen to that. Positions that no pixel decides become cells outside the engine.
 
     Args:
         connection: engine.
@@ -109,34 +114,50 @@ def read_bus_cells(
         files: canonical rows of one service day.
         outside_slot: number of the slot of all other times; `OUTSIDE` drops them.
         to_cells: latitudes and longitudes to whole numbers; `OUTSIDE` drops a reading.
+        pixels: the same for most positions.
     """
-    connection.execute(
-        "CREATE OR REPLACE TEMP TABLE part (vehicle_id VARCHAR, slot INTEGER, cell BIGINT, "
-        "readings BIGINT, sum_milli BIGINT, max_milli BIGINT, delays BIGINT, delay_sum_s BIGINT, "
-        "fullest INTEGER)"
-    )
+    connection.register("given", pa.table(pixels.known))
+    connection.execute("CREATE OR REPLACE TEMP TABLE pixels AS FROM given")
+    connection.unregister("given")
     distinct = "DISTINCT" if len(files) > 1 else ""
     stated = ", ".join(
         name if name in programme.carried else f"NULL::INTEGER AS {name}"
         for name in ("delay_s", "occupancy")
     )
-    relation = connection.cursor().sql(
-        f"SELECT vehicle_id, {_slot(programme, outside_slot)} AS slot, latitude, longitude, "  # noqa: S608 - names of ours
+    readings = (
+        f"(SELECT vehicle_id, {_slot(programme, outside_slot)} AS slot, latitude, longitude, "  # noqa: S608 - names of ours
         f"speed_milli_kmh, delay_s, occupancy FROM (SELECT {distinct} vehicle_id, observed_at_utc, "
         f"minute_of_day, latitude, longitude, speed_milli_kmh, {stated} "
         "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) "
-        f"WHERE vehicle_id IS NOT NULL AND speed_milli_kmh IS NOT NULL) WHERE slot <> {OUTSIDE}",
-        params=[files],
+        f"WHERE vehicle_id IS NOT NULL AND speed_milli_kmh IS NOT NULL) WHERE slot <> {OUTSIDE})"
     )
-    for batch in relation.to_arrow_reader(BATCH_ROWS):
-        _add_batch(connection, batch, to_cells)
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE bus_cell AS SELECT vehicle_id, slot, cell, "
-        "sum(readings)::BIGINT AS readings, sum(sum_milli)::BIGINT AS speed_sum_milli, "
-        "max(max_milli) AS speed_max_milli, sum(delays)::BIGINT AS delays, "
-        "sum(delay_sum_s)::BIGINT AS delay_sum_s, max(fullest) AS fullest FROM part "
-        "GROUP BY vehicle_id, slot, cell"
+        "CREATE OR REPLACE TEMP TABLE part AS SELECT vehicle_id, slot, cell, "  # noqa: S608 - names of ours
+        "CASE WHEN cell IS NULL THEN latitude END AS latitude, "
+        "CASE WHEN cell IS NULL THEN longitude END AS longitude, count(*) AS readings, "
+        "sum(speed_milli_kmh) AS sum_milli, max(speed_milli_kmh) AS max_milli, "
+        "count(delay_s) AS delays, coalesce(sum(delay_s), 0) AS delay_sum_s, "
+        "coalesce(max(occupancy), 0) AS fullest "
+        f"FROM ({pixels.cell_sql(readings, 'pixels')}) WHERE cell IS DISTINCT FROM {OUTSIDE} "
+        "GROUP BY ALL",
+        [files],
     )
+    rest = columns_of(
+        connection, "SELECT rowid AS place, latitude, longitude FROM part WHERE cell IS NULL"
+    )
+    found = to_cells(rest["latitude"], rest["longitude"])
+    connection.register("converted", pa.table({"place": rest["place"], "converted_cell": found}))
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE bus_cell AS SELECT vehicle_id, slot, "  # noqa: S608 - names of ours
+        "coalesce(cell, converted_cell) AS cell, sum(readings)::BIGINT AS readings, "
+        "sum(sum_milli)::BIGINT AS speed_sum_milli, max(max_milli) AS speed_max_milli, "
+        "sum(delays)::BIGINT AS delays, sum(delay_sum_s)::BIGINT AS delay_sum_s, "
+        "max(fullest) AS fullest "
+        "FROM part LEFT JOIN converted ON part.rowid = place "
+        f"WHERE coalesce(cell, converted_cell) <> {OUTSIDE} "
+        "GROUP BY vehicle_id, slot, coalesce(cell, converted_cell)"
+    )
+    connection.unregister("converted")
 
 
 def _slot(programme: Programme, outside_slot: int) -> str:
@@ -149,45 +170,22 @@ def _slot(programme: Programme, outside_slot: int) -> str:
     )
 
 
-def _converter(axis: Dimension, resolution: int | None) -> Converter:
-    """Return what turns positions into indices on the axis of cells."""
+def _cells_of(axis: Dimension, resolution: int | None) -> tuple[Converter, PixelTable]:
+    """Return what turns positions into indices on the axis of cells: one by one, and by pixels."""
     if resolution is None:
         raise ValueError("telemetry needs a resolution of its cells")
     cells = cell_numbers(tuple(label for label in axis.labels if label != UNKNOWN))
-    table = pixel_table(tuple(cells.tolist()), resolution)
+    pixels = pixel_table(tuple(cells.tolist()), resolution)
+    if axis.unknown is not None:
+        pixels = pixels.with_outside(axis.unknown)
 
     def convert(
         latitudes: NDArray[np.float64], longitudes: NDArray[np.float64]
     ) -> NDArray[np.int64]:
-        indices = table.indices(latitudes, longitudes)
+        indices = indices_in(cells, latitudes, longitudes, resolution=resolution)
         return indices if axis.unknown is None else np.where(indices < 0, axis.unknown, indices)
 
-    return convert
-
-
-def _add_batch(connection: Connection, batch: pa.RecordBatch, to_cells: Converter) -> None:
-    """Group one batch of readings by bus, slot and cell, and add it to `part`."""
-    indices = to_cells(
-        batch.column("latitude").to_numpy(zero_copy_only=False),
-        batch.column("longitude").to_numpy(zero_copy_only=False),
-    )
-    readings = pa.table(
-        {
-            "vehicle_id": batch.column("vehicle_id"),
-            "slot": batch.column("slot"),
-            "cell": indices,
-            "speed": batch.column("speed_milli_kmh"),
-            "delay": batch.column("delay_s"),
-            "occupancy": batch.column("occupancy"),
-        }
-    )
-    connection.register("readings", readings)
-    connection.execute(
-        "INSERT INTO part SELECT vehicle_id, slot, cell, count(*), sum(speed), max(speed), "  # noqa: S608 - names of ours
-        "count(delay), coalesce(sum(delay), 0), coalesce(max(occupancy), 0) "
-        f"FROM readings WHERE cell <> {OUTSIDE} GROUP BY vehicle_id, slot, cell"
-    )
-    connection.unregister("readings")
+    return convert, pixels
 
 
 def _bounded(connection: Connection, programme: Programme, days: Sequence[date]) -> str:

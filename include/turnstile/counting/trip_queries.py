@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from turnstile.counting.bounding import Bounding, Limit
 from turnstile.duckdb_engine import text
-from turnstile.programme.bounding_rule import BoundingRule, bound_in_force, tables_of
+from turnstile.programme.bounding_rule import BoundingRule, bound_in_force, rule_of, tables_of
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.field import Field
 from turnstile.programme.fields import COARSER_OFF, COARSER_ON, OF_OFF, OF_ON, TAPS, categories
 from turnstile.programme.mode_slots import minute_of
 from turnstile.programme.public_lists import PERIOD, period_of_slots
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Programme, TimeSpec
+from turnstile.programme.spec import Programme, TableSpec, TimeSpec
 
 AXES = tuple(axis for tap in TAPS for axis in tap)
 _OUTSIDE = -1
@@ -258,11 +258,10 @@ def trip_bounding(programme: Programme, rule: BoundingRule) -> Bounding:
 
 
 def groups_sql(programme: Programme, rule: BoundingRule | None, kept: str, day_index: int) -> str:
-    """Return the SELECT that counts all tables of one rule on one day, in one pass."""
+    """Return the SELECT that counts the finest tables of one rule on one day, in one pass."""
     tables = tables_of(programme, rule)
-    sets = ", ".join(
-        f"({', '.join(('mode_index', *by))})" for by in sorted({table.by for table in tables})
-    )
+    finest = sorted({counted_by(programme, table) for table in tables})
+    sets = ", ".join(f"({', '.join(('mode_index', *by))})" for by in finest)
     every = axes_of(programme)
     used = [axis for axis in every if any(axis in table.by for table in tables)]
     axes = "".join(f"coalesce({axis}, 0) AS {axis}, " for axis in used)
@@ -274,6 +273,13 @@ def groups_sql(programme: Programme, rule: BoundingRule | None, kept: str, day_i
         f"count(*) AS records FROM {kept} WHERE day_index = {day_index} "
         f"GROUP BY GROUPING SETS ({sets})"
     )
+
+
+def counted_by(programme: Programme, table: TableSpec) -> tuple[str, ...]:
+    """Return the axes of the table that a table is added up from: the finest, or itself."""
+    own = tables_of(programme, rule_of(programme, table))
+    finer = (other.by for other in own if set(table.by) <= set(other.by))
+    return max(finer, key=lambda by: (len(by), by))
 
 
 def grouping_id(by: tuple[str, ...], axes: tuple[str, ...]) -> int:

@@ -24,6 +24,7 @@ from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts, ExactTable
 from turnstile.counting.trip_queries import (
     axes_of,
+    counted_by,
     grouping_id,
     groups_sql,
     lookups,
@@ -142,25 +143,25 @@ def _exact_tables(
     groups: Mapping[BoundingRule | None, dict[str, NDArray[Any]]],
 ) -> tuple[ExactTable, ...]:
     """Return the exact tables of one day from what `groups_sql` found for each rule."""
-    axes = axes_of(programme)
-    vectors = (
-        (table, _vector(domain, table, groups.get(rule_of(programme, table)), axes))
-        for table in programme.tables
-    )
-    return tuple(ExactTable(table.name, "count", day, vector) for table, vector in vectors)
+    found = []
+    for table in programme.tables:
+        finest = grouping_id(counted_by(programme, table), axes_of(programme))
+        vector = _vector(domain, table, groups.get(rule_of(programme, table)), finest)
+        found.append(ExactTable(table.name, "count", day, vector))
+    return tuple(found)
 
 
 def _vector(
     domain: PublicDomain,
     table: TableSpec,
     groups: dict[str, NDArray[Any]] | None,
-    axes: tuple[str, ...],
+    grouping_set: int,
 ) -> Counts:
-    """Lay the counts of one table into the full domain."""
+    """Add up the counts of one table, or of a finer one, in the full domain."""
     counts = np.zeros(domain.cells(table), dtype=np.int64)
     if groups is None:
         return counts
-    is_of_table = groups["grouping_set"] == grouping_id(table.by, axes)
+    is_of_table = groups["grouping_set"] == grouping_set
     for axis in table.by:  # an end that a row does not have
         is_of_table &= groups[axis] != OUTSIDE
     mode_index = groups["mode_index"][is_of_table]
@@ -171,5 +172,5 @@ def _vector(
             int(np.prod(segment.shape[number + 1 :], dtype=np.int64)) for segment in segments
         ]
         cell += np.array(strides, dtype=np.int64)[mode_index] * groups[axis][is_of_table]
-    counts[cell] = groups["records"][is_of_table]
+    np.add.at(counts, cell, groups["records"][is_of_table])
     return counts

@@ -12,6 +12,8 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+import numpy as np
+
 from turnstile.duckdb_engine import connect, name, text
 from turnstile.programme.source_spec import Feed, RowShape
 from turnstile.programme.spec import Programme
@@ -33,7 +35,6 @@ _SHAPE_METRICS = {
         "minute_least": "min(least(tap_on_minute, coalesce(tap_off_minute, 0)))",
         "minute_most": "max(greatest(tap_on_minute, coalesce(tap_off_minute, 0)))",
         "unknown_taps": "count(*) FILTER (WHERE tap_off_location = 'UNKNOWN')",
-        "keys": "count(DISTINCT hash(card_id, tap_on_minute))",
     },
     RowShape.TELEMETRY: {
         "minute_least": "min(minute_of_day)",
@@ -46,8 +47,11 @@ _SHAPE_METRICS = {
         "speed_kmh_most": f"max(speed_milli_kmh) / {SPEED_SCALE}",
         "moving_speed_kmh_median": "median(speed_milli_kmh) FILTER (WHERE speed_milli_kmh > 0)"
         f" / {SPEED_SCALE}",
-        "keys": "count(DISTINCT hash(vehicle_id, observed_at_utc))",
     },
+}
+_KEYS = {
+    RowShape.TRIPS: "card_id, tap_on_minute",
+    RowShape.TELEMETRY: "vehicle_id, observed_at_utc",
 }
 
 
@@ -102,11 +106,14 @@ def measure(
             columns = _columns(connection)
             modes = connection.execute("SELECT DISTINCT mode FROM rows_read ORDER BY 1").df()
             days = _days(connection, programme.days_of(week), programme.source.feed)
+            keys = _distinct_keys(connection, days, programme.source.feed.shape)
             counts = _counts_of_days(connection, week, programme)
         finally:
             connection.close()
     earlier = earlier_figures(programme.name, week, private)
-    totals = _totals(snapshot, days, earlier=[one.total for one in earlier[:_VOLUME_PERIODS]])
+    totals = _totals(
+        snapshot, days, keys=keys, earlier=[one.total for one in earlier[:_VOLUME_PERIODS]]
+    )
     rows = int(totals["rows"].iloc[0])
     figures = Figures(rows, counts, _speeds_of_days(days), _shares(totals))
     return Metrics(columns, modes, days, totals, figures, earlier)
@@ -153,6 +160,19 @@ def _days(
     """).df()
 
 
+def _distinct_keys(connection: DuckDBPyConnection, days: pd.DataFrame, shape: RowShape) -> int:
+    """Rows that differ from all others of their day in unit or time.
+
+    Sorted numbers of a day cost a fifth of the engine's count of distinct ones, and its memory.
+    """
+    keys = 0
+    for day in days["service_date"]:
+        select = f"SELECT hash({_KEYS[shape]}) AS key FROM rows_read WHERE service_date = ?"
+        found = np.sort(connection.execute(select, [day.date()]).fetchnumpy()["key"])
+        keys += int((found[1:] != found[:-1]).sum()) + min(len(found), 1)
+    return keys
+
+
 def _counts_of_days(
     connection: DuckDBPyConnection, week: ServicePeriod, programme: Programme
 ) -> dict[tuple[str, str], float]:
@@ -190,7 +210,9 @@ def _shares(totals: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _totals(snapshot: Snapshot, days: pd.DataFrame, *, earlier: list[int]) -> pd.DataFrame:
+def _totals(
+    snapshot: Snapshot, days: pd.DataFrame, *, keys: int, earlier: list[int]
+) -> pd.DataFrame:
     """One row: what ingest counted as shares of the records read, and the volume."""
     import pandas as pd
 
@@ -208,7 +230,7 @@ def _totals(snapshot: Snapshot, days: pd.DataFrame, *, earlier: list[int]) -> pd
         "rows_unaccounted": rows_out - rows,
         "share_duplicates": duplicates / read,
         "share_quarantined": sum(counts.values()) / max(rows_in - others, 1),
-        "share_repeated_keys": 1 - int(days["keys"].sum()) / max(rows, 1),
+        "share_repeated_keys": 1 - keys / max(rows, 1),
         "share_unknown_taps": unknown_taps / max(rows, 1),
         "volume_ratio": rows / max(usual, 1),
     } | {f"share_{rule}": count / read for rule, count in (counts | expected).items()}

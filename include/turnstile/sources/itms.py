@@ -37,6 +37,7 @@ _SPLIT = ("location/coordinates/0", "location/coordinates/1")
 _NESTED = "location"
 _NUMBER = r"\s*([0-9.eE+-]+)\s*"
 _PAIR = rf"^\[{_NUMBER},{_NUMBER}\]$"  # is matched in one pass, unlike one with a height
+_PARTS = "['longitude', 'latitude']"
 _PAIR_AND_MORE = rf"^\[{_NUMBER},{_NUMBER},.*\]$"
 
 
@@ -87,13 +88,12 @@ def _shapes(columns: frozenset[str], names: Mapping[str, str]) -> Iterator[tuple
 
 def _of_pair(pair: str) -> tuple[str, str]:
     """SQL of latitude and longitude of a text `[longitude, latitude]`."""
-    longitude, latitude = (  # a CASE, of which one branch is computed; coalesce computes both
-        f"nullif(CASE WHEN {pair} LIKE '%,%,%' "
-        f"THEN regexp_extract({pair}, '{_PAIR_AND_MORE}', {n}) "
-        f"ELSE regexp_extract({pair}, '{_PAIR}', {n}) END, '')"
-        for n in (1, 2)
+    # a CASE, of which one branch is computed; the engine computes the same text once for both
+    found = (
+        f"CASE WHEN {pair} LIKE '%,%,%' THEN regexp_extract({pair}, '{_PAIR_AND_MORE}', {_PARTS}) "
+        f"ELSE regexp_extract({pair}, '{_PAIR}', {_PARTS}) END"
     )
-    return latitude, longitude
+    return f"nullif(({found}).latitude, '')", f"nullif(({found}).longitude, '')"
 
 
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
