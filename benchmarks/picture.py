@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from measured import Cost
 
 _BESIDE = ("bare parse", "bare copy", "bare count", "delivered", "polars", "pandas", "rowwise")
-_NOT_SHOWN = ("sample",)
+_NOT_SHOWN = ("sample", "re-issue")
 
 
 def draw(weeks: Mapping[str, Mapping[str, Cost]], path: Path) -> None:

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MEMORY_LIMIT = "2GB"
-"""A service day is the unit of work; what does not fit spills to the work folder."""
+"""Where a deployment says nothing; what does not fit spills to the work folder."""
 
 
 def connect(
-    work: Path, *, threads: int | None = None, keeps_order: bool = False
+    work: Path,
+    *,
+    threads: int | None = None,
+    keeps_order: bool = False,
+    memory: str | None = None,
 ) -> DuckDBPyConnection:
     """Open an engine whose spill files stay in a folder (of the private zone).
 
@@ -28,13 +32,14 @@ def connect(
         work: folder for what does not fit into memory; made if need be.
         threads: at most so many; None for one a core.
         keeps_order: True if rows come out in the order in which they were read.
+        memory: the most that it takes, `800MB`; None for `MEMORY_LIMIT`.
     """
     import duckdb
 
     spill = work / "spill"
     spill.mkdir(parents=True, exist_ok=True)
     config: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": MEMORY_LIMIT,
+        "memory_limit": memory or MEMORY_LIMIT,
         "temp_directory": str(spill),
         "preserve_insertion_order": keeps_order,
         "autoinstall_known_extensions": False,

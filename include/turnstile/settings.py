@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ class Settings:
             `TURNSTILE_LEDGER_PASSWORD_FILE`, if that is set.
         witness: second places for signed checkpoints (`TURNSTILE_WITNESS`, separated by colons).
         counting_engine: which engine counts (`TURNSTILE_COUNTING_ENGINE`, default `duckdb`).
+        memory_limit: the most that the embedded engine takes in a step (`TURNSTILE_MEMORY_LIMIT`,
+            such as `800MB`; 2GB where it is not set); what does not fit spills to files.
         include: folder of `programmes/` and `domains/` (`TURNSTILE_INCLUDE`).
         ckan_token: of the API of CKAN portals (`TURNSTILE_CKAN_TOKEN`).
         adopted: examples that have a DAG here all the same (`TURNSTILE_ADOPTED`, separated by
@@ -37,6 +40,7 @@ class Settings:
     witness: tuple[Path, ...]
     include: Path
     counting_engine: str = "duckdb"
+    memory_limit: str | None = None
     ckan_token: str | None = field(default=None, repr=False)
     adopted: frozenset[str] = frozenset()
     ledger_key: Path | None = None
@@ -53,6 +57,7 @@ class Settings:
             witness=tuple(folders),
             include=Path(env.get("TURNSTILE_INCLUDE") or _INCLUDE).resolve(),
             counting_engine=env.get("TURNSTILE_COUNTING_ENGINE") or "duckdb",
+            memory_limit=_memory_limit(env.get("TURNSTILE_MEMORY_LIMIT")),
             ckan_token=env.get("TURNSTILE_CKAN_TOKEN") or None,
             adopted=frozenset(filter(None, env.get("TURNSTILE_ADOPTED", "").split(":"))),
             ledger_key=Path(key).resolve() if (key := env.get("TURNSTILE_LEDGER_KEY")) else None,
@@ -77,6 +82,16 @@ class Settings:
     def public(self) -> Path:
         """Zone of published packages."""
         return self.home / "public"
+
+
+def _memory_limit(given: str | None) -> str | None:
+    """Return an amount of memory as the engine takes it."""
+    if not given:
+        return None
+    if not re.fullmatch(r"[1-9][0-9]*(MB|GB|MiB|GiB)", given):
+        rule = f"{given!r} is no amount of memory; write 800MB, or 4GB"
+        raise InputError(where="environment", field="TURNSTILE_MEMORY_LIMIT", rule=rule)
+    return given
 
 
 def _ledger_url(env: Mapping[str, str], home: Path) -> str:

@@ -22,22 +22,24 @@ Connection = duckdb.DuckDBPyConnection
 
 
 @contextmanager
-def engine(work: Path) -> Iterator[Connection]:
+def engine(work: Path, memory: str | None = None) -> Iterator[Connection]:
     """Open an engine that spills to a folder of the private zone.
 
     Args:
         work: folder for what does not fit into memory; made if need be.
+        memory: as `duckdb_engine.connect` takes it.
 
     Raises:
         IntegrityError: the engine could not read or count the rows; its message is not shown.
     """
     try:
-        with connect(work) as connection:
+        with connect(work, memory=memory) as connection:
             yield connection
     except duckdb.Error as error:
         raise IntegrityError(
             f"counting stopped with {type(error).__name__}; the canonical rows are not as ingest "
-            "writes them, or memory ran out: ingest the week again, or give it more memory"
+            "writes them, or memory ran out: ingest the week again, or give it more memory "
+            "(TURNSTILE_MEMORY_LIMIT)"
         ) from None
 
 

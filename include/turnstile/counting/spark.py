@@ -44,6 +44,7 @@ def count(  # noqa: PLR0913 - as every engine: `counting.tables.CountWeek`
     secret: bytes,
     work: Path,  # noqa: ARG001 - Spark spills where its own settings say
     progress: Progress,
+    memory: str | None = None,  # noqa: ARG001 - as `work`
 ) -> tuple[ExactTable, ...]:
     """Count a week of trips on Spark; `counting.tables.count` says what each argument is.
 

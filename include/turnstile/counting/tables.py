@@ -36,6 +36,7 @@ class CountWeek(Protocol):
         secret: bytes,
         work: Path,
         progress: Progress,
+        memory: str | None = None,
     ) -> tuple[ExactTable, ...]: ...
 
 
@@ -51,6 +52,7 @@ def count(  # noqa: PLR0913 - the keyword-only rest is where it runs, not what i
     secret: bytes,
     work: Path,
     progress: Progress,
+    memory: str | None = None,
 ) -> tuple[ExactTable, ...]:
     """Count a week into the public domain, zeros included.
 
@@ -62,6 +64,7 @@ def count(  # noqa: PLR0913 - the keyword-only rest is where it runs, not what i
         secret: release secret, the key of the contribution bounds.
         work: folder of the private zone for what does not fit into memory.
         progress: called for every counted day, with public words only.
+        memory: the most that the engine takes, as `duckdb_engine.connect` takes it.
 
     Returns:
         Trips: one table for each table and day. Telemetry: one for each table and statistic, all
@@ -72,7 +75,7 @@ def count(  # noqa: PLR0913 - the keyword-only rest is where it runs, not what i
         IntegrityError: the canonical rows cannot be counted.
     """
     check_countable(programme)
-    with engine(work) as connection:
+    with engine(work, memory) as connection:
         install_key(connection, secret)
         if programme.source.feed.shape is RowShape.TELEMETRY:
             of_buses = partial(count_telemetry, connection, programme, domain, rows_folder)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES
 
@@ -154,6 +153,8 @@ def _summed(look: Judged, shape: tuple[int, int, int]) -> Floats:
 def _shares(by_class: Floats, least: float) -> tuple[float, float]:
     """Return a and b from sums by class."""
     errors, of_count, of_rate, _, cells = by_class[:, by_class[-1] > 0]
+    from scipy.optimize import nnls  # half a second of imports, for the step that fits
+
     weights = 1 / np.sqrt(cells)
     design = np.stack([of_count, of_rate], axis=1) * weights[:, None]
     rest = (errors - least * of_count) * weights

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 Floats = NDArray[np.float64]
 
@@ -29,6 +28,8 @@ def shrunk(matrix: Floats, deviations: Floats) -> Floats:
         matrix: signal and independent noise, shape (rows, columns).
         deviations: standard deviation of the noise of each column, > 0, shape (columns,).
     """
+    from scipy.linalg import eigh  # a third of a second of imports, for the step that fits
+
     scaled = matrix / deviations
     rows, columns = scaled.shape
     longer = max(rows, columns)

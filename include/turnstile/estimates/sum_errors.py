@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import lsq_linear
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -79,6 +78,8 @@ def correlations(looks: Sequence[Sequence[JudgedBlocks]]) -> list[dict[str, Any]
     Args:
         looks: of each fission, the blocks of every mode's taps.
     """
+    from scipy.optimize import lsq_linear  # half a second of imports, for the step that fits
+
     measured = np.mean([[_judged(one, axes) for axes in ALIKE] for one in looks], axis=0)
     errors, spread = measured[:, 0], measured[:, 1] / len(looks)
     together = np.mean(

@@ -64,6 +64,7 @@ def validate(release: Release) -> str:
         release.week,
         current_snapshot(release),
         private=release.settings.private,
+        memory=release.settings.memory_limit,
     )
     for finding in report.warnings:
         release.say(f"warning: {finding.rule}: {finding.sentence}")
@@ -101,6 +102,7 @@ def count(release: Release) -> str:
             secret=bounding_secret(release.settings),
             work=Path(work),
             progress=_log.info,
+            memory=release.settings.memory_limit,
         )
         digest = save_exact(tables, release.folders.private)
     write_atomically(release.folders.private / "exact", digest.encode())
@@ -182,6 +184,7 @@ def _ingest(release: Release) -> Snapshot:
         landing=release.settings.landing,
         private=release.settings.private,
         progress=_log.info,
+        memory=release.settings.memory_limit,
     )
 
 

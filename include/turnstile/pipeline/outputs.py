@@ -24,8 +24,6 @@ from turnstile.pipeline.public_package import is_public, require_intact, require
 from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package import build_package
-from turnstile.publishing.portals.addresses import portal_address
-from turnstile.publishing.portals.delivery import Delivery
 from turnstile.publishing.series.writing import write_series
 from turnstile.release.zones import digest_of, exclusively, write_atomically
 
@@ -123,6 +121,12 @@ def _write_series(release: Release) -> None:
     """
     settings, programme = release.settings, release.programme
     write_series(programme, release.ledger, settings.public, settings.include)
+    if not programme.publish.to:
+        return
+    # these load a web client, which most steps and programmes never need
+    from turnstile.publishing.portals.addresses import portal_address
+    from turnstile.publishing.portals.delivery import Delivery
+
     problems = []
     for address in programme.publish.to:
         try:

@@ -22,7 +22,12 @@ __all__ = ["Finding", "QualityReport", "Severity", "load_report", "validate"]
 
 
 def validate(
-    programme: Programme, week: ServicePeriod, snapshot: Snapshot, *, private: Path
+    programme: Programme,
+    week: ServicePeriod,
+    snapshot: Snapshot,
+    *,
+    private: Path,
+    memory: str | None = None,
 ) -> QualityReport:
     """Judge a snapshot; write `quality.json` beside its rows and, if it passes, its figures.
 
@@ -33,11 +38,12 @@ def validate(
         week: service week.
         snapshot: what was ingested.
         private: private zone.
+        memory: the most that the engine takes, as `duckdb_engine.connect` takes it.
 
     Returns:
         Findings without any number; `passed` is False if the week must stop.
     """
-    metrics = measure(programme, week, snapshot, private=private)
+    metrics = measure(programme, week, snapshot, private=private, memory=memory)
     frames = {
         Frame.COLUMNS: metrics.columns,
         Frame.MODES: metrics.modes,

@@ -89,7 +89,12 @@ class Metrics:
 
 
 def measure(
-    programme: Programme, week: ServicePeriod, snapshot: Snapshot, *, private: Path
+    programme: Programme,
+    week: ServicePeriod,
+    snapshot: Snapshot,
+    *,
+    private: Path,
+    memory: str | None = None,
 ) -> Metrics:
     """Make the figures of a snapshot.
 
@@ -98,9 +103,10 @@ def measure(
         week: service week.
         snapshot: what was ingested.
         private: private zone, with the figures of earlier weeks.
+        memory: the most that the engine takes, as `duckdb_engine.connect` takes it.
     """
     with tempfile.TemporaryDirectory(prefix=".measure-", dir=snapshot.folder.parent) as scratch:
-        connection = connect(Path(scratch))
+        connection = connect(Path(scratch), memory=memory)
         try:
             _open_rows(connection, snapshot, programme)
             columns = _columns(connection)

@@ -50,13 +50,14 @@ class _Work:
     folder: Path
 
 
-def ingest(
+def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
     programme: Programme,
     week: ServicePeriod,
     *,
     landing: Path,
     private: Path,
     progress: Callable[[str], None],
+    memory: str | None = None,
 ) -> Snapshot:
     """Read the landing files of a week into the private zone, once.
 
@@ -66,6 +67,7 @@ def ingest(
         landing: landing zone.
         private: private zone.
         progress: notified of what is going on, without any count.
+        memory: the most that the engine takes, as `duckdb_engine.connect` takes it.
 
     Raises:
         InputError: no file, or one that is damaged or lacks a column; nothing was written.
@@ -80,7 +82,7 @@ def ingest(
         return load_snapshot(private, programme.name, str(week), digest)
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(prefix=".ingest-", dir=folder.parent) as scratch:
-        work = _Work(connect(Path(scratch)), programme, week, layout, Path(scratch))
+        work = _Work(connect(Path(scratch), memory=memory), programme, week, layout, Path(scratch))
         try:
             records = _stage_all(work, found, progress)
             joining = layout.joining

@@ -64,12 +64,15 @@ def raised_as_input_error(file: RawFile) -> Iterator[None]:
     """Turn a fault of a file into one sentence without any of its content.
 
     Raises:
-        InputError: the file cannot be read to its end.
+        InputError: the file cannot be read to its end, or memory ran out.
     """
     import duckdb
 
     try:
         yield
+    except duckdb.OutOfMemoryException:
+        rule = f"{file.name} does not fit into what the engine may take; allow it more"
+        raise InputError(where="environment", field="TURNSTILE_MEMORY_LIMIT", rule=rule) from None
     except (duckdb.Error, OSError, EOFError, UnicodeError, zlib.error):
         rule = f"cut off or damaged: it does not read as {file.form} to its end; deliver it again"
         raise InputError(where=file.name, field="file", rule=rule) from None
