@@ -50,6 +50,8 @@ def errors_of_sums(one: Compared, seed: int) -> Iterator[tuple[str, float]]:
     low, high = (cube(one.column(CELLS.name, end)) for end in ("low_90", "high_90"))
     truth = cube(one.truth[CELLS.name])
     for name, chosen in sets(estimate.shape, dice(seed)):
+        if not chosen.any():
+            continue
         rows = [
             {
                 "service_date": str(day),
