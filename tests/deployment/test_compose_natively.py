@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -13,11 +14,17 @@ import pytest
 from compose_natively import NativeCompose, missing
 from real_airflow import DAG, monday, small_checkout
 
+from turnstile.deployment.native_stack import _family, free_port
 from turnstile.operations.airflow_api import AirflowApi
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
 
-WEEK = "2016-W30"
+WEEK, NEXT = "2016-W30", "2016-W31"
+KEY = f"opal/{NEXT}/r0"
+KEEP_FOR_DAYS = {
+    "approval: {required: false}": "approval: {required: false}\n"
+    "retention: {backfill_days: 14, raw_days: 14, exact_days: 14}"
+}
 ROOT = Path(__file__).resolve().parents[2]
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -30,11 +37,12 @@ def deployment(
 ) -> Iterator[tuple[NativeCompose, AirflowApi]]:
     """Everything up, and one small week of opal released by the Celery worker."""
     base = tmp_path_factory.mktemp("compose")
-    project = small_checkout(base / "project", {}).parent
+    project = small_checkout(base / "project", KEEP_FOR_DAYS).parent
     (project / "docker").symlink_to(ROOT / "docker")
     (base / "run").mkdir()
     with NativeCompose(project, base / "run") as compose:
-        sample = ["turnstile", "sample", "opal", "--weeks", WEEK, "--rows", "2000", "--seed", "3"]
+        weeks = f"{WEEK}:{NEXT}"
+        sample = ["turnstile", "sample", "opal", "--weeks", weeks, "--rows", "2000", "--seed", "3"]
         made = compose.run_in("worker-private", *sample)
         assert made.returncode == 0, made.stderr
         password = (compose.secrets / "airflow_admin_password").read_text()
@@ -52,8 +60,8 @@ def deployment(
         yield compose, api
 
 
-def _state(api: AirflowApi) -> str:
-    return next((run.state for run in api.runs(DAG) if run.starts == monday(WEEK)), "none")
+def _state(api: AirflowApi, week: str = WEEK) -> str:
+    return next((run.state for run in api.runs(DAG) if run.starts == monday(week)), "none")
 
 
 def _get(address: str, path: str, token: str = "") -> tuple[int, str]:
@@ -140,3 +148,79 @@ def test_the_page_sees_no_private_folder_and_writes_to_none(
         touch = ("sh", "-c", f'touch "$TURNSTILE_HOME/{folder}/mine"')
         assert "Read-only file system" in compose.run_in("api-server", *touch).stderr
         assert compose.run_in("worker", *touch).returncode == 0
+
+
+def test_two_schedulers_release_a_week_once(
+    deployment: tuple[NativeCompose, AirflowApi],
+) -> None:
+    compose, api = deployment
+    port = "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_SERVER_PORT"
+    health = str(free_port(0))
+    with (compose.base / "logs/second.log").open("wb") as output:
+        second = subprocess.Popen(  # noqa: S603 - the file's own words
+            compose._contained("scheduler", ["airflow", "scheduler"]),
+            env={**compose.environment("scheduler"), port: health},
+            cwd="/",
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        compose.wait_until(lambda: _answers(health), what="the second scheduler", timeout_s=300)
+        opal = load_programme("opal", ROOT / "include")
+        api.release(opal, [ServiceWeek.parse(NEXT)])
+        compose.wait_until(lambda: _state(api, NEXT) in {"success", "failed"}, what="the week",
+                           timeout_s=900)  # fmt: skip
+        assert _state(api, NEXT) == "success"
+        assert second.poll() is None
+        assert _answers(health)
+    finally:
+        for member in _family(second.pid):
+            member.kill()
+        second.wait()
+    of_key = [one["kind"] for one in _entries(compose) if one["body"].get("key") == KEY]
+    for kind in ("reserved", "draw_begun", "draw_started", "sealed", "published"):
+        assert of_key.count(kind) == 1, of_key
+    assert not {"burned", "voided"} & set(of_key)
+
+
+def _answers(port: str) -> bool:
+    try:
+        with _OPENER.open(f"http://127.0.0.1:{port}/health", timeout=10) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def test_retention_deletes_on_the_private_worker_alone(
+    deployment: tuple[NativeCompose, AirflowApi],
+) -> None:
+    compose, api = deployment
+    assert json.loads(compose.run_in("worker", "turnstile", "retention", "--json").stdout) == []
+    seen = _kept(compose)
+    assert {(WEEK, "rows"), (WEEK, "exact"), (WEEK, "files")} <= seen
+    api._request("PATCH", "/api/v2/dags/retention", {"is_paused": False})
+    path = "/api/v2/dags/retention/dagRuns"
+    run = api._request("POST", path, {"logical_date": None})["dag_run_id"].replace("+", "%2B")
+    compose.wait_until(
+        lambda: api._request("GET", f"{path}/{run}")["state"] in {"success", "failed"},
+        what="retention",
+        timeout_s=300,
+    )
+    assert api._request("GET", f"{path}/{run}")["state"] == "success"
+    assert seen - _kept(compose) >= {(WEEK, "rows"), (WEEK, "exact")}
+    assert (WEEK, "files") in _kept(compose), "they came a moment ago"
+    stated = [one["body"] for one in _entries(compose) if one["kind"] == "deleted"]
+    assert {(one["period"], one["part"]) for one in stated} >= {(WEEK, "rows"), (WEEK, "exact")}
+    assert compose.run_in("worker", "turnstile", "ledger", "verify").returncode == 0
+
+
+def _entries(compose: NativeCompose) -> list[Any]:
+    lines = compose.run_in("worker", "turnstile", "ledger", "entries", "--json").stdout
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def _kept(compose: NativeCompose) -> set[tuple[str, str]]:
+    answer = compose.run_in("worker-private", "turnstile", "retention", "--json")
+    assert answer.returncode == 0, answer.stderr
+    return {(one["period"], one["data"]) for one in json.loads(answer.stdout)}
