@@ -150,6 +150,23 @@ def test_the_page_sees_no_private_folder_and_writes_to_none(
         assert compose.run_in("worker", *touch).returncode == 0
 
 
+@pytest.mark.parametrize("service", ["api-server", "scheduler", "dag-processor", "triggerer"])
+def test_what_a_service_prints_is_json(
+    deployment: tuple[NativeCompose, AirflowApi], service: str
+) -> None:
+    compose, _ = deployment
+    lines = (compose.base / f"logs/{service}.log").read_text(errors="replace").splitlines()
+    assert len(lines) > 5
+    assert [line for line in lines if line.strip() and not _is_object(line)] == []
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
 def test_two_schedulers_release_a_week_once(
     deployment: tuple[NativeCompose, AirflowApi],
 ) -> None:
