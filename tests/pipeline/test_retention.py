@@ -399,6 +399,9 @@ def test_exact_tables_stay_while_a_later_week_of_their_year_is_kept(
         (folder / "r0/exact-0.bin").write_bytes(b"0")
         assert turnstile("ledger", "no-release", f"opal_sums/{week}/r0", "--reason", "test") == 0
     (deployment.home / "private/opal_sums/2016-W34/snapshots").mkdir()
+    for_ever = deployment.landing("opal", "2016-W35")  # kept by programmes that state no days
+    for_ever.mkdir(parents=True)
+    (for_ever / "a.csv").write_text("x")
     now = ServiceWeek.parse("2016-W34").ends_at(UTC) + timedelta(days=89)
     kept = {name: one for (name, part), one in by_name(day(now).verdicts(), "opal_sums").items()
             if part == "exact"}  # fmt: skip

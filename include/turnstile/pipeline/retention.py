@@ -86,7 +86,9 @@ class Retention:
         for one in programmes:
             found += private_data(one, self.settings.private)
         raw = [self._verdict(one) for one in found if one.part is not Part.EXACT]
-        stays = [user for one in raw if not one.may_go(self.now) for user in one.kept.users]
+        # What another programme keeps for ever is no reason to keep counts.
+        kept = [one for one in raw if one.due is not None and not one.may_go(self.now)]
+        stays = [user for one in kept for user in one.kept.users]
         exact = [self._verdict(one, stays) for one in found if one.part is Part.EXACT]
         return (*raw, *exact)
 
