@@ -314,6 +314,7 @@ def programmes(good: str) -> Iterator[tuple[str, bytes]]:
     yield "100,000 keys", (good + "\n" + "\n".join(f"k{n}: 1" for n in range(100_000))).encode()
     yield "a key twice", (good + "\nname: opal\n").encode()
     yield "a key that is a list", (good + "\n? [a, b]\n: c\n").encode()
+    yield "a list in braces as a key", (good + "\nx: {[a, b]}\n").encode()
     yield "a key that says it is a list", (good + "\n? !!seq [a, b]\n: c\n").encode()
     yield "a key with a name that is a list", (good + "\n? &k [a, b]\n: c\n").encode()
     yield (

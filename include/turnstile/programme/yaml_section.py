@@ -34,7 +34,6 @@ _OPENS = (
     yaml.FlowMappingStartToken,
     yaml.FlowSequenceStartToken,
 )
-_OF_A_KEY = (yaml.ScalarToken, yaml.TagToken, yaml.AnchorToken)
 _CLOSES = (yaml.BlockEndToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -230,15 +229,15 @@ def compose(text: str, file: str) -> yaml.MappingNode:
         raise ProgrammeError(where=f"{file}:1", field="file", rule=rule) from None
     if not isinstance(node, yaml.MappingNode):
         raise ProgrammeError(where=f"{file}:1", field="file", rule="must be a mapping of keys")
+    _refuse_keys(node, file)
     return node
 
 
 def _refuse_unusual(text: str, file: str) -> None:
-    """Refuse what YAML can do and no programme needs: references, keys that are no texts, depth."""
+    """Refuse what YAML can do and no programme needs: references and depth."""
     if len(text) > _LONGEST:
         rule = f"has more than {_LONGEST} characters; that is no programme"
         raise ProgrammeError(where=f"{file}:1", field="file", rule=rule)
-    before: yaml.Token | None = None
     depth = 0
     for token in yaml.scan(text, Loader=yaml.SafeLoader):
         where = f"{file}:{token.start_mark.line + 1}"
@@ -249,10 +248,19 @@ def _refuse_unusual(text: str, file: str) -> None:
         if isinstance(token, yaml.AliasToken):
             rule = "refers to another place of the file; write it out"
             raise ProgrammeError(where=where, field=f"*{token.value}", rule=rule)
-        if isinstance(before, yaml.KeyToken) and not isinstance(token, _OF_A_KEY):
-            raise ProgrammeError(where=where, field="file", rule="has a key that is no text")
-        if not isinstance(token, yaml.TagToken | yaml.AnchorToken):
-            before = token
+
+
+def _refuse_keys(node: yaml.Node, file: str) -> None:
+    """Refuse keys that are no texts, at any depth; not every such key has a token of its own."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                where = f"{file}:{key.start_mark.line + 1}"
+                raise ProgrammeError(where=where, field="file", rule="has a key that is no text")
+            _refuse_keys(value, file)
+    elif isinstance(node, yaml.SequenceNode):
+        for entry in node.value:
+            _refuse_keys(entry, file)
 
 
 def open_section(text: str, file: str) -> Section:
