@@ -65,7 +65,7 @@ def test_an_operator_who_skips_questions_and_approval_publishes_nothing(
 ) -> None:
     week = WEEKS[3]
     for task in ("ask_1", "ask_2", "approve"):
-        airflow.call("PATCH", airflow.path(week, task), {"new_state": "skipped"}, user="eve")
+        airflow.mark(week, task, "skipped", user="eve")
     airflow.until_ended(week)
     assert airflow.tasks(week)["publish"] != "success"
     assert not _is_public(airflow, week)
