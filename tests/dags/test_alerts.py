@@ -200,7 +200,7 @@ def test_retention_deletes_on_a_private_worker_and_says_no_file_names(
 ) -> None:
     watch = importlib.import_module("watch_dags")
     assert bag.dags["retention"].timetable.expression == "30 4 * * *"
-    (published.include / "examples.yaml").write_text("- itms_month\n- itms_survey\n")
+    published.make_siblings_examples("itms")
     assert watch.delete_what_is_due() == "2016-W30 rows; 2016-W30 exact"
     assert watch.delete_what_is_due() == "nothing is due"
 

@@ -44,7 +44,7 @@ KEY = ReleaseKey("itms", WEEK)
 @pytest.fixture(autouse=True)
 def idle(deployment: Deployment) -> None:
     """Make the other programmes that read the same files examples."""
-    (deployment.include / "examples.yaml").write_text("- itms_month\n- itms_survey\n")
+    deployment.make_siblings_examples("itms")
 
 
 def ledger_at(now: datetime) -> Ledger:
@@ -308,8 +308,7 @@ def test_files_stay_as_long_as_every_programme_that_reads_them_keeps_them(
     assert found[WEEK, "files"].due is None
     assert "states no retention" in found[WEEK, "files"].held
     assert found[WEEK, "rows"].may_go(late)
-    others = [path.stem for path in (published.include / "programmes").glob("opal_*.yaml")]
-    (published.include / "examples.yaml").write_text("".join(f"- {name}\n" for name in others))
+    published.make_siblings_examples("opal")
     found = by_name(day(late).verdicts(), "opal")
     assert found[WEEK, "files"].may_go(late)
 

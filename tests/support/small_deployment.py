@@ -41,6 +41,12 @@ class Deployment:
         assert old in text
         path.write_text(text.replace(old, new))
 
+    def make_siblings_examples(self, programme: str) -> None:
+        """Leave no programme in use that reads the same files as one of the shipped two."""
+        siblings = sorted((self.include / "programmes").glob(f"{programme}_*.yaml"))
+        text = "".join(f"- {path.stem}\n" for path in siblings)
+        (self.include / "examples.yaml").write_text(text)
+
     def keep_few_places(self) -> None:
         """Leave the first areas of each mode in the public lookup of places."""
         path = self.include / "domains/opal_locations.csv"
