@@ -7,11 +7,13 @@ import re
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
 from turnstile.publishing.carried.sums import Package
+from turnstile.publishing.week_numbers import completed
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 _OUTSIDE = re.compile(r"""(?:src|href|url)\s*[=(]\s*["']?(?!data:|#)[a-z]+:""", re.IGNORECASE)
@@ -29,7 +31,8 @@ def test_every_picture_is_there_as_svg_and_png_with_a_text(package: Path) -> Non
     text = (package / "report.html").read_text()
     svgs = sorted(path.stem for path in package.glob("pictures/*.svg"))
     assert svgs == sorted(path.stem for path in package.glob("pictures/*.png"))
-    assert {"map", "hours", "top"} <= set(svgs)
+    assert {"map", "top"} <= set(svgs)
+    assert "hours" in svgs or package.parent.parent.name == "itms"  # may be noise throughout there
     assert text.count('role="img" aria-label=') >= len(svgs)
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in package.glob("pictures/*.png"))
 
@@ -57,22 +60,36 @@ def test_hours_are_coloured_only_where_their_interval_is_known_and_above_0(
     name = max(("on_time_location", *(p.stem for p in package.glob("tables/on_time_location_h*"))))
     coloured = set(_RECT.findall(picture))
     assert coloured
+    table = pq.read_table(package / f"tables/{name}.parquet").to_pandas()
+    table["variance"] = table["standard_deviation"] ** 2
+    keys = [table[name].astype(str) for name in ("tap_on_slot", "tap_on_location")]
+    found = table.groupby(keys)[["reconciled", "variance"]].sum()
+    low = (found["reconciled"] - 1.96 * found["variance"] ** 0.5).to_dict()
     if "tap-ons, estimate" in picture:
         sums, table = Package(package), f"estimates/{name}"
-        low = {
+        of_estimates = {
             cell: sums.total(
                 table, lambda row, cell=cell: (row["tap_on_slot"], row["tap_on_location"]) == cell
             ).low_95
             for cell in coloured
         }
+        low |= {cell: one for cell, one in of_estimates.items() if not math.isnan(one)}
     else:
-        table = pq.read_table(package / f"tables/{name}.parquet").to_pandas()
-        table["variance"] = table["standard_deviation"] ** 2
-        keys = [table[name].astype(str) for name in ("tap_on_slot", "tap_on_location")]
-        found = table.groupby(keys)[["reconciled", "variance"]].sum()
-        low = (found["reconciled"] - 1.96 * found["variance"] ** 0.5).to_dict()
         assert "error of most estimates is not known" in (package / "report.html").read_text()
     assert all(low[cell] > 0 for cell in coloured)  # not a number is not above 0
+
+
+def test_an_estimate_without_an_interval_is_shown_by_the_unbiased_number() -> None:
+    columns = ["time", "label", "value", "low", "is_estimate"]
+    known = pd.DataFrame([("09:00", "A", 40.0, 31.0, True)], columns=columns)
+    unbiased = pd.DataFrame(
+        [("08:00", "A", 90.0, 80.0, False), ("09:00", "A", 44.0, 30.0, False)], columns=columns
+    )
+    shown = completed(known, unbiased, ["time", "label"])
+    assert shown[["time", "value", "is_estimate"]].to_numpy().tolist() == [
+        ["08:00", 90.0, False],
+        ["09:00", 40.0, True],
+    ]
 
 
 def test_speeds_of_hexagons_are_those_of_the_drawn_sums(published: Path) -> None:

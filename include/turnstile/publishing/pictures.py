@@ -22,6 +22,7 @@ _TOP, _ROWS = 15, 25
 _PALE, _FULL = 0.15, 0.95
 _COLOUR = "#2166ac"
 _UNBIASED = "; the numbers are unbiased, because the error of most estimates is not known"
+_MIXED = "; where the error of an estimate is not known the number is unbiased"
 
 
 @dataclass(frozen=True)  # without slots: what is drawn is remembered
@@ -197,7 +198,7 @@ def _hours(contents: Contents) -> Picture | None:
     shown = table[(table["time"] != "UNKNOWN") & ~table["is_noise"]]
     if shown.empty:
         return None
-    is_estimate = bool(shown["is_estimate"].all())
+    is_estimate = shown["is_estimate"]
     chart = (
         alt.Chart(shown[["time", "label", "value"]].round(1))
         .mark_rect()
@@ -206,7 +207,7 @@ def _hours(contents: Contents) -> Picture | None:
             y=alt.Y("label:N", sort=labels, title=None),
             color=alt.Color(
                 "value:Q",
-                title=_titled(contents, is_estimate=is_estimate),
+                title=_titled(contents, is_estimate=bool(is_estimate.any())),
                 scale=alt.Scale(scheme="cividis", reverse=True),
             ),
         )
@@ -216,17 +217,19 @@ def _hours(contents: Contents) -> Picture | None:
     text = (
         f"When: {shown['label'].nunique()} of the {len(labels)} busiest places by time of day, all "
         f"days of the week together. The most are at {most['label']} from {most['time']}: "
-        f"{in_words(most)}. White is what {_missing(contents, is_estimate=is_estimate)}."
+        f"{in_words(most)}. White is what {_missing(contents, is_estimate)}."
     )
     return Picture("hours", "When: the busiest places by time of day", text, chart)
 
 
-def _missing(contents: Contents, *, is_estimate: bool) -> str:
-    """Say why a cell of the heat map is empty."""
+def _missing(contents: Contents, is_estimate: pd.Series) -> str:
+    """Say why a cell of the heat map is empty, and which of the others are no estimates."""
     if week_numbers.is_thresholded(contents):
         return "was left out"
     noise = "cannot be distinguished from 0"
-    return f"{noise}, or whose error is not known" if is_estimate else f"{noise}{_UNBIASED}"
+    if is_estimate.all():
+        return f"{noise}, or whose error is not known"
+    return noise + (_MIXED if is_estimate.any() else _UNBIASED)
 
 
 def _change(contents: Contents) -> Picture | None:

@@ -47,8 +47,8 @@ def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
     """Return the value of each hour and each of some locations or cells; empty without a table.
 
     Columns: `time`, `label`, `value`, `is_noise` where its 95 % interval reaches 0 or is withheld,
-    and `is_estimate`: False of unbiased numbers, which stand in where the error of most estimates
-    is not known.
+    and `is_estimate`: False of unbiased numbers. They stand in for an estimate of trips whose error
+    is not known, such as the few largest ones, and for all estimates where most errors are not.
     """
     place, time = place_of(contents), _time(contents)
     if is_thresholded(contents):
@@ -58,16 +58,28 @@ def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
     found = pd.DataFrame()
     if (name := _estimates_with(contents, {place, time})) is not None:
         found = _estimated(contents, name, [time, place], labels).assign(is_estimate=True)
-    if found.empty or found["low"].isna().mean() > _MOST_WITHHELD:
-        is_trips = label_of(contents) == "location"
+    is_trips = label_of(contents) == "location"
+    is_mostly_known = not found.empty and found["low"].isna().mean() <= _MOST_WITHHELD
+    if is_trips or not is_mostly_known:
         table = _with_columns(contents.folder, {time, place}) if is_trips else _buses(contents)
         if table.empty:
             return table
         value = "reconciled" if is_trips else "buses"
         unbiased = _summed(table[table[place].isin(labels)], [time, place], value=value)
-        found = _with_ends(unbiased).assign(is_estimate=False)
+        unbiased = _with_ends(unbiased).assign(is_estimate=False)
+        known = found[found["low"].notna()] if is_mostly_known else found[:0]
+        found = completed(known, unbiased, [time, place])
     found["is_noise"] = ~(found["low"] > 0)
     return found.rename(columns={time: "time", place: "label"})
+
+
+def completed(known: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return the rows of `known`, and those of `others` that it has not; largest first."""
+    if known.empty:
+        return others
+    rest = others[~others.set_index(keys).index.isin(known.set_index(keys).index)]
+    found = pd.concat([known, rest], ignore_index=True)
+    return found.sort_values(["value", *keys], ascending=[False, *[True] * len(keys)])
 
 
 def speeds_by_cell(contents: Contents) -> pd.DataFrame:
