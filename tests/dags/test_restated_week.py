@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,6 +100,8 @@ def test_a_yaml_gives_a_programme_that_releases_and_a_broken_one_beside_it_is_re
     folder = airflow.base / "include/programmes"
     opal = (folder / "opal.yaml").read_text()
     ferries = opal.replace("name: opal", "name: ferries").replace("opal_cards", "ferry_cards")
+    ferries = ferries.replace('"opal/{week}/*"', '"ferries/{week}/*"')  # of other people
+    shutil.copytree(airflow.home / "landing/opal" / WEEK, airflow.home / "landing/ferries" / WEEK)
     (folder / "ferries.yaml").write_text(ferries)
     (folder / "trams.yaml").write_text("name: trains\n")
     airflow.until(lambda: airflow.api().has_dag(FERRIES), what="the new DAG", timeout_s=300)
