@@ -13,19 +13,14 @@ from pathlib import Path
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.samples.corruption import MISSING, Rows
 from turnstile.sources.samples.tides import PER_ROW, STOPS, write_feed
-from turnstile.sources.samples.writing import LandingWeek, coded, copied, days_of, engine, path_of
+from turnstile.sources.samples.writing import LandingWeek, coded, write_days
 
 _HOURS = (5, 23)  # first and last hour in which a vehicle trip begins
 
 
 def write_apc(rows: Rows, to: LandingWeek) -> tuple[Path, ...]:
     """Write events; return the files, in order of their days."""
-    to.folder.mkdir(parents=True, exist_ok=True)
-    with engine(rows) as connection:
-        return tuple(
-            copied(connection, _sql(to.week, day), path_of(to, "apc", day, to.form), to.form)
-            for day in days_of(rows, to.week)
-        )
+    return write_days(rows, to, "apc", _sql)
 
 
 def _sql(week: ServiceWeek, day: date) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.samples.corruption import MISSING, Corruption, Rows
-from turnstile.sources.samples.writing import LandingWeek, coded, copied, days_of, engine, path_of
+from turnstile.sources.samples.writing import LandingWeek, coded, write_days
 
 CORRUPTIONS = (Corruption.DUPLICATES, Corruption.MISSING_DAY)
 STOPS = 48
@@ -24,12 +24,7 @@ _STEP_DEGREES = 0.01
 
 def write_tides(rows: Rows, to: LandingWeek) -> tuple[Path, ...]:
     """Write transactions; return the files, in order of their days."""
-    to.folder.mkdir(parents=True, exist_ok=True)
-    with engine(rows) as connection:
-        return tuple(
-            copied(connection, _sql(to.week, day), path_of(to, "tides", day, to.form), to.form)
-            for day in days_of(rows, to.week)
-        )
+    return write_days(rows, to, "tides", _sql)
 
 
 def _sql(week: ServiceWeek, day: date) -> str:

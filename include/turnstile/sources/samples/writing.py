@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -67,12 +67,32 @@ class LandingWeek:
 
 def write_opal(rows: Rows, places: Places, to: LandingWeek) -> tuple[Path, ...]:
     """Write trips; return the files, in order of their days."""
+    names = {"places": places.names, "modes": (*MODES, "monorail")}
+    return write_days(rows, to, "opal", _opal_sql, names)
+
+
+def write_days(
+    rows: Rows,
+    to: LandingWeek,
+    feed: str,
+    select: Callable[[ServiceWeek, date], str],
+    names: Mapping[str, tuple[str, ...]] | None = None,
+) -> tuple[Path, ...]:
+    """Write one file a service day, all in the form asked for; return them in order of their days.
+
+    Args:
+        rows: of the week, known to the engine as `rows`.
+        to: where the files go.
+        feed: what their names begin with.
+        select: SQL of one day's records as they are delivered.
+        names: tables of code and name that the SQL joins.
+    """
     to.folder.mkdir(parents=True, exist_ok=True)
     with engine(rows) as connection:
-        _register_names(connection, "places", places.names)
-        _register_names(connection, "modes", (*MODES, "monorail"))
+        for table, own in (names or {}).items():
+            _register_names(connection, table, own)
         return tuple(
-            copied(connection, _opal_sql(to.week, day), path_of(to, "opal", day, to.form), to.form)
+            copied(connection, select(to.week, day), path_of(to, feed, day, to.form), to.form)
             for day in days_of(rows, to.week)
         )
 
