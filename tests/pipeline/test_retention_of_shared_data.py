@@ -1,0 +1,255 @@
+"""Retention where things are shared, copied back, broken, or of a year; and its command."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from retention_days import (
+    NOW,
+    Cli,
+    act,
+    by_name,
+    day,
+    deletions,
+    files_of,
+    names_of,
+)
+from small_deployment import WEEK, Deployment
+
+from turnstile.errors import InputError, ProgrammeError, TurnstileError
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.pipeline import retention
+from turnstile.pipeline.private_data import landing_data
+from turnstile.programme.loading import load_programme, parse_programme
+from turnstile.programme.spec import RetentionSpec
+from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due
+from turnstile.service_calendar import ServiceWeek
+from turnstile.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def idle(deployment: Deployment) -> None:
+    """Make the other programmes that read the same files examples."""
+    deployment.make_siblings_examples("itms")
+
+
+def test_what_a_copy_brings_back_goes_again_and_is_stated_again(published: Deployment) -> None:
+    copy = shutil.copytree(published.home / "private", published.home / "copy")
+    act()
+    shutil.copytree(copy, published.home / "private", dirs_exist_ok=True)
+    assert set(act(NOW + timedelta(days=1))) == {(WEEK, "rows"), (WEEK, "exact")}
+    assert deletions().count((WEEK, "rows", 90)) == 2
+
+
+def test_nothing_goes_that_the_ledger_does_not_hold(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = files_of(published, "private")
+
+    def fails(*_: object) -> None:
+        raise OSError("the ledger's disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Ledger, "record_deletion", fails)
+        with pytest.raises(OSError, match="full"):
+            act()
+    assert files_of(published, "private") == before
+
+
+def test_what_cannot_be_deleted_is_said_and_goes_the_next_day(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(shutil, "rmtree", fails)
+        with pytest.raises(TurnstileError, match="cannot be deleted"):
+            act()
+    assert deletions() == [(WEEK, "rows", 90)]
+    assert files_of(published, "private/itms", WEEK)
+    assert set(act()) == {(WEEK, "rows"), (WEEK, "exact")}
+
+
+def test_files_stay_as_long_as_every_programme_that_reads_them_keeps_them(
+    published: Deployment,
+) -> None:
+    late = NOW + timedelta(days=400)
+    with (published.include / "programmes/opal.yaml").open("a") as file:
+        file.write("retention: {backfill_days: 60, raw_days: 90, exact_days: 120}\n")
+    found = by_name(day(late).verdicts(), "opal")
+    assert found[WEEK, "files"].due is None
+    assert "states no retention" in found[WEEK, "files"].held
+    assert found[WEEK, "rows"].may_go(late)
+    published.make_siblings_examples("opal")
+    found = by_name(day(late).verdicts(), "opal")
+    assert found[WEEK, "files"].may_go(late)
+
+
+def test_files_of_a_week_belong_to_both_periods_that_it_touches(landed: Deployment) -> None:
+    month = load_programme("itms_month", landed.include)
+    week = ServiceWeek.containing(datetime(2021, 12, 15, tzinfo=UTC).date())
+    folder = landed.home / "landing/itms" / str(week)
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text("x")
+    (folder.parent / "2021-W99").mkdir()
+    (folder.parent / "2021-W99/a.csv").write_text("x")
+    found = {one.name: one for one in landing_data([month], landed.home / "landing")}
+    assert [str(period) for _, period in found[str(week)].users] == [
+        "2021-11-15..2021-12-15",
+        "2021-12-16..2022-01-15",
+    ]
+    assert found["2021-W99"].users == ()
+
+
+def test_nothing_goes_through_a_link_that_leads_out(published: Deployment) -> None:
+    archive = published.home.parent / "archive"
+    shutil.move(published.landing("itms"), archive)
+    published.landing("itms").symlink_to(archive)
+    late = NOW + timedelta(days=400)
+    assert (WEEK, "files") not in act(late)
+    assert list(archive.iterdir())
+    assert "leads out" in by_name(day(late).verdicts())[WEEK, "files"].held
+
+
+def test_nothing_goes_while_a_programme_cannot_be_read(published: Deployment) -> None:
+    published.edit("opal", "family: opal_cards", "family: [")
+    with pytest.raises(ProgrammeError):
+        act()
+    assert deletions() == []
+
+
+def test_reports_of_failures_go_with_the_raw_data_of_their_programme(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = published.home / "private/failures"
+    folder.mkdir(exist_ok=True)
+    names = [f"{name}-ingest-20160801T100000.txt" for name in ("itms", "itms_month", "opal")]
+    for name in names:
+        (folder / name).write_text("ValueError: 3085220012345678")
+    monkeypatch.setattr(retention.Retention, "verdicts", lambda _: ())
+    act(NOW + timedelta(days=89))
+    assert len(list(folder.iterdir())) == 3
+    act(NOW + timedelta(days=91))
+    assert sorted(path.name for path in folder.iterdir()) == names[1:]
+
+
+# -- a year ------------------------------------------------------------------------------------
+
+DAYS = RetentionSpec(backfill_days=60, raw_days=90, exact_days=120)
+
+
+def test_exact_tables_stay_until_their_year_is_over() -> None:
+    from watched_place import INCLUDE
+
+    sums, opal = load_programme("opal_sums", INCLUDE), load_programme("opal", INCLUDE)
+    first, last = ServiceWeek.parse("2016-W27"), ServiceWeek.parse("2017-W26")
+    end = last.ends_at(sums.time.zone)
+    for week in (first, ServiceWeek.parse("2016-W40"), ServiceWeek.parse("2017-W10")):
+        assert exact_due(sums, DAYS, week) == end + timedelta(days=60)
+        assert exact_due(opal, DAYS, week) == week.ends_at(opal.time.zone) + timedelta(days=120)
+    assert exact_due(sums, DAYS, last) == end + timedelta(days=120)
+    assert exact_due(sums, DAYS, last.plus(1)) > end + timedelta(days=364)
+    assert rows_due(sums, DAYS, first) == first.ends_at(sums.time.zone) + timedelta(days=90)
+    assert is_carried_by(sums, first, last)
+    assert not is_carried_by(sums, first, last.plus(1))
+    assert not is_carried_by(sums, last, first)
+    assert not is_carried_by(opal, first, last)
+
+
+def test_exact_tables_stay_while_a_later_week_of_their_year_is_kept(
+    deployment: Deployment, turnstile: Cli
+) -> None:
+    with (deployment.include / "programmes/opal_sums.yaml").open("a") as file:
+        file.write("retention: {backfill_days: 60, raw_days: 90, exact_days: 120}\n")
+    weeks = ("2016-W30", "2016-W34", "2017-W27")
+    ledger = open_ledger(Settings.from_environment())
+    ledger.confirm_clock("ada", "the first entry")
+    for week in weeks:
+        folder = deployment.home / "private/opal_sums" / week
+        (folder / "r0").mkdir(parents=True)
+        (folder / "r0/exact-0.bin").write_bytes(b"0")
+        assert turnstile("ledger", "no-release", f"opal_sums/{week}/r0", "--reason", "test") == 0
+    (deployment.home / "private/opal_sums/2016-W34/snapshots").mkdir()
+    for_ever = deployment.landing("opal", "2016-W35")  # kept by programmes that state no days
+    for_ever.mkdir(parents=True)
+    (for_ever / "a.csv").write_text("x")
+    now = ServiceWeek.parse("2016-W34").ends_at(UTC) + timedelta(days=89)
+    kept = {name: one for (name, part), one in by_name(day(now).verdicts(), "opal_sums").items()
+            if part == "exact"}  # fmt: skip
+    assert "would carry its counts along" in kept["2016-W30"].held
+    assert kept["2016-W34"].held == kept["2017-W27"].held == ""
+    gone = ServiceWeek.parse("2017-W26").ends_at(UTC) + timedelta(days=61)
+    assert names_of(day(gone).act()) == {
+        ("2016-W34", "rows"),
+        ("2016-W30", "exact"),
+        ("2016-W34", "exact"),
+    }
+
+
+# -- what a programme may state ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stated", "field"),
+    [
+        ("{backfill_days: 13, raw_days: 90, exact_days: 120}", "backfill_days"),
+        ("{backfill_days: 60, raw_days: 59, exact_days: 120}", "raw_days"),
+        ("{backfill_days: 60, raw_days: 90, exact_days: 59}", "exact_days"),
+        ("{backfill_days: 60, raw_days: 90}", "exact_days"),
+        ("{backfill_days: 60, raw_days: 90, exact_days: 120, days: 3}", "days"),
+    ],
+)
+def test_days_that_end_before_the_window_of_backfills_are_refused(
+    deployment: Deployment, stated: str, field: str
+) -> None:
+    text = (deployment.include / "programmes/opal.yaml").read_text()
+    with pytest.raises(ProgrammeError, match=field):
+        parse_programme(f"{text}retention: {stated}\n", "opal.yaml")
+    good = "retention: {backfill_days: 14, raw_days: 14, exact_days: 14}\n"
+    assert parse_programme(text + good, "opal.yaml").retention == RetentionSpec(14, 14, 14)
+
+
+# -- the command -------------------------------------------------------------------------------
+
+
+def test_the_command_says_until_when_and_why_and_deletes_when_asked(
+    published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert turnstile("retention") == 0
+    text = capsys.readouterr().out
+    assert re.search(r"itms +2016-W30 +rows +2016-10-29 +goes", text)
+    assert re.search(r"itms +2016-W30 +exact +2016-11-28 +goes", text)
+    assert re.search(r"opal +2016-W30 +rows +for ever +opal states no retention", text)
+    assert deletions() == []
+    assert turnstile("retention", "--delete", "--json") == 0
+    assert '"data": "exact"' in capsys.readouterr().out
+    assert len(deletions()) == 2
+    assert turnstile("retention", "--delete") == 0
+    assert capsys.readouterr().out == "nothing is due\n"
+    assert published.home
+
+
+def test_a_witness_brings_deletions_back(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, turnstile: Cli
+) -> None:
+    witness = tmp_path / "witness"
+    witness.mkdir()
+    monkeypatch.setenv("TURNSTILE_WITNESS", str(witness))
+    assert turnstile("ledger", "witness", "add", str(witness), "--reason", "second place") == 0
+    before = (published.home / "ledger.sqlite").read_bytes()
+    act()
+    stated = deletions()
+    (published.home / "ledger.sqlite").write_bytes(before)
+    for leftover in published.home.glob("ledger.sqlite-*"):
+        leftover.unlink()
+    with pytest.raises((TurnstileError, InputError)):
+        day(NOW).act()
+    assert turnstile("ledger", "recover", "--reason", "an old copy") == 0
+    assert deletions() == stated
+    assert turnstile("ledger", "verify") == 0

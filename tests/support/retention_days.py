@@ -1,0 +1,81 @@
+"""One day of retention at a small deployment, at any hour: what goes, what is held, who is told."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from small_deployment import WEEK, Deployment
+
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.ledger.records import ReleaseKey
+from turnstile.operations.alerts import Alert, Severity, of_retention
+from turnstile.operations.delivery import deliver
+from turnstile.operations.journal import Journal
+from turnstile.operations.retention_day import RetentionDay
+from turnstile.pipeline.private_data import Part
+from turnstile.pipeline.retention import Verdict
+from turnstile.settings import Settings, system_clock
+
+Cli = Callable[..., int]
+NOW = system_clock() + timedelta(minutes=10)  # the test has copied its files by then
+WINDOW = timedelta(days=60)
+KEY = ReleaseKey("itms", WEEK)
+
+
+def ledger_at(now: datetime) -> Ledger:
+    ledger = open_ledger(Settings.from_environment())
+    ledger._clock = lambda: now
+    return ledger
+
+
+def day(now: datetime) -> RetentionDay:
+    """A day of a live deployment: something was written to the ledger just before."""
+    ledger_at(now).confirm_clock("ada", "a live deployment")
+    return RetentionDay(Settings.from_environment(), now)
+
+
+def act(now: datetime = NOW) -> dict[tuple[str, str], Verdict]:
+    return by_name(day(now).act())
+
+
+def by_name(found: tuple[Verdict, ...], of: str = "itms") -> dict[tuple[str, str], Verdict]:
+    mine = [one for one in found if any(user.name == of for user, _ in one.kept.users)]
+    return {(one.kept.name, one.kept.part.value): one for one in mine}
+
+
+def held(now: datetime = NOW, part: Part = Part.ROWS) -> str:
+    return by_name(day(now).verdicts())[WEEK, part].held
+
+
+def deletions() -> list[tuple[str, str, int]]:
+    entries = open_ledger(Settings.from_environment()).entries()
+    found = [one.body for one in entries if one.kind is EntryKind.DELETED]
+    return [(one["period"], one["part"], one["days"]) for one in found]
+
+
+def tell(now: datetime) -> tuple[Alert, ...]:
+    """Do what the watchdog does: send what is written down."""
+    journal = Journal.of(Settings.from_environment())
+    alerts = of_retention(journal.of_programme("itms"))
+    return deliver(alerts, dict.fromkeys(Severity, ("json://receiver",)), journal,
+                   send=lambda *_: True, now=now)  # fmt: skip
+
+
+def files_of(one: Deployment, *parts: str) -> list[str]:
+    folder = one.home.joinpath(*parts)
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")
+                  if path.is_file())  # fmt: skip
+
+
+def names_of(found: tuple[Verdict, ...]) -> set[tuple[str, str]]:
+    return set(by_name(found, "opal_sums"))
+
+
+def make_steady(landed: Deployment) -> None:
+    from deployment_fixtures import STEADY_ITMS
+
+    shutil.copyfile(STEADY_ITMS, landed.include / "programmes/itms.yaml")
