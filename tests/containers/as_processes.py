@@ -102,4 +102,4 @@ def run_as_processes(
         chance = random.Random(seed)  # noqa: S311 - moments, not noise
         for number in range(kills):
             week = FIRST_WEEK.plus(3 + number)
-            say(f"kill {number + 1} of {kills}: {story.killed([week], chance)}")
+            say(f"kill {number + 1} of {kills}: {story.killed(week, chance)}")

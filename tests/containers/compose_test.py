@@ -121,7 +121,7 @@ def kills(story: Story, number: int, seed: int) -> None:
     if number:
         story.deliver(first, number)
     for done in range(number):
-        say(f"kill {done + 1} of {number}: {story.killed([first.plus(done)], chance)}")
+        say(f"kill {done + 1} of {number}: {story.killed(first.plus(done), chance)}")
 
 
 def page_of(story: Story) -> str:

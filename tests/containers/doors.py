@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from engine import Containers
+from layers import leaks_of
 
 _PRIVATE = ("/var/lib/turnstile/landing", "/var/lib/turnstile/private")
+_DUMP = ("pg_dump", "--username", "postgres", "airflow")
 _LOOK = "find {} -type f -exec cat {{}} + 2>/dev/null | head -c 100 | wc -c"
 
 
@@ -21,8 +23,10 @@ def check_doors(place: Containers) -> None:
     for name in ("worker", "worker-private", "api-server"):
         assert _fails(place, name, "touch /opt/turnstile/include/mine"), name
         assert not _fails(place, name, "touch /tmp/mine"), name
-    outside = "import socket; socket.create_connection(('1.1.1.1', 53), 3)"
-    assert _fails(place, "worker-private", f'python -c "{outside}"')
+    way_out = "cut -f 2 /proc/net/route | grep -qx 00000000"  # a default route
+    for name in ("worker-private", "scheduler", "triggerer", "dag-processor", "postgres", "redis"):
+        assert _fails(place, name, way_out), name
+    assert not _fails(place, "worker", way_out)  # portals and mail
     no_metadata = "python -c 'import os; os.environ[\"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_CMD\"]'"
     for name in ("worker", "worker-private"):
         assert _fails(place, name, no_metadata)
@@ -37,6 +41,8 @@ def check_secrets(place: Containers, more: dict[str, str]) -> None:
         "logs": place.all_logs(),
         "processes": place.processes(),
         "airflow config": _printed(place, "airflow config list --show-values --hide-sensitive"),
+        # Rendered templates, XComs, connections, the audit log.
+        "Airflow's database": place.run("postgres", *_DUMP).stdout.decode(),
         **more,
     }
     secrets = {file.name: file.read_text().strip() for file in _files(place.secrets)}
@@ -45,6 +51,11 @@ def check_secrets(place: Containers, more: dict[str, str]) -> None:
         found = [name for name, secret in secrets.items() if secret in text]
         assert not found, f"{where} show {found}"
     assert secrets["redis_password"] in _printed(place, "cat /run/secrets/redis_password")
+    assert "rendered_task_instance_fields" in shown["Airflow's database"]
+    planted = {"control": b"Prints an address with a secret in the place of its %s"}
+    sought = {name: secret.encode() for name, secret in secrets.items()}
+    leaks = leaks_of(place.image(), {**sought, **planted})
+    assert leaks == {"control in opt/turnstile/docker/with-secret.sh"}, leaks
 
 
 def _files(folder: Path) -> list[Path]:

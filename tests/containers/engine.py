@@ -146,9 +146,13 @@ class Containers:
         kept = self.run("worker", "sh", "-c", "cat $(find /opt/airflow/logs -type f)").stdout
         return (said + kept).decode(errors="replace")
 
+    def image(self) -> str:
+        """Return the name of the image that runs."""
+        return f"turnstile-airflow:{self.environment['TURNSTILE_VERSION']}"
+
     def image_and_settings(self) -> str:
         """Return the layers of the image and the settings of every container."""
-        tag = f"turnstile-airflow:{self.environment['TURNSTILE_VERSION']}"
+        tag = self.image()
         history = self._docker("history", "--no-trunc", tag)
         ids = self._docker("ps", "--all", "--quiet", "--filter",
                            f"label=com.docker.compose.project={self.name}").split()  # fmt: skip

@@ -10,7 +10,7 @@ import tarfile
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol
@@ -95,11 +95,11 @@ class Story:
         if errors := api.import_errors():
             raise AssertionError(errors)
 
-    def start(self, weeks: list[ServiceWeek]) -> None:
-        """Ask for weeks of both programmes."""
+    def start(self, weeks: list[ServiceWeek], names: Sequence[str] = PROGRAMMES) -> None:
+        """Ask for weeks of some programmes."""
         api = self.api()
-        for programme in self.programmes.values():
-            api.release(programme, weeks)
+        for name in names:
+            api.release(self.programmes[name], weeks)
 
     def released(self, weeks: list[ServiceWeek]) -> None:
         """Release weeks of both programmes without trouble, and look at what came of it."""
@@ -112,31 +112,31 @@ class Story:
         self.say(f"published: {names} of {len(PROGRAMMES)} programmes, "
                  f"{time.monotonic() - begun:.0f} s")  # fmt: skip
 
-    def states(self, weeks: list[ServiceWeek]) -> dict[str, str]:
+    def states(
+        self, weeks: list[ServiceWeek], names: Sequence[str] = PROGRAMMES
+    ) -> dict[str, str]:
         """Return the state of each asked run."""
         api = self.api()
-        asked = {run_name(name, week) for name in PROGRAMMES for week in weeks}
-        found = {
-            run.run_id: run.state for name in PROGRAMMES for run in api.runs(f"release_{name}")
-        }
+        asked = {run_name(name, week) for name in names for week in weeks}
+        found = {run.run_id: run.state for name in names for run in api.runs(f"release_{name}")}
         return {run: found.get(run, "none") for run in asked}
 
-    def has_ended(self, weeks: list[ServiceWeek]) -> bool:
+    def has_ended(self, weeks: list[ServiceWeek], names: Sequence[str] = PROGRAMMES) -> bool:
         """Return whether every asked run ended, in whatever way."""
-        return set(self.states(weeks).values()) <= ENDED
+        return set(self.states(weeks, names).values()) <= ENDED
 
-    def trouble(self, weeks: list[ServiceWeek]) -> list[str]:
+    def trouble(self, weeks: list[ServiceWeek], names: Sequence[str] = PROGRAMMES) -> list[str]:
         """Name the tasks that did not succeed."""
         api = self.api()
         return [
             f"{name} {week}: {task.task_id} {task.state}"
-            for name in PROGRAMMES
+            for name in names
             for week in weeks
             for task in api.tasks(f"release_{name}", run_name(name, week))
             if task.state != "success"
         ]
 
-    def agrees(self, weeks: list[ServiceWeek]) -> None:
+    def agrees(self, weeks: list[ServiceWeek], names: Sequence[str] = PROGRAMMES) -> None:
         """Check the ledger with all files; what was sealed or public before is so still."""
         verified = self.place.run("worker", "turnstile", "ledger", "verify")
         assert verified.returncode == 0, (verified.stdout + verified.stderr).decode()
@@ -150,7 +150,7 @@ class Story:
         assert self.sealed.items() <= digests.items(), "sealed bytes changed or are gone"
         assert self.manifests.items() <= public.items(), "a publication changed or is gone"
         self.sealed, self.manifests = digests, public
-        for name in PROGRAMMES:
+        for name in names:
             for week in weeks:
                 folder = f"/var/lib/turnstile/public/{name}/{week}/r0"
                 self.must("worker", "turnstile", "package", "verify", folder)
@@ -187,23 +187,24 @@ class Story:
         assert answer.returncode == 0, answer.stderr.decode()
         self.place.up()
 
-    def killed(self, weeks: list[ServiceWeek], chance: random.Random) -> str:
-        """Kill one service at a random moment of some weeks, then do what OPERATIONS.md says."""
-        victim, after = chance.choice(KILLED), chance.uniform(1, 60)
-        self.start(weeks)
+    def killed(self, week: ServiceWeek, chance: random.Random) -> str:
+        """Kill one service at a random moment of a week, then do what OPERATIONS.md says."""
+        name, victim = chance.choice(PROGRAMMES), chance.choice(KILLED)
+        after = chance.uniform(1, 60)
+        self.start([week], [name])
         time.sleep(after)
         self.place.kill(victim)
         time.sleep(chance.uniform(0, 10))
         self.place.up()
+        told = f"{victim} {after:.0f} s into {name} {week}"
         for cleared in range(CLEARED_AT_MOST):
-            self.until(lambda: self.has_ended(weeks), "the ends", WEEK_WITHIN_S)
-            if set(self.states(weeks).values()) == {"success"}:
-                self.agrees(weeks)
+            self.until(lambda: self.has_ended([week], [name]), "the end", WEEK_WITHIN_S)
+            if set(self.states([week], [name]).values()) == {"success"}:
+                self.agrees([week], [name])
                 burned = sum(one["kind"] == "burned" for one in self.entries())
-                what = f"published, cleared {cleared} times; {burned} draws burned so far"
-                return f"{victim} after {after:.0f} s: {what}"
-            self.start(weeks)  # clears the runs that failed
-        raise AssertionError(f"{victim} after {after:.0f} s: {self.trouble(weeks)}")
+                return f"{told}: published, cleared {cleared} times; {burned} draws burned so far"
+            self.start([week], [name])  # clears the run that failed
+        raise AssertionError(f"{told}: {self.trouble([week], [name])}")
 
     def must(self, service: str, *command: str, given: bytes | None = None) -> bytes:
         """Run a command that has to succeed; return what it prints."""
