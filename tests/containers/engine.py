@@ -201,7 +201,8 @@ class Containers:
         copy = {key: value for key, value in text.items() if key in known}
         for service in copy["services"].values():
             if check := service.get("healthcheck"):
-                check["interval"] = check.pop("start_interval", check["interval"])
+                check.pop("start_interval", None)
+                check["interval"] = "10s"
         path = self.base / "docker-compose.yaml"
         path.write_text(yaml.safe_dump(copy, sort_keys=False))
         return path

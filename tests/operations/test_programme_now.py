@@ -6,14 +6,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from watched_place import OPAL, Place
+from watched_place import INCLUDE, OPAL, Place
 
-from turnstile.ledger.records import Bindings
+from turnstile.ledger.records import Bindings, ReleaseKey
 from turnstile.operations.calendar_of_weeks import calendar_of
-from turnstile.operations.journal import Happening
+from turnstile.operations.journal import Happening, Journal
 from turnstile.operations.ledger_snapshot import LedgerFollower
+from turnstile.operations.page import BudgetPage
 from turnstile.operations.programme_now import AirflowNow, ProgrammeNow, programme_now
 from turnstile.programme.approval_rule import ApprovalStanding
+from turnstile.settings import Settings
 
 IN_TIME = datetime(2016, 8, 1, 12, tzinfo=UTC)  # W30 is final since 10:00 in Sydney
 
@@ -169,3 +171,35 @@ def test_a_question_that_ended_is_not_called_asked_until_it_is_asked_again(place
     place.say(Happening.ASKED, "2016-W31", task="ask", sentence="x")
     (found,) = _now(place, standing=OPEN).attention
     assert found.state == "asked"
+
+
+@pytest.mark.parametrize("end", ["published", "no_release", "deleted", "another week", "before"])
+def test_a_week_that_loses_its_data_is_said_until_the_ledger_says_what_became_of_it(
+    place: Place, tmp_path: Path, end: str
+) -> None:
+    settings = Settings(tmp_path, f"sqlite:///{tmp_path}/ledger.sqlite", (), INCLUDE)
+    place.journal = Journal.of(settings)
+    page = BudgetPage(settings, place.clock)
+    place.publish("2016-W30")
+    if end == "before":
+        place.ledger.record_deletion("opal", "2016-W31", "files", 90)
+    place.clock.now += timedelta(days=60)
+    place.say(Happening.EXPIRES, "2016-W31", "", day="2016-11-01 04:30", files=["card 17"])
+
+    def said() -> str:
+        return page.budget(frozenset({"opal"}), AirflowNow())
+
+    assert said().count("its private data go from 2016-11-01 04:30 UTC on") == 1
+    assert "card 17" not in said()
+    assert "its private data" not in page.budget(frozenset({"itms"}), AirflowNow())
+    place.clock.now += timedelta(days=1)
+    match end:
+        case "published":
+            place.publish("2016-W31")
+        case "no_release":
+            place.ledger.declare_no_release(ReleaseKey("opal", "2016-W31"), "ana", "no files")
+        case "deleted":
+            place.ledger.record_deletion("opal", "2016-W31", "rows", 90)
+        case _:
+            place.publish("2016-W32")
+    assert ("its private data" in said()) == (end in {"another week", "before"})

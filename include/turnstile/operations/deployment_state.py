@@ -28,6 +28,7 @@ from turnstile.operations.programme_now import (
     AirflowNow,
     ProgrammeNow,
     of_ledger,
+    of_retention,
     open_runs_by_week,
     programme_now,
 )
@@ -133,10 +134,11 @@ class DeploymentState:
         lines = self._journal(programme)
         marks = self._marks(programme, snapshot, lines)
         state = programme_now(programme, marks, lines, self.clock(), airflow)
+        entries = [one for one in snapshot.lines if one.programme == programme.name]
+        expiring = of_retention(lines, entries)
         trouble = self.trouble(snapshot)
-        if not trouble:
-            return state
-        return replace(state, attention=(of_ledger(trouble), *state.attention))
+        first = (of_ledger(trouble),) if trouble else ()
+        return replace(state, attention=(*first, *expiring, *state.attention))
 
     def verified(self, snapshot: LedgerSnapshot) -> LastVerification | None:
         """Return what the ledger's verification last said."""

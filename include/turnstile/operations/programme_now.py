@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from turnstile.ledger.entries import EntryKind
 from turnstile.operations.calendar_of_weeks import (
     PUBLIC,
     TROUBLE,
@@ -18,7 +19,8 @@ from turnstile.operations.calendar_of_weeks import (
     next_week,
     overdue_since,
 )
-from turnstile.operations.journal import Line, open_runs
+from turnstile.operations.journal import Happening, Line, open_runs
+from turnstile.operations.ledger_snapshot import EntryLine
 from turnstile.programme.release_schedule import final_at, final_words
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import parse_period
@@ -33,10 +35,13 @@ _NEXT_STEP = {
     "refused": "Nothing was charged. Read the sentence: what is asked for does not fit.",
     "stopped": "Nothing was charged. Mend the input, then clear the run.",
     "missing": "Release it by name.",
+    "expires": "Release it, or end its correction, before that day; or state turnstile ledger"
+    " no-release.",
     "disagrees": "Stop releasing, keep every copy, and run turnstile ledger verify; the runbook"
     " goes on (After a disaster).",
 }
 UNDER_WAY = frozenset({"queued", "running"})
+_ENDS_ALARM = frozenset({EntryKind.PUBLISHED, EntryKind.NO_RELEASE, EntryKind.DELETED})
 _HOLDS_UP = {"asked": "waits for people", "waiting": "waits for its files", "under_way": "works"}
 
 
@@ -65,7 +70,7 @@ class Attention:
 
     Args:
         weeks: which, in words.
-        state: a key of `calendar_of_weeks.STATES`, `overdue`, `died` or `disagrees`.
+        state: a key of `calendar_of_weeks.STATES`, `overdue`, `died`, `expires` or `disagrees`.
         reason: why, in one sentence.
         next_step: what to do.
         run_id: of the run to look at; empty if there is none.
@@ -152,6 +157,38 @@ def programme_now(
 def of_ledger(trouble: str) -> Attention:
     """Return what is wrong with the ledger as something to look at."""
     return Attention("the ledger", "disagrees", trouble, _NEXT_STEP["disagrees"])
+
+
+def of_retention(journal: Sequence[Line], entries: Sequence[EntryLine]) -> tuple[Attention, ...]:
+    """Return the weeks that lose their private data soon, and have no release that is wanted.
+
+    An alarm stands until the ledger says that the week is public, has no release, or lost its data.
+
+    Args:
+        journal: what was reported about one programme.
+        entries: of the ledger, about the same programme.
+    """
+    over = {
+        _week_of(entry): datetime.fromisoformat(entry.at)
+        for entry in entries
+        if entry.kind in _ENDS_ALARM
+    }
+    days = {
+        line.week: str(line.details["day"])
+        for line in journal
+        if line.happening is Happening.EXPIRES
+        and (line.week not in over or over[line.week] < datetime.fromisoformat(line.at))
+    }
+    step = _NEXT_STEP["expires"]
+    return tuple(
+        Attention(week, "expires", f"its private data go from {day} UTC on", step, "", week)
+        for week, day in sorted(days.items())
+    )
+
+
+def _week_of(entry: EntryLine) -> str:
+    """Return the week that an entry of a release, or of a deletion, speaks of."""
+    return entry.key.split("/")[1] if entry.key else dict(entry.particulars)["period"]
 
 
 def _answer(
