@@ -112,9 +112,7 @@ class Story:
         self.say(f"published: {names} of {len(PROGRAMMES)} programmes, "
                  f"{time.monotonic() - begun:.0f} s")  # fmt: skip
 
-    def states(
-        self, weeks: list[ServiceWeek], names: Sequence[str] = PROGRAMMES
-    ) -> dict[str, str]:
+    def states(self, weeks: list[ServiceWeek], names: Sequence[str] = PROGRAMMES) -> dict[str, str]:
         """Return the state of each asked run."""
         api = self.api()
         asked = {run_name(name, week) for name in names for week in weeks}
