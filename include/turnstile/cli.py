@@ -34,9 +34,20 @@ _INTERRUPTED = 130
 _CLOSED_PIPE = 141  # as a shell reports it
 
 
+class _Version(argparse.Action):
+    """Print what the ledger records of the code that draws."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it and exit."""
+        code = import_module("turnstile.pipeline.code_version").code_version()
+        print(f"turnstile {code}")
+        parser.exit()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; a failure is one sentence on standard error."""
     parser = argparse.ArgumentParser(prog="turnstile", description=__doc__)
+    parser.add_argument("--version", action=_Version, nargs=0, help="which code this is; then exit")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     given = list(sys.argv[1:] if arguments is None else arguments)
     for command in given[:1] if given[:1] and given[0] in _COMMANDS else _COMMANDS:

@@ -22,6 +22,13 @@ def test_every_draw_states_version_and_sources(
     assert printed.count(f"code={code_version()}") == len(begun)
 
 
+def test_the_command_says_which_code_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"turnstile {code_version()}\n"
+
+
 def test_an_edited_module_and_a_renamed_one_are_other_sources(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     first = sources_digest(tmp_path)

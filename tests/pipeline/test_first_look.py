@@ -41,6 +41,23 @@ def test_a_programme_that_another_one_excludes_is_reported_which_stands_in_the_w
     assert _refusal("opal", "2016-W31") is None
 
 
+def test_files_of_another_budget_group_are_refused_before_anything_is_read(
+    deployment: Deployment,
+) -> None:
+    deployment.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
+    deployment.edit("opal_trip", "family: opal_cards", "family: other_cards")
+    assert _refusal("opal_trip") is None  # nobody has released from them yet
+    _sealed("opal")
+    refusal = _refusal("opal_trip")
+    assert "turnstile ledger admit-family other_cards" in str(refusal)
+    assert not (deployment.home / "private/opal_trip").exists()
+    with pytest.raises(TurnstileError, match="admit-family"):
+        _sealed("opal_trip")
+    landing = open_release("opal", WEEK).programme.source.landing
+    deployment.ledger.admit_family(landing, "other_cards", "olga", "other people")
+    assert _refusal("opal_trip") is None
+
+
 def test_what_a_first_look_refuses_is_refused_by_the_reservation_too(
     deployment: Deployment,
 ) -> None:

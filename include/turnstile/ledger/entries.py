@@ -17,6 +17,23 @@ from turnstile.ledger.encoding import canonical, digest_of
 GENESIS = "0" * 64
 VERSION = 1
 
+_REPORTED = (
+    "attempt",
+    "family",
+    "landing",
+    "person",
+    "role",
+    "reason",
+    "artefact_digest",
+    "manifest_digest",
+    "outcome",
+    "code",
+    "portal",
+    "witness",
+    "part",
+    "period",
+)
+
 
 class EntryKind(StrEnum):
     """What can happen, and what version 1 of its body holds."""
@@ -82,6 +99,11 @@ class Entry:
     def attempt_id(self) -> str | None:
         """Attempt concerned."""
         return self.body.get("attempt")
+
+    @property
+    def particulars(self) -> tuple[tuple[str, str], ...]:
+        """What a list shows of the body beside the key, by name: no events, no postings."""
+        return tuple((name, str(self.body[name])) for name in _REPORTED if self.body.get(name))
 
 
 def make_entry(head: tuple[int, str], at: str, kind: EntryKind, body: Mapping[str, Any]) -> Entry:

@@ -96,22 +96,22 @@ class Ledger(Stewardship):
                 f"{request.key} corrects {revisions.before(request.key)}, which was never drawn; "
                 "release that one first"
             )
-        refusal = _budget_refusal(connection, request)
+        refusal = _refusal(connection, request)
         if refusal is not None:
             return refusal
         now = self._now()
-        if request.landing is not None:
-            names = (request.landing, request.family, request.key.programme)
-            parties_facts.require_landing(connection, now, names)
+        if names := _landing_names(request):
+            parties_facts.note_landing(connection, now, names)
         accounts.record_caps(connection, now, request)
         return attempts.open_attempt(connection, now, request, len(found) + 1)
 
-    def refusal_of(self, request: Request) -> BudgetExceeded | None:
-        """Return how the budget would refuse a reservation now, or None; nothing is written.
+    def refusal_of(self, request: Request) -> RefusedError | None:
+        """Return how budget or landing path would refuse a reservation now, or None.
 
-        The caps are those of the request, beside those of the family's other programmes.
+        Nothing is written. The caps are those of the request, beside those of the family's other
+        programmes.
         """
-        return self._store.read(lambda c: _budget_refusal(c, request))
+        return self._store.read(lambda c: _refusal(c, request))
 
     def begin_draw(
         self,
@@ -241,6 +241,22 @@ class Ledger(Stewardship):
         publication = self._write(act)
         self._custody.note((key, manifest_digest.removeprefix("sha256:")))
         return publication
+
+
+def _refusal(connection: Connection, request: Request) -> RefusedError | None:
+    """Return why a request cannot be reserved for the first time, or None."""
+    if (names := _landing_names(request)) and (
+        refusal := parties_facts.landing_refusal(connection, names)
+    ):
+        return refusal
+    return _budget_refusal(connection, request)
+
+
+def _landing_names(request: Request) -> tuple[str, str, str] | None:
+    """Return landing pattern, budget group and programme, None if no files are read."""
+    if request.landing is None:
+        return None
+    return request.landing, request.family, request.key.programme
 
 
 def _budget_refusal(connection: Connection, request: Request) -> BudgetExceeded | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from sqlalchemy import select
@@ -65,38 +65,43 @@ def add_witness(store: Store, custody: Custody, folder: Path, said: tuple[str, s
     return name
 
 
-def require_landing(connection: Connection, at: str, names: tuple[str, str, str]) -> None:
-    """Write which landing path a budget group reads; refuse one that another group has used.
-
-    Two groups over the same files are two budgets for the same people, which nobody adds up.
+def note_landing(connection: Connection, at: str, names: tuple[str, str, str]) -> None:
+    """Write which landing path a budget group reads, if it is not written yet.
 
     Args:
         connection: of the caller's transaction.
         at: instant of the fact.
         names: landing pattern, budget group and programme.
-
-    Raises:
-        RefusedError: another group has used it, and nobody decided that this one may.
     """
     landing, family, programme = names
-    known = [entry.body for entry in _landing_facts(connection)]
-    used = [one for one in known if "programme" in one]
-    if any((one["landing"], one["family"]) == (landing, family) for one in used):
+    if (landing, family) in _used(entry.body for entry in _landing_facts(connection)):
         return
-    others = sorted({o["family"] for o in used if _overlap(o["landing"], landing)} - {family})
-    admitted = any(
-        "programme" not in one and one["family"] == family and _overlap(one["landing"], landing)
-        for one in known
-    )
-    if others and not admitted:
-        raise RefusedError(
-            f"{programme} would charge the files {landing!r} to the budget group {family!r}, but "
-            f"the group {', '.join(others)} has released from them: nobody would add up what the "
-            "same people lose; use that group in the programme's file, or decide that they are "
-            f"other people: turnstile ledger admit-family {family} --landing {landing!r}"
-        )
     body = {"landing": landing, "family": family, "programme": programme}
     facts.append(connection, at, EntryKind.LANDING_USED, body)
+
+
+def landing_refusal(connection: Connection, names: tuple[str, str, str]) -> RefusedError | None:
+    """Return why a budget group may not read a landing path, or None if it may.
+
+    Two groups over the same files are two budgets for the same people, which nobody adds up.
+
+    Args:
+        connection: of the caller's transaction.
+        names: landing pattern, budget group and programme.
+    """
+    landing, family, programme = names
+    known = [e.body for e in _landing_facts(connection) if _overlap(e.body["landing"], landing)]
+    used = _used(known)
+    others = sorted({group for _, group in used} - {family})
+    is_admitted = any("programme" not in one and one["family"] == family for one in known)
+    if not others or is_admitted or (landing, family) in used:
+        return None
+    return RefusedError(
+        f"{programme} would charge the files {landing!r} to the budget group {family!r}, but "
+        f"the group {', '.join(others)} has released from them: nobody would add up what the "
+        "same people lose; use that group in the programme's file, or decide that they are "
+        f"other people: turnstile ledger admit-family {family} --landing {landing!r}"
+    )
 
 
 def admit_family(connection: Connection, at: str, body: Mapping[str, str]) -> Entry:
@@ -111,6 +116,11 @@ def admit_family(connection: Connection, at: str, body: Mapping[str, str]) -> En
         rule = f"no budget group has released from {body['landing']!r}; nothing to decide"
         raise InputError(where="ledger", field="landing", rule=rule)
     return facts.append(connection, at, EntryKind.FAMILY_ADMITTED, body)
+
+
+def _used(known: Iterable[Mapping[str, str]]) -> set[tuple[str, str]]:
+    """Return landing patterns and the budget groups that have released from them."""
+    return {(one["landing"], one["family"]) for one in known if "programme" in one}
 
 
 def _landing_facts(connection: Connection) -> Iterator[Entry]:

@@ -153,25 +153,9 @@ def balance_json(one: AccountBalance) -> dict[str, Any]:
 
 def entry_line(entry: Entry) -> str:
     """Write an entry as one line."""
-    words = [entry.key or entry.body.get("programme", ""), *_reported(entry)]
+    said = (f"{name}={value}" for name, value in entry.particulars)
+    words = [entry.key or entry.body.get("programme", ""), *said]
     return f"{entry.sequence:>6}  {entry.at}  {entry.kind.value:<17}  {'  '.join(words)}"
-
-
-def _reported(entry: Entry) -> list[str]:
-    """Return what an entry says besides its key, without events and postings."""
-    names = (
-        "attempt",
-        "person",
-        "role",
-        "reason",
-        "artefact_digest",
-        "manifest_digest",
-        "outcome",
-        "code",
-        "part",
-        "period",
-    )
-    return [f"{name}={entry.body[name]}" for name in names if entry.body.get(name)]
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:

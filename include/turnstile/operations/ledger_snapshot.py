@@ -20,19 +20,6 @@ from turnstile.ledger.records import AccountBalance
 from turnstile.ledger.view import LedgerView
 from turnstile.privacy.accounts import Posting
 
-_SHOWN = (
-    "person",
-    "role",
-    "reason",
-    "artefact_digest",
-    "manifest_digest",
-    "outcome",
-    "attempt",
-    "part",
-    "period",
-)
-
-
 @dataclass(frozen=True, slots=True)
 class EntryLine:
     """One fact as a list shows it, without its events and postings."""
@@ -131,7 +118,7 @@ def _cost(postings: Iterable[Posting]) -> str:
 
 def _line(entry: Entry) -> EntryLine:
     """Keep what a list shows of an entry."""
-    particulars = tuple((name, str(entry.body[name])) for name in _SHOWN if entry.body.get(name))
+    particulars = entry.particulars
     if entry.kind is EntryKind.RESERVED:
         particulars = (*particulars, ("holds", _cost(postings_in(entry.body))))
     key = entry.key or ""

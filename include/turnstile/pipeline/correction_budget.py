@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnstile.errors import BudgetExceeded, TurnstileError
+from turnstile.errors import RefusedError, TurnstileError
 from turnstile.ledger.records import Request
 from turnstile.ledger.revisions import next_after
 from turnstile.pipeline.context import Release
@@ -10,7 +10,7 @@ from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.release.plan import make_plan
 
 
-def refusal_of_correction(release: Release) -> BudgetExceeded | None:
+def refusal_of_correction(release: Release) -> RefusedError | None:
     """Return how the ledger would refuse the next correction now, or None if it has room.
 
     Raises:

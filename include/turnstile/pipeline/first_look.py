@@ -1,4 +1,4 @@
-"""What a week will meet in the ledger, looked at before anything is read: is there room for it?
+"""What a week will meet in the ledger, looked at before anything is read: may it, is there room?
 
 Nothing here is a gate: `reserve` asks again, in the transaction that charges.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from turnstile.errors import BudgetExceeded
+from turnstile.errors import BudgetExceeded, RefusedError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.pipeline.ledger_caps import ledger_cap
@@ -22,10 +22,10 @@ _NOTHING = Bindings("", "", "")
 
 def refusal_before_reading(
     ledger: Ledger, programme: Programme, planned: ReleasePlan, settings: Settings
-) -> BudgetExceeded | None:
-    """Return how the ledger would refuse a first release now, or None if it has room.
+) -> RefusedError | None:
+    """Return how the ledger would refuse a first release now, or None if it would not.
 
-    The sentence names the programmes of the same budget group whose caps or charges stand in the
+    The sentence of a budget names the programmes of the same budget group whose caps or charges stand in the
     way: a cap holds for everybody who touches the same people.
 
     Args:
@@ -51,10 +51,11 @@ def refusal_before_reading(
             caps=tuple(ledger_cap(cap) for cap in programme.caps),
             reason="not reserved, only asked about",
             approver="nobody",
+            landing=programme.source.landing,
         )
     )
-    if refusal is None:
-        return None
+    if not isinstance(refusal, BudgetExceeded):
+        return refusal
     charged = (entry.key or "" for entry in ledger.entries() if entry.attempt_id)
     others = in_the_way(programme, charged, settings.include)
     return BudgetExceeded(f"{refusal}{others}") if others else refusal
