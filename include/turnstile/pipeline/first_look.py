@@ -25,8 +25,8 @@ def refusal_before_reading(
 ) -> RefusedError | None:
     """Return how the ledger would refuse a first release now, or None if it would not.
 
-    The sentence of a budget names the programmes of the same budget group whose caps or charges stand in the
-    way: a cap holds for everybody who touches the same people.
+    The sentence of a budget names the programmes of the same budget group whose caps or charges
+    stand in the way: a cap holds for everybody who touches the same people.
 
     Args:
         ledger: to ask.
