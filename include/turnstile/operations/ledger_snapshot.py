@@ -20,6 +20,7 @@ from turnstile.ledger.records import AccountBalance
 from turnstile.ledger.view import LedgerView
 from turnstile.privacy.accounts import Posting
 
+
 @dataclass(frozen=True, slots=True)
 class EntryLine:
     """One fact as a list shows it, without its events and postings."""
