@@ -6,9 +6,10 @@ FROM ${PYTHON_IMAGE} AS build
 ENV PYTHONDONTWRITEBYTECODE=1
 WORKDIR /opt/turnstile
 
-# The lock is complete and has every hash: nothing else is resolved (docs/adr/0002).
+# The lock is complete and has every hash: nothing else is resolved (docs/adr/0002). An operator's own
+# pip.conf is there for this step alone.
 COPY requirements-runtime.lock ./
-RUN python -m venv .venv \
+RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf python -m venv .venv \
     && .venv/bin/pip install --no-cache-dir --no-deps --require-hashes -r requirements-runtime.lock
 
 COPY pyproject.toml ./

@@ -2,11 +2,13 @@
 
 Builds the image, starts every service, releases three weeks of both programmes over Celery with a
 PostgreSQL ledger, looks through doors that have to be closed, takes a backup that is older than the
-last week, destroys every volume but the witness, recovers, releases the fourth week, upgrades with
-the fifth under way, goes back, and stops. Then services are killed at random moments. Without a
-container engine it says so, and runs the same services as processes.
+last week, destroys every volume but the witness, recovers, releases the fourth week, goes back to
+the version before with the fifth under way, upgrades with the sixth under way, and stops. Then
+services are killed at random moments. Without a container engine it says so, and runs the same
+services as processes.
 
-    python tests/containers/compose_test.py [--kills 3] [--seed 1] [--rows 2000] [--processes]
+    python tests/containers/compose_test.py [--kills 3] [--only-kills] [--seed 1] [--rows 2000]
+                                            [--processes]
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).parents
 
 from doors import check_doors, check_secrets  # noqa: E402 - found by the line above
 from engine import Containers, engine_missing  # noqa: E402
-from story import FIRST_WEEK, Story  # noqa: E402
+from story import FIRST_WEEK, ROOT, Story  # noqa: E402
+from version_before import version_before  # noqa: E402
 
 from turnstile.deployment.native_stack import free_port  # noqa: E402
 from turnstile.service_calendar import ServiceWeek  # noqa: E402
@@ -38,6 +41,7 @@ def main() -> int:
     """Run all of it; return 0 if everything held."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=3, help="random kills (3; the full run: 20)")
+    parser.add_argument("--only-kills", action="store_true", help="nothing but the kills")
     parser.add_argument("--seed", type=int, default=1, help="of the random moments (1)")
     parser.add_argument("--weeks", type=int, default=3, help="before the disaster, 2 or more (3)")
     parser.add_argument("--rows", type=int, default=2000, help="rows a week and programme (2000)")
@@ -65,7 +69,10 @@ def run_in_containers(base: Path, asked: argparse.Namespace) -> None:
     try:
         place.up()
         say("every service is healthy")
-        tell(story, place, asked.weeks)
+        if asked.only_kills:
+            story.unpause()
+        else:
+            tell(story, place, asked.weeks)
         kills(story, asked.kills, asked.seed)
         begun = time.monotonic()
         place.down()
@@ -76,7 +83,7 @@ def run_in_containers(base: Path, asked: argparse.Namespace) -> None:
 
 def tell(story: Story, place: Containers, before: int) -> None:
     """Some weeks, a disaster, a week, and a week with an upgrade in it."""
-    weeks = [FIRST_WEEK.plus(n) for n in range(before + 2)]
+    weeks = [FIRST_WEEK.plus(n) for n in range(before + 3)]
     story.deliver(FIRST_WEEK, len(weeks))
     story.unpause()
     story.released(weeks[: before - 1])
@@ -98,20 +105,24 @@ def tell(story: Story, place: Containers, before: int) -> None:
     say("destroyed, restored from copies that lacked a week, recovered: nothing is lost")
     story.unpause()
     story.released(weeks[before : before + 1])
-    upgrade(story, place, weeks[-1])
+    change_versions(story, place, weeks[-2:])
 
 
-def upgrade(story: Story, place: Containers, week: ServiceWeek) -> None:
-    """Change the image while a week is under way, and back while it is issued again."""
-    place.build("2")
-    for tag in ("2", "1"):
+def change_versions(story: Story, place: Containers, weeks: list[ServiceWeek]) -> None:
+    """Go back to the version before and upgrade again, each time with a week under way."""
+    older = place.base / "before"
+    older.mkdir()
+    has_history = version_before(older)
+    say(f"building {'the version before' if has_history else 'another image: no history here'}")
+    place.build("before", older if has_history else ROOT)
+    for tag, week in zip(("before", "1"), weeks, strict=True):
         story.start([week])
         time.sleep(UNDER_WAY_AFTER_S)
         place.use(tag)
         place.up()
-        story.until(lambda: story.has_ended([week]), "the week of the upgrade", 1800)
+        story.until(lambda week=week: story.has_ended([week]), "the week under way", 1800)
         story.released([week])
-        say(f"image {tag} took over while a week was under way")
+        say(f"image {tag} took over while {week} was under way")
 
 
 def kills(story: Story, number: int, seed: int) -> None:

@@ -1,12 +1,15 @@
 """docker-compose.yaml in a container engine: what an operator does to it, as commands.
 
-Compose v2 runs the file as it is. Version 1.29, the last that Debian 12 has, does not know `name`
-and `start_interval`: it is given a copy without them, and checks health every few seconds instead.
+Compose v2 runs the file as it is. Version 1.29, the last that Debian 12 has, does not know `name`,
+`start_interval` and a build's `secrets`: it is given a copy without them, and checks health every
+ten seconds. Images are built by BuildKit, which Compose v2 brings along and Debian's docker.io has.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +34,15 @@ def engine_missing() -> str:
         return "no container engine answers (docker info)"
     if not compose_command():
         return "the engine has no Compose (docker compose, or docker-compose)"
+    asked = ["docker", "build", "--help"]
+    known = subprocess.run(asked, capture_output=True, check=False, env=_with_buildkit(os.environ))  # noqa: TID251
+    if b"--secret" not in known.stdout:
+        return "the engine has no BuildKit (docker buildx)"
     return ""
+
+
+def _with_buildkit(environment: Mapping[str, str]) -> dict[str, str]:
+    return {**environment, "DOCKER_BUILDKIT": "1"}
 
 
 def compose_command() -> list[str]:
@@ -66,25 +77,42 @@ class Containers:
             "SECRETS": str(self.secrets),
             "TURNSTILE_VERSION": f"{name}-1",
         }
-        self.file = ROOT / "docker-compose.yaml"
+        # An operator's own index, proxy or certificate; nothing of it may stand in a layer.
+        self.pip_conf = base / "pip.conf"
+        given = Path(os.environ.get("PIP_CONF", "/dev/null")).read_text()  # noqa: TID251
+        self.mark = secrets.token_hex(16)
+        self.pip_conf.write_text(f"{given}\n# {self.mark}\n")
         self.compose = compose_command()
-        self.services: Mapping[str, Any] = yaml.safe_load(self.file.read_text())["services"]
-        if self.compose == ["docker-compose"]:
-            self.file = self._for_version_1()
+        self.roots = dict[str, Path]()
+        self.use("1")
 
-    def build(self, tag: str) -> None:
-        """Build the image under a tag; the images that it is made of are pulled or stood in for."""
+    def build(self, tag: str, root: Path = ROOT) -> None:
+        """Build the image of a checkout; the images it is made of are pulled or stood in for."""
+        self.roots[tag] = root
         missing = [one for one in PULLED if _quiet("docker", "image", "inspect", one)]
         if any(_quiet("docker", "pull", "--quiet", one) for one in missing):
             self.say(f"no registry has {', '.join(missing)}: stand-ins of Debian's packages")
             subprocess.run([STAND_INS], check=True, stdout=subprocess.DEVNULL)
         image = f"turnstile-airflow:{self.name}-{tag}"
-        command = ["docker", "build", "--network", "host", "--label", f"release={tag}"]
-        subprocess.run([*command, "--tag", image, ROOT], check=True, capture_output=True)
+        command = ["docker", "build", "--network", "host", "--label", f"release={tag}",
+                   "--secret", f"id=pip_conf,src={self.pip_conf}"]  # fmt: skip
+        done = subprocess.run(
+            [*command, "--tag", image, root],
+            env=_with_buildkit(self.environment),
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode:
+            raise AssertionError(f"build: {done.stderr.decode(errors='replace')[-3000:]}")
 
     def use(self, tag: str) -> None:
-        """Name the image that `up` starts."""
+        """Name the checkout and the image that `up` starts."""
         self.environment["TURNSTILE_VERSION"] = f"{self.name}-{tag}"
+        self.root = self.roots.get(tag, ROOT)
+        self.file = self.root / "docker-compose.yaml"
+        self.services: Mapping[str, Any] = yaml.safe_load(self.file.read_text())["services"]
+        if self.compose == ["docker-compose"]:
+            self.file = self._for_version_1()
 
     def up(self, *services: str) -> None:
         """Start what does not run, and wait until all of it is healthy."""
@@ -111,7 +139,7 @@ class Containers:
     def remove(self) -> None:
         """Remove containers, volumes and images of this project."""
         self._asked("down", "--volumes")
-        for tag in ("1", "2"):
+        for tag in self.roots:
             _quiet("docker", "image", "rm", f"turnstile-airflow:{self.name}-{tag}")
 
     def run(self, service: str, *command: str, given: bytes | None = None) -> Answer:
@@ -135,6 +163,24 @@ class Containers:
                              container)  # fmt: skip
         status, _, health = found.strip().partition(" ")
         return health if status == "running" else status
+
+    def reaches_out(self, service: str) -> bool:
+        """Return whether a running service has a network that is not internal."""
+        container = self._container(service)
+        names = self._networks(container) if container else {}
+        closed = [self._docker("network", "inspect", "--format", "{{.Internal}}", one).strip()
+                  for one in names]  # fmt: skip
+        return "false" in closed
+
+    def address_in(self, service: str, network: str) -> str:
+        """Return the address of a service in a network."""
+        networks = self._networks(self._container(service))
+        return str(networks[f"{self.name}_{network}"]["IPAddress"])
+
+    def _networks(self, container: str) -> Mapping[str, Any]:
+        found = self._docker("inspect", "--format", "{{json .NetworkSettings.Networks}}", container)
+        networks: Mapping[str, Any] = json.loads(found)
+        return networks
 
     def logs(self, *services: str) -> str:
         """Return what some services said last."""
@@ -186,7 +232,7 @@ class Containers:
 
     def _compose(self, *words: str, given: bytes | None = None) -> Answer:
         command = [*self.compose, "--project-name", self.name, "--file", str(self.file),
-                   "--project-directory", str(ROOT), *words]  # fmt: skip
+                   "--project-directory", str(self.root), *words]  # fmt: skip
         return subprocess.run(
             command,
             env=self.environment,
@@ -203,6 +249,8 @@ class Containers:
             if check := service.get("healthcheck"):
                 check.pop("start_interval", None)
                 check["interval"] = "10s"
+            if "build" in service:
+                service["build"].pop("secrets", None)
         path = self.base / "docker-compose.yaml"
         path.write_text(yaml.safe_dump(copy, sort_keys=False))
         return path

@@ -213,6 +213,18 @@ def test_one_service_sees_raw_data(compose: Any) -> None:
     }
 
 
+def test_a_package_index_is_handed_to_the_build_and_stands_in_no_layer(compose: Any) -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert compose["services"]["worker"]["build"]["secrets"] == ["pip_conf"]
+    steps = text.replace("\\\n", " ").splitlines()
+    installs = [step for step in steps if step.startswith("RUN") and "--require-hashes" in step]
+    assert len(installs) == 1
+    assert "--mount=type=secret,id=pip_conf,target=/etc/pip.conf" in installs[0]
+    assert not [step for step in steps if step.startswith(("COPY", "ARG", "ENV")) and "pip" in step]
+    given = {name for one in compose["services"].values() for name in one.get("secrets", ())}
+    assert "pip_conf" not in given  # no container runs with it
+
+
 def test_a_page_that_saw_the_private_zone_would_be_seen() -> None:
     volumes = [f"private:{ZONES}/private", f"public:{ZONES}/public:ro"]
     compose = {"services": {"api-server": {"volumes": volumes}}}
@@ -271,7 +283,7 @@ def _made_secrets(folder: Path) -> dict[str, str]:
 
 def test_a_script_makes_every_secret_and_none_twice(compose: Any, tmp_path: Path) -> None:
     made = _made_secrets(tmp_path / "secrets")
-    assert set(made) == set(compose["secrets"])
+    assert set(made) == set(compose["secrets"]) - {"pip_conf"}  # the operator's, if there is one
     random = set(made) - {"airflow_connections"}
     assert len({made[name] for name in random}) == len(random)
     assert all(len(made[name]) >= 43 for name in random)

@@ -92,7 +92,7 @@ def test_no_secret_and_no_default_password_stands_in_it() -> None:
     assert not [value for value in values if re.search(r"://[^@/]*:[^@/]*@", value)]
     assert list(_walk({"a": [{"password": "b"}]})) == [("password", "b")]
     assert VALUES["postgresql"] == {"enabled": False}  # the chart's own has a password
-    assert VALUES["webserver"]["defaultUser"] == {"enabled": False}  # admin, admin
+    assert VALUES["createUserJob"] == {"enabled": False}  # admin, admin
     named = [value for key, value in VALUES.items() if key.endswith("SecretName")]
     assert len(named) == 3
     assert all(name.startswith("turnstile-") for name in (*named, *VALUES["data"].values()))

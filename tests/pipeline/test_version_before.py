@@ -1,49 +1,36 @@
 """The version before this one and this one share a ledger, through an upgrade and back.
 
-The version before is the code that did not know the newest kind of entry yet: the parent of the
-commit that last changed the kinds. It runs from its own files, in processes of its own.
+The version before runs from its own files, in processes of its own.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
 from small_deployment import Deployment
+from version_before import version_before
 
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = "include/turnstile/ledger/entries.py"
 WEEKS = ("2016-W30", "2016-W31", "2016-W32", "2016-W33")
 
 pytestmark = pytest.mark.long
 
 
-def _git(*arguments: str) -> bytes:
-    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, check=False)  # noqa: S603, S607
-    return done.stdout if done.returncode == 0 else b""
-
-
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `include` folder of the version before."""
-    changed = _git("log", "-1", "--format=%H", "--", KINDS).decode().strip()
-    kept = _git("archive", f"{changed}^", "include") if changed else b""
-    if not kept:
-        pytest.skip("this checkout has no history to take the version before from")
     folder = tmp_path_factory.mktemp("before")
-    with tarfile.open(fileobj=io.BytesIO(kept)) as archive:
-        archive.extractall(folder, filter="data")
-    assert (folder / KINDS).read_text() != (ROOT / KINDS).read_text()
+    if not version_before(folder):
+        pytest.skip("this checkout has no history to take the version before from")
     return folder / "include"
 
 
