@@ -76,6 +76,15 @@ FULL_BUSES: Texts = (
     ('speeding/over_40: "1/5"\n', 'speeding/class_5: "2/5"\n'),
     ('    speeding/over_60: "1/5"\n', ""),
 )
+# Delays by route and direction, with and without hexagons.
+BY_ROUTE: Texts = (
+    ("[slot, cell]", "[slot, cell, route, direction]"),
+    (
+        "domain:\n",
+        "domain:\n  lists: {route: domains/lines.csv, direction: domains/lines.csv}\n",
+    ),
+)
+ROUTES_ALONE: Texts = (*BY_ROUTE, ("[slot, cell, route, direction]", "[slot, route, direction]"))
 FEW_FLOWS: Texts = (("trips_at_most: 20", "trips_at_most: 5"),)
 OF_DAY: Texts = (("card_week: {", "card_day: {"), ("unit: card_week", "unit: card_day"))
 BUS_WEEK: Texts = (("bus_day: {", "bus_week: {"), ("unit: bus_day", "unit: bus_week"))
@@ -124,6 +133,11 @@ CASES: dict[str, CaseOf] = {
     "delays of vehicle locations, packed": of(
         "itms_delays", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.PACKED
     ),
+    "delays by route": of("itms_delays", Feed.ITMS, *BY_ROUTE),
+    "delays by route, week, Parquet": of(
+        "itms_delays", Feed.ITMS, *BY_ROUTE, *BUS_WEEK, form=Form.WHOLE
+    ),
+    "buses by route alone": of("itms", Feed.GTFS_VEHICLE_POSITIONS, *ROUTES_ALONE),
     "occupancy": of("itms", Feed.GTFS_VEHICLE_POSITIONS, *FULL_BUSES),
     "gtfs": of("itms", Feed.GTFS_VEHICLE_POSITIONS),
     "gtfs, Parquet": of("itms", Feed.GTFS_VEHICLE_POSITIONS, form=Form.WHOLE),

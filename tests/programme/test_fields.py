@@ -142,8 +142,8 @@ def test_no_private_field_may_be_a_column_of_a_table() -> None:
         assert not entry.tables
 
 
-def test_a_category_of_telemetry_is_refused_because_nothing_would_count_it() -> None:
-    with pytest.raises(ValueError, match="of trips"):
+def test_a_category_that_no_row_carries_is_refused_because_nothing_would_count_it() -> None:
+    with pytest.raises(ValueError, match="of one shape"):
         Field(
             "line",
             FieldType.STRING,
@@ -152,7 +152,7 @@ def test_a_category_of_telemetry_is_refused_because_nothing_would_count_it() -> 
             "Line.",
             Role.DIMENSION,
             "VARCHAR",
-            (RowShape.TELEMETRY,),
+            (RowShape.TRIPS,),
             (RowShape.TELEMETRY,),
             ("1", "2"),
         )

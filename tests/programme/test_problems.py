@@ -101,6 +101,15 @@ OF_ITMS = (
     ('slots: "09:00-21:00"', 'slots: "21:00-09:00"', "domain.slots"),
     ("bus_day: {cells", "card_day: {cells", "units.card_day"),
     ("measure: mean_speed", "measure: mean_sped", "tables.speed.measure"),
+    ("speed:    {by: [slot, cell]", "speed: {by: [cell, slot]", "tables.speed.by"),
+    ("speed:    {by: [slot, cell]", "speed: {by: [slot, cell, rout]", "tables.speed.by"),
+    ("speed:    {by: [slot, cell]", "speed: {by: [slot, cell, route]", "tables.speed.by"),
+    ("h3_resolution: 7", "h3_resolution: 7\n  lists: {rout: domains/x.csv}", "domain.lists.rout"),
+    (
+        "h3_resolution: 7",
+        "h3_resolution: 7\n  lists: {fare_product: domains/x.csv}",
+        "domain.lists.fare_product",
+    ),
     (
         "measure: mean_speed, clamp_kmh: 65",
         "measure: mean_delay, clamp_minutes: soon",

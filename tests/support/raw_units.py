@@ -178,7 +178,10 @@ class Generator:
             speed = chance.choice([0, 20_000, 70_000])
             late = chance.choice([-90_000, 0, 300, 90_000])
             full = chance.choice(["", "EMPTY", "FULL", "6", "no class"])
-            reading = MadeReading(unit, day, second, latitude, longitude, speed, shape, late, full)
+            own = tuple((name, chance.choice(VALUES)) for name in programme.listed)
+            reading = MadeReading(
+                unit, day, second, latitude, longitude, speed, shape, late, full, own
+            )
             return reading_records(programme, [reading])
         off = second + chance.choice([1, 60, 600, 7200])
         if self._own.days_of_unit == 1:  # a tap after the day's end is of the next day's unit

@@ -1,13 +1,14 @@
-"""Exact vectors of telemetry: bus-days in every slot and H3 cell, added up over the days.
+"""Exact vectors of telemetry: bus-days in every cell of the tables, added up over the days.
 
-PRIVACY 5.5: a bus-day contributes to at most K pairs of slot and cell, and to each of them at most
+PRIVACY 5.5: cells are pairs of a slot and an H3 cell, or told apart by what public lists name of a
+vehicle, such as its route. A bus-day contributes to at most K of them, and to each of them at most
 1 bus and a centered speed (`mechanisms.bounded_mean`), or 1 bus above a limit
-(`mechanisms.distinct_over_limit`).
+(`mechanisms.distinct_over_limit`). All tables of a programme have the same cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from turnstile.counting.bounding import Bounding, keep_at_most
-from turnstile.counting.cells import OUTSIDE, cell_numbers, indices_in
+from turnstile.counting.cells import OUTSIDE
 from turnstile.counting.engine import Connection, columns_of, day_files
 from turnstile.counting.exact import Counts
-from turnstile.counting.pixels import NO_PIXELS, PixelTable, pixel_table
+from turnstile.counting.vehicle_cells import (
+    CELL,
+    VehicleCells,
+    joins_sql,
+    labels_sql,
+    register_lookups,
+    vehicle_cells,
+)
 from turnstile.privacy.mechanisms.bounded_mean import centered_delays, centered_steps
 from turnstile.privacy.mechanisms.distinct_over_limit import over_limit
 from turnstile.privacy.units import Block
 from turnstile.programme.bounding_rule import rule_of
-from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
+from turnstile.programme.domain import PublicDomain
 from turnstile.programme.spec import Measure, Programme, TableSpec
 
 Vectors = dict[tuple[str, str], Counts]
@@ -47,28 +55,18 @@ def count_telemetry(
         rows_folder: canonical rows; a day without files adds zeros.
         days: service days: one, or those of a week that bounds hold over.
     """
-    slots, cells = domain.cells_by_mode[0].dimensions
-    to_cells, pixels = _cells_of(cells, programme.domain.h3_resolution)
-    outside_slot = OUTSIDE if slots.unknown is None else slots.unknown
+    cells = vehicle_cells(programme, domain)
     connection.execute("DROP TABLE IF EXISTS bus_day_cell")
     for number, day in enumerate(days):
         if files := day_files(rows_folder, day):
-            read_bus_cells(
-                connection,
-                programme,
-                files,
-                outside_slot=outside_slot,
-                to_cells=to_cells,
-                pixels=pixels,
-            )
+            read_bus_cells(connection, programme, files, cells)
             _add_day(connection, number)
     counted = None
     if any(day_files(rows_folder, day) for day in days):
         counted = columns_of(
             connection,
-            "SELECT slot, cell, readings, speed_sum_milli, speed_max_milli, delays, delay_sum_s, "  # noqa: S608 - names of ours
-            "fullest "
-            f"FROM {_bounded(connection, programme, days)}",
+            f"SELECT {', '.join(cells.axes)}, readings, speed_sum_milli, speed_max_milli, delays, "  # noqa: S608 - names of ours
+            f"delay_sum_s, fullest FROM {_bounded(connection, programme, days)}",
         )
     return {
         (table.name, statistic): _vector(domain, table, statistic, counted)
@@ -91,71 +89,64 @@ def _add_day(connection: Connection, number: int) -> None:
     )
 
 
-Converter = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]]
-
-
-def read_bus_cells(  # noqa: PLR0913 - the keyword-only rest says how a position becomes a cell
-    connection: Connection,
-    programme: Programme,
-    files: list[str],
-    *,
-    outside_slot: int,
-    to_cells: Converter,
-    pixels: PixelTable = NO_PIXELS,
+def read_bus_cells(
+    connection: Connection, programme: Programme, files: list[str], cells: VehicleCells
 ) -> None:
-    """Make the table `bus_cell` of a day: one row for each bus, slot and cell.
+    """Make the table `bus_cell` of a day: one row for each bus and cell of the tables.
 
     A reading that is there twice (same bus, instant, position and speed) is one reading: within a
     file ingest has seen to that. Positions that no pixel decides become cells outside the engine.
 
     Args:
         connection: engine.
-        programme: slots.
+        programme: slots, and what rows carry.
         files: canonical rows of one service day.
-        outside_slot: number of the slot of all other times; `OUTSIDE` drops them.
-        to_cells: latitudes and longitudes to whole numbers; `OUTSIDE` drops a reading.
-        pixels: the same for most positions.
+        cells: of the tables.
     """
-    connection.register("given", pa.table(pixels.known))
-    connection.execute("CREATE OR REPLACE TEMP TABLE pixels AS FROM given")
-    connection.unregister("given")
+    register_lookups(connection, cells)
+    own = "".join(f", {name}" for name in cells.categories)
     distinct = "DISTINCT" if len(files) > 1 else ""
     stated = ", ".join(
         name if name in programme.carried else f"NULL::INTEGER AS {name}"
         for name in ("delay_s", "occupancy")
     )
     readings = (
-        f"(SELECT vehicle_id, {_slot(programme, outside_slot)} AS slot, latitude, longitude, "  # noqa: S608 - names of ours
-        f"speed_milli_kmh, delay_s, occupancy FROM (SELECT {distinct} vehicle_id, observed_at_utc, "
-        f"minute_of_day, latitude, longitude, speed_milli_kmh, {stated} "
+        f"(SELECT vehicle_id, {_slot(programme, cells.outside_slot)} AS slot, latitude, longitude, "  # noqa: S608 - names of ours
+        f"speed_milli_kmh, delay_s, occupancy{labels_sql(cells)} FROM (SELECT {distinct} "
+        f"vehicle_id, observed_at_utc, minute_of_day, latitude, longitude, "
+        f"speed_milli_kmh{own}, {stated} "
         "FROM read_parquet(?, hive_partitioning = false, union_by_name = true) "
-        f"WHERE vehicle_id IS NOT NULL AND speed_milli_kmh IS NOT NULL) WHERE slot <> {OUTSIDE})"
+        f"WHERE vehicle_id IS NOT NULL AND speed_milli_kmh IS NOT NULL) AS reading "
+        f"{joins_sql(cells)} WHERE slot <> {OUTSIDE})"
     )
+    inside = " AND ".join(f"{name} <> {OUTSIDE}" for name in cells.categories) or "true"
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE part AS SELECT vehicle_id, slot, cell, "  # noqa: S608 - names of ours
+        f"CREATE OR REPLACE TEMP TABLE part AS SELECT vehicle_id, slot, cell{own}, "  # noqa: S608 - names of ours
         "CASE WHEN cell IS NULL THEN latitude END AS latitude, "
         "CASE WHEN cell IS NULL THEN longitude END AS longitude, count(*) AS readings, "
         "sum(speed_milli_kmh) AS sum_milli, max(speed_milli_kmh) AS max_milli, "
         "count(delay_s) AS delays, coalesce(sum(delay_s), 0) AS delay_sum_s, "
         "coalesce(max(occupancy), 0) AS fullest "
-        f"FROM ({pixels.cell_sql(readings, 'pixels')}) WHERE cell IS DISTINCT FROM {OUTSIDE} "
-        "GROUP BY ALL",
+        f"FROM ({cells.pixels.cell_sql(readings, 'pixels')}) "
+        f"WHERE cell IS DISTINCT FROM {OUTSIDE} AND {inside} GROUP BY ALL",
         [files],
     )
     rest = columns_of(
         connection, "SELECT rowid AS place, latitude, longitude FROM part WHERE cell IS NULL"
     )
-    found = to_cells(rest["latitude"], rest["longitude"])
+    found = cells.to_cells(rest["latitude"], rest["longitude"])
     connection.register("converted", pa.table({"place": rest["place"], "converted_cell": found}))
+    of_cell = "coalesce(cell, converted_cell)"
+    axes = ", ".join(f"{of_cell} AS cell" if axis == CELL else axis for axis in cells.axes)
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE bus_cell AS SELECT vehicle_id, slot, "  # noqa: S608 - names of ours
-        "coalesce(cell, converted_cell) AS cell, sum(readings)::BIGINT AS readings, "
+        f"CREATE OR REPLACE TEMP TABLE bus_cell AS SELECT vehicle_id, {axes}, "  # noqa: S608 - names of ours
+        "sum(readings)::BIGINT AS readings, "
         "sum(sum_milli)::BIGINT AS speed_sum_milli, max(max_milli) AS speed_max_milli, "
         "sum(delays)::BIGINT AS delays, sum(delay_sum_s)::BIGINT AS delay_sum_s, "
         "max(fullest) AS fullest "
         "FROM part LEFT JOIN converted ON part.rowid = place "
-        f"WHERE coalesce(cell, converted_cell) <> {OUTSIDE} "
-        "GROUP BY vehicle_id, slot, coalesce(cell, converted_cell)"
+        f"WHERE {of_cell} <> {OUTSIDE} "
+        f"GROUP BY vehicle_id, {', '.join(of_cell if a == CELL else a for a in cells.axes)}"
     )
     connection.unregister("converted")
 
@@ -170,31 +161,13 @@ def _slot(programme: Programme, outside_slot: int) -> str:
     )
 
 
-def _cells_of(axis: Dimension, resolution: int | None) -> tuple[Converter, PixelTable]:
-    """Return what turns positions into indices on the axis of cells: one by one, and by pixels."""
-    if resolution is None:
-        raise ValueError("telemetry needs a resolution of its cells")
-    cells = cell_numbers(tuple(label for label in axis.labels if label != UNKNOWN))
-    pixels = pixel_table(tuple(cells.tolist()), resolution)
-    if axis.unknown is not None:
-        pixels = pixels.with_outside(axis.unknown)
-
-    def convert(
-        latitudes: NDArray[np.float64], longitudes: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        indices = indices_in(cells, latitudes, longitudes, resolution=resolution)
-        return indices if axis.unknown is None else np.where(indices < 0, axis.unknown, indices)
-
-    return convert, pixels
-
-
 def _bounded(connection: Connection, programme: Programme, days: Sequence[date]) -> str:
     """Return the relation of the buses' slots and cells that count."""
     rule = rule_of(programme, programme.tables[0])
     if rule is None:
         return "bus_day_cell"
     day = ("day_index",) if (rule.unit.days_max or 0) > 1 else ()
-    bounding = Bounding("vehicle_id", (*day, "slot", "cell"), rule.records_max)
+    bounding = Bounding("vehicle_id", (*day, *programme.tables[0].by), rule.records_max)
     scope = rule.unit.scope(Block(days[0], ""))
     keep_at_most(connection, "bus_day_cell", "kept_bus_cell", bounding=bounding, scope=scope)
     return "kept_bus_cell"

@@ -75,7 +75,7 @@ def read_week(package: Path, table: str) -> WeekOfMeans:
 
 
 def over_slots(week: WeekOfMeans) -> WeekOfMeans:
-    """Return the numbers of each H3 cell, all slots of the day together."""
+    """Return the numbers of each H3 cell, all slots of the day (and all routes) together."""
     labels = week.labels.column("cell").combine_chunks().cast(pa.string()).dictionary_encode()
     codes, cells = labels.indices.to_numpy(), len(labels.dictionary)
     slots = int(np.bincount(codes).max())

@@ -60,9 +60,9 @@ def telemetry_estimates(week: WeekToEstimate) -> Estimates:
 
 
 def _grid(week: WeekToEstimate, table: TableSpec, values: Floats) -> Floats:
-    """Return a flat vector of a table as places by hours."""
+    """Return a flat vector of a table as places by hours; a route of a cell is a place too."""
     (segment,) = layout(week.domain, table)
-    return values.reshape(segment.shape).T.astype(np.float64)
+    return values.reshape(segment.shape[0], -1).T.astype(np.float64)
 
 
 def _drawn(week: WeekToEstimate, table: TableSpec, one: PublicNumbers, statistic: str) -> Floats:

@@ -14,11 +14,13 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from turnstile.programme.field import Role
+from turnstile.programme.fields import field_of
 from turnstile.publishing.carried.sums import Package, Row, Sum
 
 _PLACES = ("tap_on_location", "cell")
 _TIMES = ("tap_on_slot", "slot")
-_MEAN = "mean_speed_kmh"
+_MEAN, _COUNT = "mean_speed_kmh", "reconciled"
 _PARTS = ("tables", "estimates")
 
 
@@ -61,7 +63,8 @@ def place_in(package: Path, place: str) -> PlaceCompared | None:
     for name in names:
         path = package / "estimates" / f"{name}.parquet"
         columns = pq.read_schema(path).names
-        if {"estimate", _of(columns, _PLACES), _of(columns, _TIMES)} <= {*columns}:
+        wanted = {"estimate", _of(columns, _PLACES), _of(columns, _TIMES)}
+        if wanted <= {*columns} and _is_compared(package, path.name, columns):
             break
     else:
         return None
@@ -75,6 +78,15 @@ def place_in(package: Path, place: str) -> PlaceCompared | None:
     unbiased, estimates = (_rows(package, part, name, column, place) for part in _PARTS)
     compare = _means if is_mean else _sums
     return PlaceCompared(places, place, unit, compare(package, name, time, unbiased, estimates))
+
+
+def _is_compared(package: Path, file: str, columns: list[str]) -> bool:
+    """Whether a table is of mean speeds or counts, and told apart by place and time alone."""
+    fields = (field_of(name) for name in columns)
+    labels = [field.name for field in fields if field and field.role is Role.DIMENSION]
+    path = package / "tables" / file
+    known = pq.read_schema(path).names if path.is_file() else ()
+    return len(labels) == len(("place", "time")) and bool({_MEAN, _COUNT} & {*known})
 
 
 def _of(columns: list[str], wanted: tuple[str, ...]) -> str:

@@ -6,9 +6,10 @@ on the service days of a made-up week, beside those of others.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
-from itertools import combinations_with_replacement, cycle, product
+from itertools import combinations_with_replacement, cycle, islice, product
 
 from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.programme.bounding_rule import bound_in_force
@@ -29,6 +30,7 @@ _SECONDS_PER_MINUTE = 60
 WEEK = ServiceWeek(2016, 30)
 """Any week: the programme's rules are the same in all."""
 Rows = list[MadeTrip] | list[MadeReading]
+_PlaceOfBus = tuple[str, str, tuple[tuple[str, str], ...]]  # slot, cell, categories
 # (slots, places) that the n-th record of a unit moves on by: all alike, in one slot, at one place
 _WAYS = ((0, 0), (0, 1), (1, 0))
 
@@ -211,9 +213,9 @@ def _card(day: int) -> str:
 def _of_buses(programme: Programme, domain: PublicDomain, turn: int) -> list[Trial]:
     """Return trials of a bus's day: standing and racing, with several readings in each cell."""
     bound = bound_in_force(programme)
-    slots, cells = (axis.labels for axis in domain.cells_by_mode[0].dimensions)
-    pairs = [(s, c) for s in slots if s != UNKNOWN for c in cells if c != UNKNOWN]
-    unit, numbers, of_unit = ProtectionUnit.BUS_DAY, {len(pairs)}, WEEK.days[:1]
+    most = None if bound is None else max(_OTHERS, _OFFERED_TIMES * bound.contributions_max)
+    places = list(islice(_places_of_buses(programme, domain), most))
+    unit, numbers, of_unit = ProtectionUnit.BUS_DAY, {len(places)}, WEEK.days[:1]
     if bound is not None:
         unit, numbers = bound.unit, {_OFFERED_TIMES * bound.contributions_max}
         of_unit = _days_of(unit)
@@ -221,9 +223,9 @@ def _of_buses(programme: Programme, domain: PublicDomain, turn: int) -> list[Tri
             numbers.add(-(-bound.contributions_max // len(of_unit)))
     length = programme.time.slot_minutes * _SECONDS_PER_MINUTE
     others: Rows = [
-        _reading(f"other {n}", day, pair, n % length, 0 if n % 2 else n // 2)
+        _reading(f"other {n}", day, place, n % length, 0 if n % 2 else n // 2)
         for day in WEEK.days
-        for n, pair in zip(range(_OTHERS), cycle(pairs), strict=False)
+        for n, place in zip(range(_OTHERS), cycle(places), strict=False)
     ]
     fastest = programme.source.speed_at_most_kmh * SPEED_SCALE
     trials = []
@@ -232,23 +234,48 @@ def _of_buses(programme: Programme, domain: PublicDomain, turn: int) -> list[Tri
         days = of_unit if len(of_unit) > 1 else WEEK.days[day : day + 1]
         own: Rows = [
             replace(
-                _reading("canary", of, pair, second % length, second),
+                _reading("canary", of, place, second % length, second),
                 speed_milli_kmh=speed,
                 delay_s=_DAY_S if speed else -_DAY_S,
                 occupancy=OccupancyClass.NOT_ACCEPTING_PASSENGERS,
             )
             for of in days
-            for n, pair in enumerate(pairs[:number])
+            for n, place in enumerate(places[:number])
             for second in range(3 * n, 3 * n + 3)
         ]
         trials.append(Trial(unit, own, others))
     return trials
 
 
-def _reading(bus: str, day: date, pair: tuple[str, str], second: int, shape: int) -> MadeReading:
+def _places_of_buses(programme: Programme, domain: PublicDomain) -> Iterator[_PlaceOfBus]:
+    """Yield every cell of the tables, as readings name it."""
+    value_of = {(name, label): value for name, value, label in domain.listed}
+    slots, cells = (
+        [label for label in domain.dimension(domain.modes[0], name).labels if label != UNKNOWN]
+        for name in ("slot", "cell")
+    )
+    by = programme.tables[0].by
+    named = [
+        [
+            (name, value_of[name, label])
+            for label in domain.dimension(domain.modes[0], name).labels
+            if label != UNKNOWN
+        ]
+        for name in by
+        if name not in {"slot", "cell"}
+    ]
+    for slot, cell in product(slots, cells if "cell" in by else cells[:1]):
+        for values in product(*named):
+            yield slot, cell, values
+
+
+def _reading(bus: str, day: date, place: _PlaceOfBus, second: int, shape: int) -> MadeReading:
     """Return one reading in the middle of a cell, so many seconds after its slot's start."""
     import h3
 
-    latitude, longitude = h3.cell_to_latlng(pair[1])
-    begin = minute_of(pair[0]) * _SECONDS_PER_MINUTE
-    return MadeReading(bus, day, begin + second, latitude, longitude, _STILL, shape)
+    slot, cell, categories = place
+    latitude, longitude = h3.cell_to_latlng(cell)
+    begin = minute_of(slot) * _SECONDS_PER_MINUTE
+    return MadeReading(
+        bus, day, begin + second, latitude, longitude, _STILL, shape, categories=categories
+    )

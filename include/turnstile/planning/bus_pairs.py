@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from turnstile.counting.cells import OUTSIDE, fine_cells
 from turnstile.counting.engine import Connection, columns_of, day_files, engine
 from turnstile.counting.telemetry import read_bus_cells
+from turnstile.counting.vehicle_cells import VehicleCells
 from turnstile.programme.spec import Programme
 
 _LATITUDE_MAX, _LONGITUDE_MAX = 90.0, 180.0
@@ -133,7 +134,7 @@ def _day(
             cells[there] = found.astype(np.int64)
         return cells
 
-    read_bus_cells(connection, programme, files, outside_slot=OUTSIDE, to_cells=to_cells)
+    read_bus_cells(connection, programme, files, VehicleCells(to_cells))
     return columns_of(
         connection,
         "SELECT dense_rank() OVER (ORDER BY vehicle_id) - 1 AS bus, slot, cell, readings, "

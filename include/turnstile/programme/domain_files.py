@@ -114,6 +114,7 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
     if domain.h3_resolution is None:
         refuse(f"{programme.name}.yaml", "domain.h3_resolution", "is missing; write 7")
     cells = _area_cells(file, domain, domain.h3_resolution)
+    more = public_lists(programme, include)
     slots, _ = slots_by_mode(programme, include)
     length = programme.time.slot_minutes
     cells_by_mode = tuple(
@@ -122,11 +123,17 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
             (
                 _axis("slot", slots[mode], domain, can_miss=not is_all_day(slots[mode], length)),
                 _axis("cell", cells, domain),
+                *(
+                    _axis(name, labels, domain)
+                    for name, labels in more.axes(())
+                    if any(name in table.by for table in programme.tables)
+                ),
             ),
         )
         for mode in programme.source.modes
     )
-    return public_domain(file.version, cells_by_mode)
+    version = ", ".join((file.version, *more.versions))
+    return public_domain(version, cells_by_mode, (), more.listed)
 
 
 def _area_cells(file: PublicFile, domain: DomainSpec, resolution: int) -> tuple[str, ...]:

@@ -70,10 +70,10 @@ class Field:
         """Check what no reader of this registry could make sense of.
 
         Raises:
-            ValueError: a category that is not of trips, where counting knows categories.
+            ValueError: a category that is not a column of just the rows that it is a dimension of.
         """
-        if self.is_category and not self.rows == self.tables == (RowShape.TRIPS,):
-            raise ValueError(f"{self.name}: a category is a column and a dimension of trips")
+        if self.is_category and not self.rows == self.tables != ():
+            raise ValueError(f"{self.name}: a category is a column and a dimension of one shape")
 
     @property
     def is_category(self) -> bool:

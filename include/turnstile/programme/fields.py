@@ -208,42 +208,6 @@ FIELDS: tuple[Field, ...] = (
             ("destination_zone", "Destination zone", "REGION/ZONE of the tap-off's location."),
         )
     ),
-    *(
-        Field(
-            name,
-            _T.STRING,
-            "",
-            title,
-            f"{title} of the tap-on, by the programme's public list; UNKNOWN for what it lacks.",
-            Role.DIMENSION,
-            "VARCHAR",
-            _TRIPS,
-            _TRIPS,
-            is_listed=True,
-        )
-        for name, title in (
-            ("route", "Route or line"),
-            ("direction", "Direction"),
-            ("fare_product", "Group of fare products"),
-            ("vehicle_trip", "Vehicle trip"),
-        )
-    ),
-    *(
-        Field(
-            f"{side}_visit",
-            _T.STRING,
-            "",
-            f"Stop visit of a {side}",
-            "TRIP/SEQUENCE/STOP of the timetable: the visit of a vehicle trip to a stop, by the "
-            "programme's public list.",
-            Role.DIMENSION,
-            "VARCHAR",
-            _TRIPS,
-            _TRIPS,
-            is_listed=True,
-        )
-        for side in ("boarding", "alighting")
-    ),
     Field(
         "slot",
         _T.STRING,
@@ -261,6 +225,42 @@ FIELDS: tuple[Field, ...] = (
         "Index of the H3 cell, hexadecimal.",
         Role.DIMENSION,
         tables=_TELEMETRY,
+    ),
+    *(
+        Field(
+            name,
+            _T.STRING,
+            "",
+            title,
+            f"{title} of {of}, by the programme's public list; UNKNOWN for what it lacks.",
+            Role.DIMENSION,
+            "VARCHAR",
+            rows,
+            rows,
+            is_listed=True,
+        )
+        for name, title, of, rows in (
+            ("route", "Route or line", "the tap-on, or of the vehicle", _BOTH),
+            ("direction", "Direction", "the tap-on, or of the vehicle", _BOTH),
+            ("fare_product", "Group of fare products", "the tap-on", _TRIPS),
+            ("vehicle_trip", "Vehicle trip", "the tap-on", _TRIPS),
+        )
+    ),
+    *(
+        Field(
+            f"{side}_visit",
+            _T.STRING,
+            "",
+            f"Stop visit of a {side}",
+            "TRIP/SEQUENCE/STOP of the timetable: the visit of a vehicle trip to a stop, by the "
+            "programme's public list.",
+            Role.DIMENSION,
+            "VARCHAR",
+            _TRIPS,
+            _TRIPS,
+            is_listed=True,
+        )
+        for side in ("boarding", "alighting")
     ),
     *NUMBERS,
     *TIDES,

@@ -150,13 +150,13 @@ INPUTS: tuple[Key, ...] = (
         "drop",
         Outside,
     ),
-    Key("domain.lists", "section", OPTIONAL, "trips: our category: its public list", ""),
+    Key("domain.lists", "section", OPTIONAL, "our category: its public list", ""),
     Key(
         "domain.lists.NAME",
         "text",
         REQUIRED,
-        "CSV of value and label, for route, direction, fare_product, vehicle_trip; of passenger "
-        "events also boarding_visit, alighting_visit",
+        "CSV of value and label, for route and direction; of trips also fare_product and "
+        "vehicle_trip, of passenger events boarding_visit and alighting_visit",
         "domains/routes.csv",
     ),
     Key(

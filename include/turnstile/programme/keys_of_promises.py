@@ -59,7 +59,8 @@ PROMISES: tuple[Key, ...] = (
         "tables.NAME.by",
         "texts",
         REQUIRED,
-        "its dimensions; [] for totals by mode and day, beside trips_at_most",
+        "its dimensions; [] for totals by mode and day, beside trips_at_most; of vehicles slot and "
+        "some of cell, route, direction, in all tables the same",
         "[tap_on_slot]",
     ),
     Key(

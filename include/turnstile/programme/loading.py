@@ -12,7 +12,7 @@ from datetime import date, time
 from pathlib import Path
 
 from turnstile.errors import InputError, ProgrammeError
-from turnstile.programme.fields import TAPS, VISITS
+from turnstile.programme.fields import BY_NAME, TAPS, VISITS
 from turnstile.programme.passenger_events import check_cells, check_events, check_units
 from turnstile.programme.read_inputs import read_domain, read_source, read_time
 from turnstile.programme.read_promises import (
@@ -22,9 +22,10 @@ from turnstile.programme.read_promises import (
     read_tables,
     read_units,
 )
-from turnstile.programme.source_spec import Feed, SourceSpec
+from turnstile.programme.source_spec import Feed, RowShape, SourceSpec
 from turnstile.programme.spec import (
     ApprovalSpec,
+    DomainSpec,
     Measure,
     Programme,
     PublishSpec,
@@ -125,6 +126,9 @@ def read_programme(top: Section) -> Programme:
     schedule = _schedule(top.section("schedule", optional=True))
     domain = read_domain(top.section("domain"), shape, clock)
     check_cells(top, source, domain)
+    _check_listed(top, tables, domain)
+    if shape is RowShape.TELEMETRY:
+        _check_alike(top, tables)
     programme = Programme(
         name=name,
         title=top.text("title"),
@@ -161,6 +165,30 @@ def _check_stated(top: Section, source: SourceSpec, tables: tuple[TableSpec, ...
         if source.feed not in feeds:
             rule = f"{source.feed} states no {what}; use {' or '.join(feeds)}"
             top.section("tables").section(table.name).fail("measure", rule)
+
+
+def _check_listed(top: Section, tables: tuple[TableSpec, ...], domain: DomainSpec) -> None:
+    """Check that a public list names the values of every category that a table counts."""
+    listed = dict(domain.lists)
+    for table in tables:
+        for name in table.by:
+            field = BY_NAME[name]
+            if field.is_listed and name not in listed:
+                rule = f"counts by {name}, and no public list says which there are; add it"
+                rule += f", for example domain: {{lists: {{{name}: domains/{name}s.csv}}}}"
+                top.section("tables").section(table.name).fail("by", rule)
+
+
+def _check_alike(top: Section, tables: tuple[TableSpec, ...]) -> None:
+    """Check that all tables of vehicles have the same cells, for which one bound holds."""
+    first = tables[0]
+    for table in tables:
+        if table.by != first.by:
+            rule = (
+                f"must be [{', '.join(first.by)}], as in {first.name}: one bound chooses the cells"
+            )
+            rule += " that count, in all tables; write a second programme for others"
+            top.section("tables").section(table.name).fail("by", rule)
 
 
 def _schedule(section: Section) -> ScheduleSpec:

@@ -64,6 +64,7 @@ _OF_THE_OTHER_SHAPE = {
 }
 # section -> those whose rules look at it, and so cannot be judged where it gave way
 _LOOKED_AT_BY = {
+    "domain": ("tables",),
     "source": ("domain", "units", "tables", "mechanism", "caps", "meant_for"),
     "units": ("mechanism",),
     "tables": ("mechanism", "publish"),

@@ -162,7 +162,7 @@ def read_domain(section: Section, shape: RowShape, time: TimeSpec) -> DomainSpec
         h3_coarsest=section.integer("h3_coarsest") if section.has("h3_coarsest") else None,
         service_hours=hours,
         timetable=section.text("timetable") if section.has("timetable") else None,
-        lists=read_lists(section.section("lists")) if trips and section.has("lists") else (),
+        lists=read_lists(section.section("lists"), shape) if section.has("lists") else (),
         regions=section.text("regions") if trips and section.has("regions") else None,
         periods=read_periods(section.section("periods"), time)
         if trips and section.has("periods")

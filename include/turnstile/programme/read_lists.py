@@ -13,9 +13,9 @@ from turnstile.programme.yaml_section import Section
 _ENDS = 2
 
 
-def read_lists(section: Section) -> tuple[tuple[str, str], ...]:
+def read_lists(section: Section, shape: RowShape) -> tuple[tuple[str, str], ...]:
     """Read the file of each category."""
-    known = [field.name for field in categories(RowShape.TRIPS) if field.is_listed]
+    known = [field.name for field in categories(shape) if field.is_listed]
     found = []
     for name in section.free_keys():
         if name not in known:

@@ -100,8 +100,8 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
         section.fail("per_cell_at_most", "goes with trips_at_most of the same table; add it")
     if measure is Measure.COUNT and by not in _TRIP_TABLES and not is_total:
         _check_crossed(section, by, trips_max)
-    if measure is not Measure.COUNT and by != known:
-        section.fail("by", f"must be [{', '.join(known)}] for telemetry")
+    if measure is not Measure.COUNT:
+        _check_vehicles(section, by, known)
     clamp = section.integer("clamp_kmh", least=1) if measure is Measure.MEAN_SPEED else None
     late = section.integer("clamp_minutes", least=1) if measure is Measure.MEAN_DELAY else None
     limits: tuple[int, ...] = ()
@@ -124,6 +124,13 @@ def _table(section: Section, name: str, known: tuple[str, ...], shape: RowShape)
         clamp_minutes=late,
         classes=classes,
     )
+
+
+def _check_vehicles(section: Section, by: tuple[str, ...], known: tuple[str, ...]) -> None:
+    """Check the dimensions of a table of vehicles: a slot, and what else they are told apart by."""
+    time, *others = known
+    if by[:1] != (time,) or len(by) == 1 or by != tuple(name for name in known if name in by):
+        section.fail("by", f"must be {time} and one or more of {', '.join(others)}, in this order")
 
 
 def _year_from(section: Section) -> ServiceWeek:

@@ -135,9 +135,14 @@ def _table(part: str, path: Path) -> TableFile:
 
 
 def label_of(contents: Contents) -> str:
-    """Return the name of the column of labels; tables of trips say tap_on_ or tap_off_ before."""
-    is_trips = contents.drawn.programme.source.feed.shape is RowShape.TRIPS
-    return "location" if is_trips else "cell"
+    """Return the name of the column of labels; tables of trips say tap_on_ or tap_off_ before.
+
+    Of vehicles it is the first one after the slot: the H3 cell, or the route where there is none.
+    """
+    programme = contents.drawn.programme
+    return (
+        "location" if programme.source.feed.shape is RowShape.TRIPS else programme.tables[0].by[1]
+    )
 
 
 def type_of(kind: pa.DataType) -> str:

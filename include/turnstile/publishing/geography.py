@@ -23,6 +23,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 
 _DECIMALS = 6
+_CELL = "cell"
 _LITTLE_ENDIAN, _WKB_POINT, _WKB_POLYGON = 1, 1, 3
 Position = tuple[float, float]
 
@@ -59,10 +60,10 @@ class Feature:
 def features_of(programme: Programme, domain: PublicDomain, include: Path) -> tuple[Feature, ...]:
     """Return the shape of every public cell; of a location, the mean of the stops it stands for.
 
-    A location file without coordinates has no shapes.
+    A location file without coordinates has no shapes, and tables without H3 cells have none.
     """
     if programme.source.feed.shape is RowShape.TELEMETRY:
-        return _hexagons(domain)
+        return _hexagons(domain) if _CELL in programme.tables[0].by else ()
     file = open_public_file(programme, "domain.locations", programme.domain.locations, include)
     if not {"latitude", "longitude"} <= set(file.columns()):
         return ()
@@ -83,7 +84,7 @@ def _hexagons(domain: PublicDomain) -> tuple[Feature, ...]:
     """Return the hexagon of each H3 cell."""
     import h3
 
-    labels = domain.cells_by_mode[0].dimensions[1].labels
+    labels = domain.dimension(domain.modes[0], _CELL).labels
     found = []
     for label in labels:
         if label != UNKNOWN:

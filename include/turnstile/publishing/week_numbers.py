@@ -25,7 +25,7 @@ _FAR = 3.0  # standard deviations above a threshold, where it decides next to no
 
 
 def by_location(contents: Contents) -> pd.DataFrame:
-    """Return the week's number of each location (trips) or cell (buses), largest first.
+    """Return the week's number of each location (trips), or cell or route (buses), largest first.
 
     Columns: `mode` (trips), `label`, `value`, and `low` and `high`, its 95 % interval, not numbers
     where it is withheld. Of buses: bus-days, or buses a day in estimates.
@@ -39,7 +39,7 @@ def by_location(contents: Contents) -> pd.DataFrame:
         table = _with_columns(contents.folder, {place})
         keys = [name for name in ("mode", place) if name in table]
         return _with_ends(_summed(table, keys)).rename(columns={place: "label"})
-    found = _summed(_buses(contents), ["cell"], value="buses").rename(columns={"cell": "label"})
+    found = _summed(_buses(contents), [place], value="buses").rename(columns={place: "label"})
     return _with_ends(found)
 
 
@@ -106,7 +106,8 @@ def speeds_by_cell(contents: Contents) -> pd.DataFrame:
 
 def place_of(contents: Contents) -> str:
     """Return the name of the column of places."""
-    return f"{_TAP_ON}location" if label_of(contents) == "location" else "cell"
+    label = label_of(contents)
+    return f"{_TAP_ON}{label}" if label == "location" else label
 
 
 def _time(contents: Contents) -> str:

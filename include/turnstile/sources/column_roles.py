@@ -25,6 +25,8 @@ ROLES = {
     "stop_sequence": "dropped, unless a list of stop visits names it: then published, with noise",
     "passengers": "bounded: a record of n passengers is n boardings or alightings",
     "riders": "bounded: a record of riders 0 is set aside, any other is one trip",
+    "route": "dropped, unless a list of routes names it: then published, with noise",
+    "direction": "dropped, unless a list of directions names it: then published, with noise",
     "occupancy": "dropped, unless a table of occupancy asks for it: buses so full, with noise",
     "delay": "dropped, unless a table of delays asks for it: clamped; its mean, with noise",
     "speed": "bounded: clamped; its mean is published, with noise",

@@ -16,7 +16,9 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.sources.itms import typed_sql
 from turnstile.sources.layout import ColumnMissing, FeedLayout
 
-_FULL = "occupancy"  # which a position may leave out
+# which a position may leave out
+_FULL, _OF_TRIP = "occupancy", ("route", "direction")
+_OPTIONAL = (_FULL, *_OF_TRIP)
 _OUTERMOST, _NESTED = "vehicle.", "vehicle"
 
 
@@ -26,23 +28,28 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
     Raises:
         ColumnMissing: a field is in none of its places.
     """
-    found = {field: _field_sql(columns, path) for field, path in names.items() if field != _FULL}
-    try:
-        found[_FULL] = _field_sql(columns, names[_FULL])
-    except ColumnMissing:
-        found[_FULL] = "CAST(NULL AS VARCHAR)"
+    found = {}
+    for field, path in names.items():
+        sql = _field_sql(columns, path)
+        if sql is None and field not in _OPTIONAL:
+            raise ColumnMissing(path)
+        found[field] = "CAST(NULL AS VARCHAR)" if sql is None else sql
     return tuple((f, _stamp(sql) if f == "observed_at" else sql) for f, sql in found.items())
 
 
-def _field_sql(columns: frozenset[str], path: str) -> str:
-    """SQL of one field as text: of a record's first naming that has it."""
+def spellings(path: str) -> tuple[str, ...]:
+    """Return the columns that may hold a path: itself, without its outermost name, the whole."""
+    inside = path.removeprefix(_OUTERMOST)
+    return (path,) if inside == path else (path, inside, _NESTED)
+
+
+def _field_sql(columns: frozenset[str], path: str) -> str | None:
+    """SQL of one field as text: of a record's first naming that has it; None where none has."""
     inside = path.removeprefix(_OUTERMOST)
     found = [name(column) for column in dict.fromkeys((path, inside)) if column in columns]
     if path.startswith(_OUTERMOST) and _NESTED in columns:
         found.append(f"json_extract_string(TRY_CAST({_NESTED} AS JSON), '$.{inside}')")
-    if not found:
-        raise ColumnMissing(path)
-    return f"coalesce({', '.join(found)})"
+    return f"coalesce({', '.join(found)})" if found else None
 
 
 def _stamp(column: str) -> str:
@@ -61,12 +68,15 @@ LAYOUT = FeedLayout(
         ("latitude", "vehicle.position.latitude"),
         ("longitude", "vehicle.position.longitude"),
         (_FULL, "vehicle.occupancy_status"),
+        ("route", "vehicle.trip.route_id"),
+        ("direction", "vehicle.trip.direction_id"),
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,
-    composed={_FULL: ()},
+    composed={_FULL: (), **{field: (field,) for field in _OF_TRIP}},
     other_columns=lambda names: (
         *(path.removeprefix(_OUTERMOST) for path in names.values()),
         _NESTED,
     ),
+    spellings=spellings,
 )

@@ -14,9 +14,16 @@ from turnstile.duckdb_engine import name, text
 from turnstile.programme.source_spec import RowShape, SpeedUnit
 from turnstile.programme.spec import OccupancyClass, Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import FIRST_BATCH, SPEED_SCALE
+from turnstile.sources.canonical import SPEED_SCALE
 from turnstile.sources.coordinates import on_earth_sql, swapped_sql
-from turnstile.sources.layout import ColumnMissing, FeedLayout, if_there, set_aside, week_rules
+from turnstile.sources.layout import (
+    ColumnMissing,
+    FeedLayout,
+    carried_sql,
+    if_there,
+    set_aside,
+    week_rules,
+)
 from turnstile.sources.zoned import ServiceClock, stamped_sql
 
 _ALWAYS = ("vehicle_id", "observed_at", "speed")
@@ -109,7 +116,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             lat AS latitude, lon AS longitude,
             CASE WHEN milli_kmh BETWEEN 0 AND {fastest} THEN CAST(round(milli_kmh) AS BIGINT) END
                 AS speed_milli_kmh,
-            {text(source.modes[0])} AS mode, {text(FIRST_BATCH)} AS batch,
+            {text(source.modes[0])} AS mode, {carried_sql(programme)},
             {_DELAY_S if "delay_s" in programme.carried else "NULL"} AS delay_s,
             {_OCCUPANCY if "occupancy" in programme.carried else "NULL"} AS occupancy,
             CASE
@@ -146,6 +153,8 @@ LAYOUT = FeedLayout(
         ("longitude", "longitude"),
         ("coordinates", "location.coordinates"),
         ("delay", "trip_delay"),
+        ("route", "route_id"),
+        ("direction", "trip_direction"),
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,

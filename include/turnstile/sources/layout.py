@@ -73,6 +73,7 @@ class FeedLayout:
         joining: for a feed in which a row is several records.
         other_columns: columns beside those of the names that a record may have in their place.
         composed: what rows may be asked to carry that `typed_sql` makes of these fields.
+        spellings: the columns any of which may hold what a name of a field stands for.
     """
 
     shape: RowShape
@@ -82,6 +83,7 @@ class FeedLayout:
     joining: Joining | None = None
     other_columns: Callable[[Mapping[str, str]], tuple[str, ...]] = lambda _: ()
     composed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    spellings: Callable[[str], tuple[str, ...]] = lambda name: (name,)
 
     def columns_of(self, names: Mapping[str, str]) -> tuple[str, ...]:
         """Return every column that a record may have, each once."""
@@ -101,7 +103,7 @@ def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
     """
     source = programme.source
     carried = _of_columns(layout, programme.carried)
-    names = dict(layout.names) | {name: name for name in carried}
+    names = {name: name for name in carried} | dict(layout.names)
     for own, column in source.columns:
         if own not in names:
             rule = f"{own!r} is no field of {source.feed}; it has {', '.join(names)}"
@@ -123,7 +125,7 @@ def fields_in(
     """
     for name_of in carried:
         for needed in layout.composed.get(name_of, (name_of,)):
-            if names[needed] not in columns:
+            if not columns & {*layout.spellings(names[needed])}:
                 raise ColumnMissing(names[needed])
     as_columns = _of_columns(layout, carried)
     own = {field: column for field, column in names.items() if field not in as_columns}

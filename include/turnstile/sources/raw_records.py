@@ -66,6 +66,7 @@ class MadeReading:
         shape: which of the feed's shapes of a record, counted up; shapes come in turns.
         delay_s: how late it is by its own record, where the feed states that.
         occupancy: how full it is, a class of GTFS-realtime, where the feed states that.
+        categories: further fields, with their values.
     """
 
     vehicle: str
@@ -77,6 +78,7 @@ class MadeReading:
     shape: int = 0
     delay_s: int = 0
     occupancy: str = ""
+    categories: tuple[tuple[str, str], ...] = ()
 
 
 def trip_records(programme: Programme, trips: list[MadeTrip]) -> list[Record]:
@@ -193,6 +195,7 @@ def _reading(programme: Programme, reading: MadeReading, names: dict[str, str]) 
     feed = programme.source.feed
     if feed.states_occupancy:
         fields["occupancy"] = reading.occupancy
+    fields |= dict(reading.categories)
     if feed is Feed.GTFS_VEHICLE_POSITIONS:
         return _vehicle_position(
             fields | {"latitude": latitude, "longitude": longitude}, names, reading.shape
