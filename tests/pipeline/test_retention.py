@@ -80,7 +80,7 @@ def test_after_that_the_week_is_issued_again_and_costs_nothing(
 
 def test_delivered_files_stay_for_the_window_of_backfills(published: Deployment) -> None:
     (published.landing("itms") / ".late.csv.part").write_text("a card")
-    act(NOW + WINDOW - timedelta(hours=1))
+    act(NOW + WINDOW - timedelta(days=2))
     assert published.landing("itms").exists()
     assert (WEEK, "files") in act(NOW + WINDOW + timedelta(minutes=1))
     assert not published.landing("itms").exists(), "hidden ones too"
@@ -152,7 +152,7 @@ def test_a_week_without_a_release_goes_two_weeks_after_somebody_was_told(
 ) -> None:
     make_steady(landed)
     due = NOW + WINDOW + timedelta(minutes=1)
-    assert act(due - ALARM - timedelta(hours=1)) == {}
+    assert act(due - ALARM - timedelta(days=2)) == {}
     assert tell(due) == ()
     assert act(due - ALARM + timedelta(hours=1)) == {}
     assert act(due + timedelta(days=300)) == {}, "nobody was told"
