@@ -2,8 +2,9 @@
 
 `python benchmarks/bare.py WORK PROGRAMME HOME`, in a process like those of the steps. `copy` types
 the delivered rows and writes them once each, as Parquet; `count` makes the exact groups from the
-canonical rows, without a bound, a domain or a zero; `delivered` makes the same groups from the
-delivered rows. None rejects, checks or seals anything.
+delivered rows, without a bound, a domain or a zero: the six tables of trips, or the least scan and
+group-by of telemetry; `canonical` makes them from the rows that ingest typed. None rejects, checks
+or seals anything.
 """
 
 from __future__ import annotations
@@ -56,16 +57,14 @@ _ITMS_GROUPS = """
     FROM {rows} GROUP BY ALL"""
 
 
-_OF_TYPED = {
-    "opal": """
-        SELECT *, on_day AS service_date, on_minute AS tap_on_minute, off_minute AS tap_off_minute
-        FROM ({rows})""",
-    "itms": """
-        SELECT *, license_plate AS vehicle_id, CAST(observed_at AS DATE) AS service_date,
-            60 * hour(observed_at) + minute(observed_at) AS minute_of_day,
-            CAST(1000 * speed AS BIGINT) AS speed_milli_kmh
-        FROM ({rows})""",
-}
+_TRIPS_OF_TYPED = """
+    SELECT *, on_day AS service_date, on_minute AS tap_on_minute, off_minute AS tap_off_minute
+    FROM ({rows})"""
+_ITMS_LEAST = """
+    SELECT license_plate, left(observationDateTime, 10) AS day,
+        substr(observationDateTime, 12, 2) AS hour, left("location.coordinates", 6) AS strip,
+        count(*), sum(speed), max(speed)
+    FROM {rows} GROUP BY ALL"""
 
 
 def copy(programme: str, home: Path, work: Path) -> str:
@@ -111,23 +110,30 @@ def _typed(programme: str, path: Path) -> str:
 
 
 def count(programme: str, home: Path, work: Path) -> str:
+    """Return the SQL of the exact groups, from the delivered rows."""
+    if programme == "itms":
+        files = ", ".join(text(path) for path in _delivered(programme, home))
+        return _written(_ITMS_LEAST.format(rows=f"read_parquet([{files}])"), work)
+    rows = " UNION ALL ".join(_typed(programme, path) for path in _delivered(programme, home))
+    return _grouped(programme, f"({_TRIPS_OF_TYPED.format(rows=rows)})", work)
+
+
+def canonical(programme: str, home: Path, work: Path) -> str:
     """Return the SQL of the exact groups, from the rows that `ingest` made."""
     (rows,) = (home / "private" / programme).glob("**/rows")
     relation = f"read_parquet({text(rows / '*/*.parquet')}, hive_partitioning=false)"
     return _grouped(programme, relation, work)
 
 
-def delivered(programme: str, home: Path, work: Path) -> str:
-    """Return the SQL of the exact groups, from the delivered rows."""
-    rows = " UNION ALL ".join(_typed(programme, path) for path in _delivered(programme, home))
-    return _grouped(programme, f"({_OF_TYPED[programme].format(rows=rows)})", work)
-
-
 def _grouped(programme: str, rows: str, work: Path) -> str:
-    """Return the SQL that makes and writes the groups of a relation."""
+    """Return the SQL that makes and writes the groups of a relation of typed rows."""
     places = Path(__file__).parents[1] / "include/domains/opal_locations.csv"
     groups = _OPAL_TABLES if programme == "opal" else _ITMS_GROUPS
-    select = groups.format(rows=rows, places=f"read_csv({text(places)})")
+    return _written(groups.format(rows=rows, places=f"read_csv({text(places)})"), work)
+
+
+def _written(select: str, work: Path) -> str:
+    """Return the SQL that writes the result of a query."""
     return f"COPY ({select}) TO {text(work / 'groups.parquet')} (FORMAT parquet)"
 
 
@@ -135,9 +141,8 @@ def main() -> None:
     """Run one piece of work."""
     work, programme, home = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     with tempfile.TemporaryDirectory(dir=home) as folder:
-        statement = {"copy": copy, "parse": parse, "count": count, "delivered": delivered}[work](
-            programme, home, Path(folder)
-        )
+        made = {"copy": copy, "parse": parse, "count": count, "canonical": canonical}[work]
+        statement = made(programme, home, Path(folder))
         connect(Path(folder)).execute(statement)
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from measured import Cost
 
-_BESIDE = ("bare parse", "bare copy", "bare count", "delivered", "polars", "pandas", "rowwise")
+_BESIDE = ("bare parse", "bare copy", "bare count", "canonical", "polars", "pandas", "rowwise")
 _NOT_SHOWN = ("sample", "re-issue")
 
 

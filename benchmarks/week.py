@@ -47,7 +47,7 @@ def one_week(programme: str, rows: int, form: str) -> dict[str, Cost]:
         if form == "parquet":
             runs |= {"bare count": [_BARE, "count", programme, folder]}
             runs |= {"re-issue": ["-c", _COMMAND, "run", programme, "--week", WEEK]}
-            runs |= {"delivered": [_BARE, "delivered", programme, folder]}
+            runs |= {"canonical": [_BARE, "canonical", programme, folder]}
             others = ["polars", "pandas", *(["rowwise"] if rows <= _ROWWISE_MOST else [])]
             runs |= {name: [_OTHERS, name, programme, folder] for name in others}
         for name, arguments in runs.items():
@@ -85,8 +85,8 @@ def _figures(
     count_s, draw = costs["count"].cpu_s, costs["draw"]
     return [
         ("ingest / bare copy", ingest_s / copy_s, 1.5),
-        ("count / bare groups", count_s / costs["bare count"].cpu_s, _COUNT_OF_GROUPS[programme]),
-        ("count / bare groups of delivered files", count_s / costs["delivered"].cpu_s, None),
+        ("count / bare count", count_s / costs["bare count"].cpu_s, _COUNT_OF_GROUPS[programme]),
+        ("count / groups of canonical rows", count_s / costs["canonical"].cpu_s, None),
         ("draw: wall / CPU", draw.wall_s / draw.cpu_s, 0.6 if programme == "opal" else None),
         ("all steps / bare copy", week_s / copy_s, _WEEK_OF_COPY[programme]),
         (

@@ -138,15 +138,30 @@ def _suspects(connection: Connection, records: str, bounding: Bounding) -> NDArr
     Prefix and hash of a cell in one number: sorted, what is crowded stands side by side, at a
     fraction of the cost of a group-by of the engine. What is decided depends on no hash.
     """
-    found = []
-    for columns, at_most in bounding.groups:
-        cell = f" | (hash({', '.join(columns)}) >> {64 - _CELL_BITS})" if columns else ""
-        select = (
-            f"SELECT ({_prefix(bounding.unit)} * {1 << _CELL_BITS}){cell} AS packed FROM {records}"  # noqa: S608 - names of ours
-        )
-        packed = np.sort(columns_of(connection, select)["packed"])
-        found.append(packed[at_most:][packed[at_most:] == packed[:-at_most]])
-    return np.unique(np.concatenate(found) >> np.uint64(_CELL_BITS))
+    cells = [
+        f", (hash({', '.join(limit.columns)}) >> {64 - _CELL_BITS})::UINTEGER AS cell_{number}"
+        for number, limit in enumerate(bounding.limits)
+    ]
+    found = columns_of(
+        connection,
+        f"SELECT {_prefix(bounding.unit)} << {_CELL_BITS} AS unit{''.join(cells)} FROM {records}",  # noqa: S608 - names of ours
+    )
+    units = found["unit"]
+    crowded = [_crowded(units, bounding.at_most)]
+    crowded += [
+        _crowded(units | found[f"cell_{number}"], limit.at_most)
+        for number, limit in enumerate(bounding.limits)
+    ]
+    prefixes = np.sort(np.concatenate(crowded) >> np.uint64(_CELL_BITS))
+    is_first = np.diff(prefixes, prepend=~prefixes[:1]) != 0  # `np.unique` is far slower
+    return np.asarray(prefixes[is_first], dtype=np.uint64)
+
+
+def _crowded(numbers: NDArray[np.uint64], at_most: int) -> NDArray[np.uint64]:
+    """Return the numbers that are there more than `at_most` times, in order, some repeatedly."""
+    ordered = np.sort(numbers)
+    is_crowded = ordered[at_most:] == ordered[:-at_most]
+    return np.asarray(ordered[at_most:][is_crowded], dtype=np.uint64)
 
 
 def _dropped(

@@ -103,7 +103,7 @@ def _count_days(
 ) -> list[tuple[ExactTable, ...]]:
     """Return the exact tables of every day of one scope."""
     run = partial(_columns, spark)
-    trips = _trips(spark, programme, [day_files(rows_folder, day) for day in days])
+    trips = _trips(spark, programme, domain, [day_files(rows_folder, day) for day in days])
     if trips is None:
         return tables_of_days(programme, domain, days, {}, run)
     trips.persist().createOrReplaceTempView("trip")
@@ -117,7 +117,7 @@ def _count_days(
 
 
 def _trips(
-    spark: SparkSession, programme: Programme, files: Sequence[list[str]]
+    spark: SparkSession, programme: Programme, domain: PublicDomain, files: Sequence[list[str]]
 ) -> DataFrame | None:
     """Return the trips of some days, None if there are no files."""
     found = None
@@ -126,7 +126,7 @@ def _trips(
             continue
         rows = spark.read.option("mergeSchema", "true").parquet(*of_day)
         rows.createOrReplaceTempView(f"rows_of_day_{number}")
-        own = spark.sql(_spark(trips_sql(programme, number, f"rows_of_day_{number}")))
+        own = spark.sql(_spark(trips_sql(programme, domain, number, f"rows_of_day_{number}")))
         found = own if found is None else found.unionByName(own)
     return found
 

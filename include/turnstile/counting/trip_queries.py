@@ -5,7 +5,7 @@ A portable subset: integers, joins, CASE, grouping sets; no function of one engi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -22,28 +22,17 @@ from turnstile.programme.spec import Programme, TableSpec, TimeSpec
 
 AXES = tuple(axis for tap in TAPS for axis in tap)
 _OUTSIDE = -1
+_RUN = ("first_slot", "last_slot", "slots_left_out")
 
 
 def lookups(domain: PublicDomain, time: TimeSpec) -> dict[str, pa.Table]:
-    """Return the public lookups by name: modes with UNKNOWN indices, slots, locations, and lists.
+    """Return the public lookups by name: modes with UNKNOWN indices and slots, locations, lists.
 
     Args:
         domain: public cells.
         time: slots and the begin of a service day.
     """
-    axes = [axis.name for axis in domain.cells_by_mode[0].dimensions]
-    modes: dict[str, list[object]] = {
-        "mode": list(domain.modes),
-        "mode_index": list(range(len(domain.modes))),
-    }
-    for axis in axes:
-        modes[f"unknown_{axis}"] = [domain.dimension(mode, axis).unknown for mode in domain.modes]
-    slots = [
-        (index, of_day, slot)
-        for index, mode in enumerate(domain.modes)
-        for of_day, slot in enumerate(_slots_of_day(domain.dimension(mode, AXES[0]), time))
-        if slot is not None
-    ]
+    modes = {"mode": list(domain.modes)} | _of_modes(domain, time)
     areas = _indices(domain, [AXES[1]])
     zones, regions = (
         _indices(domain, [f"origin_{grain}", f"destination_{grain}"])
@@ -52,6 +41,7 @@ def lookups(domain: PublicDomain, time: TimeSpec) -> dict[str, pa.Table]:
     places = [
         (
             one.mode,
+            domain.modes.index(one.mode),
             one.location,
             areas[one.mode].get(one.area),
             zones[one.mode].get(one.zone),
@@ -62,18 +52,15 @@ def lookups(domain: PublicDomain, time: TimeSpec) -> dict[str, pa.Table]:
     listed = [
         (name, value, _indices(domain, [name])[domain.modes[0]][label])
         for name, value, label in domain.listed
-        if name in axes and name != PERIOD
+        if f"unknown_{name}" in modes and name != PERIOD
     ]
-    unknown = [(f"unknown_{axis}", pa.int32()) for axis in axes]
+    kinds = [(name, pa.string() if name == "mode" else pa.int32()) for name in modes]
     found = {
-        "modes": pa.table(
-            modes, pa.schema([("mode", pa.string()), ("mode_index", pa.int32()), *unknown])
-        ),
-        "slots": _table(slots, ("mode_index", "of_day", "slot"), (pa.int32(),) * 3),
+        "modes": pa.table(modes, pa.schema(kinds)),
         "places": _table(
             places,
-            ("mode", "location", "area", "zone", "region"),
-            (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int32()),
+            ("mode", "mode_index", "location", "area", "zone", "region"),
+            (pa.string(), pa.int32(), pa.string(), pa.int32(), pa.int32(), pa.int32()),
         ),
         "listed": _table(
             listed, ("dimension", "value", "label"), (pa.string(), pa.string(), pa.int32())
@@ -81,6 +68,20 @@ def lookups(domain: PublicDomain, time: TimeSpec) -> dict[str, pa.Table]:
         "periods": _table(_periods(domain, time), ("of_day", "period"), (pa.int32(),) * 2),
     }
     return {name: table for name, table in found.items() if len(table)}
+
+
+def _of_modes(domain: PublicDomain, time: TimeSpec) -> dict[str, list[int | None]]:
+    """Return what the SQL needs to know of each mode: its number, UNKNOWN of each axis, slots."""
+    found: dict[str, list[int | None]] = {"mode_index": list(range(len(domain.modes)))}
+    for axis in (one.name for one in domain.cells_by_mode[0].dimensions):
+        found[f"unknown_{axis}"] = [domain.dimension(mode, axis).unknown for mode in domain.modes]
+    runs = [_runs_of_slots(domain.dimension(mode, AXES[0]), time) for mode in domain.modes]
+    for number in range(max(map(len, runs))):
+        for at, name in enumerate(_RUN):
+            found[f"{name}_{number}"] = [
+                of_mode[number][at] if number < len(of_mode) else None for of_mode in runs
+            ]
+    return found
 
 
 def _indices(domain: PublicDomain, names: list[str]) -> dict[str, dict[str, int]]:
@@ -112,44 +113,61 @@ def _table(
     )
 
 
-def _slots_of_day(axis: Dimension, time: TimeSpec) -> list[int | None]:
-    """Return the index of each slot of a service day among a mode's own; None where it has none."""
+def _runs_of_slots(axis: Dimension, time: TimeSpec) -> list[tuple[int, int, int]]:
+    """Return the runs of a mode's slots among those of a service day: first, last, left out before.
+
+    They are one, or two where service past midnight opens the day's first slots too.
+    """
     own = {minute_of(label): n for n, label in enumerate(axis.labels) if label != UNKNOWN}
-    return [own.get(minute) for minute in range(time.day_starts, time.day_ends, time.slot_minutes)]
+    runs: list[tuple[int, int, int]] = []
+    minutes = range(time.day_starts, time.day_ends, time.slot_minutes)
+    for of_day, minute in enumerate(minutes):
+        if minute not in own:
+            continue
+        before = of_day - own[minute]
+        if runs and runs[-1][1:] == (of_day - 1, before):
+            runs[-1] = (runs[-1][0], of_day, before)
+        else:
+            runs.append((of_day, of_day, before))
+    return runs
 
 
-def trips_sql(programme: Programme, number: int, rows: str) -> str:
+def trips_sql(programme: Programme, domain: PublicDomain, number: int, rows: str) -> str:
     """Return the SELECT of trips: number of the day, card, indices of mode and axes.
 
     Args:
         programme: axes and slots.
+        domain: public cells.
         number: of the day among those of the scope.
         rows: SQL of the canonical rows of the day.
     """
-    where = _inside(programme)
-    further = (*_categories(programme), *_coarser(programme))
-    off = ", ".join((_slot("tap_off"), _area("tap_off"), *further))
+    where, modes = _inside(programme, domain), _sql_of_modes(domain, programme.time)
+    further = (*_categories(programme, modes), *_coarser(programme, domain, modes))
+    taps = [
+        (_slot(programme, modes, tap), _area(domain, modes, tap)) for tap in ("tap_on", "tap_off")
+    ]
+    axes = ", ".join((*taps[0], *taps[1], *further))
     return (
         "SELECT * FROM ("  # noqa: S608 - names of ours
         f"SELECT {number} AS day_index, trips.card_id, modes.mode_index, "
-        f"{_slot('tap_on')}, {_area('tap_on')}, {off} "
+        f"{axes} "
         f"FROM {rows} AS trips "
         "JOIN modes ON trips.mode = modes.mode "
-        f"LEFT JOIN slots AS on_slots ON {_is_in_slot(programme, 'tap_on', 'on_slots')} "
-        f"LEFT JOIN slots AS off_slots ON {_is_in_slot(programme, 'tap_off', 'off_slots')} "
-        "LEFT JOIN places AS tap_on ON trips.mode = tap_on.mode "
-        "AND trips.tap_on_location = tap_on.location "
-        "LEFT JOIN places AS tap_off ON trips.mode = tap_off.mode "
-        f"AND trips.tap_off_location = tap_off.location {_lists(programme)}) AS found {where}"
+        f"{_places(domain)} {_lists(programme)}) AS found {where}"
     )
 
 
-def _inside(programme: Programme) -> str:
+def _inside(programme: Programme, domain: PublicDomain) -> str:
     """Return the SQL of the condition that a trip lies in the public cells.
 
     A boarding alone lies in none of the cells of the other end, and is judged by those of its own.
+    An axis with UNKNOWN has a cell for every trip; to ask would compute each index twice.
     """
-    used = sorted({axis for table in programme.tables for axis in table.by})
+    used = sorted(
+        axis
+        for axis in {axis for table in programme.tables for axis in table.by}
+        if any(domain.dimension(mode, axis).unknown is None for mode in domain.modes)
+    )
     judged = [used]
     if programme.source.feed.names_nobody:
         ends = ((OF_ON, OF_OFF), (OF_OFF, OF_ON))
@@ -173,35 +191,67 @@ def _lists(programme: Programme) -> str:
     return " ".join(joins)
 
 
-def _is_in_slot(programme: Programme, tap: str, slots: str) -> str:
-    """Return the SQL of a tap's time in a slot of its mode; a tap without a time is in none."""
-    of_day = _of_day(programme, tap)
-    return f"{slots}.mode_index = modes.mode_index AND {slots}.of_day = {of_day}"
-
-
 def _of_day(programme: Programme, tap: str) -> str:
     """Return the SQL of the number of a tap's slot among all of the service day."""
     time = programme.time
     return f"(trips.{tap}_minute - {time.day_starts}) // {time.slot_minutes}"
 
 
-def _slot(tap: str) -> str:
-    """Return the SQL of the slot of a tap."""
-    slots = "on_slots" if tap == "tap_on" else "off_slots"
-    return f"coalesce({slots}.slot, modes.unknown_{tap}_slot, {_OUTSIDE})::INTEGER AS {tap}_slot"
+def _slot(programme: Programme, modes: Mapping[str, str], tap: str) -> str:
+    """Return the SQL of the slot of a tap among its mode's; a tap without a time is in none."""
+    of_day = _of_day(programme, tap)
+    own, number = "", 0
+    while f"{_RUN[0]}_{number}" in modes:
+        first, last, before = (modes[f"{name}_{number}"] for name in _RUN)
+        own += f" WHEN {of_day} BETWEEN {first} AND {last} THEN {of_day} - {before}"
+        number += 1
+    slot = f"CASE{own} END" if own else "NULL"
+    return f"coalesce({slot}, {modes[f'unknown_{tap}_slot']}, {_OUTSIDE})::INTEGER AS {tap}_slot"
 
 
-def _area(tap: str) -> str:
+def _places(domain: PublicDomain) -> str:
+    """Return the SQL of the joins of both taps' places: by one text where that is enough."""
+    of_mode = " AND trips.mode = {tap}.mode" if not _names_tell_modes(domain) else ""
+    join = "LEFT JOIN places AS {tap} ON trips.{tap}_location = {tap}.location" + of_mode
+    return " ".join(join.format(tap=tap) for tap in ("tap_on", "tap_off"))
+
+
+def _names_tell_modes(domain: PublicDomain) -> bool:
+    """Return whether no two modes have places of the same name."""
+    return len({one.location for one in domain.places}) == len(domain.places)
+
+
+def _of_place(domain: PublicDomain, tap: str, column: str) -> str:
+    """Return the SQL of what is known of a tap's place; NULL where its mode has no such place."""
+    if not _names_tell_modes(domain):
+        return f"{tap}.{column}"
+    return f"CASE WHEN {tap}.mode_index = modes.mode_index THEN {tap}.{column} END"
+
+
+def _area(domain: PublicDomain, modes: Mapping[str, str], tap: str) -> str:
     """Return the SQL of the area of a tap."""
-    name = f"{tap}_location"
-    return f"coalesce({tap}.area, modes.unknown_{name}, {_OUTSIDE}) AS {name}"
+    name, own = f"{tap}_location", _of_place(domain, tap, "area")
+    return f"coalesce({own}, {modes[f'unknown_{name}']}, {_OUTSIDE}) AS {name}"
 
 
-def _categories(programme: Programme) -> list[str]:
+def _sql_of_modes(domain: PublicDomain, time: TimeSpec) -> dict[str, str]:
+    """Return the SQL of each of `_of_modes`: a number that all modes share, or the column."""
+    return {
+        name: f"modes.{name}" if len(set(values)) > 1 else _literal(values[0])
+        for name, values in _of_modes(domain, time).items()
+    }
+
+
+def _literal(value: int | None) -> str:
+    """Return the SQL of a whole number or NULL."""
+    return "NULL" if value is None else str(value)
+
+
+def _categories(programme: Programme, modes: Mapping[str, str]) -> list[str]:
     """Return the SQL of the index of each category that some table uses."""
     used = [one for one in categories(RowShape.TRIPS) if one.name in axes_of(programme)]
     return [
-        f"coalesce({_label_index(one)}, modes.unknown_{one.name}, {_OUTSIDE}) AS {one.name}"
+        f"coalesce({_label_index(one)}, {modes[f'unknown_{one.name}']}, {_OUTSIDE}) AS {one.name}"
         for one in used
     ]
 
@@ -216,7 +266,7 @@ def _label_index(category: Field) -> str:
     return f"CASE trips.{category.name} {known} END"
 
 
-def _coarser(programme: Programme) -> list[str]:
+def _coarser(programme: Programme, domain: PublicDomain, modes: Mapping[str, str]) -> list[str]:
     """Return the SQL of the index of each region, zone and period that some table uses."""
     found = []
     for name in axes_of(programme):
@@ -224,7 +274,7 @@ def _coarser(programme: Programme) -> list[str]:
             continue
         end, _, grain = name.partition("_")
         tap = "tap_on" if end == "origin" else "tap_off"
-        index = f"coalesce({tap}.{grain}, modes.unknown_{name}, {_OUTSIDE})"
+        index = f"coalesce({_of_place(domain, tap, grain)}, {modes[f'unknown_{name}']}, {_OUTSIDE})"
         if name == PERIOD:
             index = f"coalesce(periods.period, {_OUTSIDE})"
         found.append(f"{index}::INTEGER AS {name}")

@@ -68,7 +68,7 @@ def count_trips(
         days: service days of the tap-ons: one, or those of a week that bounds hold over.
     """
     files = [day_files(rows_folder, day) for day in days]
-    _read_days(connection, programme, files)
+    _read_days(connection, programme, domain, files)
 
     def keep(kept: str, bounding: Bounding, scope: str) -> None:
         keep_at_most(connection, "trip", kept, bounding=bounding, scope=scope)
@@ -77,7 +77,12 @@ def count_trips(
     return tables_of_days(programme, domain, days, kept, partial(columns_of, connection))
 
 
-def _read_days(connection: Connection, programme: Programme, files: Sequence[list[str]]) -> None:
+def _read_days(
+    connection: Connection,
+    programme: Programme,
+    domain: PublicDomain,
+    files: Sequence[list[str]],
+) -> None:
     """Make the table `trip` of some days: number of the day, card, indices of mode and axes."""
     axes = ", ".join(f"{axis} INTEGER" for axis in axes_of(programme))
     connection.execute(
@@ -87,7 +92,9 @@ def _read_days(connection: Connection, programme: Programme, files: Sequence[lis
     rows = "read_parquet(?, hive_partitioning = false, union_by_name = true)"
     for number, of_day in enumerate(files):
         if of_day:
-            connection.execute(f"INSERT INTO trip {trips_sql(programme, number, rows)}", [of_day])
+            connection.execute(
+                f"INSERT INTO trip {trips_sql(programme, domain, number, rows)}", [of_day]
+            )
 
 
 def kept_by_rule(
