@@ -349,6 +349,24 @@ def test_a_programme_of_one_tap_counts_what_it_counts_with_the_other(
         assert np.array_equal(counts, whole[label])
 
 
+def test_places_of_two_modes_may_have_one_name(trip_lab: Lab, tmp_path: Path) -> None:
+    (tmp_path / "domains").mkdir()
+    (tmp_path / "domains/stops.csv").write_text(
+        "mode,location,area\nbus,Quay,2000\nbus,Mall,2010\ntrain,Quay,Central\ntrain,t2,Redfern\n"
+    )
+    lab = replace(trip_lab, domain=load_domain(trip_lab.programme, tmp_path))
+    places = [("bus", "Quay"), ("train", "Quay"), ("train", "Quay"), ("train", "Mall")]
+    rows = [("a", mode, MONDAY, 10, place, None, None, "UNKNOWN", "b0") for mode, place in places]
+    counts = lab.count(rows)["tap_on_location", "count", MONDAY]
+    labels = [
+        (mode, label)
+        for mode in lab.domain.modes
+        for label in lab.domain.dimension(mode, "tap_on_location").labels
+    ]
+    found = {label: count for label, count in zip(labels, counts, strict=True) if count}
+    assert found == {("bus", "2000"): 1, ("train", "Central"): 2, ("train", "UNKNOWN"): 1}
+
+
 def test_a_mode_that_the_programme_does_not_have_is_not_counted(trip_lab: Lab) -> None:
     row = ("a", "ferry", MONDAY, 10, "b1", None, None, "UNKNOWN", "b0")
     assert all(c.sum() == 0 for c in trip_lab.count([row]).values())
