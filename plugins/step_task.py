@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from period_of_run import programme_and_period, revision_of
 from run_reports import RunOfWeek, report_failure, report_resumed, report_success
 
-from turnstile.errors import TurnstileError
+from turnstile.errors import StoreError, TurnstileError
 from turnstile.pipeline import steps
 from turnstile.settings import Settings, system_clock
 
@@ -23,7 +23,6 @@ LEDGER_POOL = "turnstile_ledger"
 LEDGER_STEPS = frozenset({"reserve", "draw", "publish"})
 PRIVATE_QUEUE = "private"
 """Of tasks that see raw data: under Celery only the workers of this queue have a private zone."""
-PRIVATE_STEPS = frozenset({"ingest", "validate", "count", "reserve", "draw"})
 RETRIES = 2
 LASTS_AT_MOST = timedelta(hours=12)
 """Of a step alone: a wait and a question would be ended with it, however long they may last."""
@@ -42,7 +41,7 @@ def step_task(programme: str, step: str) -> PythonOperator:
         retries=0 if step == "draw" else RETRIES,
         execution_timeout=LASTS_AT_MOST,
         pool=LEDGER_POOL if step in LEDGER_STEPS else "default_pool",
-        queue=PRIVATE_QUEUE if step in PRIVATE_STEPS else "default",
+        queue=PRIVATE_QUEUE if step in steps.PRIVATE_STEPS else "default",
         show_return_value_in_logs=False,
         inlets=_assets(programme, FROM_ZONE.get(step)),
         outlets=_assets(programme, ZONE_OF_STEP.get(step)),
@@ -102,6 +101,8 @@ def failure_without_values(error: Exception, settings: Settings, name: str) -> A
 
     All about what is not our own is kept in the private zone.
     """
+    if isinstance(error, StoreError):
+        return AirflowException(str(error))  # it may be back in a moment
     if isinstance(error, TurnstileError):
         return AirflowFailException(str(error))
     from sqlalchemy.exc import InterfaceError, OperationalError

@@ -24,6 +24,7 @@ _COMMANDS = (
     "itms",
     "ledger",
     "retention",
+    "stores",
     "assess",
     "lab",
     "package",

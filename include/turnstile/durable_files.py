@@ -5,6 +5,7 @@ Content and name are both synced: a file whose name was not may be gone after a 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 from collections.abc import Iterator
@@ -49,6 +50,18 @@ def create_durably(path: Path, content: bytes, mode: int = EVERYBODY_READS) -> b
             return False
     sync_folder(path.parent)
     return True
+
+
+@contextmanager
+def exclusively(path: Path, *, waits: bool = True) -> Iterator[None]:
+    """Hold a lock file while the block runs; the system lets it go when the process dies.
+
+    Raises:
+        BlockingIOError: somebody holds it, and this call does not wait.
+    """
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        yield
 
 
 def sync_folder(folder: Path) -> None:

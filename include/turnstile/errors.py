@@ -9,6 +9,7 @@
     |   |   `-- NotArrived    3  its files are not all there
     |   |-- NotApproved       3  a person has to say yes first
     |   `-- RevisionNeeded    3  the key is bound to other inputs or to another programme
+    |-- StoreError            1  an object store is away, or another worker was first: try again
     `-- IntegrityError        4  stop, and call a human
 
 A message is an output: none may hold a true count, a card, a plate or a coordinate. The sentence
@@ -74,3 +75,15 @@ class IntegrityError(TurnstileError):
     """Bytes, chain or balance do not agree. Stop, and call a human."""
 
     exit_code = 4
+
+
+class StoreError(TurnstileError):
+    """A store did not answer, or not as it should; a repeat goes on where this stopped.
+
+    Args:
+        store: its name; never a credential.
+        problem: what went wrong.
+    """
+
+    def __init__(self, store: str, problem: str) -> None:
+        super().__init__(f"{store}: {problem}; what is there stays, run the same command again")

@@ -13,6 +13,22 @@ from urllib.parse import quote
 from turnstile.errors import InputError
 
 _INCLUDE = Path(__file__).resolve().parents[1]
+ZONES = ("landing", "private", "embargoed", "public")
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneStore:
+    """The object store of a zone, as it stands in the environment.
+
+    Args:
+        zone: one of ZONES.
+        address: `s3://bucket/prefix`, with options (`stores/address.py`).
+        credentials: file that holds them; None: as boto3 finds them (profile, role).
+    """
+
+    zone: str
+    address: str
+    credentials: Path | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,10 @@ class Settings:
             colons); `make release PROGRAMMES=...` adopts what it is asked for.
         ledger_key: the ledger's signing key (`TURNSTILE_LEDGER_KEY`, default `ledger-key.pem` of
             the home), for deployments whose home is several volumes.
+        stores: object stores of zones that this process may reach (`TURNSTILE_LANDING_STORE`, and
+            so on for each of ZONES), with the credentials of the file
+            `TURNSTILE_LANDING_STORE_CREDENTIALS`, if that is set. The folder of such a zone is a
+            copy to work on.
     """
 
     home: Path
@@ -44,6 +64,7 @@ class Settings:
     ckan_token: str | None = field(default=None, repr=False)
     adopted: frozenset[str] = frozenset()
     ledger_key: Path | None = None
+    stores: tuple[ZoneStore, ...] = ()
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -61,6 +82,7 @@ class Settings:
             ckan_token=env.get("TURNSTILE_CKAN_TOKEN") or None,
             adopted=frozenset(filter(None, env.get("TURNSTILE_ADOPTED", "").split(":"))),
             ledger_key=Path(key).resolve() if (key := env.get("TURNSTILE_LEDGER_KEY")) else None,
+            stores=_stores(env),
         )
 
     @property
@@ -82,6 +104,23 @@ class Settings:
     def public(self) -> Path:
         """Zone of published packages."""
         return self.home / "public"
+
+
+def _stores(env: Mapping[str, str]) -> tuple[ZoneStore, ...]:
+    """Return the stores of zones; every step reads what is public and what is under embargo."""
+    found = []
+    for zone in ZONES:
+        name = f"TURNSTILE_{zone.upper()}_STORE"
+        if address := env.get(name):
+            file = env.get(f"{name}_CREDENTIALS")
+            found.append(ZoneStore(zone, address, Path(file).resolve() if file else None))
+    named = {one.zone for one in found}
+    if found and not {"embargoed", "public"} <= named:
+        rule = (
+            f"only {', '.join(sorted(named))} have a store; name those of embargoed and public too"
+        )
+        raise InputError(where="environment", field="TURNSTILE_EMBARGOED_STORE", rule=rule)
+    return tuple(found)
 
 
 def _memory_limit(given: str | None) -> str | None:

@@ -5,25 +5,23 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-import socket
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import boto3
 import pytest
 from moto.server import ThreadedMotoServer
+from object_store import CutProxy
 from small_package import KEY, write_package
 
 from turnstile.cli import main
 from turnstile.errors import IntegrityError, TurnstileError
-from turnstile.publishing.portals import s3
 from turnstile.publishing.portals.s3 import S3Store
 from turnstile.publishing.portals.sending import send_release, verify_release
 from turnstile.publishing.portals.store import PortalError
+from turnstile.stores import bucket as bucket_client
 
 Client = Any
 ITMS = "itms/2016-W30/r0"  # fewer files than opal's
@@ -102,44 +100,6 @@ def test_of_two_publishers_with_different_bytes_one_is_told(
     verify_release(S3Store(bucket, "", endpoint), "s3://portal", winner, KEY)
 
 
-class CutProxy:
-    """Passes connections on to a server, until so many bytes went up; then the line is dead."""
-
-    def __init__(self, target: str, bytes_up: int) -> None:
-        parts = urlsplit(target)
-        self._target = (parts.hostname, parts.port)
-        self._left = bytes_up
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                down, _ = self._listener.accept()
-            except OSError:
-                return
-            up = socket.create_connection(self._target)
-            for source, sink, counts in ((down, up, True), (up, down, False)):
-                threading.Thread(
-                    target=self._pump, args=(source, sink, counts), daemon=True
-                ).start()
-
-    def _pump(self, source: socket.socket, sink: socket.socket, counts: bool) -> None:  # noqa: FBT001
-        try:
-            while chunk := source.recv(256):
-                if counts:
-                    self._left -= len(chunk)
-                    if self._left < 0:
-                        self._listener.close()
-                        break
-                sink.sendall(chunk)
-        except OSError:
-            pass
-        for one in (source, sink):
-            one.close()
-
-
 def test_a_connection_cut_in_the_middle_leaves_nothing_partial_and_is_taken_up(
     client: Client,
     endpoint: str,
@@ -147,7 +107,7 @@ def test_a_connection_cut_in_the_middle_leaves_nothing_partial_and_is_taken_up(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(s3, "_TRIES", 1)
+    monkeypatch.setattr(bucket_client, "_TRIES", 1)
     package = write_package(tmp_path / "one")
     states = set()
     for bytes_up in range(1000, 10000, 1500):
@@ -241,7 +201,7 @@ def test_the_command_sends_verifies_and_tells_the_ledger_once(
     assert main(["portal", "verify", "itms", "--to", portal]) == 0
     entries = _entries(capsys)
     assert entries.count("delivered") == 1
-    monkeypatch.setattr(s3, "_TRIES", 1)
+    monkeypatch.setattr(bucket_client, "_TRIES", 1)
     client.put_object(Bucket=bucket, Key=f"open/{ITMS}/README.md", Body=b"planted")
     assert main(["portal", "verify", "itms", "--to", portal]) == 4
     shutil.rmtree(copied_home / "public/itms/series")

@@ -32,6 +32,7 @@ def open_to_write(*, new: bool = False) -> Ledger:
 def _opened(*, read_only: bool, new: bool = False) -> Ledger:
     """Open the ledger, which has to exist already unless a new one is asked for."""
     from turnstile.ledger.of_deployment import open_ledger
+    from turnstile.release.zone_stores import refresh
 
     settings = Settings.from_environment()
     file = settings.ledger_url.partition("sqlite:///")[2]
@@ -41,6 +42,7 @@ def _opened(*, read_only: bool, new: bool = False) -> Ledger:
             "lost one back by turnstile ledger recover"
         )
         raise InputError(where=file, field="ledger", rule=rule)
+    refresh(settings)
     return open_ledger(settings, read_only=read_only)
 
 
@@ -76,8 +78,10 @@ def publish_series(programme: str) -> None:
         InputError: no such programme.
     """
     from turnstile.programme.loading import load_programme
+    from turnstile.publishing.public_zone import send_to_zone
     from turnstile.publishing.series.writing import write_series
 
     settings = Settings.from_environment()
     spec = load_programme(programme, settings.include)
     write_series(spec, open_to_read(), settings.public, settings.include)
+    send_to_zone(settings, programme)

@@ -12,6 +12,7 @@ from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.carried import verify_package
 from turnstile.publishing.manifest import MANIFEST
+from turnstile.release.zone_stores import refresh
 from turnstile.release.zones import digest_of
 from turnstile.settings import Settings
 
@@ -44,13 +45,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _verify(args: argparse.Namespace) -> int:
     """Check packages as their own verifier does; those in this home against its ledger too."""
     options = [*(["--key", args.key] if args.key else []), *(["--series"] if args.series else [])]
+    settings = Settings.from_environment()
+    refresh(settings)
     for address in args.packages:
         if not address.startswith(verify_package.WEB) and not Path(address).is_dir():
             raise InputError(where=address, field="folder", rule="is no folder; name a package")
     code = verify_package.main([*args.packages, *options])
     if code:
         return code
-    settings = Settings.from_environment()
     for address in args.packages:
         folder = Path(address).resolve()
         if folder.is_relative_to(settings.public):

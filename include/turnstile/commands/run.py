@@ -35,7 +35,8 @@ def _run(args: argparse.Namespace) -> int:
             rule = "a correction is charged in full; say why with --reason TEXT"
             raise InputError(where="turnstile run", field="--reason", rule=rule)
         approver = args.approver or getpass.getuser()
-        state_revision(release, reason=args.reason, approver=approver)
+        with release.copies.in_step(raw=True):
+            state_revision(release, reason=args.reason, approver=approver)
     was_sealed = release.sealed is not None
     for place, name in enumerate(STEPS, start=1):
         print(f"[{place}/{len(STEPS)}] {name}", file=sys.stderr)

@@ -11,6 +11,7 @@ from typing import Any
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.presentation import most_spent
+from turnstile.ledger.records import ReleaseKey
 from turnstile.operations import page_json
 from turnstile.operations.amount_words import cap_states
 from turnstile.operations.calendar_of_weeks import STATES
@@ -22,6 +23,7 @@ from turnstile.operations.release_preview import WeekPreview, seen
 from turnstile.operations.verdicts import verdict_history
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
+from turnstile.release.zone_stores import refresh
 from turnstile.service_calendar import parse_period
 
 
@@ -166,6 +168,7 @@ class BudgetPage(DeploymentState):
         name = str(parse_period(week, where="page"))
         mark = self.mark_of(spec, name)
         number = mark.revision if revision is None else revision
+        refresh(self.settings)
         package = self.settings.public / spec.name / name / f"r{number}"
         if not (package / "manifest.json").is_file():
             raise InputError(where="page", field="week", rule=f"{name} r{number} is not public")
@@ -195,6 +198,7 @@ class BudgetPage(DeploymentState):
         spec = load_programme(programme, self.settings.include)
         name = str(parse_period(week, where="page"))
         mark = self.mark_of(spec, name)
+        refresh(self.settings, ReleaseKey(spec.name, name, mark.revision))
         folder = self.settings.embargoed / spec.name / name / f"r{mark.revision}"
         if not (folder / "assessment.json").is_file():
             rule = f"nothing of {name} lies under embargo"

@@ -4,16 +4,19 @@ The programme's `source` says what is asked for: files by its pattern for each w
 `files_at_least` of them, a `marker` that the authority writes last. Where the names of the files
 hold service days and a missing day is refused, each day must have its file. Without a marker, files
 are complete once nothing was written to any of them for a while: a file's time of change (`ctime`)
-moves with every write and rename, and no copying tool can set it back.
+moves with every write and rename, and no copying tool can set it back. Of an object the store's own
+clock says when it came.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from turnstile.programme.source_spec import MissingDay, SourceSpec
+from turnstile.release.zone_stores import changed_here
 from turnstile.service_calendar import ServicePeriod
 
 QUIET_FOR = timedelta(minutes=1)
@@ -44,13 +47,19 @@ class Arrival:
         return f"files are still written to; read from {self.complete_at:%Y-%m-%d %H:%M:%S} UTC on"
 
 
-def arrival_of(source: SourceSpec, period: ServicePeriod, landing: Path) -> Arrival:
+def arrival_of(
+    source: SourceSpec,
+    period: ServicePeriod,
+    landing: Path,
+    changed_at: Callable[[Path], float] = changed_here,
+) -> Arrival:
     """Look at a landing zone.
 
     Args:
         source: of the programme.
         period: asked for.
         landing: landing zone.
+        changed_at: says when a file was last written, in seconds since 1970.
     """
     missing: list[str] = []
     found: list[Path] = []
@@ -72,7 +81,7 @@ def arrival_of(source: SourceSpec, period: ServicePeriod, landing: Path) -> Arri
         missing += _missing_days(found, period, source.absent_days)
     if missing:
         return Arrival(tuple(missing), None)
-    changed = max(path.stat().st_ctime for path in found)
+    changed = max(changed_at(path) for path in found)
     quiet = timedelta() if source.marker else QUIET_FOR
     return Arrival((), datetime.fromtimestamp(changed, UTC) + quiet)
 

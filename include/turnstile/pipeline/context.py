@@ -19,6 +19,7 @@ from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan, make_plan
+from turnstile.release.zone_copies import ZoneCopies
 from turnstile.release.zones import ReleaseFolders, write_atomically
 from turnstile.service_calendar import DAYS_PER_WEEK, ServicePeriod, ServiceWeek, parse_period
 from turnstile.settings import Settings, system_clock
@@ -52,6 +53,11 @@ class Release:
     def folders(self) -> ReleaseFolders:
         """Where the records of this release live."""
         return ReleaseFolders(self.settings, self.key)
+
+    @property
+    def copies(self) -> ZoneCopies:
+        """The copies of zones that its steps work on."""
+        return ZoneCopies(self.settings, self.key, self.programme.source, self.week)
 
     @cached_property
     def plan(self) -> ReleasePlan:

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
 
+from turnstile.durable_files import exclusively
 from turnstile.errors import IntegrityError, RefusedError
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt, Bindings, Request
@@ -25,7 +26,7 @@ from turnstile.pipeline.year_state import carried_keys, multiplied, require_stat
 from turnstile.privacy.events import DrawEvent
 from turnstile.programme.terms import binding_terms
 from turnstile.release.sealed import Artefact, NoisyTable, encode
-from turnstile.release.zones import commitment, digest_of, exclusively, write_once
+from turnstile.release.zones import commitment, digest_of, write_once
 
 _DRAWING_THREADS = 2
 _PACKAGE_BYTES = 2**21  # report, card, plan and data package
@@ -81,6 +82,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
         raise IntegrityError(f"{release.key}: exact tables are not the planned ones; count again")
     carried = carried_keys(release)
     counts = multiplied(release, carried, exact)
+    release.copies.require_writable()
     release.ledger.begin_draw(
         attempt.attempt_id,
         _bindings(release),
@@ -103,6 +105,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     digest = digest_of(content)
     sealed = release.folders.embargoed / f"sealed-{digest[:16]}.parquet"
     write_once(sealed, content)
+    release.copies.keep()
     try:
         release.ledger.seal(attempt.attempt_id, digest)
     except RefusedError:  # burned meanwhile: another draw has the key

@@ -11,7 +11,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from turnstile.durable_files import sync_folder, sync_tree
+from turnstile.durable_files import exclusively, sync_folder, sync_tree
 from turnstile.errors import TurnstileError
 from turnstile.estimates.labelled import parquet_bytes
 from turnstile.estimates.release_tables import measurements, presented
@@ -24,8 +24,9 @@ from turnstile.pipeline.public_package import is_public, require_intact, require
 from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package import build_package
+from turnstile.publishing.public_zone import send_to_zone
 from turnstile.publishing.series.writing import write_series
-from turnstile.release.zones import digest_of, exclusively, write_atomically
+from turnstile.release.zones import digest_of, write_atomically
 
 _PACKAGE = "package"
 
@@ -77,6 +78,7 @@ def _publish(release: Release, attempt: Attempt) -> str:
         _stage(release, attempt, staged)
     require_intact(staged)
     require_own(release, staged)
+    release.copies.keep()  # a package that is gone could not be built again: it says when it was
     manifest_digest = digest_of((staged / MANIFEST).read_bytes())
     release.ledger.publish(release.key, manifest_digest)
     if not release.folders.public.exists():
@@ -121,6 +123,7 @@ def _write_series(release: Release) -> None:
     """
     settings, programme = release.settings, release.programme
     write_series(programme, release.ledger, settings.public, settings.include)
+    send_to_zone(settings, programme.name, release.key)
     if not programme.publish.to:
         return
     # these load a web client, which most steps and programmes never need

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -20,8 +20,10 @@ from pathlib import Path
 from turnstile.errors import InputError
 from turnstile.programme.release_schedule import period_containing
 from turnstile.programme.spec import Programme
+from turnstile.release.zone_stores import changed_here
 from turnstile.service_calendar import ServicePeriod, ServiceWeek, parse_period
 
+ChangedAt = Callable[[Path], float]
 _SNAPSHOTS = "snapshots"
 _STAYS = frozenset({"revision.json", ".draw.lock"})
 _WEEK = re.compile(r"\d{4}-W\d{2}")
@@ -54,12 +56,15 @@ class Kept:
     written_at: datetime
 
 
-def private_data(programme: Programme, private: Path) -> Iterator[Kept]:
+def private_data(
+    programme: Programme, private: Path, changed_at: ChangedAt = changed_here
+) -> Iterator[Kept]:
     """Yield rows and exact data of a programme, by period.
 
     Args:
         programme: whose.
         private: private zone.
+        changed_at: says when a file was last written, in seconds since 1970.
     """
     for folder in sorted((private / programme.name).glob("*")):
         try:
@@ -69,7 +74,8 @@ def private_data(programme: Programme, private: Path) -> Iterator[Kept]:
         rows = tuple(folder.glob(_SNAPSHOTS))
         for part, paths in ((Part.ROWS, rows), (Part.EXACT, tuple(_others(folder)))):
             if paths:
-                yield Kept(part, folder.name, ((programme, period),), paths, _written(paths))
+                users, written = ((programme, period),), _written(paths, changed_at)
+                yield Kept(part, folder.name, users, paths, written)
 
 
 def _others(folder: Path) -> Iterator[Path]:
@@ -81,12 +87,15 @@ def _others(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def landing_data(programmes: Iterable[Programme], landing: Path) -> Iterator[Kept]:
+def landing_data(
+    programmes: Iterable[Programme], landing: Path, changed_at: ChangedAt = changed_here
+) -> Iterator[Kept]:
     """Yield the files of the landing zone by week and by who reads them, hidden ones too.
 
     Args:
         programmes: every one that reads files here.
         landing: landing zone.
+        changed_at: says when a file was last written, in seconds since 1970.
     """
     readers: defaultdict[tuple[str, Path], list[Programme]] = defaultdict(list)
     for programme in programmes:
@@ -99,7 +108,7 @@ def landing_data(programmes: Iterable[Programme], landing: Path) -> Iterator[Kep
         groups[week, tuple(one.name for one in found)].append(path)
     for (week, names), paths in sorted(groups.items()):
         users = tuple(user for name in names for user in _periods_with(by_name[name], week))
-        yield Kept(Part.FILES, week, users, tuple(paths), _written(paths))
+        yield Kept(Part.FILES, week, users, tuple(paths), _written(paths, changed_at))
 
 
 def _files_of(programme: Programme, landing: Path) -> Iterator[tuple[str, Path]]:
@@ -122,7 +131,7 @@ def _periods_with(programme: Programme, week: str) -> Iterator[tuple[Programme, 
         yield programme, period
 
 
-def _written(paths: Iterable[Path]) -> datetime:
-    """Return when anything was last written: by `ctime`, which no copying tool can set back."""
+def _written(paths: Iterable[Path], changed_at: ChangedAt) -> datetime:
+    """Return when anything was last written."""
     found = [one for path in paths for one in (path, *path.rglob("*"))]
-    return datetime.fromtimestamp(max(one.lstat().st_ctime for one in found), UTC)
+    return datetime.fromtimestamp(max(map(changed_at, found)), UTC)

@@ -27,6 +27,7 @@ from turnstile.pipeline.unfinished import has_open_attempt, is_unfinished
 from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import ALARM_DAYS, load_programme, programme_files
 from turnstile.programme.spec import Programme, RetentionSpec
+from turnstile.release.private_copies import PrivateCopies
 from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
@@ -81,10 +82,11 @@ class Retention:
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what becomes of everything that is there, landing zone first."""
-        programmes = self._programmes()
-        found = [*landing_data(programmes, self.settings.landing)]
+        programmes, copies = self._programmes(), PrivateCopies(self.settings)
+        copies.fetch()
+        found = [*landing_data(programmes, self.settings.landing, copies.changed_at)]
         for one in programmes:
-            found += private_data(one, self.settings.private)
+            found += private_data(one, self.settings.private, copies.changed_at)
         raw = [self._verdict(one) for one in found if one.part is not Part.EXACT]
         # What another programme keeps for ever is no reason to keep counts.
         kept = [one for one in raw if one.due is not None and not one.may_go(self.now)]
@@ -104,8 +106,11 @@ class Retention:
         for programme in dict.fromkeys(programme for programme, _ in kept.users):
             days = _days(_spec(programme), kept.part)
             self.ledger.record_deletion(programme.name, kept.name, kept.part, days)
+        below = (one for path in kept.paths for one in (path, *path.rglob("*")))
+        files = [one for one in below if one.is_symlink() or not one.is_dir()]
         for path in kept.paths:
             _remove(path)
+        PrivateCopies(self.settings).delete(files)
         for folder in {path.parent for path in kept.paths if kept.part is Part.FILES}:
             if folder != self.settings.landing and not any(folder.iterdir()):
                 folder.rmdir()

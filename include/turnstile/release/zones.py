@@ -6,16 +6,13 @@ second write of other bytes to the same place is an integrity failure, never an 
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, replace_durably
+from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, replace_durably
 from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.settings import Settings
@@ -100,14 +97,6 @@ def read_sealed(path: Path, digest: str) -> bytes:
     if digest_of(content) != digest:
         raise IntegrityError(f"{path.name} is not what was recorded; restore it and look for who")
     return content
-
-
-@contextlib.contextmanager
-def exclusively(path: Path) -> Iterator[None]:
-    """Hold a lock file while the block runs; the system lets it go when the process dies."""
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def bounding_secret(settings: Settings) -> bytes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from turnstile.durable_files import create_durably, replace_durably
-from turnstile.publishing.portals.store import Found, PortalError
-from turnstile.release.zones import digest_of, exclusively
+from turnstile.durable_files import create_durably, exclusively, replace_durably
+from turnstile.publishing.portals.store import PortalError
+from turnstile.release.zones import digest_of
+from turnstile.stores.bucket import Found
 
 
 class FolderStore:

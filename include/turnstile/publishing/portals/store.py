@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from turnstile.errors import TurnstileError
-
-
-class Found(NamedTuple):
-    """A file as it stands in a store.
-
-    Args:
-        content: its bytes.
-        tag: of this version; what `replace` compares.
-    """
-
-    content: bytes
-    tag: str
+from turnstile.errors import StoreError
+from turnstile.stores.bucket import Found
 
 
 class Store(Protocol):
@@ -43,8 +32,5 @@ class Store(Protocol):
         ...
 
 
-class PortalError(TurnstileError):
+class PortalError(StoreError):
     """A portal did not answer, or not as it should; a repeat goes on where this stopped."""
-
-    def __init__(self, portal: str, problem: str) -> None:
-        super().__init__(f"{portal}: {problem}; what is there stays, run the same command again")

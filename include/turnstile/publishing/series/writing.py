@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from turnstile.durable_files import exclusively
 from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import csv_bytes, parquet_bytes
 from turnstile.ledger.view import LedgerView
@@ -33,7 +34,7 @@ from turnstile.publishing.series.means import (
 from turnstile.publishing.series.packages import PACKAGES, facts_of, kept_facts
 from turnstile.publishing.series.pages import catalogue_page, programme_files
 from turnstile.publishing.series.periods import Period, Revision, periods_of
-from turnstile.release.zones import digest_of, exclusively, write_atomically
+from turnstile.release.zones import digest_of, write_atomically
 from turnstile.service_calendar import ServiceWeek
 
 FOLDER = "series"

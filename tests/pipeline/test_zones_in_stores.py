@@ -1,0 +1,343 @@
+"""Zones in object storage: a bucket a zone, credentials by process, folders that get lost.
+
+The server enforces what each user may do. Every step runs as its worker would, with that worker's
+environment alone, on a folder of its own that is gone afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from deployment_fixtures import STEADY_ITMS, deployment_in
+from object_store import MAY, ZONES, ObjectStore, object_store
+from small_deployment import WEEK, Deployment
+from stored_deployment import KEY, StoredDeployment
+
+from turnstile.cli import main
+from turnstile.errors import InputError, IntegrityError, StoreError
+from turnstile.ledger.ledger import Ledger
+from turnstile.pipeline import drawing, outputs
+from turnstile.pipeline.arrival import QUIET_FOR, arrival_of
+from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.programme.loading import load_programme
+from turnstile.publishing import public_zone
+from turnstile.publishing.portals import sending
+from turnstile.release import zone_copies
+from turnstile.release.zone_stores import fetch_landing, refresh
+from turnstile.service_calendar import ServiceWeek
+from turnstile.settings import Settings, system_clock
+from turnstile.stores.bucket import Bucket
+
+BEFORE_DRAW = STEPS[: STEPS.index("draw")]
+BEFORE_PUBLISH = STEPS[STEPS.index("draw") : STEPS.index("publish")]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with object_store(tmp_path_factory.mktemp("store") / "run") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def reserved(
+    store: ObjectStore, generated: Path, tmp_path_factory: pytest.TempPathFactory
+) -> StoredDeployment:
+    """A week up to its draw."""
+    base = tmp_path_factory.mktemp("reserved")
+    with pytest.MonkeyPatch.context() as environment:
+        one = deployment_in(base, environment)
+        one.make_siblings_examples("itms")
+    shutil.copyfile(STEADY_ITMS, one.include / "programmes/itms.yaml")
+    made = StoredDeployment(store, base, one.include)
+    made.deliver(generated)
+    made.steps(*BEFORE_DRAW)
+    return made
+
+
+@pytest.fixture(scope="module")
+def assessed_week(
+    reserved: StoredDeployment, tmp_path_factory: pytest.TempPathFactory
+) -> StoredDeployment:
+    """The same, up to its publication."""
+    made = reserved.fork(tmp_path_factory.mktemp("assessed"))
+    made.steps(*BEFORE_PUBLISH)
+    return made
+
+
+@pytest.fixture(scope="module")
+def public_week(
+    assessed_week: StoredDeployment, tmp_path_factory: pytest.TempPathFactory
+) -> StoredDeployment:
+    """The same, public and audited."""
+    made = assessed_week.fork(tmp_path_factory.mktemp("public"))
+    made.steps("publish", "audit")
+    return made
+
+
+def command(place: StoredDeployment, *words: str, user: str = "worker") -> int:
+    """Run a command on an empty folder."""
+    with place.process(user):
+        return main(list(words))
+
+
+def test_a_week_is_released_by_workers_that_keep_nothing(
+    public_week: StoredDeployment, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    assert place.kinds().count("sealed") == place.kinds().count("published") == 1
+    assert command(place, "ledger", "verify") == 0
+    before, charged = place.objects("public"), place.ledger.balance()
+    with caplog.at_level(logging.INFO):
+        place.steps()
+    assert place.kinds().count("draw_begun") == 1
+    assert place.ledger.balance() == charged
+    package = {name for name in before if name.startswith(KEY)}
+    assert len(package) > 20
+    after = place.objects("public")
+    assert {name: after[name] for name in package} == {name: before[name] for name in package}
+    assert "secret-of-" not in caplog.text
+
+
+def test_what_was_put_is_what_the_ledger_names(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    index = json.loads(place.objects("embargoed")[f"index/{KEY}.json"])["files"]
+    (sealed,) = [name for name in index if name.startswith("sealed-")]
+    place.plant("embargoed", index[sealed][0], b"other noise")
+    with pytest.raises(IntegrityError, match="is not what its index says"):
+        place.step("reconcile")
+    assert command(place, "ledger", "verify") == 4
+
+
+@pytest.mark.parametrize("user", MAY)
+def test_a_user_reaches_its_zones_and_no_other(store: ObjectStore, user: str) -> None:
+    client: Any = store.client(user)
+    for zone in ZONES:
+        store.client("root").put_object(Bucket=zone, Key="doors/x", Body=b"x")
+        actions: dict[str, Callable[[str], Any]] = {
+            "s3:GetObject": lambda zone: client.get_object(Bucket=zone, Key="doors/x"),
+            "s3:ListBucket": lambda zone: client.list_objects_v2(Bucket=zone, Prefix="doors/"),
+            "s3:PutObject": lambda zone: client.put_object(Bucket=zone, Key="doors/y", Body=b""),
+            "s3:DeleteObject": lambda zone: client.delete_object(Bucket=zone, Key="doors/x"),
+        }
+        for name, act in actions.items():
+            if name in MAY[user].get(zone, ()):
+                act(zone)
+            else:
+                with pytest.raises(ClientError, match="AccessDenied"):
+                    act(zone)
+
+
+def test_only_publish_writes_the_public_bucket(
+    assessed_week: StoredDeployment, tmp_path: Path
+) -> None:
+    assert not assessed_week.objects("public")  # after all steps before it
+    place = assessed_week.fork(tmp_path / "copy")
+    with place.process("worker-private"), pytest.raises(StoreError, match="403 AccessDenied"):
+        step_named("publish")("itms", WEEK, 0)
+    assert not place.objects("public")
+    place.step("publish")
+    assert place.objects("public")
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def killing(function: Callable[..., Any], *, before: bool) -> Callable[..., Any]:
+    """A function after which, or instead of which, the process is killed."""
+
+    def killed(*arguments: Any, **named: Any) -> Any:
+        if not before:
+            function(*arguments, **named)
+        raise Killed
+
+    return killed
+
+
+DRAW_KILLS = (
+    (drawing, "write_once", False),
+    (zone_copies.ZoneCopies, "keep", False),
+    (Ledger, "seal", True),
+)
+PUBLISH_KILLS = (
+    (outputs, "_stage", False),
+    (zone_copies.ZoneCopies, "keep", False),
+    (Ledger, "publish", False),
+    (outputs, "_appear", False),
+    (sending, "_require_same", False),
+    (public_zone, "_send", False),
+)
+
+
+@pytest.mark.parametrize("keeps_folder", [False, True])
+def test_a_draw_that_is_killed_is_charged_and_never_used(
+    reserved: StoredDeployment, tmp_path: Path, *, keeps_folder: bool
+) -> None:
+    place = reserved.fork(tmp_path / "copy")
+    home = tmp_path / "home" if keeps_folder else None
+    for where, name, before in DRAW_KILLS:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(where, name, killing(getattr(where, name), before=before))
+            with pytest.raises(Killed):
+                place.step("draw", home)
+    place.step("draw", home)
+    kinds = place.kinds()
+    assert (kinds.count("sealed"), kinds.count("burned")) == (1, len(DRAW_KILLS))
+    place.step("reconcile")
+    index = json.loads(place.objects("embargoed")[f"index/{KEY}.json"])["files"]
+    assert len([name for name in index if name.startswith("sealed-")]) == 1
+    assert len([name for name in index if name.startswith("set-aside/")]) == 2
+
+
+@pytest.mark.parametrize("keeps_folder", [False, True])
+def test_a_publication_that_is_killed_goes_on_to_the_same_bytes(
+    assessed_week: StoredDeployment, tmp_path: Path, *, keeps_folder: bool
+) -> None:
+    place = assessed_week.fork(tmp_path / "copy")
+    home = tmp_path / "home" if keeps_folder else None
+    for where, name, before in PUBLISH_KILLS:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(where, name, killing(getattr(where, name), before=before))
+            with pytest.raises(Killed):
+                place.step("publish", home)
+    digest = place.step("publish", home)
+    place.step("audit")
+    assert place.kinds().count("published") == 1
+    manifest = place.objects("public")[f"{KEY}/manifest.json"]
+    assert digest == hashlib.sha256(manifest).hexdigest()
+    assert command(place, "ledger", "verify") == 0
+
+
+def test_of_two_publishers_one_package_is_public(
+    assessed_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place, slow = assessed_week.fork(tmp_path / "copy"), tmp_path / "slow"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            zone_copies.ZoneCopies, "keep", killing(zone_copies.ZoneCopies.keep, before=True)
+        )
+        with pytest.raises(Killed):
+            place.step("publish", slow)  # it has built a package, and nobody has seen it
+    own = (slow / "embargoed" / KEY / "package/manifest.json").read_bytes()
+    digest = place.step("publish")
+    assert place.step("publish", slow) == digest
+    assert place.objects("public")[f"{KEY}/manifest.json"] != own
+    assert place.kinds().count("published") == 1
+
+
+def test_a_store_that_is_away_after_a_charge_is_waited_for(
+    reserved: StoredDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, away = reserved.fork(tmp_path / "copy"), [True] * 3
+    put_if = Bucket.put_if
+
+    def sometimes(bucket: Bucket, path: str, content: bytes, tag: str | None) -> str | None:
+        if path.startswith("index/") and "drew" in seen and away:
+            away.pop()
+            raise StoreError("s3://embargoed", "EndpointConnectionError")
+        return put_if(bucket, path, content, tag)
+
+    seen: set[str] = set()
+    begin = Ledger.begin_draw
+    monkeypatch.setattr(Ledger, "begin_draw", lambda *a, **k: (begin(*a, **k), seen.add("drew"))[0])
+    monkeypatch.setattr(Bucket, "put_if", sometimes)
+    monkeypatch.setattr(zone_copies, "_AGAIN_AFTER_S", 0)
+    place.step("draw")
+    assert not away
+    assert (place.kinds().count("sealed"), place.kinds().count("burned")) == (1, 0)
+
+
+def test_a_store_that_takes_nothing_is_seen_before_the_charge(
+    reserved: StoredDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = reserved.fork(tmp_path / "copy")
+    monkeypatch.setitem(MAY, "worker-private", MAY["worker-private"])
+    with place.process("worker-private") as _, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TURNSTILE_EMBARGOED_STORE_CREDENTIALS", str(place.store.credentials / "page"))
+        from turnstile.pipeline.steps import draw
+
+        with pytest.raises(StoreError, match="403 AccessDenied"):
+            draw("itms", WEEK)
+    assert "draw_begun" not in place.kinds()
+    place.step("draw")
+
+
+def test_another_object_in_place_of_a_public_file_is_never_overwritten(
+    assessed_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = assessed_week.fork(tmp_path / "copy")
+    name = f"{KEY}/report.html"
+    place.plant("public", name, b"planted")
+    with pytest.raises(IntegrityError, match=r"report.html holds other bytes"):
+        place.step("publish")
+    assert place.objects("public")[name] == b"planted"
+    assert f"{KEY}/manifest.json" not in place.objects("public")
+    place.root.delete_object(Bucket="public", Key=f"{place.prefix}/{name}")
+    place.step("publish")
+    place.step("audit")
+
+
+def test_files_that_arrive_in_the_bucket_are_waited_for(
+    reserved: StoredDeployment, tmp_path: Path, generated: Path
+) -> None:
+    place = StoredDeployment(reserved.store, tmp_path, reserved.include)
+    period = ServiceWeek.parse(WEEK)
+
+    def arrival() -> Any:
+        with place.process("worker-private", tmp_path / "home"):
+            settings = Settings.from_environment()
+            source = load_programme("itms", settings.include).source
+            changed_at = fetch_landing(settings, source, period)
+            return arrival_of(source, period, settings.landing, changed_at)
+
+    assert arrival().missing
+    begun = system_clock()
+    place.deliver(generated)
+    place.plant("landing", f"itms/{WEEK}/../../../escaped.csv", b"x")
+    found = arrival()
+    assert not found.missing
+    assert not found.is_complete(begun)
+    assert found.is_complete(system_clock() + QUIET_FOR + timedelta(seconds=1))
+    assert not list(tmp_path.rglob("escaped.csv"))
+    for name in place.objects("landing"):
+        place.root.delete_object(Bucket="landing", Key=f"{place.prefix}/{name}")
+    assert arrival().missing
+
+
+def test_a_folder_that_was_the_zone_is_put_into_its_store(
+    published: Deployment, store: ObjectStore, tmp_path: Path
+) -> None:
+    place = StoredDeployment(store, tmp_path / "adopted", published.include)
+    place.base.mkdir()
+    shutil.copyfile(published.home / "ledger.sqlite", place.base / "ledger.sqlite")
+    shutil.copyfile(published.home / "ledger-key.pem", place.base / "key.pem")
+    with place.process("root", published.home):
+        with pytest.raises(InputError, match="turnstile stores adopt"):
+            refresh(Settings.from_environment())
+        assert main(["stores", "adopt"]) == 0
+        assert main(["stores", "check"]) == 0
+        assert main(["stores", "adopt"]) == 2  # not empty any more
+    assert command(place, "ledger", "verify") == 0
+    place.steps(*STEPS[1:])
+    assert place.kinds().count("draw_begun") == 1
+
+
+def test_a_correction_by_hand_is_explained_in_the_store(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    words = ["run", "itms", "--week", WEEK, "--revision", "1", "--reason", "files came again"]
+    assert command(place, *words, user="root") == 0
+    assert f"itms/{WEEK}/r1/manifest.json" in place.objects("public")
+    assert command(place, "ledger", "verify") == 0

@@ -1,0 +1,389 @@
+"""A zone in a bucket: whole or not at all, whoever dies, races, plants or goes away."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from object_store import CutProxy, ObjectStore, object_store
+
+from turnstile.errors import InputError, IntegrityError, StoreError
+from turnstile.settings import ZoneStore
+from turnstile.stores import bucket as bucket_client
+from turnstile.stores import unit_zone
+from turnstile.stores.address import credentials_of, store_address
+from turnstile.stores.bucket import Bucket
+from turnstile.stores.unit_zone import ZONE, UnitZone
+
+UNIT = "opal/2016-W30/r0"
+SEALED = "sealed-0123456789abcdef.parquet"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with object_store(tmp_path_factory.mktemp("store") / "run") as made:
+        yield made
+
+
+class Place:
+    """A bucket's prefix of one test, and workers with folders of their own on it."""
+
+    def __init__(self, server: ObjectStore, base: Path) -> None:
+        self.server, self.base, self.prefix = server, base, base.name
+
+    def worker(self, name: str, endpoint: str = "", user: str = "worker") -> UnitZone:
+        address = f"s3://embargoed/{self.prefix}?endpoint={endpoint or self.server.endpoint}"
+        store = ZoneStore("embargoed", address, self.server.credentials / user)
+        bucket = Bucket(store_address(store), credentials_of(store))
+        return UnitZone(bucket, self.base / name, 3, is_private=False)
+
+    def names(self) -> list[str]:
+        listed = self.server.client("root").list_objects_v2(
+            Bucket="embargoed", Prefix=self.prefix + "/"
+        )
+        return [one["Key"].removeprefix(self.prefix + "/") for one in listed.get("Contents", ())]
+
+    def put(self, name: str, content: bytes) -> None:
+        root = self.server.client("root")
+        root.put_object(Bucket="embargoed", Key=f"{self.prefix}/{name}", Body=content)
+
+    def index(self) -> dict[str, list[str]]:
+        got = self.server.client("root").get_object(
+            Bucket="embargoed", Key=f"{self.prefix}/index/{UNIT}.json"
+        )
+        found: dict[str, list[str]] = json.loads(got["Body"].read())["files"]
+        return found
+
+
+@pytest.fixture
+def place(server: ObjectStore, tmp_path: Path) -> Place:
+    return Place(server, tmp_path)
+
+
+def everything(_: str) -> bool:
+    return True
+
+
+def fetched(zone: UnitZone) -> dict[str, str]:
+    """What a worker sees of the unit."""
+    with zone.working_on(UNIT):
+        zone.fetch((UNIT,), everything)
+    return seen(zone)
+
+
+def seen(zone: UnitZone) -> dict[str, str]:
+    folder = zone.folder / UNIT
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+def write(zone: UnitZone, **files: str) -> None:
+    for name, text in files.items():
+        path = zone.folder / UNIT / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_what_a_step_made_is_there_for_a_worker_with_an_empty_folder(place: Place) -> None:
+    one, two = place.worker("one"), place.worker("two")
+    assert fetched(one) == {}
+    write(one, plan="p", tables__a="1", tables__b="2")
+    (one.folder / UNIT / ".lock").touch()
+    one.put(UNIT)
+    assert fetched(two) == {"plan": "p", "tables/a": "1", "tables/b": "2"}
+    write(two, plan="q")
+    (two.folder / UNIT / "tables/b").unlink()
+    two.put(UNIT)
+    assert fetched(one) == {"plan": "q", "tables/a": "1"}
+    assert len(place.names()) == 3  # of what was replaced nothing stays
+    put_at = one.put_at(one.folder / UNIT / "plan")
+    assert put_at is not None
+    assert one.put_at(one.folder / UNIT / "other") is None
+
+
+def test_only_what_is_wanted_comes_and_the_rest_stays_in_the_store(place: Place) -> None:
+    one, two = place.worker("one"), place.worker("two")
+    write(one, rows__a="big", small="s")
+    one.put(UNIT)
+    with two.working_on(UNIT):
+        two.fetch((UNIT,), lambda path: "rows" not in path)
+    assert seen(two) == {"small": "s"}
+    write(two, more="m")
+    two.put(UNIT)
+    assert fetched(place.worker("three")) == {"more": "m", "rows/a": "big", "small": "s"}
+
+
+def test_what_a_step_left_that_died_is_gone_before_the_next_one(place: Place) -> None:
+    one = place.worker("one")
+    fetched(one)
+    write(one, plan="p")
+    one.put(UNIT)
+    write(one, plan="half", estimates__x="never put")
+    assert fetched(one) == {"plan": "p"}
+
+
+@pytest.mark.parametrize("dies_at", range(6))
+def test_a_worker_that_dies_in_the_middle_of_a_put_leaves_all_or_nothing(
+    place: Place, dies_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = place.worker("one")
+    write(one, a="1", b="1")
+    one.put(UNIT)
+    write(one, a="2", b="2", c="2")
+    calls = iter(range(100))
+    send = one.bucket._client.put_object
+
+    def dying(**arguments: object) -> object:
+        if next(calls) == dies_at:
+            raise KeyboardInterrupt
+        return send(**arguments)
+
+    monkeypatch.setattr(one.bucket._client, "put_object", dying)
+    before, after = {"a": "1", "b": "1"}, {"a": "2", "b": "2", "c": "2"}
+    if dies_at < 4:
+        with pytest.raises(KeyboardInterrupt):
+            one.put(UNIT)
+    else:
+        one.put(UNIT)
+    assert fetched(place.worker("two")) == (before if dies_at < 4 else after)
+
+
+@pytest.mark.parametrize("cut_after", [300, 1500, 3000, 6000, 8000])
+def test_a_connection_that_is_cut_leaves_all_or_nothing_and_a_repeat_goes_on(
+    place: Place, cut_after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket_client, "_TRIES", 1)
+    proxy = CutProxy(place.server.endpoint, cut_after)
+    cut = place.worker("one", proxy.address)
+    files = {"a": "1" * 3000, "b": "2" * 3000}
+    write(cut, **files)
+    with pytest.raises(StoreError, match="run the same command again") as refused:
+        cut.put(UNIT)
+    assert "secret" not in str(refused.value)
+    assert fetched(place.worker("two")) in ({}, files)
+    again = place.worker("one")
+    write(again, **files)
+    again.put(UNIT)
+    assert fetched(place.worker("three")) == files
+
+
+def test_of_two_workers_that_write_the_same_file_one_is_told(place: Place) -> None:
+    one, two = place.worker("one"), place.worker("two")
+    for number, zone in enumerate((one, two)):
+        fetched(zone)
+        write(zone, package__manifest=f"built by {number}")
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = list(pool.map(_outcome, (one, two)))
+    (refused,) = [one for one in outcomes if one is not None]
+    assert isinstance(refused, StoreError)
+    assert "another worker wrote" in str(refused)
+    winner = outcomes.index(None)
+    assert fetched(place.worker("three")) == {"package/manifest": f"built by {winner}"}
+    assert fetched((one, two)[1 - winner]) == {"package/manifest": f"built by {winner}"}
+
+
+def _outcome(zone: UnitZone) -> Exception | None:
+    try:
+        zone.put(UNIT)
+    except (StoreError, IntegrityError) as error:
+        return error
+    return None
+
+
+def test_workers_that_write_different_files_both_keep_theirs(place: Place) -> None:
+    zones = [place.worker(f"worker-{number}") for number in range(4)]
+    for number, zone in enumerate(zones):
+        fetched(zone)
+        write(zone, **{f"file-{number}": "x"})
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(_outcome, zones)) == [None] * 4
+    assert len(fetched(place.worker("last"))) == 4
+
+
+def test_sealed_bytes_are_never_replaced(place: Place) -> None:
+    one, two = place.worker("one"), place.worker("two")
+    fetched(two)
+    write(one, **{SEALED: "noise"})
+    one.put(UNIT)
+    write(two, **{SEALED: "other noise"})
+    assert isinstance(_outcome(two), StoreError | IntegrityError)
+    assert fetched(two) == {SEALED: "noise"}
+    (two.folder / UNIT / SEALED).chmod(0o644)
+    write(two, **{SEALED: "other noise"})
+    with pytest.raises(IntegrityError, match="sealed with other bytes"):
+        two.put(UNIT)
+    assert fetched(place.worker("three")) == {SEALED: "noise"}
+
+
+def test_the_same_sealed_bytes_again_change_nothing(place: Place) -> None:
+    one, two = place.worker("one"), place.worker("two")
+    fetched(two)
+    for zone in (one, two):
+        write(zone, **{SEALED: "noise"})
+        zone.put(UNIT)
+    assert fetched(place.worker("three")) == {SEALED: "noise"}
+
+
+def test_bytes_that_somebody_changed_in_the_store_are_refused(place: Place) -> None:
+    one = place.worker("one")
+    write(one, plan="p")
+    one.put(UNIT)
+    place.put(place.index()["plan"][0], b"planted")
+    with pytest.raises(IntegrityError, match="plan is not what its index says"):
+        fetched(place.worker("two"))
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        b"{}",
+        b"\xff",
+        b'{"files": {"../../../key": ["files/opal/2016-W30/r0/x", 1, "0", ""]}}',
+        b'{"files": {"a/.hidden": ["files/opal/2016-W30/r0/x", 1, "0", ""]}}',
+        b'{"files": {"a": ["files/itms/2016-W30/r0/x", 1, "0", ""]}}',
+        b'{"files": {"a": ["files/opal/2016-W30/r0/x", "one", "0", ""]}}',
+    ],
+)
+def test_an_index_that_no_step_writes_is_refused(place: Place, planted: bytes) -> None:
+    place.put(f"index/{UNIT}.json", planted)
+    with pytest.raises(IntegrityError, match="index of opal/2016-W30/r0 is not what a step writes"):
+        fetched(place.worker("one"))
+
+
+def test_an_index_that_is_gone_is_seen(place: Place) -> None:
+    one = place.worker("one")
+    write(one, plan="p")
+    one.put(UNIT)
+    root = place.server.client("root")
+    root.delete_object(Bucket="embargoed", Key=f"{place.prefix}/index/{UNIT}.json")
+    with pytest.raises(IntegrityError, match="index of opal/2016-W30/r0 is gone"):
+        fetched(one)
+    assert seen(one) == {"plan": "p"}  # the last copy, perhaps
+
+
+def test_a_store_that_is_away_is_an_error_that_a_repeat_mends(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket_client, "_TRIES", 1)
+    with pytest.raises(StoreError, match="EndpointConnectionError"):
+        fetched(place.worker("one", "http://127.0.0.1:9"))
+    assert fetched(place.worker("one")) == {}
+
+
+def test_who_may_not_is_told_and_no_secret_is(place: Place) -> None:
+    zone = place.worker("one", user="page")
+    assert fetched(zone) == {}
+    write(zone, plan="p")
+    with pytest.raises(StoreError, match="403 AccessDenied") as refused:
+        zone.put(UNIT)
+    assert "secret-of" not in str(refused.value)
+    with pytest.raises(StoreError, match="403"):
+        zone.require_writable(UNIT)
+    place.worker("two").require_writable(UNIT)
+    assert place.names() == []
+
+
+def test_bytes_of_a_step_that_died_go_when_nobody_can_still_name_them(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = place.worker("one")
+    place.put(f"files/{UNIT}/left", b"left")
+    fetched(one)
+    one.put(UNIT)
+    assert f"files/{UNIT}/left" in place.names()
+    monkeypatch.setattr(unit_zone, "_LASTS_AT_MOST", timedelta(0))
+    fetched(one)
+    write(one, plan="p")
+    one.put(UNIT)
+    assert f"files/{UNIT}/left" not in place.names()
+    assert fetched(place.worker("two")) == {"plan": "p"}
+
+
+def test_a_unit_in_work_on_this_machine_is_left_alone(place: Place) -> None:
+    one, other = place.worker("one"), "opal/2016-W31/r0"
+    write(place.worker("two"), plan="p")
+    place.worker("two").put(UNIT)
+    with one.working_on(UNIT):
+        write(one, half="made")
+        with one.working_on(other):
+            one.fetch((other,), everything)
+        assert seen(one) == {"half": "made"}
+    with one.working_on(other):
+        one.fetch((other,), everything)
+    assert seen(one) == {"plan": "p"}
+
+
+def test_files_of_the_zone_itself_are_a_unit(place: Place) -> None:
+    one, two = place.worker("one"), place.worker("two")
+    one.folder.mkdir()
+    (one.folder / "bounding.key").write_text("k")
+    one.put(ZONE)
+    write(one, plan="p")
+    with two.working_on(ZONE):
+        two.fetch((ZONE,), lambda path: path == "bounding.key")
+    assert (two.folder / "bounding.key").read_text() == "k"
+    assert seen(two) == {}
+    assert one.units() == (UNIT, ZONE)
+
+
+def test_a_lost_folder_comes_back(place: Place) -> None:
+    one = place.worker("one")
+    write(one, plan="p", tables__a="1")
+    one.put(UNIT)
+    before = seen(one)
+    shutil.rmtree(one.folder)
+    assert fetched(place.worker("one")) == before
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("https://bucket", "write s3://bucket"),
+        ("s3://", "write s3://bucket"),
+        ("s3://id:secret@bucket/x", "holds a name or password"),
+        ("s3://bucket?region=x", "'region' is no option"),
+        ("s3://bucket?encryption=rot13", "encryption is one of"),
+        ("s3://bucket?kms_key=1", "kms_key needs"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(address: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem) as refused:
+        store_address(ZoneStore("private", address, None))
+    assert "TURNSTILE_PRIVATE_STORE" in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("encryption", ["AES256", "aws:kms"])
+def test_encryption_is_asked_for_with_every_object(place: Place, encryption: str) -> None:
+    zone = place.worker("one")
+    address = f"s3://embargoed/{place.prefix}?encryption={encryption}&endpoint="
+    store = ZoneStore(
+        "embargoed", address + place.server.endpoint, place.server.credentials / "worker"
+    )
+    asking = replace(zone, bucket=Bucket(store_address(store), credentials_of(store)))
+    write(asking, plan="p")
+    asking.put(UNIT)
+    assert len(place.names()) == 2
+    root = place.server.client("root")
+    for name in place.names():
+        head = root.head_object(Bucket="embargoed", Key=f"{place.prefix}/{name}")
+        assert head["ServerSideEncryption"] == encryption
+
+
+@pytest.mark.parametrize("content", ["", "[other]\na=b", "[default]\naws_access_key_id=1", "\x00["])
+def test_credentials_that_are_none_are_refused(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "credentials"
+    with pytest.raises(InputError, match="credentials cannot be read"):
+        credentials_of(ZoneStore("private", "s3://a", file))
+    file.write_text(content)
+    with pytest.raises(InputError, match=r"needs a section \[default\]"):
+        credentials_of(ZoneStore("private", "s3://a", file))

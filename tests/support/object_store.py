@@ -1,0 +1,182 @@
+"""An S3 server whose users may do what their policies say, and nothing else: moto, enforcing IAM.
+
+    python tests/support/object_store.py HOST PORT ACCOUNTS.json
+
+The file names buckets, and users with id, secret and what each may do to which bucket.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+ZONES = ("landing", "private", "embargoed", "public")
+READ, DELETE = ("s3:GetObject", "s3:ListBucket"), ("s3:DeleteObject",)
+ALL = (*READ, *DELETE, "s3:PutObject")
+MAY = {
+    "authority": {"landing": ("s3:PutObject",)},
+    "worker-private": {
+        "landing": (*READ, *DELETE),
+        "private": ALL,
+        "embargoed": ALL,
+        "public": READ,
+    },
+    "worker": {"embargoed": ALL, "public": ALL},
+    "page": {"embargoed": READ, "public": READ},
+}
+"""What docs/OPERATIONS.md says that each process may do, by its user."""
+
+
+def serve(host: str, port: int, accounts: Mapping[str, Any]) -> None:
+    """Serve until the process ends."""
+    from moto import settings
+    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.iam.models import iam_backends
+    from moto.s3.models import s3_backends
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import run_simple
+
+    iam, s3 = iam_backends[DEFAULT_ACCOUNT_ID]["aws"], s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+    for bucket in accounts["buckets"]:
+        s3.create_bucket(bucket, "us-east-1")
+    for name, user in accounts["users"].items():
+        iam.create_user("us-east-1", name)
+        statements = [
+            {
+                "Effect": "Allow",
+                "Action": list(actions),
+                "Resource": [f"arn:aws:s3:::{bucket}", f"arn:aws:s3:::{bucket}/*"],
+            }
+            for bucket, actions in user["may"].items()
+        ]
+        policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
+        iam.put_user_policy(name, "zones", policy)
+        key = iam.create_access_key(name)
+        key.access_key_id, key.secret_access_key = user["id"], user["secret"]
+    settings.INITIAL_NO_AUTH_ACTION_COUNT = 0
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    run_simple(host, port, DomainDispatcherApplication(create_backend_app), threaded=True)
+
+
+@dataclass(frozen=True)
+class ObjectStore:
+    """A running server with a bucket for each zone, and files of credentials for its users."""
+
+    endpoint: str
+    credentials: Path
+
+    def environment(self, user: str, prefix: str = "city") -> dict[str, str]:
+        """The environment of a process of this user, as far as it concerns stores."""
+        found = {}
+        for zone in MAY.get(user, ZONES):
+            name = f"TURNSTILE_{zone.upper()}_STORE"
+            found[name] = f"s3://{zone}/{prefix}?endpoint={self.endpoint}"
+            found[f"{name}_CREDENTIALS"] = str(self.credentials / user)
+        return found
+
+    def client(self, user: str) -> Any:
+        import boto3
+
+        words = (self.credentials / user).read_text().split()
+        return boto3.client(
+            "s3",
+            endpoint_url=self.endpoint,
+            region_name="us-east-1",
+            aws_access_key_id=words[3],
+            aws_secret_access_key=words[6],
+        )
+
+
+@contextmanager
+def object_store(folder: Path) -> Iterator[ObjectStore]:
+    """Serve in a process of its own while the block runs."""
+    from turnstile.deployment.native_stack import free_port
+
+    port = free_port(0)
+    users = {
+        name: {"id": f"AKIA{name}", "secret": f"secret-of-{name}", "may": may}
+        for name, may in {**MAY, "root": dict.fromkeys(ZONES, ("s3:*",))}.items()
+    }
+    folder.mkdir()
+    for name, user in users.items():
+        text = f"[default]\naws_access_key_id = {user['id']}\n"
+        (folder / name).write_text(f"{text}aws_secret_access_key = {user['secret']}\n")
+    accounts = folder / "accounts.json"
+    accounts.write_text(json.dumps({"buckets": ZONES, "users": users}))
+    command = [sys.executable, __file__, "127.0.0.1", str(port), str(accounts)]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - ourselves
+    store = ObjectStore(f"http://127.0.0.1:{port}", folder)
+    try:
+        _wait_for(store, process)
+        yield store
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wait_for(store: ObjectStore, process: subprocess.Popen[bytes]) -> None:
+    from botocore.exceptions import BotoCoreError
+
+    until = time.monotonic() + 60
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            store.client("root").list_objects_v2(Bucket="public")
+        except BotoCoreError:
+            time.sleep(0.2)
+        else:
+            return
+    raise AssertionError((store.credentials / "log").read_text())
+
+
+class CutProxy:
+    """Passes connections on to a server, until so many bytes went up; then the line is dead."""
+
+    def __init__(self, target: str, bytes_up: int) -> None:
+        parts = urlsplit(target)
+        self._target = (parts.hostname, parts.port)
+        self._left = bytes_up
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                down, _ = self._listener.accept()
+            except OSError:
+                return
+            up = socket.create_connection(self._target)
+            for source, sink, counts in ((down, up, True), (up, down, False)):
+                threading.Thread(
+                    target=self._pump, args=(source, sink, counts), daemon=True
+                ).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, counts: bool) -> None:  # noqa: FBT001
+        try:
+            while chunk := source.recv(256):
+                if counts:
+                    self._left -= len(chunk)
+                    if self._left < 0:
+                        self._listener.close()
+                        break
+                sink.sendall(chunk)
+        except OSError:
+            pass
+        for one in (source, sink):
+            one.close()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]), json.loads(Path(sys.argv[3]).read_text()))

@@ -1,0 +1,105 @@
+"""A deployment whose zones are buckets; every step has a folder of its own that nobody keeps."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from object_store import ZONES, ObjectStore
+from small_deployment import WEEK
+
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.pipeline.steps import PRIVATE_STEPS, STEPS, step_named
+from turnstile.settings import Settings
+
+KEY = f"itms/{WEEK}/r0"
+
+
+class StoredDeployment:
+    """Buckets under a prefix, a ledger, and workers with what each user's environment names."""
+
+    def __init__(self, store: ObjectStore, base: Path, include: Path) -> None:
+        self.store, self.base, self.include, self.prefix = store, base, include, base.name
+        self._scratches = 0
+
+    def fork(self, base: Path) -> StoredDeployment:
+        """A copy of everything under another prefix: buckets, ledger, key."""
+        base.mkdir(exist_ok=True)
+        made = StoredDeployment(self.store, base, self.include)
+        for zone in ZONES:
+            for name, content in self.objects(zone).items():
+                self.root.put_object(Bucket=zone, Key=f"{made.prefix}/{name}", Body=content)
+        for name in ("ledger.sqlite", "key.pem"):
+            shutil.copyfile(self.base / name, base / name)
+        return made
+
+    @property
+    def root(self) -> Any:
+        return self.store.client("root")
+
+    def objects(self, zone: str) -> dict[str, bytes]:
+        start = f"{self.prefix}/"
+        pages = self.root.get_paginator("list_objects_v2").paginate(Bucket=zone, Prefix=start)
+        names = [one["Key"] for page in pages for one in page.get("Contents", ())]
+        return {
+            name.removeprefix(start): self.root.get_object(Bucket=zone, Key=name)["Body"].read()
+            for name in names
+        }
+
+    def plant(self, zone: str, name: str, content: bytes) -> None:
+        self.root.put_object(Bucket=zone, Key=f"{self.prefix}/{name}", Body=content)
+
+    def deliver(self, landing: Path) -> None:
+        authority = self.store.client("authority")
+        for path in sorted(landing.rglob("*")):
+            if path.is_file():
+                key = f"{self.prefix}/{path.relative_to(landing).as_posix()}"
+                authority.put_object(Bucket="landing", Key=key, Body=path.read_bytes())
+
+    @contextmanager
+    def process(self, user: str, home: Path | None = None) -> Iterator[Path]:
+        """The environment of a process of this user; its folder goes, unless one is given."""
+        self._scratches += 1
+        folder = home or self.base / f"scratch-{self._scratches}"
+        with pytest.MonkeyPatch.context() as environment:
+            for zone in ZONES:
+                environment.delenv(f"TURNSTILE_{zone.upper()}_STORE", raising=False)
+            for name, value in self.store.environment(user, self.prefix).items():
+                environment.setenv(name, value)
+            environment.setenv("TURNSTILE_HOME", str(folder))
+            environment.setenv("TURNSTILE_INCLUDE", str(self.include))
+            environment.setenv("TURNSTILE_LEDGER_URL", f"sqlite:///{self.base}/ledger.sqlite")
+            environment.setenv("TURNSTILE_LEDGER_KEY", str(self.base / "key.pem"))
+            try:
+                yield folder
+            finally:
+                if home is None:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+    def step(self, name: str, home: Path | None = None) -> str:
+        """Do a step as the worker that Airflow gives it to."""
+        user = "worker-private" if name in PRIVATE_STEPS else "worker"
+        with self.process(user, home) as folder:
+            answer = step_named(name)("itms", WEEK, 0)
+            if user == "worker":
+                assert not list((folder / "private").glob("*"))
+                assert not (folder / "landing").exists()
+            return answer
+
+    def steps(self, *names: str) -> None:
+        for name in names or STEPS:
+            self.step(name)
+
+    @property
+    def ledger(self) -> Ledger:
+        with self.process("worker"):
+            return open_ledger(Settings.from_environment())
+
+    def kinds(self) -> list[str]:
+        """The kinds of the entries about the week."""
+        return [entry.kind.value for entry in self.ledger.entries() if entry.key == KEY]
