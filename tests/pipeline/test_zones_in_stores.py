@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from deployment_fixtures import STEADY_ITMS, deployment_in
-from object_store import MAY, ZONES, ObjectStore, object_store
+from object_store import USERS, ZONES, ObjectStore, bucket_of, may, object_store
+from retention_days import NOW, WINDOW, act
 from small_deployment import WEEK, Deployment
 from stored_deployment import KEY, StoredDeployment
 
@@ -119,23 +120,37 @@ def test_what_was_put_is_what_the_ledger_names(
     assert command(place, "ledger", "verify") == 4
 
 
-@pytest.mark.parametrize("user", MAY)
+@pytest.mark.parametrize("user", USERS)
 def test_a_user_reaches_its_zones_and_no_other(store: ObjectStore, user: str) -> None:
     client: Any = store.client(user)
     for zone in ZONES:
-        store.client("root").put_object(Bucket=zone, Key="doors/x", Body=b"x")
+        bucket = bucket_of(zone)
+        store.client("root").put_object(Bucket=bucket, Key="doors/x", Body=b"x")
         actions: dict[str, Callable[[str], Any]] = {
-            "s3:GetObject": lambda zone: client.get_object(Bucket=zone, Key="doors/x"),
-            "s3:ListBucket": lambda zone: client.list_objects_v2(Bucket=zone, Prefix="doors/"),
-            "s3:PutObject": lambda zone: client.put_object(Bucket=zone, Key="doors/y", Body=b""),
-            "s3:DeleteObject": lambda zone: client.delete_object(Bucket=zone, Key="doors/x"),
+            "s3:GetObject": lambda bucket: client.get_object(Bucket=bucket, Key="doors/x"),
+            "s3:ListBucket": lambda bucket: client.list_objects_v2(Bucket=bucket, Prefix="doors/"),
+            "s3:PutObject": lambda bucket: client.put_object(Bucket=bucket, Key="doors/y"),
+            "s3:DeleteObject": lambda bucket: client.delete_object(Bucket=bucket, Key="doors/x"),
         }
-        for name, act in actions.items():
-            if name in MAY[user].get(zone, ()):
-                act(zone)
+        for name, attempt in actions.items():
+            if name in may(user, zone):
+                attempt(bucket)
             else:
                 with pytest.raises(ClientError, match="AccessDenied"):
-                    act(zone)
+                    attempt(bucket)
+
+
+def test_policies_are_as_the_zones_demand() -> None:
+    readers = {
+        zone: {user for user in USERS if "s3:GetObject" in may(user, zone)} for zone in ZONES
+    }
+    writers = {
+        zone: {user for user in USERS if "s3:PutObject" in may(user, zone)} for zone in ZONES
+    }
+    assert readers["landing"] == readers["private"] == writers["private"] == {"worker-private"}
+    assert writers["public"] == {"worker"}
+    assert writers["landing"] == {"authority"}
+    assert writers["embargoed"] == {"worker", "worker-private"}
 
 
 def test_only_publish_writes_the_public_bucket(
@@ -283,7 +298,7 @@ def test_another_object_in_place_of_a_public_file_is_never_overwritten(
         place.step("publish")
     assert place.objects("public")[name] == b"planted"
     assert f"{KEY}/manifest.json" not in place.objects("public")
-    place.root.delete_object(Bucket="public", Key=f"{place.prefix}/{name}")
+    place.root.delete_object(Bucket=bucket_of("public"), Key=f"{place.prefix}/{name}")
     place.step("publish")
     place.step("audit")
 
@@ -311,7 +326,7 @@ def test_files_that_arrive_in_the_bucket_are_waited_for(
     assert found.is_complete(system_clock() + QUIET_FOR + timedelta(seconds=1))
     assert not list(tmp_path.rglob("escaped.csv"))
     for name in place.objects("landing"):
-        place.root.delete_object(Bucket="landing", Key=f"{place.prefix}/{name}")
+        place.root.delete_object(Bucket=bucket_of("landing"), Key=f"{place.prefix}/{name}")
     assert arrival().missing
 
 
@@ -340,4 +355,23 @@ def test_a_correction_by_hand_is_explained_in_the_store(
     words = ["run", "itms", "--week", WEEK, "--revision", "1", "--reason", "files came again"]
     assert command(place, *words, user="root") == 0
     assert f"itms/{WEEK}/r1/manifest.json" in place.objects("public")
+    assert command(place, "ledger", "verify") == 0
+
+
+def test_retention_deletes_in_the_buckets_too(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    assert any(name.startswith(f"files/itms/{WEEK}/") for name in place.objects("private"))
+    with place.process("worker-private"):
+        assert set(act()) == {(WEEK, "rows"), (WEEK, "exact")}
+    private = place.objects("private")
+    assert json.loads(private[f"index/itms/{WEEK}.json"])["files"] == {}
+    assert not [name for name in private if name.startswith("files/itms/")]
+    assert any(name.startswith("files/zone/") for name in private)  # the bounding key stays
+    assert [name for name in place.objects("landing") if name.startswith("itms/")]
+    with place.process("worker-private"):
+        assert (WEEK, "files") in act(NOW + WINDOW + timedelta(minutes=1))
+    assert not [name for name in place.objects("landing") if name.startswith("itms/")]
+    assert [name for name in place.objects("landing") if name.startswith("opal/")]
     assert command(place, "ledger", "verify") == 0

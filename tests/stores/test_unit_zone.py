@@ -38,24 +38,26 @@ class Place:
         self.server, self.base, self.prefix = server, base, base.name
 
     def worker(self, name: str, endpoint: str = "", user: str = "worker") -> UnitZone:
-        address = f"s3://embargoed/{self.prefix}?endpoint={endpoint or self.server.endpoint}"
+        address = (
+            f"s3://turnstile-embargoed/{self.prefix}?endpoint={endpoint or self.server.endpoint}"
+        )
         store = ZoneStore("embargoed", address, self.server.credentials / user)
         bucket = Bucket(store_address(store), credentials_of(store))
         return UnitZone(bucket, self.base / name, 3, is_private=False)
 
     def names(self) -> list[str]:
         listed = self.server.client("root").list_objects_v2(
-            Bucket="embargoed", Prefix=self.prefix + "/"
+            Bucket="turnstile-embargoed", Prefix=self.prefix + "/"
         )
         return [one["Key"].removeprefix(self.prefix + "/") for one in listed.get("Contents", ())]
 
     def put(self, name: str, content: bytes) -> None:
         root = self.server.client("root")
-        root.put_object(Bucket="embargoed", Key=f"{self.prefix}/{name}", Body=content)
+        root.put_object(Bucket="turnstile-embargoed", Key=f"{self.prefix}/{name}", Body=content)
 
     def index(self) -> dict[str, list[str]]:
         got = self.server.client("root").get_object(
-            Bucket="embargoed", Key=f"{self.prefix}/index/{UNIT}.json"
+            Bucket="turnstile-embargoed", Key=f"{self.prefix}/index/{UNIT}.json"
         )
         found: dict[str, list[str]] = json.loads(got["Body"].read())["files"]
         return found
@@ -264,7 +266,7 @@ def test_an_index_that_is_gone_is_seen(place: Place) -> None:
     write(one, plan="p")
     one.put(UNIT)
     root = place.server.client("root")
-    root.delete_object(Bucket="embargoed", Key=f"{place.prefix}/index/{UNIT}.json")
+    root.delete_object(Bucket="turnstile-embargoed", Key=f"{place.prefix}/index/{UNIT}.json")
     with pytest.raises(IntegrityError, match="index of opal/2016-W30/r0 is gone"):
         fetched(one)
     assert seen(one) == {"plan": "p"}  # the last copy, perhaps
@@ -365,7 +367,7 @@ def test_an_address_that_is_none_is_refused(address: str, problem: str) -> None:
 @pytest.mark.parametrize("encryption", ["AES256", "aws:kms"])
 def test_encryption_is_asked_for_with_every_object(place: Place, encryption: str) -> None:
     zone = place.worker("one")
-    address = f"s3://embargoed/{place.prefix}?encryption={encryption}&endpoint="
+    address = f"s3://turnstile-embargoed/{place.prefix}?encryption={encryption}&endpoint="
     store = ZoneStore(
         "embargoed", address + place.server.endpoint, place.server.credentials / "worker"
     )
@@ -375,7 +377,7 @@ def test_encryption_is_asked_for_with_every_object(place: Place, encryption: str
     assert len(place.names()) == 2
     root = place.server.client("root")
     for name in place.names():
-        head = root.head_object(Bucket="embargoed", Key=f"{place.prefix}/{name}")
+        head = root.head_object(Bucket="turnstile-embargoed", Key=f"{place.prefix}/{name}")
         assert head["ServerSideEncryption"] == encryption
 
 

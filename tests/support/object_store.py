@@ -2,7 +2,7 @@
 
     python tests/support/object_store.py HOST PORT ACCOUNTS.json
 
-The file names buckets, and users with id, secret and what each may do to which bucket.
+The file names buckets, and users with id, secret and policy: those of `docker/store-policies`.
 """
 
 from __future__ import annotations
@@ -22,20 +22,32 @@ from typing import Any
 from urllib.parse import urlsplit
 
 ZONES = ("landing", "private", "embargoed", "public")
-READ, DELETE = ("s3:GetObject", "s3:ListBucket"), ("s3:DeleteObject",)
-ALL = (*READ, *DELETE, "s3:PutObject")
-MAY = {
-    "authority": {"landing": ("s3:PutObject",)},
-    "worker-private": {
-        "landing": (*READ, *DELETE),
-        "private": ALL,
-        "embargoed": ALL,
-        "public": READ,
-    },
-    "worker": {"embargoed": ALL, "public": ALL},
-    "page": {"embargoed": READ, "public": READ},
-}
-"""What docs/OPERATIONS.md says that each process may do, by its user."""
+POLICIES = Path(__file__).resolve().parents[2] / "docker/store-policies"
+USERS = tuple(sorted(path.stem for path in POLICIES.glob("*.json")))
+
+
+def bucket_of(zone: str) -> str:
+    return f"turnstile-{zone}"
+
+
+def policy_of(user: str) -> dict[str, Any]:
+    """The policy that the project ships; root may do everything."""
+    if user == "root":
+        statement = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+        return {"Version": "2012-10-17", "Statement": [statement]}
+    found: dict[str, Any] = json.loads((POLICIES / f"{user}.json").read_text())
+    return found
+
+
+def may(user: str, zone: str) -> set[str]:
+    """What a policy lets a user do with a zone."""
+    return {
+        action
+        for statement in policy_of(user)["Statement"]
+        for action in statement["Action"]
+        for resource in statement["Resource"]
+        if resource.removesuffix("/*") == f"arn:aws:s3:::{bucket_of(zone)}"
+    }
 
 
 def serve(host: str, port: int, accounts: Mapping[str, Any]) -> None:
@@ -52,16 +64,7 @@ def serve(host: str, port: int, accounts: Mapping[str, Any]) -> None:
         s3.create_bucket(bucket, "us-east-1")
     for name, user in accounts["users"].items():
         iam.create_user("us-east-1", name)
-        statements = [
-            {
-                "Effect": "Allow",
-                "Action": list(actions),
-                "Resource": [f"arn:aws:s3:::{bucket}", f"arn:aws:s3:::{bucket}/*"],
-            }
-            for bucket, actions in user["may"].items()
-        ]
-        policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
-        iam.put_user_policy(name, "zones", policy)
+        iam.put_user_policy(name, "zones", json.dumps(user["policy"]))
         key = iam.create_access_key(name)
         key.access_key_id, key.secret_access_key = user["id"], user["secret"]
     settings.INITIAL_NO_AUTH_ACTION_COUNT = 0
@@ -79,9 +82,9 @@ class ObjectStore:
     def environment(self, user: str, prefix: str = "city") -> dict[str, str]:
         """The environment of a process of this user, as far as it concerns stores."""
         found = {}
-        for zone in MAY.get(user, ZONES):
+        for zone in (zone for zone in ZONES if user == "root" or may(user, zone)):
             name = f"TURNSTILE_{zone.upper()}_STORE"
-            found[name] = f"s3://{zone}/{prefix}?endpoint={self.endpoint}"
+            found[name] = f"s3://{bucket_of(zone)}/{prefix}?endpoint={self.endpoint}"
             found[f"{name}_CREDENTIALS"] = str(self.credentials / user)
         return found
 
@@ -105,15 +108,17 @@ def object_store(folder: Path) -> Iterator[ObjectStore]:
 
     port = free_port(0)
     users = {
-        name: {"id": f"AKIA{name}", "secret": f"secret-of-{name}", "may": may}
-        for name, may in {**MAY, "root": dict.fromkeys(ZONES, ("s3:*",))}.items()
+        name: {"id": f"AKIA{name}", "secret": f"secret-of-{name}", "policy": policy_of(name)}
+        for name in (*USERS, "root")
     }
     folder.mkdir()
     for name, user in users.items():
         text = f"[default]\naws_access_key_id = {user['id']}\n"
         (folder / name).write_text(f"{text}aws_secret_access_key = {user['secret']}\n")
     accounts = folder / "accounts.json"
-    accounts.write_text(json.dumps({"buckets": ZONES, "users": users}))
+    accounts.write_text(
+        json.dumps({"buckets": [bucket_of(zone) for zone in ZONES], "users": users})
+    )
     command = [sys.executable, __file__, "127.0.0.1", str(port), str(accounts)]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - ourselves
@@ -132,7 +137,7 @@ def _wait_for(store: ObjectStore, process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + 60
     while time.monotonic() < until and process.poll() is None:
         try:
-            store.client("root").list_objects_v2(Bucket="public")
+            store.client("root").list_objects_v2(Bucket=bucket_of("public"))
         except BotoCoreError:
             time.sleep(0.2)
         else:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from object_store import ZONES, ObjectStore
+from object_store import ZONES, ObjectStore, bucket_of
 from small_deployment import WEEK
 
 from turnstile.ledger.ledger import Ledger
@@ -33,7 +33,9 @@ class StoredDeployment:
         made = StoredDeployment(self.store, base, self.include)
         for zone in ZONES:
             for name, content in self.objects(zone).items():
-                self.root.put_object(Bucket=zone, Key=f"{made.prefix}/{name}", Body=content)
+                self.root.put_object(
+                    Bucket=bucket_of(zone), Key=f"{made.prefix}/{name}", Body=content
+                )
         for name in ("ledger.sqlite", "key.pem"):
             shutil.copyfile(self.base / name, base / name)
         return made
@@ -44,22 +46,26 @@ class StoredDeployment:
 
     def objects(self, zone: str) -> dict[str, bytes]:
         start = f"{self.prefix}/"
-        pages = self.root.get_paginator("list_objects_v2").paginate(Bucket=zone, Prefix=start)
+        pages = self.root.get_paginator("list_objects_v2").paginate(
+            Bucket=bucket_of(zone), Prefix=start
+        )
         names = [one["Key"] for page in pages for one in page.get("Contents", ())]
         return {
-            name.removeprefix(start): self.root.get_object(Bucket=zone, Key=name)["Body"].read()
+            name.removeprefix(start): self.root.get_object(Bucket=bucket_of(zone), Key=name)[
+                "Body"
+            ].read()
             for name in names
         }
 
     def plant(self, zone: str, name: str, content: bytes) -> None:
-        self.root.put_object(Bucket=zone, Key=f"{self.prefix}/{name}", Body=content)
+        self.root.put_object(Bucket=bucket_of(zone), Key=f"{self.prefix}/{name}", Body=content)
 
     def deliver(self, landing: Path) -> None:
         authority = self.store.client("authority")
         for path in sorted(landing.rglob("*")):
             if path.is_file():
                 key = f"{self.prefix}/{path.relative_to(landing).as_posix()}"
-                authority.put_object(Bucket="landing", Key=key, Body=path.read_bytes())
+                authority.put_object(Bucket=bucket_of("landing"), Key=key, Body=path.read_bytes())
 
     @contextmanager
     def process(self, user: str, home: Path | None = None) -> Iterator[Path]:

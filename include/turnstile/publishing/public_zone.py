@@ -47,7 +47,7 @@ def adopt_public(settings: Settings) -> Iterator[str]:
     bucket = zone_of_files(settings, store).bucket
     with adopting(bucket, settings.public):
         for index in sorted(settings.public.glob(f"*/{INDEX}")):
-            programme = index.parent.name
+            programme = index.relative_to(settings.public).parts[0]
             keys = (key for key, _ in release_folders(settings.public))
             own = [key for key in keys if key.startswith(f"{programme}/")]
             _send(bucket, settings.public, programme, own)
