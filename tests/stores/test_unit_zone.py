@@ -38,9 +38,8 @@ class Place:
         self.server, self.base, self.prefix = server, base, base.name
 
     def worker(self, name: str, endpoint: str = "", user: str = "worker") -> UnitZone:
-        address = (
-            f"s3://turnstile-embargoed/{self.prefix}?endpoint={endpoint or self.server.endpoint}"
-        )
+        endpoint = endpoint or self.server.endpoint
+        address = f"s3://turnstile-embargoed/{self.prefix}?endpoint={endpoint}"
         store = ZoneStore("embargoed", address, self.server.credentials / user)
         bucket = Bucket(store_address(store), credentials_of(store))
         return UnitZone(bucket, self.base / name, 3, is_private=False)

@@ -116,9 +116,8 @@ def object_store(folder: Path) -> Iterator[ObjectStore]:
         text = f"[default]\naws_access_key_id = {user['id']}\n"
         (folder / name).write_text(f"{text}aws_secret_access_key = {user['secret']}\n")
     accounts = folder / "accounts.json"
-    accounts.write_text(
-        json.dumps({"buckets": [bucket_of(zone) for zone in ZONES], "users": users})
-    )
+    buckets = [bucket_of(zone) for zone in ZONES]
+    accounts.write_text(json.dumps({"buckets": buckets, "users": users}))
     command = [sys.executable, __file__, "127.0.0.1", str(port), str(accounts)]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - ourselves

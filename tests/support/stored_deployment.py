@@ -33,11 +33,10 @@ class StoredDeployment:
         made = StoredDeployment(self.store, base, self.include)
         for zone in ZONES:
             for name, content in self.objects(zone).items():
-                self.root.put_object(
-                    Bucket=bucket_of(zone), Key=f"{made.prefix}/{name}", Body=content
-                )
-        for name in ("ledger.sqlite", "key.pem"):
-            shutil.copyfile(self.base / name, base / name)
+                made.plant(zone, name, content)
+        for path in (self.base / "ledger.sqlite", self.base / "key.pem"):
+            if path.exists():
+                shutil.copyfile(path, base / path.name)
         return made
 
     @property
@@ -45,15 +44,11 @@ class StoredDeployment:
         return self.store.client("root")
 
     def objects(self, zone: str) -> dict[str, bytes]:
-        start = f"{self.prefix}/"
-        pages = self.root.get_paginator("list_objects_v2").paginate(
-            Bucket=bucket_of(zone), Prefix=start
-        )
+        root, bucket, start = self.root, bucket_of(zone), f"{self.prefix}/"
+        pages = root.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start)
         names = [one["Key"] for page in pages for one in page.get("Contents", ())]
         return {
-            name.removeprefix(start): self.root.get_object(Bucket=bucket_of(zone), Key=name)[
-                "Body"
-            ].read()
+            name.removeprefix(start): root.get_object(Bucket=bucket, Key=name)["Body"].read()
             for name in names
         }
 
