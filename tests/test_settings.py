@@ -54,3 +54,20 @@ def test_the_signing_key_may_lie_outside_of_the_home(
     assert Settings.from_environment().ledger_key is None
     monkeypatch.setenv("TURNSTILE_LEDGER_KEY", str(tmp_path / "key.pem"))
     assert Settings.from_environment().ledger_key == tmp_path / "key.pem"
+
+
+def test_a_process_is_given_some_stores_and_never_without_what_every_step_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Settings.from_environment().stores == ()
+    monkeypatch.setenv("TURNSTILE_PRIVATE_STORE", "s3://private")
+    with pytest.raises(InputError, match="name those of embargoed and public too"):
+        Settings.from_environment()
+    for zone in ("EMBARGOED", "PUBLIC"):
+        monkeypatch.setenv(f"TURNSTILE_{zone}_STORE", f"s3://{zone.lower()}/city")
+    monkeypatch.setenv("TURNSTILE_PUBLIC_STORE_CREDENTIALS", str(tmp_path / "key"))
+    assert [(one.zone, one.credentials) for one in Settings.from_environment().stores] == [
+        ("private", None),
+        ("embargoed", None),
+        ("public", tmp_path / "key"),
+    ]

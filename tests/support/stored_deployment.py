@@ -24,7 +24,8 @@ class StoredDeployment:
     """Buckets under a prefix, a ledger, and workers with what each user's environment names."""
 
     def __init__(self, store: ObjectStore, base: Path, include: Path) -> None:
-        self.store, self.base, self.include, self.prefix = store, base, include, base.name
+        self.store, self.base, self.include = store, base, include
+        self.prefix = f"{base.parent.name}-{base.name}"
         self._scratches = 0
 
     def fork(self, base: Path) -> StoredDeployment:
