@@ -97,6 +97,13 @@ def test_a_week_is_released_by_workers_that_keep_nothing(
     assert place.kinds().count("sealed") == place.kinds().count("published") == 1
     assert command(place, "ledger", "verify") == 0
     before, charged = place.objects("public"), place.ledger.balance()
+    loose = {
+        "index.html",
+        "ledger.pub",
+        "ledger-checkpoint.note",
+        f"itms/{WEEK}/checkpoint-r0.note",
+    }
+    assert loose <= before.keys()
     with caplog.at_level(logging.INFO):
         place.steps()
     assert place.kinds().count("draw_begun") == 1
@@ -108,6 +115,7 @@ def test_a_week_is_released_by_workers_that_keep_nothing(
     assert "secret-of-" not in caplog.text
 
 
+@pytest.mark.long
 def test_what_was_put_is_what_the_ledger_names(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -151,6 +159,7 @@ def test_policies_are_as_the_zones_demand() -> None:
     assert writers["embargoed"] == {"worker", "worker-private"}
 
 
+@pytest.mark.long
 def test_only_publish_writes_the_public_bucket(
     assessed_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -193,6 +202,7 @@ PUBLISH_KILLS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keeps_folder", [False, True])
 def test_a_draw_that_is_killed_is_charged_and_never_used(
     reserved: StoredDeployment, tmp_path: Path, *, keeps_folder: bool
@@ -213,6 +223,7 @@ def test_a_draw_that_is_killed_is_charged_and_never_used(
     assert len([name for name in index if name.startswith("set-aside/")]) == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keeps_folder", [False, True])
 def test_a_publication_that_is_killed_goes_on_to_the_same_bytes(
     assessed_week: StoredDeployment, tmp_path: Path, *, keeps_folder: bool
@@ -232,6 +243,7 @@ def test_a_publication_that_is_killed_goes_on_to_the_same_bytes(
     assert command(place, "ledger", "verify") == 0
 
 
+@pytest.mark.long
 def test_of_two_publishers_one_package_is_public(
     assessed_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -249,6 +261,7 @@ def test_of_two_publishers_one_package_is_public(
     assert place.kinds().count("published") == 1
 
 
+@pytest.mark.long
 def test_a_store_that_is_away_after_a_charge_is_waited_for(
     reserved: StoredDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +284,7 @@ def test_a_store_that_is_away_after_a_charge_is_waited_for(
     assert (place.kinds().count("sealed"), place.kinds().count("burned")) == (1, 0)
 
 
+@pytest.mark.long
 def test_a_store_that_takes_nothing_is_seen_before_the_charge(
     reserved: StoredDeployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +298,7 @@ def test_a_store_that_takes_nothing_is_seen_before_the_charge(
     place.step("draw")
 
 
+@pytest.mark.long
 def test_another_object_in_place_of_a_public_file_is_never_overwritten(
     assessed_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -326,6 +341,7 @@ def test_files_that_arrive_in_the_bucket_are_waited_for(
     assert arrival().missing
 
 
+@pytest.mark.long
 def test_a_folder_that_was_the_zone_is_put_into_its_store(
     published: Deployment, store: ObjectStore, tmp_path: Path
 ) -> None:
@@ -344,6 +360,7 @@ def test_a_folder_that_was_the_zone_is_put_into_its_store(
     assert place.kinds().count("draw_begun") == 1
 
 
+@pytest.mark.long
 def test_a_correction_by_hand_is_explained_in_the_store(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:
@@ -354,6 +371,7 @@ def test_a_correction_by_hand_is_explained_in_the_store(
     assert command(place, "ledger", "verify") == 0
 
 
+@pytest.mark.long
 def test_retention_deletes_in_the_buckets_too(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -88,6 +89,7 @@ class ObjectStore:
             found[f"{name}_CREDENTIALS"] = str(self.credentials / user)
         return found
 
+    @lru_cache(maxsize=8)  # noqa: B019 - as many as users; making one takes long
     def client(self, user: str) -> Any:
         import boto3
 

@@ -239,6 +239,7 @@ class Ledger(Stewardship):
             return public
 
         publication = self._write(act)
+        self._custody.adopt()  # the public zone may be another copy than that of the draw
         self._custody.note((key, manifest_digest.removeprefix("sha256:")))
         return publication
 
