@@ -125,16 +125,28 @@ class NativeCompose(NativeStack):
     Args:
         project: folder that `./` of the file means; holds `dags`, `plugins`, `include`.
         base: an empty folder for volumes, container roots and logs.
+        override: another file, which adds to services and puts other volumes in their places.
+        variables: that the files ask for.
     """
 
-    def __init__(self, project: Path, base: Path) -> None:
+    def __init__(
+        self,
+        project: Path,
+        base: Path,
+        override: Path | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(base, {})
         self.project, self.base, self.secrets = project, base, base / "secrets"
         subprocess.run([ROOT / "docker/make-secrets.sh", self.secrets], check=True)  # noqa: S603 - ours
         self.ports = {name: free_port(0) for name in PORTS}
-        variables = {"AIRFLOW_PORT": str(self.ports["AIRFLOW_PORT"])}
+        given = {"AIRFLOW_PORT": str(self.ports["AIRFLOW_PORT"]), **(variables or {})}
         text = (ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
-        self.services: dict[str, Any] = yaml.safe_load(interpolated(text, variables))["services"]
+        self.services: dict[str, Any] = yaml.safe_load(interpolated(text, given))["services"]
+        if override is not None:
+            more = yaml.safe_load(interpolated(override.read_text(encoding="utf-8"), given))
+            for name, service in more["services"].items():
+                self.services[name] = added(self.services[name], service)
         self.address = f"http://127.0.0.1:{self.ports['AIRFLOW_PORT']}"
         self._done: set[str] = set()
         self._database: PostgresImage | None = None
@@ -288,6 +300,18 @@ class NativeCompose(NativeStack):
         ):
             text = text.replace(old, new)
         return PATHS.sub(lambda found: f"{self._root(name)}{found[1]}", text)
+
+
+def added(service: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a service with an override, as Compose merges them."""
+    volumes = {one.split(":")[1]: one for one in service.get("volumes", ())}
+    volumes |= {one.split(":")[1]: one for one in more.get("volumes", ())}
+    return {
+        **service,
+        "environment": {**service["environment"], **more["environment"]},
+        "secrets": [*service["secrets"], *more["secrets"]],
+        "volumes": list(volumes.values()),
+    }
 
 
 def interpolated(text: str, variables: Mapping[str, str]) -> str:

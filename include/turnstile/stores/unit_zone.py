@@ -7,7 +7,7 @@ store is what a step left that did not come to its end: it goes before the next 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,6 +18,7 @@ from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, sy
 from turnstile.errors import IntegrityError, StoreError
 from turnstile.settings import system_clock
 from turnstile.stores.bucket import AT_ONCE, Bucket, sha256_of
+from turnstile.stores.merging import SEALED, digest_of, merged, require_written_once
 from turnstile.stores.unit import (
     STATE,
     Stored,
@@ -33,9 +34,7 @@ from turnstile.stores.unit import (
 ZONE = "zone"
 """The unit of files that lie in the zone's own folder."""
 Wanted = Callable[[str], bool]
-_Files = Mapping[str, Stored]
 _INDEX, _FILES = "index/", "files/"
-_SEALED = "sealed-"
 _FOLDER = 0o700
 _TRIES = 5
 _LASTS_AT_MOST = timedelta(days=1)
@@ -210,7 +209,7 @@ class UnitZone:
         for name in self._own_files(unit):
             if not before.is_here(name, folder):
                 digest = sha256_of(folder / name)
-                if digest != _digest(before.files.get(name)):
+                if digest != digest_of(before.files.get(name)):
                     new[name] = digest
             self._note(after, name, folder)
         with ThreadPoolExecutor(AT_ONCE) as threads:
@@ -242,14 +241,14 @@ class UnitZone:
         """
         path = f"{_INDEX}{unit}.json"
         for _ in range(_TRIES):
-            _require_written_once(unit, before.files, after.files)
+            require_written_once(unit, before.files, after.files)
             content = index_bytes(after.files)
             tag = self.bucket.put_if(path, content, before.tag)
             if tag is None:
                 found = self.bucket.read(path)
                 theirs = files_in(found.content, unit) if found else {}
                 if theirs != after.files:  # else it was put, and the answer was lost
-                    after.files = self._merged(unit, before.files, after.files, theirs)
+                    after.files = merged(before.files, after.files, theirs, self.bucket.name, unit)
                     before = UnitState(found and found.tag, theirs)
                     continue
                 tag = found and found.tag
@@ -257,33 +256,13 @@ class UnitZone:
             return
         raise StoreError(self.bucket.name, f"{unit} is written to by others all the time")
 
-    def _merged(self, unit: str, base: _Files, own: _Files, theirs: _Files) -> dict[str, Stored]:
-        """Return what others wrote with our changes.
-
-        Raises:
-            StoreError: both changed the same file.
-        """
-        merged = dict(theirs)
-        for name in base.keys() | own.keys():
-            old, new, now = (one.get(name) for one in (base, own, theirs))
-            if new == old:
-                continue
-            if _digest(now) not in {_digest(old), _digest(new)}:
-                problem = f"another worker wrote to {unit}/{name} meanwhile, and its file stays"
-                raise StoreError(self.bucket.name, problem)
-            if new is None:
-                merged.pop(name, None)
-            else:
-                merged[name] = new
-        return merged
-
     def _note(self, state: UnitState, name: str, folder: Path) -> None:
         """Note that a file is here as it is in the store."""
         if stamp := stamp_of(folder / name):
             state.here[name] = stamp
 
     def _mode_of(self, name: str) -> int:
-        if name.startswith(_SEALED):
+        if name.startswith(SEALED):
             return 0o444
         return OWNER_ONLY if self.is_private else EVERYBODY_READS
 
@@ -325,18 +304,3 @@ class UnitZone:
         folder = self.folder / STATE / "locks"
         folder.mkdir(parents=True, exist_ok=True, mode=_FOLDER)
         return folder / (unit.replace("/", "+") + ".lock")
-
-
-def _require_written_once(unit: str, before: _Files, after: _Files) -> None:
-    """Refuse other bytes in the place of sealed ones.
-
-    Raises:
-        IntegrityError: they differ.
-    """
-    for name in before.keys() & after.keys():
-        if name.startswith(_SEALED) and before[name].sha256 != after[name].sha256:
-            raise IntegrityError(f"{unit}: {name} is sealed with other bytes in the store")
-
-
-def _digest(one: Stored | None) -> str:
-    return one.sha256 if one else ""

@@ -1,0 +1,77 @@
+"""docker-compose.stores.yaml: valid, and to each service the stores that its policy opens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from compose_natively import added
+from object_store import ZONES, may
+
+ROOT = Path(__file__).resolve().parents[2]
+OVERRIDE = ROOT / "docker-compose.stores.yaml"
+USER_OF = {"worker-private": "worker-private", "worker": "worker", "api-server": "page"}
+ADDRESS = re.compile(r"\$\{(\w+)_STORE(:\?[^}]*)?\}")
+
+
+@pytest.fixture(scope="module")
+def override() -> Any:
+    return yaml.safe_load(OVERRIDE.read_text())
+
+
+@pytest.fixture(scope="module")
+def services(override: Any) -> dict[str, Any]:
+    base = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
+    return {name: added(base[name], more) for name, more in override["services"].items()}
+
+
+def test_the_file_is_valid() -> None:
+    words = ["check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(OVERRIDE)]
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-m", *words], capture_output=True, check=False, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_each_service_is_given_the_stores_of_its_user(services: dict[str, Any]) -> None:
+    assert services.keys() == USER_OF.keys()
+    for name, user in USER_OF.items():
+        environment = services[name]["environment"]
+        named = {
+            zone: environment[f"TURNSTILE_{zone.upper()}_STORE"]
+            for zone in ZONES
+            if f"TURNSTILE_{zone.upper()}_STORE" in environment
+        }
+        assert named.keys() == {zone for zone in ZONES if "s3:GetObject" in may(user, zone)}, name
+        for zone, address in named.items():
+            found = ADDRESS.fullmatch(address)
+            assert found is not None
+            assert found[1] == zone.upper()
+            file = environment[f"TURNSTILE_{zone.upper()}_STORE_CREDENTIALS"]
+            assert file.removeprefix("/run/secrets/") in services[name]["secrets"]
+
+
+def test_no_two_services_share_a_secret_or_a_copy(services: dict[str, Any]) -> None:
+    secrets = [one for each in services.values() for one in each["secrets"] if "store" in one]
+    assert len(secrets) == len(set(secrets)) == len(services)
+    copies = [
+        one.split(":")[0]
+        for each in services.values()
+        for one in each["volumes"]
+        if one.split(":")[1].removeprefix("/var/lib/turnstile/") in ZONES
+    ]
+    assert len(copies) == len(set(copies)) == 8
+
+
+def test_whatever_is_named_is_declared(override: Any) -> None:
+    base = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())
+    for service in override["services"].values():
+        assert set(service["secrets"]) <= override["secrets"].keys()
+        for volume in service.get("volumes", ()):
+            assert volume.split(":")[0] in override["volumes"]
+    assert not override["volumes"].keys() & base["volumes"].keys()
