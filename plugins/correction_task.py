@@ -49,11 +49,9 @@ class AskCorrection(AskPeople):
         from turnstile.operations.correction_question import is_to_be_asked, revision_question
         from turnstile.pipeline.correction_budget import refusal_of_correction
         from turnstile.pipeline.redelivered_files import changed_files
-        from turnstile.release.zone_stores import fetch_landing
 
         release = release_of_run(self.programme, context)
-        with release.copies.in_step(raw=True):
-            fetch_landing(release.settings, release.programme.source, release.week)
+        with release.copies.in_step(raw=True, files=True):
             files = changed_files(release)
         if files is None or not is_to_be_asked(release, files, self.number):
             return {}

@@ -249,6 +249,7 @@ def test_bytes_that_somebody_changed_in_the_store_are_refused(place: Place) -> N
         b"{}",
         b"\xff",
         b'{"files": {"../../../key": ["files/opal/2016-W30/r0/x", 1, "0", ""]}}',
+        b'{"files": {"a\\u0000b": ["files/opal/2016-W30/r0/x", 1, "0", ""]}}',
         b'{"files": {"a/.hidden": ["files/opal/2016-W30/r0/x", 1, "0", ""]}}',
         b'{"files": {"a": ["files/itms/2016-W30/r0/x", 1, "0", ""]}}',
         b'{"files": {"a": ["files/opal/2016-W30/r0/x", "one", "0", ""]}}',
@@ -258,6 +259,18 @@ def test_an_index_that_no_step_writes_is_refused(place: Place, planted: bytes) -
     place.put(f"index/{UNIT}.json", planted)
     with pytest.raises(IntegrityError, match="index of opal/2016-W30/r0 is not what a step writes"):
         fetched(place.worker("one"))
+
+
+@pytest.mark.parametrize(
+    "name", ["../../key.json", "opal/2016-W30.json", "opal/../r0.json", "opal/2016-W30/r0", ".json"]
+)
+def test_an_index_where_no_step_writes_one_is_refused(place: Place, name: str) -> None:
+    place.put(f"index/{name}", b'{"files": {}}')
+    if "index/" not in "".join(place.names()):
+        pytest.skip("the client does not send such a name")
+    with pytest.raises(IntegrityError, match="an index stands where no step writes one"):
+        fetched(place.worker("one"))
+    assert not (place.base / "key.json").exists()
 
 
 def test_an_index_that_is_gone_is_seen(place: Place) -> None:

@@ -77,11 +77,13 @@ def publish_series(programme: str) -> None:
     Raises:
         InputError: no such programme.
     """
+    from turnstile.ledger.of_deployment import open_ledger
     from turnstile.programme.loading import load_programme
     from turnstile.publishing.public_zone import send_to_zone
     from turnstile.publishing.series.writing import write_series
 
     settings = Settings.from_environment()
     spec = load_programme(programme, settings.include)
-    write_series(spec, open_to_read(), settings.public, settings.include)
+    # Not fetched again: what a command has written here is not in the store yet.
+    write_series(spec, open_ledger(settings, read_only=True), settings.public, settings.include)
     send_to_zone(settings, programme)

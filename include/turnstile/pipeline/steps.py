@@ -107,6 +107,7 @@ def _done(act: Callable[[Release], str], programme: str, week: str, revision: in
     release, name = open_release(programme, week, revision), act.__name__
     with release.copies.in_step(
         raw=name in PRIVATE_STEPS,
+        files=name == ingest.__name__,
         rows=name in _READ_ROWS,
         year=name in _CARRY and any(event.carried for event in release.plan.events),
         publishes=name == publish.__name__,

@@ -49,13 +49,20 @@ class ZoneCopies:
 
     @contextmanager
     def in_step(
-        self, *, raw: bool, rows: bool = False, year: bool = False, publishes: bool = False
+        self,
+        *,
+        raw: bool,
+        files: bool = False,
+        rows: bool = False,
+        year: bool = False,
+        publishes: bool = False,
     ) -> Iterator[None]:
         """Fetch what a step needs, and put what it made, if it refuses too: findings are kept.
 
         Args:
             raw: whether it sees private data.
-            rows: whether it reads files or rows, not only tables.
+            files: whether it reads those of the landing zone.
+            rows: whether it reads rows, not only tables.
             year: whether its draws carry exact tables of earlier weeks along.
             publishes: whether it writes the public zone.
 
@@ -66,7 +73,7 @@ class ZoneCopies:
             yield
             return
         with ExitStack() as held:
-            if raw and rows:
+            if files:
                 fetch_landing(self.settings, self.source, self.period)
             zones: list[_Own] = []
             if raw and (private := unit_zone(self.settings, "private")):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, replace_durably
 from turnstile.errors import InputError, StoreError
 from turnstile.stores.bucket import AT_ONCE, Bucket, Listed
-from turnstile.stores.unit import STATE, Stamp, files_here, remove, stamp_of
+from turnstile.stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of
 
 Wanted = Callable[[str], bool]
 
@@ -55,7 +55,8 @@ class PlainZone:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other processes on this machine from the copies while the block runs."""
-        (self.folder / STATE).mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(self.folder, is_private=self.is_private)
+        (self.folder / STATE).mkdir(exist_ok=True)
         with exclusively(self.folder / STATE / "zone.lock"):
             yield
 
@@ -120,9 +121,7 @@ class PlainZone:
         target = self.folder / name
         arriving = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
         try:
-            target.parent.mkdir(
-                parents=True, exist_ok=True, mode=0o700 if self.is_private else 0o755
-            )
+            target.parent.mkdir(parents=True, exist_ok=True)
             if self.bucket.fetch(name, arriving) is None or arriving.stat().st_size != one.size:
                 raise StoreError(self.bucket.name, f"{name} changed while it was fetched")
             arriving.chmod(OWNER_ONLY if self.is_private else EVERYBODY_READS)
@@ -145,7 +144,6 @@ class PlainZone:
     def _write(self, copies: dict[str, Copy]) -> None:
         """Write down what came from the store."""
         path = self.folder / STATE / "copies.json"
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         replace_durably(path, json.dumps(copies).encode(), OWNER_ONLY)
 
 

@@ -115,8 +115,16 @@ def is_plain(name: str) -> bool:
     return (
         bool(path.parts)
         and str(path) == name
+        and "\0" not in name
         and not any(part.startswith(".") or part == "/" for part in path.parts)
     )
+
+
+def make_folder(zone: Path, *, is_private: bool) -> None:
+    """Make the folder of a zone, if there is none; of a private one nobody else sees anything."""
+    zone.mkdir(parents=True, exist_ok=True)
+    if is_private:
+        zone.chmod(0o700)
 
 
 def stamp_of(path: Path) -> Stamp | None:

@@ -27,6 +27,7 @@ from turnstile.stores.unit import (
     files_in,
     index_bytes,
     is_plain,
+    make_folder,
     remove,
     stamp_of,
 )
@@ -35,7 +36,6 @@ ZONE = "zone"
 """The unit of files that lie in the zone's own folder."""
 Wanted = Callable[[str], bool]
 _INDEX, _FILES = "index/", "files/"
-_FOLDER = 0o700
 _TRIES = 5
 _LASTS_AT_MOST = timedelta(days=1)
 """A step; what it put and no index names after that belongs to nobody."""
@@ -81,10 +81,7 @@ class UnitZone:
         """
         with exclusively(self._lock("")):
             listed = self.bucket.listed(_INDEX)
-            there = {
-                name.removeprefix(_INDEX).removesuffix(".json"): one.tag
-                for name, one in listed.items()
-            }
+            there = {self._unit_named(name): one.tag for name, one in listed.items()}
             known = {unit for unit in self._units_known() if unit not in there}
             if gone := sorted(unit for unit in known if UnitState.read(self._state(unit)).tag):
                 raise IntegrityError(
@@ -184,8 +181,7 @@ class UnitZone:
 
     def _bring(self, one: Stored, target: Path) -> None:
         """Write one file of a store here, whole or not at all."""
-        mode = _FOLDER if self.is_private else 0o755
-        target.parent.mkdir(parents=True, exist_ok=True, mode=mode)
+        target.parent.mkdir(parents=True, exist_ok=True)
         arriving = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
         try:
             digest = self.bucket.fetch(one.object, arriving)
@@ -274,6 +270,21 @@ class UnitZone:
         own = (path for path in sorted(self.folder.glob("*")) if path.is_file())
         yield from (path.name for path in own if is_plain(path.name))
 
+    def _unit_named(self, index: str) -> str:
+        """Return the unit of an index in the store.
+
+        Raises:
+            IntegrityError: no step writes one there.
+        """
+        unit = index.removeprefix(_INDEX).removesuffix(".json")
+        is_unit = unit == ZONE or (is_plain(unit) and unit.count("/") == self.parts - 1)
+        if not is_unit or index != f"{_INDEX}{unit}.json":
+            raise IntegrityError(
+                f"{self.bucket.name}: an index stands where no step writes one; find out who put "
+                "it there, and delete it"
+            )
+        return unit
+
     def _unit_of(self, name: str) -> str:
         """Return the unit of a path in the zone; empty for one that no step writes."""
         parts = name.split("/")
@@ -301,6 +312,7 @@ class UnitZone:
 
     def _lock(self, unit: str) -> Path:
         """Return the lock of a unit, or of the whole zone; made if need be."""
+        make_folder(self.folder, is_private=self.is_private)
         folder = self.folder / STATE / "locks"
-        folder.mkdir(parents=True, exist_ok=True, mode=_FOLDER)
+        folder.mkdir(parents=True, exist_ok=True)
         return folder / (unit.replace("/", "+") + ".lock")
