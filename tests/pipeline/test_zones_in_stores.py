@@ -58,6 +58,8 @@ def reserved(
         one = deployment_in(base, environment)
         one.make_siblings_examples("itms")
     shutil.copyfile(STEADY_ITMS, one.include / "programmes/itms.yaml")
+    once = "{unit: bus_day, relation: add_remove, epsilon: "
+    one.edit("itms", f'{once}"8"', f'{once}"24"')  # for draws that are killed, and corrections
     made = StoredDeployment(store, base, one.include)
     made.deliver(generated)
     made.steps(*BEFORE_DRAW)
@@ -398,7 +400,7 @@ def test_retention_deletes_in_the_buckets_too(
     assert any(name.startswith("files/zone/") for name in private)  # the bounding key stays
     assert [name for name in place.objects("landing") if name.startswith("itms/")]
     with place.process("worker-private"):
-        assert (WEEK, "files") in act(NOW + WINDOW + timedelta(minutes=1))
+        assert (WEEK, "files") in act(NOW + WINDOW + timedelta(days=1))
     assert not [name for name in place.objects("landing") if name.startswith("itms/")]
     assert [name for name in place.objects("landing") if name.startswith("opal/")]
     assert command(place, "ledger", "verify") == 0
