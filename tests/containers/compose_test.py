@@ -2,10 +2,10 @@
 
 Builds the image, starts every service, releases three weeks of both programmes over Celery with a
 PostgreSQL ledger, looks through doors that have to be closed, takes a backup that is older than the
-last week, destroys every volume but the witness, recovers, releases the fourth week, goes back to
-the version before with the fifth under way, upgrades with the sixth under way, and stops. Then
-services are killed at random moments. Without a container engine it says so, and runs the same
-services as processes.
+last week, destroys every volume but the witness, recovers, releases the fourth week with two
+schedulers, goes back to the version before with the fifth under way, upgrades with the sixth under
+way, and stops. Then services are killed at random moments. Without a container engine it says so,
+and runs the same services as processes.
 
     python tests/containers/compose_test.py [--kills 3] [--only-kills] [--seed 1] [--rows 2000]
                                             [--processes]
@@ -104,7 +104,11 @@ def tell(story: Story, place: Containers, before: int) -> None:
     story.agrees(weeks[:before])
     say("destroyed, restored from copies that lacked a week, recovered: nothing is lost")
     story.unpause()
+    place.scale("scheduler", 2)
     story.released(weeks[before : before + 1])
+    assert story.schedulers() == 2
+    say("two schedulers released that week")
+    place.up()
     change_versions(story, place, weeks[-2:])
 
 

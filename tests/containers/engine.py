@@ -130,6 +130,10 @@ class Containers:
         except AssertionError as late:
             raise AssertionError(f"not healthy: {sick}; {late}\n{self.logs(*sick)}") from None
 
+    def scale(self, service: str, number: int) -> None:
+        """Run a service several times; `up` makes it one again."""
+        self._asked("up", "--detach", "--no-recreate", "--scale", f"{service}={number}")
+
     def down(self, *, removing: Sequence[str] = ()) -> None:
         """Stop everything; remove some volumes."""
         self._asked("down")

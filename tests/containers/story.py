@@ -158,6 +158,13 @@ class Story:
         lines = self.must("worker", "turnstile", "ledger", "entries", "--json").splitlines()
         return [json.loads(line) for line in lines]
 
+    def schedulers(self) -> int:
+        """Return how many schedulers told Airflow lately that they work."""
+        alive = ("SELECT count(*) FROM job WHERE job_type = 'SchedulerJob' AND state = 'running'"
+                 " AND latest_heartbeat > now() - interval '30 seconds'")  # fmt: skip
+        words = ("psql", "--username", "postgres", "--no-align", "--tuples-only", "--command")
+        return int(self.must("postgres", *words, alive, "airflow"))
+
     def losses(self) -> list[Mapping[str, Any]]:
         """Return every account with what it has lost."""
         found: list[Mapping[str, Any]] = json.loads(
