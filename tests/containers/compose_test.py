@@ -7,8 +7,8 @@ schedulers, goes back to the version before with the fifth under way, upgrades w
 way, and stops. Then services are killed at random moments. Without a container engine it says so,
 and runs the same services as processes.
 
-    python tests/containers/compose_test.py [--kills 3] [--only-kills] [--seed 1] [--rows 2000]
-                                            [--processes]
+    python tests/containers/compose_test.py [--kills 3] [--only-kills] [--stores] [--seed 1]
+                                            [--rows 2000] [--processes]
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).parents[1] / "support")]
 
-from doors import check_doors, check_secrets  # noqa: E402 - found by the line above
+from doors import check_doors, check_secrets, check_store_doors  # noqa: E402 - found by the line above
 from engine import Containers, engine_missing  # noqa: E402
 from story import FIRST_WEEK, ROOT, Story  # noqa: E402
 from version_before import version_before  # noqa: E402
 
+from stores import OVERRIDE, Store  # noqa: E402
 from turnstile.deployment.native_stack import free_port  # noqa: E402
 from turnstile.service_calendar import ServiceWeek  # noqa: E402
 
 LOST = ("postgres", "queue", "landing", "private", "failures", "public", "embargoed", "operations",
         "keys", "logs")  # fmt: skip
+COPIES = ("embargoed-of-private", "public-of-private", "embargoed-of-page", "public-of-page")
 UNDER_WAY_AFTER_S = 20
 BEGUN = time.monotonic()
 
@@ -42,6 +44,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=3, help="random kills (3; the full run: 20)")
     parser.add_argument("--only-kills", action="store_true", help="nothing but the kills")
+    parser.add_argument("--name", default="turnstile-test", help="of the deployment")
+    parser.add_argument("--stores", action="store_true", help="zones in object storage")
     parser.add_argument("--seed", type=int, default=1, help="of the random moments (1)")
     parser.add_argument("--weeks", type=int, default=3, help="before the disaster, 2 or more (3)")
     parser.add_argument("--rows", type=int, default=2000, help="rows a week and programme (2000)")
@@ -62,11 +66,14 @@ def main() -> int:
 
 def run_in_containers(base: Path, asked: argparse.Namespace) -> None:
     """Run the story in containers; remove what it made, however it ends."""
-    place = Containers("turnstile-test", base, free_port(18_480), say)
-    story = Story(place, asked.rows, say)
+    store = Store(asked.name, base, free_port(0)) if asked.stores else None
+    place = Containers(asked.name, base, free_port(18_480), say, store)
+    story = Story(place, asked.rows, say, store)
     say("building the image")
     place.build("1")
     try:
+        if store is not None:
+            store.start(place.secrets)
         place.up()
         say("every service is healthy")
         if asked.only_kills:
@@ -90,11 +97,13 @@ def tell(story: Story, place: Containers, before: int) -> None:
     old = story.backup_of_ledger()
     story.released(weeks[before - 1 : before])
     check_doors(place)
+    if place.store is not None:
+        check_store_doors(place)
     check_secrets(place, {"budget page": page_of(story)})
     say("closed doors are closed; no secret in logs, settings, processes, image, page")
     zones, lost = story.backup_of_zones(), story.losses()
 
-    place.down(removing=LOST)
+    place.down(removing=(*LOST, *COPIES) if story.store else LOST)
     story.restore(old, zones)
     behind = place.run("worker", "turnstile", "ledger", "verify")
     assert behind.returncode == 4, "a ledger that is older than its packages has to be seen"
@@ -116,9 +125,9 @@ def change_versions(story: Story, place: Containers, weeks: list[ServiceWeek]) -
     """Go back to the version before and upgrade again, each time with a week under way."""
     older = place.base / "before"
     older.mkdir()
-    has_history = version_before(older)
-    say(f"building {'the version before' if has_history else 'another image: no history here'}")
-    place.build("before", older if has_history else ROOT)
+    is_fit = version_before(older) and (not place.store or (older / OVERRIDE).exists())
+    say(f"building {'the version before' if is_fit else 'the same version: none before fits'}")
+    place.build("before", older if is_fit else ROOT)
     for tag, week in zip(("before", "1"), weeks, strict=True):
         story.start([week])
         time.sleep(UNDER_WAY_AFTER_S)

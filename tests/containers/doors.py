@@ -7,10 +7,31 @@ from typing import Any
 
 from engine import Containers
 from layers import leaks_of
+from object_store import ZONES, bucket_of, may
+
+from stores import SERVICE_OF
 
 _PRIVATE = ("/var/lib/turnstile/landing", "/var/lib/turnstile/private")
 _DUMP = ("pg_dump", "--username", "postgres", "airflow")
 _LOOK = "find {} -type f -exec cat {{}} + 2>/dev/null | head -c 100 | wc -c"
+
+
+_CALLS = {
+    "s3:ListBucket": "list_objects_v2(Bucket=b)",
+    "s3:GetObject": "get_object(Bucket=b, Key='city/none')",
+    "s3:PutObject": "put_object(Bucket=b, Key='elsewhere/none', Body=b'')",
+}
+_TRY = """
+import os, sys, boto3, botocore.exceptions
+os.environ["AWS_SHARED_CREDENTIALS_FILE"] = "/run/secrets/store_" + sys.argv[1]
+b = sys.argv[2]
+try:
+    boto3.client("s3", endpoint_url="http://store:9000", region_name="us-east-1").{call}
+    print("open")
+except botocore.exceptions.ClientError as e:
+    code = e.response["Error"]["Code"]
+    print("open" if code == "NoSuchKey" else code)
+"""
 
 
 def check_doors(place: Containers) -> None:
@@ -35,6 +56,18 @@ def check_doors(place: Containers) -> None:
     assert not _fails(place, "scheduler", no_metadata)
 
 
+def check_store_doors(place: Containers) -> None:
+    """Try every zone's bucket with what each container has: only its own policy's doors open."""
+    for user, service in SERVICE_OF.items():
+        for zone in ZONES:
+            allowed = may(user, zone)
+            for action, call in _CALLS.items():
+                words = ("python", "-c", _TRY.format(call=call), user.replace("-", "_"))
+                answer = place.run(service, *words, bucket_of(zone)).stdout.decode().strip()
+                expected = "open" if action in allowed else "AccessDenied"
+                assert answer == expected, (service, zone, action, answer)
+
+
 def check_secrets(place: Containers, more: dict[str, str]) -> None:
     """Look for every secret in whatever people, logs and images show."""
     shown = {
@@ -46,7 +79,8 @@ def check_secrets(place: Containers, more: dict[str, str]) -> None:
         "Airflow's database": place.run("postgres", *_DUMP).stdout.decode(),
         **more,
     }
-    secrets = {file.name: file.read_text().strip() for file in _files(place.secrets)}
+    # The last word: a file of a store's credentials has other words before the secret.
+    secrets = {file.name: file.read_text().split()[-1] for file in _files(place.secrets)}
     for where, text in shown.items():
         assert len(text) > 100, where
         found = [name for name, secret in secrets.items() if secret in text]

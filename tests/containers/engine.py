@@ -19,6 +19,8 @@ from typing import Any
 import yaml
 from patience import wait_for
 
+from stores import OVERRIDE, Store
+
 ROOT = Path(__file__).resolve().parents[2]
 STAND_INS = ROOT / "tests/containers/stand-ins.sh"
 PULLED = ("python:3.11-slim-bookworm", "postgres:15", "redis:7.2-bookworm")
@@ -64,10 +66,13 @@ class Containers:
         base: folder for secrets and copies.
         port: of the loopback interface, for the web interface.
         say: takes a line of progress.
+        store: that holds the zones; None: volumes do.
     """
 
-    def __init__(self, name: str, base: Path, port: int, say: Say) -> None:
-        self.name, self.base, self.say = name, base, say
+    def __init__(
+        self, name: str, base: Path, port: int, say: Say, store: Store | None = None
+    ) -> None:
+        self.name, self.base, self.say, self.store = name, base, say, store
         self.address = f"http://127.0.0.1:{port}"
         self.secrets = base / "secrets"
         subprocess.run([ROOT / "docker/make-secrets.sh", self.secrets], check=True)
@@ -77,6 +82,8 @@ class Containers:
             "SECRETS": str(self.secrets),
             "TURNSTILE_VERSION": f"{name}-1",
         }
+        if store is not None:
+            self.environment |= store.variables
         # An operator's own index, proxy or certificate; nothing of it may stand in a layer.
         self.pip_conf = base / "pip.conf"
         given = Path(os.environ.get("PIP_CONF", "/dev/null")).read_text()  # noqa: TID251
@@ -117,6 +124,8 @@ class Containers:
     def up(self, *services: str) -> None:
         """Start what does not run, and wait until all of it is healthy."""
         self._asked("up", "--detach", *services)
+        if self.store is not None:
+            self.store.connect()
         names = services or tuple(self.services)
         checked = [one for one in names if "healthcheck" in self.services[one]]
         sick = list[str]()
@@ -136,12 +145,17 @@ class Containers:
 
     def down(self, *, removing: Sequence[str] = ()) -> None:
         """Stop everything; remove some volumes."""
+        self._asked("stop")
+        if self.store is not None:
+            self.store.cut()
         self._asked("down")
         for volume in removing:
             self._docker("volume", "rm", f"{self.name}_{volume}")
 
     def remove(self) -> None:
         """Remove containers, volumes and images of this project."""
+        if self.store is not None:
+            self.store.remove()
         self._asked("down", "--volumes")
         for tag in self.roots:
             _quiet("docker", "image", "rm", f"turnstile-airflow:{self.name}-{tag}")
@@ -155,8 +169,11 @@ class Containers:
         return self._compose("run", "--rm", "--no-deps", "-T", service, *command, given=given)
 
     def kill(self, service: str) -> None:
-        """End a service as a lack of memory would."""
-        self._docker("kill", self._container(service))
+        """End a service as a lack of memory would; cut the store off."""
+        if service == "store" and self.store is not None:
+            self.store.cut()
+        else:
+            self._docker("kill", self._container(service))
 
     def health(self, service: str) -> str:
         """Return what the engine knows of a service's health."""
@@ -235,8 +252,9 @@ class Containers:
             raise AssertionError(f"compose {words}: {done.stderr.decode(errors='replace')[-3000:]}")
 
     def _compose(self, *words: str, given: bytes | None = None) -> Answer:
+        override = ("--file", str(self.root / OVERRIDE)) if self.store is not None else ()
         command = [*self.compose, "--project-name", self.name, "--file", str(self.file),
-                   "--project-directory", str(self.root), *words]  # fmt: skip
+                   *override, "--project-directory", str(self.root), *words]  # fmt: skip
         return subprocess.run(
             command,
             env=self.environment,

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from patience import wait_for
 
+from stores import Store
 from turnstile.operations.airflow_api import AirflowApi
 from turnstile.programme.loading import load_programme
 from turnstile.programme.release_schedule import run_name
@@ -30,8 +31,8 @@ ENDED = {"success", "failed"}
 CLEARED_AT_MOST = 4
 WEEK_WITHIN_S = 1800
 # Named one by one: the folder that holds them is the image's, which nothing can change.
-ZONES = ("turnstile/landing", "turnstile/private", "turnstile/public", "turnstile/embargoed",
-         "turnstile/operations", "turnstile-keys")  # fmt: skip
+ZONES = ("turnstile/landing", "turnstile/private", "turnstile/public", "turnstile/embargoed")
+KEPT = ("turnstile/operations", "turnstile-keys")
 
 
 class Place(Protocol):
@@ -55,10 +56,13 @@ class Story:
         place: the deployment.
         rows: rows a week and programme.
         say: takes a line of progress.
+        store: that holds the zones; None: volumes do.
     """
 
-    def __init__(self, place: Place, rows: int, say: Any) -> None:
-        self.place, self.rows, self.say = place, rows, say
+    def __init__(self, place: Place, rows: int, say: Any, store: Store | None = None) -> None:
+        self.place, self.rows, self.say, self.store = place, rows, say, store
+        self.kept = KEPT if store else (*ZONES, *KEPT)
+        self.victims = (*KILLED, "store") if store else KILLED
         self.sealed: dict[str, str] = {}
         self.manifests: dict[str, str] = {}
         self.programmes = {name: load_programme(name, ROOT / "include") for name in PROGRAMMES}
@@ -79,6 +83,9 @@ class Story:
                 environment = {"TURNSTILE_HOME": home, "PYTHONPATH": str(ROOT / "include")}
                 subprocess.run([script, *command[1:]], check=True, env=environment,
                                stdout=subprocess.DEVNULL)  # fmt: skip
+            if self.store is not None:
+                self.store.deliver(Path(home) / "landing")
+                return
             archive = subprocess.run(
                 ["tar", "-C", f"{home}/landing", "--mode=u=rwX,go=", "-c", "."],
                 check=True, capture_output=True,
@@ -178,8 +185,8 @@ class Story:
         return self.must("postgres", *dump)
 
     def backup_of_zones(self) -> bytes:
-        """Pack zones and signing key."""
-        return self.must("worker-private", "tar", "-C", "/var/lib", "-c", *ZONES)
+        """Pack the signing key, and the zones that are volumes."""
+        return self.must("worker-private", "tar", "-C", "/var/lib", "-c", *self.kept)
 
     def restore(self, ledger: bytes, zones: bytes) -> None:
         """Bring an empty deployment to what the copies hold."""
@@ -187,14 +194,14 @@ class Story:
         self.must("postgres", "pg_restore", "--username", "postgres", "--dbname",
                   "turnstile_ledger", "--clean", "--if-exists", given=ledger)  # fmt: skip
         with tarfile.open(fileobj=BytesIO(zones)) as archive:
-            assert any("/landing/" in name for name in archive.getnames())
+            assert all(any(one in name for name in archive.getnames()) for one in self.kept)
         answer = self.place.run_alone("worker-private", "tar", "-C", "/var/lib", "-x", given=zones)
         assert answer.returncode == 0, answer.stderr.decode()
         self.place.up()
 
     def killed(self, week: ServiceWeek, chance: random.Random) -> str:
         """Kill one service at a random moment of a week, then do what OPERATIONS.md says."""
-        name, victim = chance.choice(PROGRAMMES), chance.choice(KILLED)
+        name, victim = chance.choice(PROGRAMMES), chance.choice(self.victims)
         after = chance.uniform(1, 60)
         self.start([week], [name])
         time.sleep(after)
