@@ -85,6 +85,12 @@ BY_ROUTE: Texts = (
     ),
 )
 ROUTES_ALONE: Texts = (*BY_ROUTE, ("[slot, cell, route, direction]", "[slot, route, direction]"))
+# Delays at stops, by a timetable.
+AT_STOPS: Texts = (
+    ("feed: itms", "feed: itms\n  timetable: domains/gtfs.zip"),
+    ("[slot, cell]", "[slot, stop]"),
+    ("domain:\n", "domain:\n  lists: {stop: domains/lines.csv}\n"),
+)
 FEW_FLOWS: Texts = (("trips_at_most: 20", "trips_at_most: 5"),)
 OF_DAY: Texts = (("card_week: {", "card_day: {"), ("unit: card_week", "unit: card_day"))
 BUS_WEEK: Texts = (("bus_day: {", "bus_week: {"), ("unit: bus_day", "unit: bus_week"))
@@ -133,6 +139,7 @@ CASES: dict[str, CaseOf] = {
     "delays of vehicle locations, packed": of(
         "itms_delays", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.PACKED
     ),
+    "delays at stops by a timetable": of("itms_delays", Feed.GTFS_VEHICLE_POSITIONS, *AT_STOPS),
     "delays by route": of("itms_delays", Feed.ITMS, *BY_ROUTE),
     "delays by route, week, Parquet": of(
         "itms_delays", Feed.ITMS, *BY_ROUTE, *BUS_WEEK, form=Form.WHOLE

@@ -31,6 +31,9 @@ OF_OPAL = (
     ("missing_day: refuse", "mode_names: {B: buss}", "source.mode_names"),
     ("missing_day: refuse", "marker: opal/{week}/done", "source.marker"),
     ("missing_day: refuse", "files_at_least: many", "source.files_at_least"),
+    ("missing_day: refuse", "timetable: domains/x.zip", "source.timetable"),
+    ("{by: [tap_on_slot]}", "{by: [route]}", "tables.on_time.by"),
+    ("{by: [tap_on_slot]}", "{by: [stop]}", "tables.on_time.by"),
     ("missing_day: refuse", "feeed: x", "source.feeed"),
     (
         "missing_day: refuse",
@@ -104,6 +107,14 @@ OF_ITMS = (
     ("speed:    {by: [slot, cell]", "speed: {by: [cell, slot]", "tables.speed.by"),
     ("speed:    {by: [slot, cell]", "speed: {by: [slot, cell, rout]", "tables.speed.by"),
     ("speed:    {by: [slot, cell]", "speed: {by: [slot, cell, route]", "tables.speed.by"),
+    ("speed:    {by: [slot, cell]", "speed: {by: [slot, stop]", "tables.speed.by"),
+    ("missing_day: refuse", "timetabel: domains/x.zip", "source.timetabel"),
+    ("missing_day: refuse", "stop_within_m: 60", "source.stop_within_m"),
+    (
+        "missing_day: refuse",
+        "timetable: domains/x.zip\n  stop_within_m: 0",
+        "source.stop_within_m",
+    ),
     ("h3_resolution: 7", "h3_resolution: 7\n  lists: {rout: domains/x.csv}", "domain.lists.rout"),
     (
         "h3_resolution: 7",

@@ -28,7 +28,12 @@ def counts_of(own: Lab, files: dict[str, bytes]) -> Vectors:
         for name, content in files.items():
             (root / "landing" / str(WEEK) / name).write_bytes(content)
         snapshot = ingest(
-            programme, PERIOD, landing=root / "landing", private=root, progress=lambda _: None
+            programme,
+            PERIOD,
+            landing=root / "landing",
+            private=root,
+            progress=lambda _: None,
+            timetable=own.timetable,
         )
         rows, secret = snapshot.folder / "rows", b"one for both weeks"
         if programme.source.feed.shape is RowShape.TRIPS:

@@ -179,8 +179,9 @@ class Generator:
             late = chance.choice([-90_000, 0, 300, 90_000])
             full = chance.choice(["", "EMPTY", "FULL", "6", "no class"])
             own = tuple((name, chance.choice(VALUES)) for name in programme.listed)
+            trip = chance.choice(VALUES)
             reading = MadeReading(
-                unit, day, second, latitude, longitude, speed, shape, late, full, own
+                unit, day, second, latitude, longitude, speed, shape, late, full, own, trip
             )
             return reading_records(programme, [reading])
         off = second + chance.choice([1, 60, 600, 7200])

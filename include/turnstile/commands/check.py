@@ -12,6 +12,7 @@ from turnstile.programme.keys import reference
 from turnstile.programme.loading import ProgrammeFile, programme_file, programme_files
 from turnstile.programme.problems import problems_of
 from turnstile.programme.release_schedule import period_containing
+from turnstile.programme.scheduled_calls import read_calls
 from turnstile.programme.spec import Programme
 from turnstile.publishing.portals.addresses import portal_address
 from turnstile.publishing.series.days import holidays_of
@@ -64,6 +65,7 @@ def _problem_of_cells(
     try:
         names_in_source(layout_of(programme.source.feed), programme)
         domain = load_domain(programme, include)
+        read_calls(programme, include)
         holidays_of(programme, include)
         for address in programme.publish.to:
             portal_address(address)

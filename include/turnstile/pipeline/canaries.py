@@ -87,7 +87,13 @@ def counted(programme: Programme, domain: PublicDomain, trial: Trial, seed: int)
     """Write the files of a trial, and read and count them as a release's are."""
     from turnstile.counting.tables import count
     from turnstile.sources.ingest import ingest
+    from turnstile.sources.made_timetable import made_timetable, on_trips
 
+    timetable = None
+    if programme.source.timetable is not None:
+        own, others = (on_trips(_readings(rows)) for rows in (trial.own, trial.others))
+        timetable = made_timetable(programme, [*own, *others], WEEK.days)
+        trial = replace(trial, own=own, others=others)
     with tempfile.TemporaryDirectory(prefix="canaries-") as folder:
         root = Path(folder)
         landing = root / "landing" / str(WEEK)
@@ -95,9 +101,13 @@ def counted(programme: Programme, domain: PublicDomain, trial: Trial, seed: int)
         for name, content in raw_files(programme, trial).items():
             (landing / name).write_bytes(content)
         source = replace(programme.source, landing="{week}/*", absent_days=())
-        own = replace(programme, source=source)
         snapshot = ingest(
-            own, WEEK, landing=root / "landing", private=root, progress=lambda _: None
+            replace(programme, source=source),
+            WEEK,
+            landing=root / "landing",
+            private=root,
+            progress=lambda _: None,
+            timetable=timetable,
         )
         tables = count(
             programme,
@@ -111,6 +121,11 @@ def counted(programme: Programme, domain: PublicDomain, trial: Trial, seed: int)
         return {
             (f"{t.table}/{t.statistic}", t.service_date): t.reveal_to_mechanism() for t in tables
         }
+
+
+def _readings(rows: Rows) -> list[MadeReading]:
+    """Return the rows that are readings of vehicles."""
+    return [one for one in rows if isinstance(one, MadeReading)]
 
 
 def raw_files(programme: Programme, trial: Trial) -> dict[str, bytes]:

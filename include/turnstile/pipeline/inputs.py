@@ -17,6 +17,7 @@ from turnstile.ledger.records import Attempt
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.redelivered_files import changed_files
 from turnstile.programme.release_schedule import final_at
+from turnstile.programme.scheduled_calls import read_calls
 from turnstile.quality.findings import Finding
 from turnstile.release.plan import ReleasePlan
 from turnstile.release.zones import bounding_secret, commitment, write_atomically
@@ -185,6 +186,7 @@ def _ingest(release: Release) -> Snapshot:
         private=release.settings.private,
         progress=_log.info,
         memory=release.settings.memory_limit,
+        timetable=read_calls(release.programme, release.settings.include, release.week.days),
     )
 
 

@@ -12,6 +12,7 @@ import json
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.context import Release
+from turnstile.programme.scheduled_calls import timetable_digest
 from turnstile.release.zones import commitment
 from turnstile.sources.ingest import PARSER_VERSION, snapshot_digest
 from turnstile.sources.landing import fingerprints
@@ -45,10 +46,11 @@ def _is_same(release: Release, sealed: Attempt, found: Fingerprints) -> bool:
     before = _files_of(release, sealed)
     if before is not None:
         return sorted(before) == sorted(found)
+    held = timetable_digest(release.programme, release.settings.include)
     return any(
         commitment(
             release.settings,
-            snapshot_digest(release.programme, release.week, found, parser=version),
+            snapshot_digest(release.programme, release.week, found, parser=version, timetable=held),
         )
         == sealed.bindings.snapshot_digest
         for version in range(1, PARSER_VERSION + 1)

@@ -132,7 +132,11 @@ def _telemetry_domain(programme: Programme, include: Path) -> PublicDomain:
         )
         for mode in programme.source.modes
     )
-    version = ", ".join((file.version, *more.versions))
+    timetable = programme.source.timetable
+    versions = [file.version, *more.versions]
+    if timetable is not None:  # decides rows and no cell: it is named, and not in the digest
+        versions.append(open_public_file(programme, "source.timetable", timetable, include).version)
+    version = ", ".join(versions)
     return public_domain(version, cells_by_mode, (), more.listed)
 
 

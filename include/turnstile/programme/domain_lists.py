@@ -1,4 +1,4 @@
-"""Public lists of routes, directions, vehicle trips and stop visits, from a GTFS feed.
+"""Public lists of routes, directions, vehicle trips, stops and stop visits, from a GTFS feed.
 
 Rows may name a route by its own id, or by the trip of the timetable that they were made on, as
 TIDES does (`trip_id_scheduled`); a list (`domain.lists`) says for each id what it is published as.
@@ -28,6 +28,7 @@ class ListOf(StrEnum):
     ROUTE = "route"
     DIRECTION = "direction"
     VEHICLE_TRIP = "vehicle_trip"
+    STOP = "stop"
     STOP_VISIT = "stop_visit"
 
 
@@ -49,6 +50,8 @@ def list_csv(path: Path, of: ListOf, by: NamedBy) -> str:
     Raises:
         InputError: the feed lacks what the list is made from.
     """
+    if of is ListOf.STOP:
+        return _csv({(stop, stop) for stop in _stop_times(path)["stop_id"]})
     return _csv(_visits(path) if of is ListOf.STOP_VISIT else _of_trips(path, of, by))
 
 
@@ -72,18 +75,28 @@ def _of_trips(path: Path, of: ListOf, by: NamedBy) -> set[tuple[str, str]]:
     return set(zip(value[known].astype(str), label[known].astype(str), strict=True))
 
 
-def _visits(path: Path) -> set[tuple[str, str]]:
-    """Return TRIP/STOP_SEQUENCE of every visit of the timetable, and TRIP/PLACE IN ORDER/STOP.
+def _stop_times(path: Path) -> pd.DataFrame:
+    """Return trip_id, stop_sequence and stop_id of every visit of the timetable, as texts.
 
     Raises:
-        InputError: the feed lacks them, or has an id that could not be told apart.
+        InputError: the feed lacks them.
     """
     times = read_feed(path).stop_times
     needed = ["trip_id", "stop_sequence", "stop_id"]
     if times is None or not set(needed) <= set(times.columns):
         rule = "do not say trip_id, stop_sequence and stop_id; take a complete feed"
         raise InputError(where=path.name, field="stop_times", rule=rule)
-    own = times[needed].dropna().astype(str)
+    found: pd.DataFrame = times[needed].dropna().astype(str)
+    return found
+
+
+def _visits(path: Path) -> set[tuple[str, str]]:
+    """Return TRIP/STOP_SEQUENCE of every visit of the timetable, and TRIP/PLACE IN ORDER/STOP.
+
+    Raises:
+        InputError: the feed lacks them, or has an id that could not be told apart.
+    """
+    own = _stop_times(path)
     if own[["trip_id", "stop_id"]].apply(lambda ids: ids.str.contains("/")).to_numpy().any():
         rule = "holds a trip_id or a stop_id with /, which stands between them here; rename it"
         raise InputError(where=path.name, field="stop_times", rule=rule)

@@ -17,6 +17,7 @@ from turnstile.programme.source_spec import RowShape
 
 _TRIPS, _TELEMETRY = (RowShape.TRIPS,), (RowShape.TELEMETRY,)
 _BOTH = (*_TRIPS, *_TELEMETRY)
+STOP = "stop"
 _T = FieldType
 # name, type, unit, title, description, role
 FIELDS: tuple[Field, ...] = (
@@ -71,7 +72,7 @@ FIELDS: tuple[Field, ...] = (
         _T.INTEGER,
         "s",
         "Delay",
-        "How late a bus is by the record itself, early below 0; -86400 to 86400.",
+        "How late a bus is by the record itself, or at its stop; early below 0; -86400 to 86400.",
         Role.ROW,
         "BIGINT",
         _TELEMETRY,
@@ -240,6 +241,7 @@ FIELDS: tuple[Field, ...] = (
             is_listed=True,
         )
         for name, title, of, rows in (
+            (STOP, "Stop", "the call of the vehicle, by the timetable", _TELEMETRY),
             ("route", "Route or line", "the tap-on, or of the vehicle", _BOTH),
             ("direction", "Direction", "the tap-on, or of the vehicle", _BOTH),
             ("fare_product", "Group of fare products", "the tap-on", _TRIPS),

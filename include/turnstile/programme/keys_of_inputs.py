@@ -79,6 +79,21 @@ INPUTS: tuple[Key, ...] = (
         least=1,
     ),
     Key(
+        "source.timetable",
+        "text",
+        OPTIONAL,
+        "vehicles: public GTFS feed; delays and stops are worked out from positions by it",
+        "domains/gtfs.zip",
+    ),
+    Key(
+        "source.stop_within_m",
+        "integer",
+        "100",
+        "beside timetable: how near to a stop a position is a call at it, meters",
+        "60",
+        least=1,
+    ),
+    Key(
         "source.marker",
         "text",
         "",

@@ -12,7 +12,7 @@ from datetime import date, time
 from pathlib import Path
 
 from turnstile.errors import InputError, ProgrammeError
-from turnstile.programme.fields import BY_NAME, TAPS, VISITS
+from turnstile.programme.fields import BY_NAME, STOP, TAPS, VISITS
 from turnstile.programme.passenger_events import check_cells, check_events, check_units
 from turnstile.programme.read_inputs import read_domain, read_source, read_time
 from turnstile.programme.read_promises import (
@@ -126,7 +126,7 @@ def read_programme(top: Section) -> Programme:
     schedule = _schedule(top.section("schedule", optional=True))
     domain = read_domain(top.section("domain"), shape, clock)
     check_cells(top, source, domain)
-    _check_listed(top, tables, domain)
+    _check_listed(top, source, tables, domain)
     if shape is RowShape.TELEMETRY:
         _check_alike(top, tables)
     programme = Programme(
@@ -160,14 +160,20 @@ def _check_stated(top: Section, source: SourceSpec, tables: tuple[TableSpec, ...
         Measure.MEAN_DELAY: ("delays", [one for one in Feed if one.states_delays]),
         Measure.OCCUPANCY: ("occupancy", [one for one in Feed if one.states_occupancy]),
     }
+    if source.timetable is not None:
+        del states[Measure.MEAN_DELAY]
     for table in tables:
         what, feeds = states.get(table.measure, ("", [source.feed]))
         if source.feed not in feeds:
             rule = f"{source.feed} states no {what}; use {' or '.join(feeds)}"
+            if table.measure is Measure.MEAN_DELAY:
+                rule += ", or name a public GTFS feed as source.timetable"
             top.section("tables").section(table.name).fail("measure", rule)
 
 
-def _check_listed(top: Section, tables: tuple[TableSpec, ...], domain: DomainSpec) -> None:
+def _check_listed(
+    top: Section, source: SourceSpec, tables: tuple[TableSpec, ...], domain: DomainSpec
+) -> None:
     """Check that a public list names the values of every category that a table counts."""
     listed = dict(domain.lists)
     for table in tables:
@@ -176,6 +182,10 @@ def _check_listed(top: Section, tables: tuple[TableSpec, ...], domain: DomainSpe
             if field.is_listed and name not in listed:
                 rule = f"counts by {name}, and no public list says which there are; add it"
                 rule += f", for example domain: {{lists: {{{name}: domains/{name}s.csv}}}}"
+                top.section("tables").section(table.name).fail("by", rule)
+            if name == STOP and source.timetable is None:
+                rule = "counts by stop, which positions tell by a timetable alone"
+                rule += "; name a public GTFS feed as source.timetable"
                 top.section("tables").section(table.name).fail("by", rule)
 
 

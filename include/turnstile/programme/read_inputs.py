@@ -32,6 +32,7 @@ _GRID_FINEST = 3  # decimals of a degree, about 100 m
 def read_source(section: Section) -> SourceSpec:
     """Read where the rows come from."""
     feed = section.choice("feed", Feed)
+    timetable, stop_within_m = _timetable(section, feed)
     spec = SourceSpec(
         feed=feed,
         landing=section.text("landing"),
@@ -50,6 +51,8 @@ def read_source(section: Section) -> SourceSpec:
         files_at_least=section.integer("files_at_least", 1, least=1),
         marker=section.text("marker", ""),
         absent_days=_absent_days(section),
+        timetable=timetable,
+        stop_within_m=stop_within_m,
     )
     if spec.grid_decimals > _GRID_FINEST:
         section.fail("grid_decimals", f"is too fine; write 0 to {_GRID_FINEST}")
@@ -71,6 +74,19 @@ def read_source(section: Section) -> SourceSpec:
             section.fail("mode_names", f"{mode!r} is none of the modes; add it to modes")
     section.finish()
     return spec
+
+
+def _timetable(section: Section, feed: Feed) -> tuple[str | None, int | None]:
+    """Read by which feed delays are worked out, and how near to a stop a call is, meters."""
+    has_timetable, is_near = section.has("timetable"), section.has("stop_within_m")
+    within_m = section.integer("stop_within_m", 100, least=1)
+    if not has_timetable:
+        if is_near and not section.misspelt("timetable"):
+            section.fail("stop_within_m", "goes with timetable; add it")
+        return None, None
+    if feed.shape is not RowShape.TELEMETRY:
+        section.fail("timetable", "is for vehicles; remove it")
+    return section.text("timetable"), within_m
 
 
 def _pairs(section: Section) -> tuple[tuple[str, str], ...]:

@@ -138,6 +138,10 @@ class SourceSpec:
         without_card: what happens to rows without a card id; for trips.
         files_at_least: how many files an ISO week has at least.
         absent_days: service days that are known beforehand to have no service; a public fact.
+        timetable: GTFS feed (zip) under `include/` that delays and stops are worked out by, from
+            positions; None: records state their delay, and no stop. For vehicles.
+        stop_within_m: how near to a stop a position must be to be a call at it, meters; beside a
+            timetable.
         marker: path below the landing zone of a file that the authority writes when the week is
             complete; `{week}` as in `landing`; empty for none.
     """
@@ -159,6 +163,8 @@ class SourceSpec:
     files_at_least: int = 1
     marker: str = ""
     absent_days: tuple[date, ...] = ()
+    timetable: str | None = None
+    stop_within_m: int | None = None
 
     @property
     def without_card_sentence(self) -> str:

@@ -49,6 +49,7 @@ class Section:
     path: str
     node: yaml.MappingNode
     _taken: set[str] = field(default_factory=set)
+    _known: set[str] = field(default_factory=set)
 
     def fail(self, key: str, rule: str) -> NoReturn:
         """Raise the error that names file, line and field.
@@ -67,7 +68,8 @@ class Section:
         return int(self.node.start_mark.line) + 1
 
     def has(self, key: str) -> bool:
-        """Return whether an optional key is there."""
+        """Return whether an optional key is there; it is one that may be meant by another."""
+        self._known.add(key)
         return key in self._pairs()
 
     def free_keys(self) -> tuple[str, ...]:
@@ -183,8 +185,9 @@ class Section:
         """
         for key in self._pairs():
             if key not in self._taken:
-                known = ", ".join(sorted(self._taken))
-                near = difflib.get_close_matches(key, self._taken, n=1)
+                every = sorted(self._taken | self._known)
+                known = ", ".join(every)
+                near = difflib.get_close_matches(key, every, n=1)
                 meant = f" (did you mean {near[0]}?)" if near else ""
                 self.fail(key, f"is unknown here{meant}; remove it, or use one of {known}")
 

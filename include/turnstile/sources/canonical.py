@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnstile.programme.fields import BY_NAME, categories
+from turnstile.programme.fields import BY_NAME, STOP, categories
 from turnstile.programme.source_spec import Feed, RowShape
 
 UNKNOWN = "UNKNOWN"
@@ -34,6 +34,8 @@ _ORDER: dict[RowShape, tuple[str, ...]] = {
 }
 
 
+FROM_TIMETABLE = ("delay_s", STOP)
+"""Columns that are worked out by the timetable, where a programme names one."""
 _ON_DEMAND: dict[RowShape, tuple[str, ...]] = {
     RowShape.TRIPS: (),
     RowShape.TELEMETRY: ("delay_s", "occupancy"),

@@ -21,6 +21,8 @@ ROLES = {
     "longitude": "published: as the location of a cell, with noise",
     "coordinates": "published: as the location of a cell, with noise",
     "mode": "published: as the mode of a cell, with noise",
+    "trip": "dropped: with source.timetable it says which stops positions are held against",
+    "start_date": "dropped: with source.timetable it says of which day the trip is",
     "scheduled_trip": "dropped, unless a list of stop visits names it: then published, with noise",
     "stop_sequence": "dropped, unless a list of stop visits names it: then published, with noise",
     "passengers": "bounded: a record of n passengers is n boardings or alightings",

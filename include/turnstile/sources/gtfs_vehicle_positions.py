@@ -18,7 +18,7 @@ from turnstile.sources.layout import ColumnMissing, FeedLayout
 
 # which a position may leave out
 _FULL, _OF_TRIP = "occupancy", ("route", "direction")
-_OPTIONAL = (_FULL, *_OF_TRIP)
+_OPTIONAL = (_FULL, *_OF_TRIP, "trip", "start_date")
 _OUTERMOST, _NESTED = "vehicle.", "vehicle"
 
 
@@ -70,6 +70,8 @@ LAYOUT = FeedLayout(
         (_FULL, "vehicle.occupancy_status"),
         ("route", "vehicle.trip.route_id"),
         ("direction", "vehicle.trip.direction_id"),
+        ("trip", "vehicle.trip.trip_id"),
+        ("start_date", "vehicle.trip.start_date"),
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,

@@ -20,15 +20,17 @@ from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import connect, name, text
 from turnstile.errors import InputError, IntegrityError
+from turnstile.programme.scheduled_calls import ScheduledCalls
 from turnstile.programme.source_spec import WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import RULES, carried_names, names_of
+from turnstile.sources.canonical import FROM_TIMETABLE, RULES, carried_names, names_of
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.landing import RawFile, digest_of, find_files, unpack
 from turnstile.sources.layout import ColumnMissing, FeedLayout, Joined, fields_in, names_in_source
 from turnstile.sources.reading import Source, as_text, open_source, raised_as_input_error
 from turnstile.sources.snapshot import Snapshot, folder_of, load_snapshot, write_record
+from turnstile.sources.stop_approaches import hold_against
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -58,6 +60,7 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
     private: Path,
     progress: Callable[[str], None],
     memory: str | None = None,
+    timetable: ScheduledCalls | None = None,
 ) -> Snapshot:
     """Read the landing files of a week into the private zone, once.
 
@@ -68,6 +71,7 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
         private: private zone.
         progress: notified of what is going on, without any count.
         memory: the most that the engine takes, as `duckdb_engine.connect` takes it.
+        timetable: the calls that positions are held against, where the programme names a feed.
 
     Raises:
         InputError: no file, or one that is damaged or lacks a column; nothing was written.
@@ -75,7 +79,10 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
     layout = layout_of(programme.source.feed)
     found = find_files(landing, programme.source.landing, week)
     files = tuple((file.name, digest_of(file.path)) for file in found)
-    digest = snapshot_digest(programme, week, files)
+    if (timetable is None) != (programme.source.timetable is None):
+        raise ValueError("a programme with a timetable needs its calls, another one has none")
+    held = "" if timetable is None else timetable.sha256
+    digest = snapshot_digest(programme, week, files, timetable=held)
     folder = folder_of(private, programme.name, str(week), digest)
     if folder.exists():
         progress(f"{programme.name} {week}: these files are ingested already")
@@ -85,6 +92,13 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
         work = _Work(connect(Path(scratch), memory=memory), programme, week, layout, Path(scratch))
         try:
             records = _stage_all(work, found, progress)
+            if timetable is not None:
+                hold_against(
+                    work.connection,
+                    timetable,
+                    within_m=programme.source.stop_within_m or 0,
+                    carried=tuple(name for name in FROM_TIMETABLE if name in programme.carried),
+                )
             joining = layout.joining
             joined = joining.join(work.connection) if joining else Joined(0, 0)
             days, counts = _write(work, records, joined, progress)
@@ -104,6 +118,7 @@ def snapshot_digest(
     files: tuple[tuple[str, str], ...],
     *,
     parser: int = PARSER_VERSION,
+    timetable: str = "",
 ) -> str:
     """Return the SHA-256 of everything that decides a snapshot's rows, in hex."""
     source = programme.source
@@ -128,6 +143,8 @@ def snapshot_digest(
         made_from["absent_days"] = [str(day) for day in absent]
     if carried := carried_names(source.feed.shape, programme.carried):
         made_from["categories"] = carried
+    if timetable:
+        made_from["timetable"] = [timetable, source.stop_within_m]
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
 
 
@@ -187,7 +204,7 @@ def _append(work: _Work, file: RawFile, select: str) -> int:
 
     Rows wait in plain files, not in the engine's memory, which would be twice the size and spill.
     """
-    of_rows = work.layout.staged_columns(work.programme.carried)
+    of_rows = work.layout.staged_columns(work.programme)
     columns = (*of_rows, ("broken_rule", "VARCHAR"), ("fields", "VARCHAR"))
     typed = ", ".join(f"CAST({column} AS {kind}) AS {column}" for column, kind in columns)
     key = ", ".join(name for name, _ in columns[:_KEY_COLUMNS])
@@ -212,7 +229,7 @@ def _fields(work: _Work, file: RawFile, columns: frozenset[str]) -> tuple[tuple[
     """
     names = _names(work)
     try:
-        return fields_in(work.layout, columns, names, work.programme.carried)
+        return fields_in(work.layout, columns, names, work.programme)
     except ColumnMissing as missing:
         rule = "the column is missing; deliver a file that has it, or correct source.columns"
         raise InputError(where=file.name, field=str(missing), rule=rule) from None
@@ -244,7 +261,7 @@ def _stage_malformed(work: _Work, file: RawFile, source: Source) -> int:
         lines.append(f"SELECT fields FROM read_parquet({text(source.rejected)})")
     count = 0
     for select in lines:
-        staged = work.layout.staged_columns(work.programme.carried)
+        staged = work.layout.staged_columns(work.programme)
         empty = "".join(f"NULL AS {column}, " for column, _ in staged)
         malformed = f"SELECT {empty} 'malformed_line' AS broken_rule, fields FROM ({select})"
         count += _append(work, file, malformed)

@@ -59,8 +59,9 @@ def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[
             raise ColumnMissing(names[field])
     latitude, longitude = _coordinates(columns, names)
     always = tuple((field, name(names[field])) for field in _ALWAYS)
-    delay = if_there(columns, names, ("delay",))
-    return (*always, ("latitude", latitude), ("longitude", longitude), *delay)
+    others = if_there(columns, names, ("delay", "trip"))
+    position = (("latitude", latitude), ("longitude", longitude))
+    return (*always, *position, *others, ("start_date", "CAST(NULL AS VARCHAR)"))
 
 
 def _coordinates(columns: frozenset[str], names: Mapping[str, str]) -> tuple[str, str]:
@@ -108,6 +109,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     source = programme.source
     stamped = stamped_sql("raw", "observed_at", programme.time.zone, week)
     clock = ServiceClock(programme.time.day_starts)
+    states_delay = "delay_s" in programme.carried and source.timetable is None
     factor = _MILLI_KMH[source.speed_unit]
     fastest = source.speed_at_most_kmh * SPEED_SCALE
     return f"""
@@ -117,7 +119,8 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             CASE WHEN milli_kmh BETWEEN 0 AND {fastest} THEN CAST(round(milli_kmh) AS BIGINT) END
                 AS speed_milli_kmh,
             {text(source.modes[0])} AS mode, {carried_sql(programme)},
-            {_DELAY_S if "delay_s" in programme.carried else "NULL"} AS delay_s,
+            {_DELAY_S if states_delay else "NULL"} AS delay_s,
+            {"trip, start_date," if source.timetable else ""}
             {_OCCUPANCY if "occupancy" in programme.carried else "NULL"} AS occupancy,
             CASE
                 WHEN day IS NULL THEN 'unparsable_timestamp'
@@ -155,6 +158,7 @@ LAYOUT = FeedLayout(
         ("delay", "trip_delay"),
         ("route", "route_id"),
         ("direction", "trip_direction"),
+        ("trip", "trip_id"),
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,

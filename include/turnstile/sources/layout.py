@@ -15,13 +15,15 @@ from turnstile.errors import ProgrammeError
 from turnstile.programme.source_spec import RowShape, SourceSpec, WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import FIRST_BATCH, carried_names, columns_of
+from turnstile.sources.canonical import FIRST_BATCH, FROM_TIMETABLE, carried_names, columns_of
+from turnstile.sources.stop_approaches import COLUMNS as COLUMNS_OF_TRIP
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 # Rows later than this after a week's end come from a wrong clock, not from a file of several weeks.
 _WRONG_CLOCK_AFTER = timedelta(days=31)
+_TRIP = "trip"
 
 
 class ColumnMissing(LookupError):  # noqa: N818 - a finding of a layout, reported as InputError by ingest
@@ -89,10 +91,11 @@ class FeedLayout:
         """Return every column that a record may have, each once."""
         return tuple(dict.fromkeys((*names.values(), *self.other_columns(names))))
 
-    def staged_columns(self, carried: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    def staged_columns(self, programme: Programme) -> tuple[tuple[str, str], ...]:
         """Return pairs (name, type) of what a record is staged as."""
         own = self.joining.columns if self.joining else ()
-        return (*columns_of(self.shape, carried), *own)
+        of_trip = COLUMNS_OF_TRIP if programme.source.timetable else ()
+        return (*columns_of(self.shape, programme.carried), *own, *of_trip)
 
 
 def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
@@ -113,35 +116,35 @@ def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
 
 
 def fields_in(
-    layout: FeedLayout,
-    columns: frozenset[str],
-    names: Mapping[str, str],
-    carried: tuple[str, ...],
+    layout: FeedLayout, columns: frozenset[str], names: Mapping[str, str], programme: Programme
 ) -> tuple[tuple[str, str], ...]:
     """Return SQL of each field of a feed, and of what rows are asked to carry.
 
     Raises:
         ColumnMissing: the file lacks a column that the feed needs, or that is asked for.
     """
-    for name_of in carried:
-        for needed in layout.composed.get(name_of, (name_of,)):
+    for name_of in programme.carried:
+        by_timetable = programme.source.timetable and name_of in FROM_TIMETABLE
+        own = (_TRIP,) if by_timetable else layout.composed.get(name_of, (name_of,))
+        for needed in own:
             if not columns & {*layout.spellings(names[needed])}:
                 raise ColumnMissing(names[needed])
-    as_columns = _of_columns(layout, carried)
-    own = {field: column for field, column in names.items() if field not in as_columns}
-    return (*layout.fields_of(columns, own), *if_there(columns, names, as_columns))
+    as_columns = _of_columns(layout, programme.carried)
+    rest = {field: column for field, column in names.items() if field not in as_columns}
+    return (*layout.fields_of(columns, rest), *if_there(columns, names, as_columns))
 
 
 def _of_columns(layout: FeedLayout, carried: tuple[str, ...]) -> tuple[str, ...]:
     """Return what is carried that is one column of the source."""
     found = carried_names(layout.shape, carried)
-    return tuple(name for name in found if name not in layout.composed)
+    return tuple(n for n in found if n not in layout.composed and n not in FROM_TIMETABLE)
 
 
 def carried_sql(programme: Programme) -> str:
     """Return SQL of the canonical columns that need no reading: categories and the batch."""
     carried = carried_names(programme.source.feed.shape, programme.listed)
-    return ", ".join((*carried, f"{text(FIRST_BATCH)} AS batch"))
+    own = (f"NULL AS {name}" if name in FROM_TIMETABLE else name for name in carried)
+    return ", ".join((*own, f"{text(FIRST_BATCH)} AS batch"))
 
 
 def plain_fields(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

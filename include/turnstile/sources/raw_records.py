@@ -67,6 +67,7 @@ class MadeReading:
         delay_s: how late it is by its own record, where the feed states that.
         occupancy: how full it is, a class of GTFS-realtime, where the feed states that.
         categories: further fields, with their values.
+        trip: of the timetable, where the programme names one.
     """
 
     vehicle: str
@@ -79,6 +80,7 @@ class MadeReading:
     delay_s: int = 0
     occupancy: str = ""
     categories: tuple[tuple[str, str], ...] = ()
+    trip: str = ""
 
 
 def trip_records(programme: Programme, trips: list[MadeTrip]) -> list[Record]:
@@ -195,7 +197,9 @@ def _reading(programme: Programme, reading: MadeReading, names: dict[str, str]) 
     feed = programme.source.feed
     if feed.states_occupancy:
         fields["occupancy"] = reading.occupancy
-    fields |= dict(reading.categories)
+    fields |= {name: value for name, value in reading.categories if name in names}
+    if programme.source.timetable:
+        fields["trip"] = reading.trip
     if feed is Feed.GTFS_VEHICLE_POSITIONS:
         return _vehicle_position(
             fields | {"latitude": latitude, "longitude": longitude}, names, reading.shape

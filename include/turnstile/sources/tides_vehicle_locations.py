@@ -12,15 +12,17 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.sources.itms import typed_sql
 from turnstile.sources.layout import FeedLayout, if_there, plain_fields
 
+_IF_THERE = ("delay", "trip", "start_date")
+
 
 def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the SQL of each field; of the delay NULL where a file does not state it.
+    """Return the SQL of each field; of delay, trip and its day NULL where a file lacks them.
 
     Raises:
         ColumnMissing: the file lacks one of the others.
     """
-    own = {field: column for field, column in names.items() if field != "delay"}
-    return (*plain_fields(columns, own), *if_there(columns, names, ("delay",)))
+    own = {field: column for field, column in names.items() if field not in _IF_THERE}
+    return (*plain_fields(columns, own), *if_there(columns, names, _IF_THERE))
 
 
 LAYOUT = FeedLayout(
@@ -32,6 +34,8 @@ LAYOUT = FeedLayout(
         ("latitude", "latitude"),
         ("longitude", "longitude"),
         ("delay", "schedule_deviation"),
+        ("trip", "trip_id_scheduled"),
+        ("start_date", "service_date"),
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,
