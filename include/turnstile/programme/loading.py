@@ -122,13 +122,13 @@ def read_programme(top: Section) -> Programme:
     check_units(top, source, units)
     caps = tuple(read_cap(entry, units) for entry in top.sections("caps"))
     clock = read_time(top.section("time"))
-    mechanism = read_mechanism(top.section("mechanism"), tables, units, caps)
-    schedule = _schedule(top.section("schedule", optional=True))
     domain = read_domain(top.section("domain"), shape, clock)
     check_cells(top, source, domain)
     _check_listed(top, source, tables, domain)
     if shape is RowShape.TELEMETRY:
         _check_alike(top, tables)
+    mechanism = read_mechanism(top.section("mechanism"), tables, units, caps)
+    schedule = _schedule(top.section("schedule", optional=True))
     programme = Programme(
         name=name,
         title=top.text("title"),

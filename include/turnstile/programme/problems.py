@@ -62,13 +62,13 @@ _OF_THE_OTHER_SHAPE = {
     RowShape.TRIPS: {"units.bus_day": "card_day", "units.bus_week": "card_week"},
     RowShape.TELEMETRY: {"units.card_day": "bus_day", "units.card_week": "bus_week"},
 }
-# section -> those whose rules look at it, and so cannot be judged where it gave way
+# section -> sections and keys whose rules look at it, and so cannot be judged where it gave way
 _LOOKED_AT_BY = {
     "domain": ("tables",),
     "source": ("domain", "units", "tables", "mechanism", "caps", "meant_for"),
     "units": ("mechanism",),
-    "tables": ("mechanism", "publish"),
-    "mechanism": ("publish",),
+    "tables": ("mechanism", "publish.tides_shapes"),
+    "mechanism": ("publish.tides_shapes",),
     "caps": ("mechanism",),
 }
 # read before it, so they have no complaint left
@@ -83,7 +83,7 @@ class _Reading:
         top: the file's nodes; changed.
         shape: what its feed becomes, as far as the file tells.
         mended: fields that are no longer the file's own, with how often each was mended.
-        unjudged: sections that are no longer the file's own, or look at one that is not.
+        unjudged: sections that are no longer the file's own, or with keys look at one that is not.
     """
 
     top: yaml.MappingNode
@@ -93,7 +93,8 @@ class _Reading:
 
     def is_of_the_file(self, complaint: ProgrammeError) -> bool:
         """Tell whether a complaint is about what stands in the file."""
-        return complaint.field not in self.mended and _first(complaint.field) not in self.unjudged
+        about = {complaint.field, _first(complaint.field)}
+        return complaint.field not in self.mended and not about & self.unjudged
 
     def mend(self, complaint: ProgrammeError) -> None:
         """Mend what a complaint is about, or let its section give way."""
