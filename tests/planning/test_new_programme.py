@@ -33,6 +33,9 @@ TAPS = "id_tarjeta,fecha,hora,parada,modo\n"
 OF_TAPS = ("card_id=id_tarjeta", "tap_date=fecha", "tap_time=hora", "place=parada", "mode=modo")
 VEHICLE = {"vehicle": {"id": "v"}, "timestamp": 1, "position": {"latitude": 1, "longitude": 1}}
 POSITION = {"vehicle": VEHICLE | {"position": {"latitude": 1, "longitude": 2, "speed": 3}}}
+TRIP = {"trip_id": "t1", "route_id": "r1", "direction_id": 0}
+ON_A_TRIP = {"vehicle": POSITION["vehicle"] | {"trip": TRIP}}
+FULL = {"vehicle": POSITION["vehicle"] | {"occupancy_status": "FULL"}}
 TELEMETRY = {"license_plate": "p", "observationDateTime": "t", "speed": 1}
 
 
@@ -101,6 +104,92 @@ def test_what_is_written_is_in_order_and_never_written_over(
     assert main(["check", "city"]) == 0
     assert main(["plan", "city", "--week", "2026-W01"]) == 0
     assert new(file, text, *options) == 2
+
+
+def measures_of(include: Path) -> set[str]:
+    """What the tables of the written programme measure, and whether a timetable tells delays."""
+    programme = load_programme("city", include)
+    told = {"timetable"} if programme.source.timetable else set()
+    return told | {str(table.measure) for table in programme.tables}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "lists"),
+    [
+        ("license_plate,observationDateTime,speed,latitude,longitude", set(), set()),
+        (
+            "license_plate,observationDateTime,speed,latitude,longitude,trip_delay,route_id",
+            {"mean_delay"},
+            {"route"},
+        ),
+        (
+            "vehicle_id,event_timestamp,latitude,longitude,speed,trip_id_scheduled",
+            {"mean_delay", "timetable"},
+            {"route", "direction"},
+        ),
+        (
+            "vehicle_id,event_timestamp,latitude,longitude,speed,schedule_deviation",
+            {"mean_delay"},
+            set(),
+        ),
+        (json.dumps([POSITION]), set(), set()),
+        (json.dumps([ON_A_TRIP]), {"mean_delay", "timetable"}, {"route", "direction"}),
+        (json.dumps([FULL]), {"occupancy"}, set()),
+    ],
+)
+def test_vehicles_are_measured_by_what_columns_and_feed_tell(
+    new: Callable[..., int], tmp_path: Path, text: str, wanted: set[str], lists: set[str]
+) -> None:
+    file = "x.json" if text.startswith("[") else "x.csv"
+    assert new(file, text + "\n", "--gtfs", "HERE/gtfs.zip") == 0
+    include = tmp_path / "include"
+    assert measures_of(include) == {"mean_speed", "headway"} | wanted
+    page = (include / "programmes/city.decisions.md").read_text()
+    assert ("mean speed, headway, delay" in page) == ("mean_delay" in wanted)
+    assert ("occupancy |" in page) == ("occupancy" in wanted)
+    assert ("by place, or by" in page) == bool(lists)
+    written = {p.stem.removeprefix("city_")[:-1] for p in include.glob("domains/city_*s.csv")}
+    assert written == lists
+    assert main(["check", "city"]) == 0
+    assert main(["plan", "city", "--week", "2026-W01"]) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps([ON_A_TRIP]),
+        "vehicle_id,event_timestamp,latitude,longitude,speed,trip_id_scheduled\n",
+        "license_plate,observationDateTime,speed,latitude,longitude,route_id,trip_id\n",
+    ],
+)
+def test_what_the_file_says_of_routes_makes_a_programme_by_routes(
+    new: Callable[..., int], tmp_path: Path, text: str
+) -> None:
+    file = "x.json" if text.startswith("[") else "x.csv"
+    assert new(file, text, "--gtfs", "HERE/gtfs.zip") == 0
+    path = tmp_path / "include/programmes/city.yaml"
+    own = path.read_text().replace("# lists:", "lists:")
+    own = own.replace("by: [slot, cell]", "by: [slot, route, direction]")
+    if "# and under source: columns" in own:
+        columns = own.split("# and under source: ")[1].partition("\n")[0]
+        own = own.replace("  modes:", f"  {columns}\n  modes:", 1)
+    path.write_text(own)
+    assert main(["check", "city"]) == 0
+    assert {table.by for table in load_programme("city", tmp_path / "include").tables} == {
+        ("slot", "route", "direction")
+    }
+
+
+def test_a_feed_by_headway_tells_no_delays_and_the_page_says_so(
+    new: Callable[..., int], tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "gtfs.zip", "a") as archive:
+        lines = "trip_id,start_time,end_time,headway_secs\nt1,06:00:00,09:00:00,600\n"
+        archive.writestr("frequencies.txt", lines)
+    assert new("x.json", json.dumps([ON_A_TRIP]), "--gtfs", "HERE/gtfs.zip") == 0
+    assert measures_of(tmp_path / "include") == {"mean_speed", "headway"}
+    page = (tmp_path / "include/programmes/city.decisions.md").read_text()
+    assert "none: gtfs.zip runs by headway" in page
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,9 @@ def _new(args: argparse.Namespace) -> int:
         if (include / name).exists():
             rule = "is there already; choose another name, or remove it first"
             raise InputError(where=name, field="file", rule=rule)
-    for name, text in new.files:
+    for name, content in new.files:
         (include / name).parent.mkdir(parents=True, exist_ok=True)
-        (include / name).write_text(text, encoding="utf-8")
+        (include / name).write_bytes(content)
     print(f"{args.name}: feed {found[0].feed}")
     print("\n".join(f"wrote {include / name}" for name, _ in new.files))
     print(f"next: take the decisions, then `turnstile check {args.name}`")

@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from turnstile.errors import InputError
 from turnstile.planning.delivered_columns import Delivery
+from turnstile.planning.new_vehicles import vehicle_measures
 from turnstile.programme.domain_build import BuildRules, Stop, build_domain
 from turnstile.programme.domain_build_sources import read_feed, read_stops
 from turnstile.programme.domain_grid import DECIMALS, grid_domain
@@ -44,9 +45,9 @@ class PublicSources:
 
 @dataclass(frozen=True, slots=True)
 class NewProgramme:
-    """The files of a new programme, as names below `include/` and their texts."""
+    """The files of a new programme, as names below `include/` and their bytes."""
 
-    files: tuple[tuple[str, str], ...]
+    files: tuple[tuple[str, bytes], ...]
 
 
 def new_programme(
@@ -74,6 +75,8 @@ def new_programme(
         rule = f"the file has no column of the mode, and the feed has {', '.join(modes)}; give one"
         raise InputError(where="new", field="--mode", rule=rule)
     suffix = ".geojson" if sources.area else ".csv"
+    zone = sources.zone or _zone(sources.gtfs)
+    measures = None if trips else vehicle_measures(delivery, sources.gtfs, zone)
     values = {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
@@ -82,7 +85,8 @@ def new_programme(
         "events": delivery.feed.names_nobody,
         "modes": modes,
         "renamed": delivery.renamed,
-        "zone": sources.zone or _zone(sources.gtfs),
+        "zone": zone,
+        "measures": measures,
         "domain": f"domains/{name}{suffix}",
         "curator": curator,
         "contact": contact,
@@ -90,13 +94,19 @@ def new_programme(
         "cells": cells,
         "grid_decimals": DECIMALS if trips and delivery.has_positions_only else None,
     }
-    return NewProgramme(
-        (
-            (f"domains/{name}{suffix}", domain),
-            (f"programmes/{name}.yaml", _rendered("programme.yaml.j2", values)),
-            (f"programmes/{name}.decisions.md", _rendered("decisions.md.j2", values)),
-        )
-    )
+    files = [(f"domains/{name}{suffix}", domain.encode())]
+    if measures is not None:
+        files += [
+            (f"domains/{name}_{category}s.csv", text.encode())
+            for category, _, text in measures.lists
+        ]
+        if measures.timetable is not None:
+            files.append((f"domains/{name}.zip", measures.timetable))
+    files += [
+        (f"programmes/{name}.yaml", _rendered("programme.yaml.j2", values).encode()),
+        (f"programmes/{name}.decisions.md", _rendered("decisions.md.j2", values).encode()),
+    ]
+    return NewProgramme(tuple(files))
 
 
 def _domain_of_trips(sources: PublicSources, *, is_grid: bool) -> tuple[str, list[str], str]:

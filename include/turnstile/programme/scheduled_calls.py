@@ -117,7 +117,8 @@ def read_calls(
     except InputError as error:
         refuse(file.name, _FIELD, error.rule)
     zone = programme.time.zone
-    _check(feed, file.name, zone)
+    if fault := fault_of(feed, zone):
+        refuse(file.name, _FIELD, fault)
     wanted = sorted({day - timedelta(days=before) for day in days for before in (0, 1)})
     services_on = [
         (str(service), day)
@@ -143,20 +144,21 @@ def timetable_digest(programme: Programme, include: Path) -> str:
     return hashlib.sha256(file.content).hexdigest()
 
 
-def _check(feed: Any, name: str, zone: ZoneInfo) -> None:  # noqa: ANN401 - gtfs-kit has no types
-    """Refuse a feed that nobody can be late by."""
+def fault_of(feed: Any, zone: ZoneInfo) -> str | None:  # noqa: ANN401 - gtfs-kit has no types
+    """Return why nobody can be late by a feed; None if somebody can."""
     if missing := [table for table in _NEEDED if getattr(feed, table) is None]:
-        refuse(name, _FIELD, f"has no {missing[0]}; give a complete feed")
+        return f"has no {missing[0]}; give a complete feed"
     if feed.calendar is None and feed.calendar_dates is None:
-        refuse(name, _FIELD, "has no calendar, so no trip has a day; give a complete feed")
+        return "has no calendar, so no trip has a day; give a complete feed"
     if feed.frequencies is not None and len(feed.frequencies):
-        rule = (
-            "runs by headway (frequencies) have no times to be late by; take them out, or publish "
+        return (
+            "runs by headway (frequencies), which has no times to be late by; take those trips "
+            "out, or publish measure: headway alone"
         )
-        refuse(name, _FIELD, rule + "measure: headway alone")
     stated = str(feed.agency["agency_timezone"].iloc[0])
     if stated != zone.key:
-        refuse(name, _FIELD, f"is in the time zone {stated}; time.zone says {zone.key}")
+        return f"is in the time zone {stated}; time.zone says {zone.key}"
+    return None
 
 
 def _calls(feed: Any) -> Iterable[Call]:  # noqa: ANN401
