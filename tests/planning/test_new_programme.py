@@ -132,6 +132,7 @@ def measures_of(include: Path) -> set[str]:
             {"mean_delay"},
             set(),
         ),
+        ("vehicle_id,event_timestamp,latitude,longitude,speed,line", set(), {"route"}),
         (json.dumps([POSITION]), set(), set()),
         (json.dumps([ON_A_TRIP]), {"mean_delay", "timetable"}, {"route", "direction"}),
         (json.dumps([FULL]), {"occupancy"}, set()),
@@ -141,7 +142,8 @@ def test_vehicles_are_measured_by_what_columns_and_feed_tell(
     new: Callable[..., int], tmp_path: Path, text: str, wanted: set[str], lists: set[str]
 ) -> None:
     file = "x.json" if text.startswith("[") else "x.csv"
-    assert new(file, text + "\n", "--gtfs", "HERE/gtfs.zip") == 0
+    line = ("--column", "route=line") if text.endswith("line") else ()
+    assert new(file, text + "\n", "--gtfs", "HERE/gtfs.zip", *line) == 0
     include = tmp_path / "include"
     assert measures_of(include) == {"mean_speed", "headway"} | wanted
     page = (include / "programmes/city.decisions.md").read_text()
@@ -175,6 +177,8 @@ def test_what_the_file_says_of_routes_makes_a_programme_by_routes(
         own = own.replace("  modes:", f"  {columns}\n  modes:", 1)
     path.write_text(own)
     assert main(["check", "city"]) == 0
+    assert main(["plan", "city", "--week", "2026-W01"]) == 0
+    assert main(["plan", "city", "--week", "2026-W01", "--grains"]) == 2
     assert {table.by for table in load_programme("city", tmp_path / "include").tables} == {
         ("slot", "route", "direction")
     }
@@ -196,6 +200,13 @@ def test_a_feed_by_headway_tells_no_delays_and_the_page_says_so(
     ("file", "text", "options", "said"),
     [
         ("x.csv", "9123456,2016-07-25,Elm St\n", (), "its columns are not those of any feed"),
+        (
+            "x.csv",
+            "vehicle_id,timestamp,latitude,longitude,speed,7712345\n",
+            (),
+            "nearest is tides_vehicle_locations, of which it lacks observed_at (event_timestamp)",
+        ),
+        ("x.csv", OPAL, ("--column", "rout=mode"), "its columns are not those"),
         ("x.csv", OPAL, (), "--gtfs: is missing"),
         ("x.csv", OPAL, ("--gtfs", "HERE/none.zip"), "is not there"),
         ("x.csv", OPAL, ("--gtfs", "HERE/stops.txt", "--mode", "bus"), "--zone: is missing"),
@@ -230,6 +241,7 @@ def test_a_refusal_is_one_sentence_without_a_value_of_the_file(
     words = capsys.readouterr().err
     assert said in words
     assert "9123456" not in words
+    assert "7712345" not in words
     assert "Elm" not in words
     assert not (tmp_path / "include/programmes/city.yaml").exists()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.errors import InputError
+from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import Feed
 from turnstile.sources.column_roles import NEVER_READ, ROLES
 from turnstile.sources.feeds import LAYOUTS
@@ -21,6 +22,7 @@ from turnstile.sources.layout import ColumnMissing, FeedLayout
 _LOOKED_AT_BYTES = 1 << 20
 # A file without a header has a record in its place: what does not look like a name is not repeated.
 _NAME = re.compile(r"[A-Za-z][A-Za-z_./ -]{0,47}[0-9]{0,2}")
+_NEAR = 2  # fields that a file lacks, and is still thought to be meant as a feed's
 _UNNAMED = "(a column whose name is not repeated here)"
 
 
@@ -77,9 +79,15 @@ def look_at(path: Path, renamed: Mapping[str, str], feed: Feed | None = None) ->
     ]
     if not fits:
         tried = str(feed) if feed else "any feed"
-        rule = (
-            f"its columns are not those of {tried}; docs/FEEDS.md lists them. Name yours with "
-            "--column, for example --feed taps --column card_id=card --column tapped_at=time"
+        rule = f"its columns are not those of {tried}; docs/FEEDS.md lists them. "
+        nearest = [one for one in LAYOUTS if feed in (None, one)]
+        lacks = {one: _missing(LAYOUTS[one], columns, renamed) for one in nearest}
+        near = min(nearest, key=lambda one: len(lacks[one]))
+        if len(lacks[near]) <= _NEAR:
+            rule += f"The nearest is {near}, of which it lacks {', '.join(lacks[near])}. "
+        rule += (
+            "Name yours with --column, for example --column observed_at=timestamp, or --feed taps "
+            "--column card_id=card --column tapped_at=time"
         )
         raise InputError(where=path.name, field="columns", rule=rule)
     _, found, fields = max(fits, key=lambda fit: fit[0])
@@ -90,19 +98,40 @@ def look_at(path: Path, renamed: Mapping[str, str], feed: Feed | None = None) ->
         feed=found,
         fields=fields,
         others=tuple(dict.fromkeys(others)),
-        renamed=tuple((f, c) for f, c in sorted(renamed.items()) if own.get(f) not in (None, c)),
+        renamed=tuple((f, c) for f, c in sorted(renamed.items()) if own.get(f) != c),
     )
+
+
+def _missing(
+    layout: FeedLayout, columns: frozenset[str], renamed: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the fields, and the feed's columns of them, that a file would still need."""
+    names = dict(layout.names) | {f: c for f, c in renamed.items() if f in dict(layout.names)}
+    field_of = {column: field for field, column in names.items()}
+    found: list[str] = []
+    while True:
+        try:
+            layout.fields_of(columns | {*found}, names)
+        except ColumnMissing as missing:
+            found.append(str(missing))
+        else:
+            return tuple(
+                f"{field_of[column]} ({column})" if column in field_of else column
+                for column in found
+            )
 
 
 def _fields(
     layout: FeedLayout, columns: frozenset[str], renamed: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...] | None:
     """Return (column, field) of the fields that are there; None if one is missing that must be."""
-    names = dict(layout.names) | {f: c for f, c in renamed.items() if f in dict(layout.names)}
-    if set(renamed) - set(names) or not set(renamed.values()) <= columns:
+    own = dict(layout.names)
+    listed = {one.name for one in categories(layout.shape) if one.name in ROLES}
+    if set(renamed) - {*own, *listed} or not set(renamed.values()) <= columns:
         return None
+    names = own | dict(renamed)
     try:
-        layout.fields_of(columns, names)
+        layout.fields_of(columns, {field: names[field] for field in own})
     except ColumnMissing:
         return None
     return tuple((column, field) for field, column in names.items() if column in columns)

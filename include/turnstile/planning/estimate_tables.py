@@ -78,7 +78,7 @@ def grain_advice(
 def written_grain(release: Release) -> Iterator[str]:
     """Yield what a mid-size city learns from the programme's own grain of bus speeds."""
     programme = release.programme
-    if any(table.measure is Measure.MEAN_SPEED for table in programme.tables):
+    if _has_speeds_of_hexagons(programme):
         buses = MID_SIZE_BUSES
         rows = bus_grains(programme, release.domain, buses, only_written=True)
         yield f"A city of {buses} buses (another: turnstile plan {programme.name} --grains):"
@@ -86,14 +86,20 @@ def written_grain(release: Release) -> Iterator[str]:
 
 
 def _require_speeds(programme: Programme) -> None:
-    """Refuse a programme without mean speeds.
+    """Refuse a programme without mean speeds of hexagons.
 
     Raises:
         InputError: it has none.
     """
-    if not any(table.measure is Measure.MEAN_SPEED for table in programme.tables):
-        rule = "needs a table of mean speeds"
+    if not _has_speeds_of_hexagons(programme):
+        rule = "needs a table of mean speeds by slot and cell alone"
         raise InputError(where=programme.name, field="--grains", rule=rule)
+
+
+def _has_speeds_of_hexagons(programme: Programme) -> bool:
+    """Whether a table is of mean speeds by slot and H3 cell, which grains are advised for."""
+    hexagons = ("slot", "cell")
+    return any(t.measure is Measure.MEAN_SPEED and t.by == hexagons for t in programme.tables)
 
 
 def _city(release: Release, trips: int, published: Path | None) -> PublicCity:

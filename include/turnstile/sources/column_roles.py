@@ -29,6 +29,8 @@ ROLES = {
     "riders": "bounded: a record of riders 0 is set aside, any other is one trip",
     "route": "dropped, unless a list of routes names it: then published, with noise",
     "direction": "dropped, unless a list of directions names it: then published, with noise",
+    "fare_product": "dropped, unless a list of fare products names it: then published, with noise",
+    "vehicle_trip": "dropped, unless a list of vehicle trips names it: then published, with noise",
     "occupancy": "dropped, unless a table of occupancy asks for it: buses so full, with noise",
     "delay": "dropped, unless a table of delays asks for it: clamped; its mean, with noise",
     "speed": "bounded: clamped; its mean is published, with noise",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import name, text
 from turnstile.errors import ProgrammeError
+from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import RowShape, SourceSpec, WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
@@ -107,7 +108,10 @@ def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
     source = programme.source
     carried = _of_columns(layout, programme.carried)
     names = {name: name for name in carried} | dict(layout.names)
+    without_list = {one.name for one in categories(layout.shape)} - {*names}
     for own, column in source.columns:
+        if own in without_list:  # is named here, and read once a public list names its values
+            continue
         if own not in names:
             rule = f"{own!r} is no field of {source.feed}; it has {', '.join(names)}"
             raise ProgrammeError(where="programme", field="source.columns", rule=rule)
