@@ -87,6 +87,7 @@ def new_programme(
         "renamed": delivery.renamed,
         "zone": zone,
         "measures": measures,
+        "has_delays": measures is not None and measures.has_delays,
         "domain": f"domains/{name}{suffix}",
         "curator": curator,
         "contact": contact,
