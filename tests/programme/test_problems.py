@@ -108,13 +108,8 @@ OF_ITMS = (
     ("speed:    {by: [slot, cell]", "speed: {by: [slot, cell, rout]", "tables.speed.by"),
     ("speed:    {by: [slot, cell]", "speed: {by: [slot, cell, route]", "tables.speed.by"),
     ("speed:    {by: [slot, cell]", "speed: {by: [slot, stop]", "tables.speed.by"),
-    ("missing_day: refuse", "timetabel: domains/x.zip", "source.timetabel"),
     ("missing_day: refuse", "stop_within_m: 60", "source.stop_within_m"),
-    (
-        "missing_day: refuse",
-        "timetable: domains/x.zip\n  stop_within_m: 0",
-        "source.stop_within_m",
-    ),
+    ("speed_unit: km/h", "timetable: domains/x.zip", "source.timetable"),
     ("h3_resolution: 7", "h3_resolution: 7\n  lists: {rout: domains/x.csv}", "domain.lists.rout"),
     (
         "h3_resolution: 7",

@@ -162,6 +162,9 @@ def _check_stated(top: Section, source: SourceSpec, tables: tuple[TableSpec, ...
     }
     if source.timetable is not None:
         del states[Measure.MEAN_DELAY]
+        if not any(one.measure is Measure.MEAN_DELAY or STOP in one.by for one in tables):
+            rule = f"is used by no table; add one of mean_delay or by {STOP}, or remove it"
+            top.section("source").fail("timetable", rule)
     for table in tables:
         what, feeds = states.get(table.measure, ("", [source.feed]))
         if source.feed not in feeds:

@@ -67,7 +67,7 @@ _LOOKED_AT_BY = {
     "domain": ("tables",),
     "source": ("domain", "units", "tables", "mechanism", "caps", "meant_for"),
     "units": ("mechanism",),
-    "tables": ("mechanism", "publish.tides_shapes"),
+    "tables": ("source.timetable", "mechanism", "publish.tides_shapes"),
     "mechanism": ("publish.tides_shapes",),
     "caps": ("mechanism",),
 }
