@@ -9,7 +9,8 @@
     |   |   `-- NotArrived    3  its files are not all there
     |   |-- NotApproved       3  a person has to say yes first
     |   `-- RevisionNeeded    3  the key is bound to other inputs or to another programme
-    |-- StoreError            1  an object store is away, or another worker was first: try again
+    |-- StoreError            1  an object store is away: try again
+    |   `-- StoreConflict     1  another worker was first: try again
     `-- IntegrityError        4  stop, and call a human
 
 A message is an output: none may hold a true count, a card, a plate or a coordinate. The sentence
@@ -87,3 +88,7 @@ class StoreError(TurnstileError):
 
     def __init__(self, store: str, problem: str) -> None:
         super().__init__(f"{store}: {problem}; what is there stays, run the same command again")
+
+
+class StoreConflict(StoreError):  # noqa: N818
+    """Another worker wrote the same file first; what it wrote stays."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from object_store import CutProxy, ObjectStore, object_store
 
-from turnstile.errors import InputError, IntegrityError, StoreError
+from turnstile.errors import InputError, IntegrityError, StoreConflict, StoreError
 from turnstile.settings import ZoneStore
 from turnstile.stores import bucket as bucket_client
 from turnstile.stores import unit_zone
@@ -185,7 +185,7 @@ def test_of_two_workers_that_write_the_same_file_one_is_told(place: Place) -> No
     with ThreadPoolExecutor(2) as pool:
         outcomes = list(pool.map(_outcome, (one, two)))
     (refused,) = [one for one in outcomes if one is not None]
-    assert isinstance(refused, StoreError)
+    assert isinstance(refused, StoreConflict)
     assert "another worker wrote" in str(refused)
     winner = outcomes.index(None)
     assert fetched(place.worker("three")) == {"package/manifest": f"built by {winner}"}

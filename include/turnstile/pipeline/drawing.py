@@ -105,7 +105,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     digest = digest_of(content)
     sealed = release.folders.embargoed / f"sealed-{digest[:16]}.parquet"
     write_once(sealed, content)
-    release.copies.keep()
+    release.copies.keep(is_charged=True)
     try:
         release.ledger.seal(attempt.attempt_id, digest)
     except RefusedError:  # burned meanwhile: another draw has the key

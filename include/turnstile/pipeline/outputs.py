@@ -78,7 +78,8 @@ def _publish(release: Release, attempt: Attempt) -> str:
         _stage(release, attempt, staged)
     require_intact(staged)
     require_own(release, staged)
-    release.copies.keep()  # a package that is gone could not be built again: it says when it was
+    # A package that is gone could not be built again: it says when it was built.
+    release.copies.keep(is_charged=False)
     manifest_digest = digest_of((staged / MANIFEST).read_bytes())
     release.ledger.publish(release.key, manifest_digest)
     if not release.folders.public.exists():

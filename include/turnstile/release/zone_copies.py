@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from turnstile.errors import IntegrityError, StoreError, TurnstileError
+from turnstile.errors import IntegrityError, StoreConflict, StoreError, TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
 from turnstile.release.zone_stores import fetch_landing, fetch_public, is_trace, unit_zone
@@ -96,19 +96,23 @@ class ZoneCopies:
                 raise
             _put(zones)
 
-    def keep(self) -> None:
+    def keep(self, *, is_charged: bool) -> None:
         """Put what lies under embargo now, before the ledger says that it is there.
 
-        A store that is away is waited for: what was drawn is charged.
+        Args:
+            is_charged: whether a store that is away is waited for, because it would be lost.
 
         Raises:
             StoreError: it did not come back in time.
+            StoreConflict: another worker made the same meanwhile.
         """
         zone = unit_zone(self.settings, "embargoed")
-        until = time.monotonic() + _AFTER_A_CHARGE_S
+        until = time.monotonic() + (_AFTER_A_CHARGE_S if is_charged else 0)
         while zone is not None:
             try:
                 zone.put(str(self.key))
+            except StoreConflict:
+                raise
             except StoreError as error:
                 if time.monotonic() > until:
                     raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from turnstile.errors import IntegrityError, StoreError
+from turnstile.errors import IntegrityError, StoreConflict
 from turnstile.stores.unit import Stored
 
 SEALED = "sealed-"
@@ -23,7 +23,7 @@ def merged(base: Files, own: Files, theirs: Files, store: str, unit: str) -> dic
         unit: its name.
 
     Raises:
-        StoreError: both changed the same file.
+        StoreConflict: both changed the same file.
     """
     found = dict(theirs)
     for name in base.keys() | own.keys():
@@ -32,7 +32,7 @@ def merged(base: Files, own: Files, theirs: Files, store: str, unit: str) -> dic
             continue
         if digest_of(now) not in {digest_of(old), digest_of(new)}:
             problem = f"another worker wrote to {unit}/{name} meanwhile, and its file stays"
-            raise StoreError(store, problem)
+            raise StoreConflict(store, problem)
         if new is None:
             found.pop(name, None)
         else:

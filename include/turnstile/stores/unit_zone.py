@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, sync_folder
-from turnstile.errors import IntegrityError, StoreError
+from turnstile.errors import IntegrityError, StoreConflict, StoreError
 from turnstile.settings import system_clock
 from turnstile.stores.bucket import AT_ONCE, Bucket, sha256_of
 from turnstile.stores.merging import SEALED, digest_of, merged, require_written_once
@@ -232,7 +232,7 @@ class UnitZone:
         """Replace the index; of what another worker wrote meanwhile, other files stay as they are.
 
         Raises:
-            StoreError: it wrote to one of the same files.
+            StoreConflict: it wrote to one of the same files.
             IntegrityError: one that is written once.
         """
         path = f"{_INDEX}{unit}.json"
@@ -250,7 +250,7 @@ class UnitZone:
                 tag = found and found.tag
             after.tag = tag
             return
-        raise StoreError(self.bucket.name, f"{unit} is written to by others all the time")
+        raise StoreConflict(self.bucket.name, f"{unit} is written to by others all the time")
 
     def _note(self, state: UnitState, name: str, folder: Path) -> None:
         """Note that a file is here as it is in the store."""
