@@ -306,9 +306,12 @@ def _rows_once(work: _Work, day: date) -> str:
     of_day = f"FROM staged WHERE broken_rule IS NULL AND service_date = DATE '{day}'"
     if work.layout.joining:  # joined rows are there once
         return f"SELECT {canonical} {of_day}"
-    work.connection.execute(
-        f"CREATE OR REPLACE TABLE repeated AS SELECT key {of_day} GROUP BY key HAVING count(*) > 1"
+    repeated = _one_number(
+        work.connection,
+        f"CREATE OR REPLACE TABLE repeated AS SELECT key {of_day} GROUP BY key HAVING count(*) > 1",
     )
+    if not repeated:
+        return f"SELECT {canonical} {of_day}"
     return (
         f"SELECT {canonical} {of_day} AND key NOT IN (FROM repeated) "
         f"UNION ALL SELECT DISTINCT {canonical} {of_day} AND key IN (FROM repeated)"
