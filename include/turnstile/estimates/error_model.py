@@ -8,8 +8,9 @@ Squared errors of estimates that were fitted to one look at the noise are judged
 what a count varies about its rate, and what is not known of a rate. a and b come from all size
 classes by weighted least squares (Lawson & Hanson 1974); kappa is a factor for each size class,
 size class and day, and place, each drawn towards 1 as far as its own noise asks for, and a third
-of its uncertainty on the safe side. Marginals are few and nearly as exact as they were reconciled,
-so theirs are never below 1 and neither is a.
+of its uncertainty on the safe side. A size class of few numbers shares its kappa with the next one
+below, and so on until theirs is known: the largest numbers are few. Marginals are few and nearly as
+exact as they were reconciled, so theirs are never below 1 and neither is a.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ Ints = NDArray[np.int64]
 _PRIOR_SD = 0.5  # of kappa about 1
 _CAUTION = 1 / 3
 _UNSEEN = 1e9
+UNCERTAIN = 0.4  # standard deviation of a kappa above which the error of its numbers is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ class ErrorModel:
         of_class: kappa of each size class.
         of_day: kappa of each day and size class, shape (days, classes).
         of_place: kappa of each place.
-        class_uncertainty: standard deviation with which the data alone know each class's kappa.
+        class_uncertainty: standard deviation with which the data alone know each class's kappa, or
+            that of the classes that share it.
     """
 
     count_share: float
@@ -114,20 +117,18 @@ def calibrated(
         places: number of places over all modes and taps.
     """
     sums = np.mean([_summed(look, (places, days, classes)) for look in looks], axis=0)
-    errors, of_count, of_rate, judging, cells = sums
+    errors, of_count, of_rate, judging, _ = sums
     by_class = sums.sum(axis=(1, 2))
     a, b = _shares(by_class, floors.count_share)
     floor = floors.kappa
     spread = judging * 2 / len(looks)  # variance of a sum of judged squares
     expected = a * of_count + b * of_rate
-    of_class, uncertainty = _kappa(
-        errors.sum((0, 1)), expected.sum((0, 1)), spread.sum((0, 1)), floor
-    )
+    shared = _shared(np.stack([part.sum((0, 1)) for part in (errors, expected, spread)]))
+    of_class, uncertainty = _kappa(shared[0], shared[1], shared[2], floor)
     expected = expected * of_class
     of_day, _ = _kappa(errors.sum(0), expected.sum(0), spread.sum(0), floor)
     expected = expected * of_day
     of_place, _ = _kappa(errors.sum((1, 2)), expected.sum((1, 2)), spread.sum((1, 2)), floor)
-    uncertainty = np.where(cells.sum((0, 1)) > 0, uncertainty, _UNSEEN)
     return ErrorModel(a, b, of_class, of_day, of_place, uncertainty)
 
 
@@ -160,6 +161,24 @@ def _shares(by_class: Floats, least: float) -> tuple[float, float]:
     rest = (errors - least * of_count) * weights
     found, _ = nnls(design, rest)
     return float(found[0]) + least, float(found[1])
+
+
+def _shared(of_class: Floats) -> Floats:
+    """Return for each class the sums of the classes that share its kappa.
+
+    From the largest numbers down, classes are taken together until their kappa is known. What is
+    left at the lower end stays apart.
+
+    Args:
+        of_class: squared errors, expected ones and spread, shape (3, classes).
+    """
+    found, first = of_class.copy(), of_class.shape[1]
+    for last in range(first - 1, -1, -1):
+        _, expected, spread = together = of_class[:, last:first].sum(axis=1)
+        if expected > 0 and spread <= (UNCERTAIN * expected) ** 2:
+            found[:, last:first] = together[:, None]
+            first = last
+    return found
 
 
 def _kappa(errors: Floats, expected: Floats, spread: Floats, least: float) -> tuple[Floats, Floats]:

@@ -3,45 +3,30 @@
 With S a noisy sum of centered speeds, N a noisy number of bus-days and b a first guess of a cell's
 mean (all in steps of 0.1 km/h), S - b N has mean N (mu - b) and a declared variance, so
 y = b + (S - b N) / n, n the estimated bus-days, is an unbiased look at mu of variance r. Its parts
-are a common mean, effects of place and hour, and what is left of a cell, each normal with a
-variance of its own (Henderson 1975, best linear unbiased prediction). The variances are those of
-greatest likelihood, found by MacKay's iteration (1992, Bayesian interpolation): expectation
-maximisation has the same end, but creeps to it where a variance is nearly 0, as that of departures
-from earlier weeks is, and stopped on its way it made intervals too wide. Pure.
+are a common mean, effects of place and hour (`crossed_effects`), and what is left of a cell: of
+the cell itself, and of the buses that happened to pass it, whose variance falls as 1 / n. Each is
+normal with a variance of its own; what weeks vary by is read from how all published weeks differ
+(`week_differences`), because one week's noise hides it. The variances are those of greatest
+likelihood, found by MacKay's iteration (1992, Bayesian interpolation): expectation maximisation
+has the same end, but creeps to it where a variance is nearly 0. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.estimates.crossed_effects import CrossedEffects, crossed_effects
+from turnstile.estimates.week_differences import NO_BUSES, SpeedLook, WeekDifferences, differences
+
 Floats = NDArray[np.float64]
 _PASSES, _ROUNDS = 2, 100
 _FIRST_VARIANCE = 25.0  # steps^2: effects of half a km/h
+_FIRST_VARIANCE_OF_BUSES = 1e4  # steps^2: bus-days that differ by ten km/h
 _LEAST_VARIANCE = 1e-3
-_FLAT_PRECISION = 1e-9  # of the common mean
-_NO_BUSES = 1.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SpeedLook:
-    """Noisy sums and bus-days of every cell; shape (places, hours).
-
-    Args:
-        sums: centered, steps.
-        buses: bus-days.
-        estimated_buses: bus-days with borrowed strength, >= 0.
-        sum_deviation: standard deviation of the sums' noise, steps.
-        bus_deviation: of the bus-days' noise.
-    """
-
-    sums: Floats
-    buses: Floats
-    estimated_buses: Floats
-    sum_deviation: float
-    bus_deviation: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,101 +37,108 @@ class Predicted:
     variances: Floats
 
 
-def predicted(look: SpeedLook, before: Predicted | None = None) -> Predicted:
+@dataclass(frozen=True, slots=True)
+class _Variances:
+    """Of the effects of places, hours and cells, and of one bus-day; steps^2."""
+
+    of_place: float = _FIRST_VARIANCE
+    of_hour: float = _FIRST_VARIANCE
+    of_cell: float = _FIRST_VARIANCE
+    of_bus: float = _FIRST_VARIANCE_OF_BUSES
+
+
+def predicted(
+    look: SpeedLook, before: Predicted | None = None, weeks: Sequence[SpeedLook] = ()
+) -> Predicted:
     """Return the means of all cells, from this look and what was known before.
 
     Args:
         look: of one week, or sums over several.
         before: means and their uncertainty from earlier weeks; None without any.
+        weeks: looks at the earlier weeks one by one.
     """
     known = _without_history(look) if before is None else before
-    base = known.means
     found = known
     for _ in range(_PASSES):
-        n = np.maximum(look.estimated_buses, _NO_BUSES)
-        y = base + (look.sums - base * look.buses) / n - known.means
-        r = (look.sum_deviation**2 + base**2 * look.bus_deviation**2) / n**2
-        r = np.where(look.estimated_buses < _NO_BUSES, np.inf, r)
-        departure = _departure(y, r, known.variances)
-        found = Predicted(known.means + departure.means, departure.variances)
         base = found.means
+        y, r = look.read(base)
+        departs = before is not None
+        departure = _departure(
+            _Looks(y - known.means, r, known.variances, 1 / look.divisors),
+            differences(weeks, base, cells_depart=departs),
+        )
+        found = Predicted(known.means + departure.means, departure.variances)
     return found
 
 
 def _without_history(look: SpeedLook) -> Predicted:
     """Return the common mean everywhere: nothing else is known."""
-    mean = look.sums.sum() / max(look.buses.sum(), _NO_BUSES)
+    mean = look.sums.sum() / max(look.buses.sum(), NO_BUSES)
     shape = look.sums.shape
     return Predicted(np.full(shape, mean), np.zeros(shape))
 
 
-def _departure(y: Floats, r: Floats, known: Floats) -> Predicted:
-    """Predict departures from what was known, of variances that the departures themselves show.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Looks:
+    """Looks at departures from what was known; each shape (places, hours).
 
     Args:
-        y: looks at the departures.
-        r: variances of the looks; infinite where there are none.
+        y: looks.
+        r: their variances; infinite where there are none.
         known: variance of what was known of each cell.
+        of_a_bus: share of a bus-day in its cell's mean.
     """
-    places = len(y)
-    of_place = of_hour = of_cell = _FIRST_VARIANCE
-    is_seen = np.isfinite(r)
+
+    y: Floats
+    r: Floats
+    known: Floats
+    of_a_bus: Floats
+
+    def signal(self, variances: _Variances) -> Floats:
+        """Return the variance of what is left of each cell beside place and hour."""
+        return variances.of_cell + variances.of_bus * self.of_a_bus + self.known
+
+    def effects(self, variances: _Variances) -> CrossedEffects:
+        """Return the effects of places and hours."""
+        weights = 1 / (self.r + self.signal(variances))
+        return crossed_effects(self.y, weights, 1 / variances.of_place, 1 / variances.of_hour)
+
+
+def _departure(looks: _Looks, of_weeks: WeekDifferences) -> Predicted:
+    """Predict departures from what was known, of variances that they and the weeks show."""
+    variances = _Variances()
     for _ in range(_ROUNDS):
-        signal = of_cell + known
-        effects = _effects(y, 1 / (r + signal), 1 / of_place, 1 / of_hour)
-        share = of_cell / (r + signal)
-        own = share * (y - effects.fitted)
-        own_variance = of_cell - share * of_cell + share**2 * effects.spread
-        of_place = _variance(of_place, *effects.each[:, 1 : places + 1])
-        of_hour = _variance(of_hour, *effects.each[:, places + 1 :])
-        of_cell = _variance(of_cell, own[is_seen], own_variance[is_seen])
-    left = np.where(is_seen, 1 / (1 + signal / r), 1.0)  # r / (r + signal)
-    means = effects.fitted + (1 - left) * (y - effects.fitted)
+        effects = looks.effects(variances)
+        variances = _next_variances(variances, looks, effects, of_weeks)
+    effects, signal = looks.effects(variances), looks.signal(variances)
+    left = np.where(np.isfinite(looks.r), 1 / (1 + signal / looks.r), 1.0)  # r / (r + signal)
+    means = effects.fitted + (1 - left) * (looks.y - effects.fitted)
     return Predicted(means, signal * left + left**2 * effects.spread)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Effects:
-    """Sums of common mean, place and hour, their variances; each effect over its own variance."""
+def _next_variances(
+    before: _Variances, looks: _Looks, effects: CrossedEffects, of_weeks: WeekDifferences
+) -> _Variances:
+    """Return the variances of the next round."""
+    is_seen = np.isfinite(looks.r)
+    values = np.concatenate([(looks.y - effects.fitted)[is_seen], of_weeks.values])
+    spread = np.concatenate([effects.spread[is_seen], np.zeros(of_weeks.values.shape)])
+    of_cell = np.concatenate([np.ones(int(is_seen.sum())), of_weeks.of_cell])
+    of_a_bus = np.concatenate([looks.of_a_bus[is_seen], of_weeks.of_a_bus])
+    others = np.concatenate([(looks.r + looks.known)[is_seen], of_weeks.noise])
+    total = others + before.of_cell * of_cell + before.of_bus * of_a_bus
 
-    fitted: Floats
-    spread: Floats
-    each: Floats
+    def of_part(variance: float, shares: Floats) -> float:
+        own = shares > 0
+        part = variance * shares[own] / total[own]
+        errors = variance * shares[own] * (1 - part) + part**2 * spread[own]
+        return _variance(variance, part * values[own] / np.sqrt(shares[own]), errors / shares[own])
 
-
-def _effects(y: Floats, weights: Floats, of_place: float, of_hour: float) -> _Effects:
-    """Solve the mixed-model equations, whose matrix is that of two crossed factors.
-
-    The block of the places is diagonal, so only the mean and the hours have to be solved for, by
-    their Schur complement: 13 equations for twelve hours, whatever the number of places.
-
-    Args:
-        y: shape (places, hours).
-        weights: of each look, same shape.
-        of_place: prior precision of the effects of places.
-        of_hour: of those of hours.
-    """
-    by_place, by_hour = weights.sum(axis=1), weights.sum(axis=0)
-    rest = np.diag(np.concatenate([[by_place.sum() + _FLAT_PRECISION], by_hour + of_hour]))
-    rest[0, 1:] = rest[1:, 0] = by_hour
-    coupled = np.column_stack([by_place, weights])
-    scaled = coupled / (by_place + of_place)[:, None]
-    covariance = np.linalg.inv(rest - coupled.T @ scaled)  # of mean and hours
-    with_place = -scaled @ covariance
-    place_variance = 1 / (by_place + of_place) - (with_place * scaled).sum(axis=1)
-    pulled = weights * y
-    of_rest = np.concatenate([[pulled.sum()], pulled.sum(axis=0)])
-    of_places = pulled.sum(axis=1) / (by_place + of_place)
-    others = covariance @ (of_rest - coupled.T @ of_places)
-    place = of_places - scaled @ others
-    variances = np.diag(covariance)
-    both = with_place[:, :1] + covariance[0, 1:] + with_place[:, 1:]
-    effects = np.concatenate([others[:1], place, others[1:]])
-    spread = np.concatenate([variances[:1], place_variance, variances[1:]])
-    return _Effects(
-        fitted=others[0] + place[:, None] + others[1:],
-        spread=variances[0] + place_variance[:, None] + variances[1:] + 2 * both,
-        each=np.stack([effects, spread]),
+    return _Variances(
+        of_place=_variance(before.of_place, *effects.of_places),
+        of_hour=_variance(before.of_hour, *effects.of_hours),
+        of_cell=of_part(before.of_cell, of_cell),
+        of_bus=of_part(before.of_bus, of_a_bus),
     )
 
 

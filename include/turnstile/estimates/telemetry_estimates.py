@@ -9,7 +9,7 @@ everything here a pure function of published numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from turnstile.estimates.cell_table import CellEstimates, estimated_cells
 from turnstile.estimates.intervals import LEVELS, interval
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.public_numbers import PublicNumbers, WeekToEstimate
-from turnstile.estimates.speed_effects import Predicted, SpeedLook, predicted
+from turnstile.estimates.speed_effects import Predicted, predicted
 from turnstile.estimates.trip_estimates import Estimates
+from turnstile.estimates.week_differences import SpeedLook
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import Measure, TableSpec
@@ -31,7 +32,6 @@ Floats = NDArray[np.float64]
 LIMIT, CLASS = "limit_kmh", "occupancy_class"
 _SPEED_PARTS, _BUS_PARTS = 10, 100  # tenths of a km/h, hundredths of a bus a day
 _OF_SHARES = 0.65  # weight of the reading as shares, the closer one at epsilon 4 and 8
-_CAUTION = 1.25  # on variances of means: their parts come from the week itself
 _LEAST_BUSES = 1.0
 _UNCERTAIN = 0.5
 _LARGE = 3.0
@@ -99,10 +99,22 @@ def _buses(week: WeekToEstimate, table: TableSpec, statistic: str) -> CellEstima
 
 def speeds_of(week: WeekToEstimate, table: TableSpec, buses: CellEstimates) -> Predicted:
     """Return the predicted mean speeds, steps about the middle of the clamp."""
-    before = None
-    if week.earlier:
-        before = predicted(_look(week, table, week.earlier, buses.estimates))
-    return predicted(_look(week, table, (week.numbers,), buses.estimates), before)
+
+    def look(weeks: Sequence[PublicNumbers]) -> SpeedLook:
+        return _look(week, table, weeks, buses.estimates)
+
+    return _predicted(week, look)
+
+
+def _predicted(
+    week: WeekToEstimate, look: Callable[[Sequence[PublicNumbers]], SpeedLook]
+) -> Predicted:
+    """Predict from looks at some weeks together: at the earlier ones first, and at each alone."""
+    if not week.earlier:
+        return predicted(look((week.numbers,)))
+    weeks = [look((one,)) for one in week.earlier]
+    before = predicted(look(week.earlier), weeks=weeks)
+    return predicted(look((week.numbers,)), before, weeks)
 
 
 def _look(
@@ -126,7 +138,7 @@ def _means(
     found, clamp = speeds_of(week, table, buses), table.mean_range or 0
     least = table.clamp_minutes or 0  # delays are measured from the earliest one
     means = np.clip((center_steps(clamp) + found.means) / STEPS_PER_KMH, 0, clamp)
-    variances = _CAUTION * found.variances / STEPS_PER_KMH**2
+    variances = found.variances / STEPS_PER_KMH**2
     is_shown = buses.estimates >= _LEAST_BUSES
     columns = _columns(means, variances, _SPEED_PARTS, highest=float(clamp))
     shown = {
@@ -184,14 +196,15 @@ def _over_limit(
     counts = _buses(week, table, statistic)
     if buses is None:
         return counts
-    before = None
-    if week.earlier:
-        before = predicted(_share_look(week, table, statistic, week.earlier, buses))
-    shares = predicted(_share_look(week, table, statistic, (week.numbers,), buses), before)
+
+    def look(weeks: Sequence[PublicNumbers]) -> SpeedLook:
+        return _share_look(week, table, statistic, weeks, buses)
+
+    shares = _predicted(week, look)
     read = np.maximum(shares.means * buses.estimates, 0)
     return CellEstimates(
         _OF_SHARES * read + (1 - _OF_SHARES) * counts.estimates,
-        _CAUTION * shares.variances * buses.estimates**2 + (read - counts.estimates) ** 2 / 4,
+        shares.variances * buses.estimates**2 + (read - counts.estimates) ** 2 / 4,
         np.zeros(read.shape),
     )
 

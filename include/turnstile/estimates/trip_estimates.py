@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from turnstile.estimates.error_model import (
     OF_CELLS,
     OF_MARGINALS,
+    UNCERTAIN,
     ErrorModel,
     Judged,
     Numbers,
@@ -40,7 +41,6 @@ from turnstile.estimates.trip_weeks import days_with_input
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-_UNCERTAIN = 0.4  # standard deviation of a kappa above which a size class's intervals are withheld
 _NEARLY_UNBIASED = 0.8  # of the variance of the reconciled number
 _LARGE = 3.0  # counts; below, what a count varies about its rate is most of the error
 
@@ -163,7 +163,7 @@ def _is_shown(
     """
     if model is None:
         return np.ones(numbers.estimates.shape, dtype=np.bool_)
-    is_certain = (model.class_uncertainty <= _UNCERTAIN)[numbers.classes]
+    is_certain = (model.class_uncertainty <= UNCERTAIN)[numbers.classes]
     if quantity[0] is Part.CELLS:
         return is_certain | (numbers.estimates < _LARGE)
     return is_certain | (variances >= _NEARLY_UNBIASED * numbers.noise_variance)

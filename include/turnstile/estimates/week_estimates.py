@@ -18,7 +18,7 @@ from turnstile.estimates.trip_estimates import Estimates, trip_estimates
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, TableSpec
 
-MODEL = "shrunken singular values with earlier weeks, version 4"
+MODEL = "shrunken singular values with earlier weeks, version 5"
 FOLDER = "estimates"
 RECORD = "record.json"
 EARLIER_AT_MOST = 8  # weeks: older ones are of another season

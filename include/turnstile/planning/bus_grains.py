@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from turnstile.estimates.cell_fits import prior
 from turnstile.estimates.cell_table import estimated_cells
 from turnstile.estimates.fission import public_normals
-from turnstile.estimates.speed_effects import SpeedLook, predicted
+from turnstile.estimates.speed_effects import predicted
+from turnstile.estimates.week_differences import SpeedLook
 from turnstile.planning.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
 from turnstile.privacy.noise import noise_variance
@@ -162,8 +163,11 @@ def _estimated(
         root * of_sum,
         root * of_buses,
     )
-    now = SpeedLook(drawn[0], seen[0], counts, of_sum, of_buses)
-    found = predicted(now, predicted(before))
+    now, *weeks = (
+        SpeedLook(sums, buses, counts, of_sum, of_buses)
+        for sums, buses in zip(drawn, seen, strict=True)
+    )
+    found = predicted(now, predicted(before, weeks=weeks), weeks)
     return np.clip((center + found.means) / STEPS_PER_KMH, 0, float(table.clamp_kmh or 0)), counts
 
 

@@ -48,7 +48,7 @@ def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
 
     Columns: `time`, `label`, `value`, `is_noise` where its 95 % interval reaches 0 or is withheld,
     and `is_estimate`: False of unbiased numbers. They stand in for an estimate of trips whose error
-    is not known, such as the few largest ones, and for all estimates where most errors are not.
+    is not known, as in a table of few numbers, and for all estimates where most errors are not.
     """
     place, time = place_of(contents), _time(contents)
     if is_thresholded(contents):
