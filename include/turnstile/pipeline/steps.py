@@ -27,84 +27,86 @@ def ingest(programme: str, week: str, revision: int = 0) -> str:
     """Read the landing zone's files into canonical rows; quarantine what breaks a rule."""
     from turnstile.pipeline import inputs
 
-    return _done(inputs.ingest, programme, week, revision)
+    return _done(ingest, inputs.ingest, programme, week, revision)
 
 
 def validate(programme: str, week: str, revision: int = 0) -> str:
     """Judge the rows by the expectation suites; an error stops the week before any charge."""
     from turnstile.pipeline import inputs
 
-    return _done(inputs.validate, programme, week, revision)
+    return _done(validate, inputs.validate, programme, week, revision)
 
 
 def plan(programme: str, week: str, revision: int = 0) -> str:
     """List the draws and their losses, from programme and calendar alone."""
     from turnstile.pipeline import inputs
 
-    return _done(inputs.plan, programme, week, revision)
+    return _done(plan, inputs.plan, programme, week, revision)
 
 
 def count(programme: str, week: str, revision: int = 0) -> str:
     """Count bounded contributions into the public cells, sealed in the private zone."""
     from turnstile.pipeline import inputs
 
-    return _done(inputs.count, programme, week, revision)
+    return _done(count, inputs.count, programme, week, revision)
 
 
 def reserve(programme: str, week: str, revision: int = 0) -> str:
     """Hold the loss in the ledger; refused when a cap would be passed."""
     from turnstile.pipeline import drawing
 
-    return _done(drawing.reserve, programme, week, revision)
+    return _done(reserve, drawing.reserve, programme, week, revision)
 
 
 def draw(programme: str, week: str, revision: int = 0) -> str:
     """Charge, draw the noise once, store and seal the bytes."""
     from turnstile.pipeline import drawing
 
-    return _done(drawing.draw, programme, week, revision)
+    return _done(draw, drawing.draw, programme, week, revision)
 
 
 def reconcile(programme: str, week: str, revision: int = 0) -> str:
     """Make consistent estimates and presentation tables from the sealed bytes."""
     from turnstile.pipeline import outputs
 
-    return _done(outputs.reconcile, programme, week, revision)
+    return _done(reconcile, outputs.reconcile, programme, week, revision)
 
 
 def assess(programme: str, week: str, revision: int = 0) -> str:
     """Put the sealed bytes through the gates."""
     from turnstile.pipeline import assessing
 
-    return _done(assessing.assess, programme, week, revision)
+    return _done(assess, assessing.assess, programme, week, revision)
 
 
 def approve(programme: str, week: str, revision: int = 0) -> str:
     """Check in the ledger that the people whom the programme asks for have said yes."""
     from turnstile.pipeline import closing
 
-    return _done(closing.approve, programme, week, revision)
+    return _done(approve, closing.approve, programme, week, revision)
 
 
 def publish(programme: str, week: str, revision: int = 0) -> str:
     """Publish the package, whole or not at all."""
     from turnstile.pipeline import outputs
 
-    return _done(outputs.publish, programme, week, revision)
+    return _done(publish, outputs.publish, programme, week, revision)
 
 
 def audit(programme: str, week: str, revision: int = 0) -> str:
     """Recompute chain, balances, manifests and bytes."""
     from turnstile.pipeline import closing
 
-    return _done(closing.audit, programme, week, revision)
+    return _done(audit, closing.audit, programme, week, revision)
 
 
-def _done(act: Callable[[Release], str], programme: str, week: str, revision: int) -> str:
+def _done(
+    step: Step, act: Callable[[Release], str], programme: str, week: str, revision: int
+) -> str:
     """Do a step on copies of what it needs; imports late, because DAG files import this module."""
     from turnstile.pipeline.context import open_release
 
-    release, name = open_release(programme, week, revision), act.__name__
+    release, name = open_release(programme, week, revision), step.__name__
     with release.copies.in_step(
         raw=name in PRIVATE_STEPS,
         files=name == ingest.__name__,
