@@ -160,8 +160,11 @@ def test_a_column_that_no_list_is_about_is_never_read(
     deployment: Deployment, turnstile: Cli
 ) -> None:
     assert turnstile("sample", "opal", "--weeks", WEEK, "--rows", 300) == 0
+    before = counted(deployment)
     deployment.edit("opal", "  missing_day", "  columns: {route: line}\n  missing_day")
-    with pytest.raises(ProgrammeError, match="'route' is no field"):
+    assert counted(deployment) == before, "no file has the column"
+    deployment.edit("opal", "{route: line}", "{rout: line}")
+    with pytest.raises(ProgrammeError, match="'rout' is no field"):
         counted(deployment)
 
 
