@@ -322,6 +322,6 @@ def dimensions(shape: RowShape) -> tuple[str, ...]:
 
     Examples:
         >>> dimensions(RowShape.TELEMETRY)
-        ('slot', 'cell')
+        ('slot', 'cell', 'stop', 'route', 'direction')
     """
     return tuple(field.name for field in FIELDS if shape in field.tables)
