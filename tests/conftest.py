@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from deployment_fixtures import (
     assessed,
+    check_refuses,
     deployment,
     generated,
     landed,
@@ -26,6 +27,7 @@ from xdist.scheduler import LoadScopeScheduling
 # fixtures, for every room
 __all__ = [
     "assessed",
+    "check_refuses",
     "deployment",
     "generated",
     "landed",

@@ -94,17 +94,11 @@ def test_delays_of_routes_in_surat(surat: Deployment, turnstile: Cli, shared_dat
         ("domains/surat_routes.csv", "domains/none.csv", "domain.lists.route"),
     ],
 )
+@pytest.mark.usefixtures("surat")
 def test_what_no_list_names_is_refused(
-    surat: Deployment,
-    turnstile: Cli,
-    capsys: pytest.CaptureFixture[str],
-    old: str,
-    new: str,
-    field: str,
+    check_refuses: Callable[..., None], old: str, new: str, field: str
 ) -> None:
-    surat.edit("surat_routes", old, new)
-    assert turnstile("check", "surat_routes") == 2
-    assert field in capsys.readouterr().err
+    check_refuses("surat_routes", old, new, field)
 
 
 def positions() -> list[dict[str, object]]:

@@ -194,18 +194,11 @@ def test_delays_at_stops_are_those_of_the_nearest_positions(
         ("{stop: domains/stop_delays_stops.csv, ", "{", "tables.delay.by"),
     ],
 )
+@pytest.mark.usefixtures("listed")
 def test_what_no_timetable_could_tell_is_refused(
-    listed: Deployment,
-    turnstile: Cli,
-    capsys: pytest.CaptureFixture[str],
-    old: str,
-    new: str,
-    field: str,
+    check_refuses: Callable[..., None], old: str, new: str, field: str
 ) -> None:
-    listed.edit("stop_delays", old, new)
-    capsys.readouterr()
-    assert turnstile("check", "stop_delays") == 2
-    assert field in capsys.readouterr().err
+    check_refuses("stop_delays", old, new, field)
 
 
 def test_trips_by_headway_have_no_times_to_be_late_by(

@@ -46,6 +46,23 @@ def turnstile(deployment: Deployment) -> Callable[..., int]:
     return lambda *arguments: main([str(argument) for argument in arguments])
 
 
+@pytest.fixture
+def check_refuses(
+    deployment: Deployment, turnstile: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> Callable[[str, str, str, str], None]:
+    """Edit a programme, and see `turnstile check` refuse it by a sentence that names a field."""
+
+    def refused(programme: str, old: str, new: str, field: str) -> None:
+        deployment.edit(programme, old, new)
+        capsys.readouterr()
+        assert turnstile("check", programme) == 2
+        said = capsys.readouterr().err
+        assert field in said
+        assert "Traceback" not in said
+
+    return refused
+
+
 @pytest.fixture(scope="session")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A generated week of both programmes, made once."""
