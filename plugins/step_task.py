@@ -108,9 +108,13 @@ def failure_without_values(error: Exception, settings: Settings, name: str) -> A
     from sqlalchemy.exc import InterfaceError, OperationalError
 
     report = settings.private / "failures" / f"{name}-{system_clock():%Y%m%dT%H%M%S}.txt"
-    report.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    report.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
-    message = f"{name}: {type(error).__name__}; an operator of the private zone reads {report.name}"
+    told = f"an operator of the private zone reads {report.name}"
+    try:
+        report.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        report.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    except OSError as refused:  # raised on from here, it would carry the first one along
+        told = f"and no report could be written to the private zone ({refused.strerror})"
+    message = f"{name}: {type(error).__name__}; {told}"
     if isinstance(error, OSError | OperationalError | InterfaceError):
         return AirflowException(message)
     return AirflowFailException(message)

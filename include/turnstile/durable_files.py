@@ -5,12 +5,15 @@ Content and name are both synced: a file whose name was not may be gone after a 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from turnstile.errors import InputError, TurnstileError
 
 EVERYBODY_READS = 0o644
 OWNER_ONLY = 0o600
@@ -62,6 +65,33 @@ def exclusively(path: Path, *, waits: bool = True) -> Iterator[None]:
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
         yield
+
+
+def refuse_if_full(error: Exception) -> None:
+    """Say that there is no space, whichever library found it out: all hand on the system's words.
+
+    Raises:
+        InputError: a disk or a quota is full.
+    """
+    if any(os.strerror(code) in str(error) for code in (errno.ENOSPC, errno.EDQUOT)):
+        rule = "a disk is full: free space, then run the step again"
+        raise InputError(where="zones", field="space", rule=rule) from None
+
+
+@contextmanager
+def full_disk_named() -> Iterator[None]:
+    """Do what `refuse_if_full` does with whatever the block raises, but our own sentences.
+
+    Raises:
+        InputError: a disk or a quota is full.
+    """
+    try:
+        yield
+    except TurnstileError:
+        raise
+    except Exception as error:
+        refuse_if_full(error)
+        raise
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -75,6 +77,21 @@ def test_no_raw_value_travels_in_an_unforeseen_failure(
     (report,) = (home / "private/failures").iterdir()
     assert "3085220012345678" in report.read_text(encoding="utf-8")
     assert report.name in str(caught.value)
+
+
+def test_no_raw_value_travels_where_no_report_can_be_written(
+    step_task: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    _step_that_raises(monkeypatch, ValueError(f"could not convert card {CANARY}"))
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(exceptions.AirflowFailException, match="No space left on device") as caught:
+        step_task.run_step("ingest", "opal", **INTERVAL)
+    assert CANARY not in str(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    assert not list((home / "private/failures").iterdir())
 
 
 def test_a_fault_of_the_infrastructure_is_tried_again(

@@ -46,6 +46,11 @@ def missing() -> str:
         return "no initdb of PostgreSQL is installed"
     if shutil.which("redis-server") is None:
         return "no Redis here: apt install redis-server"
+    return missing_namespaces()
+
+
+def missing_namespaces() -> str:
+    """Say why no process can have mounts of its own here; empty if it can."""
     probe = ["unshare", "--map-root-user", "--mount", "true"]
     if not shutil.which("unshare") or subprocess.run(probe, check=False).returncode:  # noqa: S603 - our own words
         return "mount namespaces (unshare) are not allowed here"

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.duckdb_engine import connect
+from turnstile.durable_files import refuse_if_full
 from turnstile.errors import IntegrityError
 
 Connection = duckdb.DuckDBPyConnection
@@ -31,11 +32,13 @@ def engine(work: Path, memory: str | None = None) -> Iterator[Connection]:
 
     Raises:
         IntegrityError: the engine could not read or count the rows; its message is not shown.
+        InputError: a disk is full.
     """
     try:
         with connect(work, memory=memory) as connection:
             yield connection
     except duckdb.Error as error:
+        refuse_if_full(error)
         raise IntegrityError(
             f"counting stopped with {type(error).__name__}; the canonical rows are not as ingest "
             "writes them, or memory ran out: ingest the week again, or give it more memory "

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from turnstile.durable_files import full_disk_named
 from turnstile.errors import TurnstileError
 
 if TYPE_CHECKING:
@@ -107,12 +108,15 @@ def _done(
     from turnstile.pipeline.context import open_release
 
     release, name = open_release(programme, week, revision), step.__name__
-    with release.copies.in_step(
-        raw=name in PRIVATE_STEPS,
-        files=name == ingest.__name__,
-        rows=name in _READ_ROWS,
-        year=name in _CARRY and any(event.carried for event in release.plan.events),
-        publishes=name == publish.__name__,
+    with (
+        full_disk_named(),
+        release.copies.in_step(
+            raw=name in PRIVATE_STEPS,
+            files=name == ingest.__name__,
+            rows=name in _READ_ROWS,
+            year=name in _CARRY and any(event.carried for event in release.plan.events),
+            publishes=name == publish.__name__,
+        ),
     ):
         return act(release)
 

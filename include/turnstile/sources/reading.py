@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import name, text
+from turnstile.durable_files import refuse_if_full
 from turnstile.errors import InputError
 from turnstile.sources.landing import FileForm, RawFile
 from turnstile.sources.lines import PhysicalLines, first_character, sort_lines
@@ -64,16 +65,17 @@ def raised_as_input_error(file: RawFile) -> Iterator[None]:
     """Turn a fault of a file into one sentence without any of its content.
 
     Raises:
-        InputError: the file cannot be read to its end, or memory ran out.
+        InputError: the file cannot be read to its end, or there is too little memory or disk.
     """
     import duckdb
 
     try:
         yield
     except duckdb.OutOfMemoryException:
-        rule = f"{file.name} does not fit into what the engine may take; allow it more"
+        rule = f"{file.name} does not fit into what the engine may take; allow it more, or disk"
         raise InputError(where="environment", field="TURNSTILE_MEMORY_LIMIT", rule=rule) from None
-    except (duckdb.Error, OSError, EOFError, UnicodeError, zlib.error):
+    except (duckdb.Error, OSError, EOFError, UnicodeError, zlib.error) as error:
+        refuse_if_full(error)
         rule = f"cut off or damaged: it does not read as {file.form} to its end; deliver it again"
         raise InputError(where=file.name, field="file", rule=rule) from None
 
