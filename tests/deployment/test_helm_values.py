@@ -1,7 +1,11 @@
-"""The Helm example has the doors of docker-compose.yaml: the same mounts, roles and settings."""
+"""The Helm example has the doors of docker-compose.yaml, and no name that the chart does not have.
+
+It is not rendered: no Helm and no copy of the chart are at hand.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +13,16 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft7Validator
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docker/helm/values.yaml").read_text(encoding="utf-8")
 VALUES: Any = yaml.safe_load(TEXT)
 POLICY: Any = yaml.safe_load((ROOT / "docker/helm/network-policy.yaml").read_text())
 SERVICES: Any = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())["services"]
+CHART = Draft7Validator(
+    json.loads(Path(__file__).with_name("airflow_chart.schema.json").read_text())
+)
 SETS = {one["name"]: one for one in VALUES["workers"]["celery"]["sets"]}
 SAME = {"private": "worker-private", "default": "worker", "page": "api-server"}
 SECRETS = {"password", "pass", "fernetKey", "apiSecretKey", "jwtSecret", "webserverSecretKey"}
@@ -96,3 +104,34 @@ def test_no_secret_and_no_default_password_stands_in_it() -> None:
     named = [value for key, value in VALUES.items() if key.endswith("SecretName")]
     assert len(named) == 3
     assert all(name.startswith("turnstile-") for name in (*named, *VALUES["data"].values()))
+
+
+def test_the_chart_knows_every_name_and_takes_every_value() -> None:
+    CHART.check_schema(CHART.schema)
+    assert [error.message for error in CHART.iter_errors(VALUES)] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value"),
+    [
+        ((), "createUserJobs", {"enabled": False}),
+        (("data",), "metadataSecret", "turnstile-metadata"),
+        (("workers",), "enabled", True),
+        (("workers", "celery", "sets", 0), "extraVolumeMount", []),
+        (("workers", "celery", "sets", 0, "env", 0), "value", 5),
+        (("workers", "celery"), "terminationGracePeriodSeconds", "600"),
+        (("apiServer", "extraVolumeMounts", 0), "readonly", True),
+        (("createUserJob",), "enabled", "false"),
+        (("config", "core"), "parallelism", [8]),
+    ],
+)
+def test_a_name_that_the_chart_does_not_have_is_seen(
+    place: tuple[str | int, ...], name: str, value: object
+) -> None:
+    changed = json.loads(json.dumps(VALUES))  # YAML shares what has an anchor
+    part = changed
+    for step in place:
+        part = part[step]
+    part[name] = value
+    (error,) = CHART.iter_errors(changed)
+    assert name in (*error.path, *re.findall(r"'(\w+)' was unexpected", error.message))
