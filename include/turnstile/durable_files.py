@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from turnstile.errors import InputError, TurnstileError
 
@@ -56,15 +57,18 @@ def create_durably(path: Path, content: bytes, mode: int = EVERYBODY_READS) -> b
 
 
 @contextmanager
-def exclusively(path: Path, *, waits: bool = True) -> Iterator[None]:
+def exclusively(path: Path, *, waits: bool = True) -> Iterator[BinaryIO]:
     """Hold a lock file while the block runs; the system lets it go when the process dies.
+
+    Yields:
+        The file, to append to; a process that inherits it holds the lock too.
 
     Raises:
         BlockingIOError: somebody holds it, and this call does not wait.
     """
-    with path.open("a") as file:
+    with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
-        yield
+        yield file
 
 
 def refuse_if_full(error: Exception) -> None:

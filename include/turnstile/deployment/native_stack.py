@@ -6,7 +6,6 @@ on every interface; so the four components are started one by one, on the loopba
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
@@ -14,12 +13,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 import psutil
 
+from turnstile.durable_files import exclusively
 from turnstile.errors import TurnstileError
 
 _READERS = (("api-server",), ("dag-processor",))
@@ -46,7 +47,8 @@ class NativeStack:
         self._environment = dict(environment)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._died: list[subprocess.Popen[bytes]] = []
-        self._lock: IO[str] | None = None
+        self._held = ExitStack()
+        self._lock = -1
 
     def __enter__(self) -> Self:
         """Migrate the metadata database and start what reads the DAGs.
@@ -152,9 +154,7 @@ class NativeStack:
         for started in self._processes.values():
             started.wait()
         self._processes.clear()
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        self._held.close()
 
     def _alive(self) -> set[psutil.Process]:
         """Return every living process of the sessions that were started, and their descendants."""
@@ -169,7 +169,6 @@ class NativeStack:
 
     def _start(self, *arguments: str, log: str) -> subprocess.Popen[bytes]:
         """Start one Airflow command in a session of its own, so that Ctrl-C reaches us only."""
-        handle = self._lock.fileno() if self._lock else -1
         with (self._home / "logs" / f"{log}.log").open("wb") as output:
             return subprocess.Popen(  # noqa: S603 - our own interpreter
                 [sys.executable, "-m", "airflow", *arguments],
@@ -179,25 +178,23 @@ class NativeStack:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                pass_fds=(handle,),  # the lock lasts as long as any component lives
+                pass_fds=(self._lock,),  # the lock lasts as long as any component lives
             )
 
-    def _locked(self) -> IO[str]:
-        """Return the held lock of the folder."""
-        lock = (self._home / "lock").open("a+", encoding="utf-8")
+    def _locked(self) -> int:
+        """Hold the lock of the folder; return its descriptor."""
+        path = self._home / "lock"
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file = self._held.enter_context(exclusively(path, waits=False))
         except BlockingIOError:
-            lock.seek(0)
-            owner = lock.read().strip()
-            lock.close()
+            owner = path.read_text(encoding="utf-8").strip()
             raise TurnstileError(
                 f"another Airflow uses {self._home} (started by process {owner}); stop it first"
             ) from None
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
-        return lock
+        file.truncate(0)
+        file.write(str(os.getpid()).encode())
+        file.flush()
+        return file.fileno()
 
 
 def free_port(preferred: int) -> int:

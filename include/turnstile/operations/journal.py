@@ -7,7 +7,6 @@ written here is an output: verdicts of rules without numbers, sentences without 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from turnstile.durable_files import exclusively
 from turnstile.settings import Settings
 
 FOLDER = "operations"
@@ -36,7 +36,7 @@ class Happening(StrEnum):
     NOTIFIED = "told"  # an alert was delivered; details: identity, severity
     VERIFIED = "verified"  # the ledger was verified; details: sequence, hash, found
     EXPIRES = "expires"  # data of a week without a release go soon; details: day
-    OVERSTAYS = "overstays"  # private data stay beyond their days; details: why
+    OVERSTAYS = "overstays"  # private data stay beyond their days; details: why, of, part
     RESTATED = "restated"  # the landing files are no longer those that were sealed
 
 
@@ -106,8 +106,7 @@ def append_line(path: Path, record: Mapping[str, Any]) -> None:
     """Append a record to a file of JSON lines, all of it or nothing, and make it durable."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = (json.dumps(record, sort_keys=True) + "\n").encode()
-    with path.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with exclusively(path) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

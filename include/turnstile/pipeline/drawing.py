@@ -153,7 +153,7 @@ def _gaps(release: Release) -> tuple[date, ...]:
     return tuple(day for day in release.week.days if day not in present)
 
 
-def _alone(release: Release) -> AbstractContextManager[None]:
+def _alone(release: Release) -> AbstractContextManager[object]:
     """Keep a second process on this machine from taking a live draw for a dead one."""
     return exclusively(release.folders.private / ".draw.lock")
 

@@ -1,4 +1,4 @@
-"""What a week will meet in the ledger, looked at before anything is read: may it, is there room?
+"""What a week or a correction will meet in the ledger, looked at first: may it, is there room?
 
 Nothing here is a gate: `reserve` asks again, in the transaction that charges.
 """
@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from turnstile.errors import BudgetExceeded, RefusedError
+from turnstile.errors import BudgetExceeded, RefusedError, TurnstileError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
+from turnstile.ledger.revisions import next_after
+from turnstile.pipeline.context import Release
 from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.spec import Programme
-from turnstile.release.plan import ReleasePlan
+from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.settings import Settings
 
 _NOTHING = Bindings("", "", "")
@@ -38,27 +40,43 @@ def refusal_before_reading(
     found = ledger.find(key)
     if found is not None and (found.is_sealed or found.is_open):
         return None  # charged or held already
-    refusal = ledger.refusal_of(
-        Request(
-            key=key,
-            family=planned.family,
-            bindings=_NOTHING,
-            plan_digest=planned.digest,
-            events=(),
-            postings=planned.postings,
-            week=str(planned.charged_in),
-            first_week=str(planned.week.weeks[0]),
-            caps=tuple(ledger_cap(cap) for cap in programme.caps),
-            reason="not reserved, only asked about",
-            approver="nobody",
-            landing=programme.source.landing,
-        )
-    )
+    refusal = ledger.refusal_of(_asking(key, programme, planned))
     if not isinstance(refusal, BudgetExceeded):
         return refusal
     charged = (entry.key or "" for entry in ledger.entries() if entry.attempt_id)
     others = in_the_way(programme, charged, settings.include)
     return BudgetExceeded(f"{refusal}{others}") if others else refusal
+
+
+def refusal_of_correction(release: Release) -> RefusedError | None:
+    """Return how the ledger would refuse the next correction now, or None if it has room.
+
+    Raises:
+        TurnstileError: the release is not sealed.
+    """
+    if release.sealed is None:
+        raise TurnstileError(f"{release.key} is not sealed; there is nothing to correct")
+    key, programme = next_after(release.key), release.programme
+    planned = make_plan(programme, release.domain, release.week, revision=key.revision)
+    return release.ledger.refusal_of(_asking(key, programme, planned))
+
+
+def _asking(key: ReleaseKey, programme: Programme, planned: ReleasePlan) -> Request:
+    """Return what the ledger has to know to say whether it would refuse."""
+    return Request(
+        key=key,
+        family=planned.family,
+        bindings=_NOTHING,
+        plan_digest=planned.digest,
+        events=(),
+        postings=planned.postings,
+        week=str(planned.charged_in),
+        first_week=str(planned.week.weeks[0]),
+        caps=tuple(ledger_cap(cap) for cap in programme.caps),
+        reason="not reserved, only asked about",
+        approver="nobody",
+        landing=programme.source.landing,
+    )
 
 
 def in_the_way(programme: Programme, charged: Iterable[str], include: Path) -> str:
