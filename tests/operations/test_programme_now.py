@@ -203,3 +203,32 @@ def test_a_week_that_loses_its_data_is_said_until_the_ledger_says_what_became_of
         case _:
             place.publish("2016-W32")
     assert ("its private data" in said()) == (end in {"another week", "before"})
+
+
+@pytest.mark.parametrize("gone", ["files", "rows", "published"])
+def test_a_week_that_keeps_its_data_too_long_is_said_until_these_are_deleted(
+    place: Place, tmp_path: Path, gone: str
+) -> None:
+    settings = Settings(tmp_path, f"sqlite:///{tmp_path}/ledger.sqlite", (), INCLUDE)
+    place.journal = Journal.of(settings)
+    page = BudgetPage(settings, place.clock)
+    place.publish("2016-W30")
+    place.ledger.record_deletion("opal", "2016-W31", "rows", 90)  # and then they came again
+    place.clock.now += timedelta(days=60)
+    why = "opal 2016-W31 is held or drawn now"
+    for reason in ("the ledger is quiet", why):
+        place.say(Happening.OVERSTAYS, "2016-W31", "", why=reason, of="2016-W31", part="rows")
+
+    def said() -> str:
+        return page.budget(frozenset({"opal"}), AirflowNow())
+
+    assert said().count(f"its private data stay beyond their days: {why}") == 1
+    assert "the ledger is quiet" not in said()
+    assert "retention_held" in said()
+    assert "beyond their days" not in page.budget(frozenset({"itms"}), AirflowNow())
+    place.clock.now += timedelta(days=1)
+    if gone == "published":
+        place.publish("2016-W31")
+    else:
+        place.ledger.record_deletion("opal", "2016-W31", gone, 90)
+    assert ("beyond their days" in said()) == (gone != "rows")

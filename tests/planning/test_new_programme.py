@@ -98,12 +98,16 @@ def test_every_field_of_every_feed_has_a_role() -> None:
     ],
 )
 def test_what_is_written_is_in_order_and_never_written_over(
-    new: Callable[..., int], file: str, text: str, options: tuple[str, ...]
+    new: Callable[..., int], tmp_path: Path, file: str, text: str, options: tuple[str, ...]
 ) -> None:
     assert new(file, text, *options) == 0
     assert main(["check", "city"]) == 0
     assert main(["plan", "city", "--week", "2026-W01"]) == 0
     assert new(file, text, *options) == 2
+    path = tmp_path / "include/programmes/city.yaml"
+    assert load_programme("city", tmp_path / "include").retention is None
+    path.write_text(path.read_text().replace("# retention:", "retention:"))
+    assert load_programme("city", tmp_path / "include").retention is not None
 
 
 def measures_of(include: Path) -> set[str]:

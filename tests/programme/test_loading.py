@@ -11,7 +11,7 @@ import pytest
 from turnstile.errors import InputError, ProgrammeError
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.loading import load_programme, parse_programme
-from turnstile.programme.spec import Measure
+from turnstile.programme.spec import Measure, RetentionSpec
 
 INCLUDE = Path(__file__).parents[2] / "include"
 OPAL = (Path(__file__).parents[1] / "support/programmes/opal.yaml").read_text()
@@ -21,6 +21,14 @@ ITMS = (INCLUDE / "programmes/itms.yaml").read_text()
 @pytest.mark.parametrize("name", ["opal", "opal_trip", "opal_2017", "itms"])
 def test_the_programmes_that_come_with_the_product_are_read(name: str) -> None:
     assert load_programme(name, INCLUDE).name == name
+
+
+@pytest.mark.parametrize("name", ["opal", "itms"])
+def test_they_keep_private_data_until_somebody_states_the_days(name: str) -> None:
+    text = (INCLUDE / f"programmes/{name}.yaml").read_text()
+    assert parse_programme(text, f"{name}.yaml").retention is None
+    stated = parse_programme(text.replace("# retention:", "retention:"), f"{name}.yaml")
+    assert stated.retention == RetentionSpec(backfill_days=60, raw_days=90, exact_days=200)
 
 
 def test_amounts_are_exact() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from turnstile.ledger.entries import EntryKind
 from turnstile.operations.calendar_of_weeks import (
@@ -37,11 +37,13 @@ _NEXT_STEP = {
     "missing": "Release it by name.",
     "expires": "Release it, or end its correction, before that day; or state turnstile ledger"
     " no-release.",
+    "overstays": "Do what the sentence names; the runbook goes on (retention_held).",
     "disagrees": "Stop releasing, keep every copy, and run turnstile ledger verify; the runbook"
     " goes on (After a disaster).",
 }
 UNDER_WAY = frozenset({"queued", "running"})
 _ENDS_ALARM = frozenset({EntryKind.PUBLISHED, EntryKind.NO_RELEASE, EntryKind.DELETED})
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _HOLDS_UP = {"asked": "waits for people", "waiting": "waits for its files", "under_way": "works"}
 
 
@@ -70,7 +72,8 @@ class Attention:
 
     Args:
         weeks: which, in words.
-        state: a key of `calendar_of_weeks.STATES`, `overdue`, `died`, `expires` or `disagrees`.
+        state: a key of `calendar_of_weeks.STATES`, `overdue`, `died`, `expires`, `overstays` or
+            `disagrees`.
         reason: why, in one sentence.
         next_step: what to do.
         run_id: of the run to look at; empty if there is none.
@@ -160,7 +163,7 @@ def of_ledger(trouble: str) -> Attention:
 
 
 def of_retention(journal: Sequence[Line], entries: Sequence[EntryLine]) -> tuple[Attention, ...]:
-    """Return the weeks that lose their private data soon, and have no release that is wanted.
+    """Return the weeks that lose their private data soon without a release, or keep them too long.
 
     An alarm stands until the ledger says that the week is public, has no release, or lost its data.
 
@@ -180,10 +183,33 @@ def of_retention(journal: Sequence[Line], entries: Sequence[EntryLine]) -> tuple
         and (line.week not in over or over[line.week] < datetime.fromisoformat(line.at))
     }
     step = _NEXT_STEP["expires"]
-    return tuple(
+    expiring = (
         Attention(week, "expires", f"its private data go from {day} UTC on", step, "", week)
         for week, day in sorted(days.items())
     )
+    return (*expiring, *_overstaying(journal, entries))
+
+
+def _overstaying(journal: Sequence[Line], entries: Sequence[EntryLine]) -> Iterator[Attention]:
+    """Yield the weeks whose private data stay beyond their days, until these are deleted."""
+    deleted = {
+        (given["period"], given["part"]): datetime.fromisoformat(entry.at)
+        for entry in entries
+        if entry.kind is EntryKind.DELETED and (given := dict(entry.particulars))
+    }
+    last = {
+        (line.week, line.details["of"], line.details["part"]): line
+        for line in journal
+        if line.happening is Happening.OVERSTAYS and "part" in line.details
+    }
+    said = {
+        (line.week, str(line.details["why"]))
+        for (_, *data), line in last.items()
+        if deleted.get((data[0], data[1]), _NEVER) < datetime.fromisoformat(line.at)
+    }
+    for week, why in sorted(said):
+        words = f"its private data stay beyond their days: {why}"
+        yield Attention(week, "overstays", words, _NEXT_STEP["overstays"], "", week)
 
 
 def _week_of(entry: EntryLine) -> str:

@@ -67,8 +67,9 @@ class RetentionDay:
                 for programme, period in one.unfinished:
                     self._say(Happening.EXPIRES, programme, period, day=f"{one.due:%Y-%m-%d %H:%M}")
             if one.held and one.due + _PATIENCE < self.now:
+                why = {"why": one.held, "of": one.kept.name, "part": one.kept.part.value}
                 for user, of in one.kept.users:
-                    self._say(Happening.OVERSTAYS, user.name, str(of), why=one.held)
+                    self._say(Happening.OVERSTAYS, user.name, str(of), **why)
 
     def _say(self, happening: Happening, programme: str, period: str, **details: str) -> None:
         """Write a line, unless the period has the same already."""
