@@ -116,6 +116,43 @@ def test_a_week_that_was_refused_or_stopped_is_said(place: Place, kind: str, sta
     assert (found.state, found.reason) == (state, "the cap")
 
 
+def _burn(place: Place, week: str) -> None:
+    attempt = place.reserve(week)
+    place.ledger.begin_draw(attempt, Bindings("p", "d", "s"))
+    place.ledger.burn(attempt, "its worker died")
+
+
+@pytest.mark.parametrize("before", ["stopped", "missing", "burned", "drawing", "another programme"])
+def test_a_week_that_was_stated_to_have_no_release_is_said_to_be_that(
+    place: Place, before: str
+) -> None:
+    place.publish("2016-W30")
+    week, programme = "2016-W31", "opal"
+    match before:
+        case "stopped":
+            place.say(Happening.FAILED, week, step="wait", kind="NotArrived", sentence="no file")
+        case "burned":
+            _burn(place, week)
+        case "drawing":
+            place.ledger.begin_draw(place.reserve(week), Bindings("p", "d", "s"))
+        case "another programme":
+            programme = "itms"
+    place.clock.now += timedelta(days=8)
+    (found,) = _now(place).attention
+    assert found.weeks == week
+    place.ledger.declare_no_release(ReleaseKey(programme, week), "ana", "strike")
+    lines = place.journal.of_programme("opal")
+    marks = calendar_of(OPAL, LedgerFollower(place.ledger).now(), lines, place.clock.now)
+    mark = next(one for one in marks if one.week == week)
+    if before in {"drawing", "another programme"}:
+        assert _now(place).attention == (found,)
+        assert mark.state == ("charged" if before == "drawing" else "missing")
+        return
+    assert (mark.state, mark.reason) == ("declared", "no release, ana stated: strike")
+    assert _now(place).verdict == "in order"
+    assert "2016-W32 is due on" in _now(place).answer
+
+
 def test_a_run_that_died_is_said_and_a_working_or_waiting_one_is_not(place: Place) -> None:
     place.publish("2016-W30")
     place.say(Happening.BEGUN, "2016-W31")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from watched_place import INCLUDE, OPAL, Place
 
-from turnstile.ledger.records import Bindings, Finding
+from turnstile.ledger.records import Bindings, Finding, ReleaseKey
 from turnstile.operations.alerts import Alert
 from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.journal import Happening, Line, instant
@@ -114,6 +114,18 @@ def test_a_week_is_overdue_a_day_after_it_became_final(place: Place) -> None:
     assert place.watched() == [Alert("release_overdue", "opal", "2016-W31")]
     place.publish("2016-W31")
     assert place.watched() == []
+
+
+def test_a_week_that_was_stated_to_have_no_release_is_never_overdue_and_the_next_one_is(
+    place: Place,
+) -> None:
+    place.publish("2016-W30")
+    place.clock.now += timedelta(days=9)
+    assert place.watched() == [Alert("release_overdue", "opal", "2016-W31")]
+    place.ledger.declare_no_release(ReleaseKey("opal", "2016-W31"), "ana", "strike")
+    assert place.watched() == []
+    place.clock.now += timedelta(days=7)
+    assert place.watched() == [Alert("release_overdue", "opal", "2016-W32")]
 
 
 def test_a_reminder_names_the_weeks_that_wait_behind_the_unanswered_one(place: Place) -> None:

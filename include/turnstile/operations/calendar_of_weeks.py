@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.fold import FoldedAttempt
 from turnstile.ledger.states import CHARGED_STATES, ReleaseState
 from turnstile.operations.journal import Happening, Line, open_runs
@@ -56,8 +57,12 @@ STATES: dict[str, str] = {
     "under_way": "a run works on it",
     "waiting": "waits for its day or its files",
     "missing": "final, and no run took it up",
+    "declared": "somebody stated that it has no release",
 }
-TROUBLE = tuple(name for name in STATES if name not in PUBLIC | {"under_way", "waiting"})
+_IN_ORDER = PUBLIC | {"under_way", "waiting", "declared"}
+TROUBLE = tuple(name for name in STATES if name not in _IN_ORDER)
+_GIVES_WAY = frozenset({"charged", "refused", "stopped", "waiting", "missing"})
+"""States of a week that end once somebody states that it has no release."""
 
 
 def calendar_of(
@@ -84,18 +89,35 @@ def calendar_of(
     for attempt in snapshot.attempts_of(programme.name):
         charged.setdefault(attempt.key.split("/")[1], []).append(attempt)
     known = {parse_period(name) for name in reports.keys() | charged.keys()}
-    marks = []
+    declared, marks = _declared(programme, snapshot), []
     for period in _without_gaps(known, programme, now):
         name = str(period)
         final = final_at(period, programme.schedule, programme.time)
         mark = _mark(name, charged.get(name, ()), reports.get(name, ()), approvals or {})
-        if mark.state == "missing" and final > now:
+        if name in declared and mark.state in _GIVES_WAY and not _is_drawn(charged.get(name, ())):
+            mark = WeekMark(name, "declared", mark.revision, mark.run_id, declared[name])
+        elif mark.state == "missing" and final > now:
             mark = WeekMark(name, "waiting")
         elif mark.state == "missing":
             since = final_words(period, programme.schedule, programme.time)
             mark = WeekMark(name, "missing", reason=f"final since {since}")
         marks.append(mark)
     return tuple(marks)
+
+
+def _declared(programme: Programme, snapshot: LedgerSnapshot) -> dict[str, str]:
+    """Return the periods that have no release because somebody said so, and who said why."""
+    found = {}
+    for line in snapshot.lines:
+        if line.kind is EntryKind.NO_RELEASE and line.programme == programme.name:
+            said = dict(line.particulars)
+            found[line.key.split("/")[1]] = f"no release, {said['person']} stated: {said['reason']}"
+    return found
+
+
+def _is_drawn(attempts: Sequence[FoldedAttempt]) -> bool:
+    """Return whether a draw is under way."""
+    return any(one.state is ReleaseState.DRAWING for one in attempts)
 
 
 def _without_gaps(

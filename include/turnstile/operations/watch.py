@@ -93,11 +93,14 @@ def _stuck(picture: LedgerSnapshot, now: datetime) -> Iterator[Alert]:
 
 
 def _overdue(programme: Programme, marks: tuple[WeekMark, ...], now: datetime) -> Iterator[Alert]:
-    """Yield the first week after the last public one, if it should be public by now."""
+    """Yield the first week after the last public one that should be public by now, if one is."""
     public = [mark.week for mark in marks if mark.state in {"published", "revised", "withdrawn"}]
     if not public:
         return
+    declared = {mark.week for mark in marks if mark.state == "declared"}
     due = parse_period(public[-1]).plus(1)
+    while str(due) in declared:
+        due = due.plus(1)
     moment = final_at(due, programme.schedule, programme.time)
     if now - moment > OVERDUE_AFTER:
         yield Alert("release_overdue", programme.name, str(due))
