@@ -347,6 +347,36 @@ def test_files_that_arrive_in_the_bucket_are_waited_for(
     assert arrival().missing
 
 
+def test_a_public_bucket_that_lost_a_package_is_refused_and_every_copy_stays(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place, home = public_week.fork(tmp_path / "copy"), tmp_path / "home"
+    before = place.objects("public")
+
+    def delete(*names: str) -> None:
+        for name in names:
+            key = f"{place.prefix}/{name}"
+            place.root.delete_object(Bucket=bucket_of("public"), Key=key)
+
+    def seen() -> set[str]:
+        with place.process("worker", home):
+            refresh(Settings.from_environment())
+        return {name for name in before if (home / "public" / name).is_file()}
+
+    assert seen() == before.keys()
+    delete("index.html")  # a page, which the next publication makes again
+    assert seen() == before.keys() - {"index.html"}
+    delete(*before)
+    with pytest.raises(IntegrityError, match=f"{KEY}/manifest.json is gone, which was there"):
+        seen()
+    with place.process("worker", home):
+        assert main(["ledger", "verify"]) == 4
+    for name in before.keys() - {"index.html"}:  # copied back from this very folder
+        place.plant("public", name, (home / "public" / name).read_bytes())
+    assert seen() == before.keys() - {"index.html"}
+    assert command(place, "ledger", "verify") == 0
+
+
 @pytest.mark.long
 def test_a_folder_that_was_the_zone_is_put_into_its_store(
     published: Deployment, store: ObjectStore, tmp_path: Path

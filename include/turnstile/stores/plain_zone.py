@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, replace_durably
-from turnstile.errors import InputError, StoreError
+from turnstile.errors import InputError, IntegrityError, StoreError
 from turnstile.stores.bucket import AT_ONCE, Bucket, Listed
 from turnstile.stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of
 
 Wanted = Callable[[str], bool]
+_MANIFEST = "/manifest.json"
+"""What a package ends its publication with; no step ever deletes one."""
 
 
 class Copy(NamedTuple):
@@ -68,9 +70,16 @@ class PlainZone:
 
         Raises:
             StoreError: the store does not answer, or was written to meanwhile.
+            IntegrityError: a package was there and is there no more; the copies stay.
         """
         listed = {name: one for name, one in self.bucket.listed("").items() if _is_file(name)}
         copies = self._copies()
+        packages = {name for name in copies if self.is_whole and name.endswith(_MANIFEST)}
+        if gone := sorted(packages - listed.keys()):
+            raise IntegrityError(
+                f"{self.bucket.name}: {gone[0]} is gone, which was there; restore the store, or "
+                "find out who deleted it"
+            )
         choose = wanted(frozenset(listed))
         missing = [
             name
@@ -78,8 +87,7 @@ class PlainZone:
             if choose(name) and not self._is_here(name, one, copies)
         ]
         try:
-            # A package is one once its manifest is there.
-            last = [name for name in missing if name.endswith("/manifest.json")]
+            last = [name for name in missing if name.endswith(_MANIFEST)]
             for names in ([name for name in missing if name not in last], last):
                 with ThreadPoolExecutor(AT_ONCE) as threads:
                     came = threads.map(lambda name: self._bring(name, listed[name]), names)
