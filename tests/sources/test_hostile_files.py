@@ -73,8 +73,20 @@ def test_hostile_landing_files_crash_nothing_and_stay_in_their_zone(tmp_path: Pa
     assert not list(tmp_path.rglob("escaped*"))
 
 
+def test_hostile_files_are_no_release_of_somebody_else(tmp_path: Path) -> None:
+    found = _read("external", tmp_path / "tables", 0, 3)
+    assert set(found.values()) == {"InputError"}
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["fuzzed-landing", "fuzzed-programmes"])
+def test_no_hostile_file_is_a_release_of_somebody_else(tmp_path: Path) -> None:
+    found = _read("external", tmp_path / "tables")
+    assert set(found) == set(LANDING)
+    assert set(found.values()) == {"InputError"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["fuzzed-landing", "fuzzed-external", "fuzzed-programmes"])
 def test_files_with_a_few_changes_crash_nothing(kind: str, tmp_path: Path) -> None:
     found = _read(kind, tmp_path / "zones", 1, 60)
     assert int(found["files"]) > 50

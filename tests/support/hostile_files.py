@@ -137,6 +137,12 @@ GOOD_FILES: dict[str, Content] = {
     "a.parquet": lambda: _table(rows=20),
     "a.zip": lambda: _zip_of({"a.csv": HEADER + GOOD * 20}),
 }
+_TABLE = b"mode,date,tap,time,loc,count\n" + b"train,20160725,on,07:15,Town,20\n" * 20
+GOOD_TABLES: dict[str, Content] = {  # of somebody else's release
+    "a.csv": lambda: _TABLE,
+    "a.csv.gz": lambda: gzip.compress(_TABLE),
+    "a.zip": lambda: _zip_of({"a.csv": _TABLE}),
+}
 LANDING: dict[str, tuple[str, Content]] = {
     # compressed: what unpacks to far more, or to nothing
     "gzip: 300 MiB of zeros": ("a.csv.gz", lambda: _gzip_of(bytes(MIB), 300)),

@@ -1,7 +1,7 @@
 """Reads hostile files, one after another, and says what came of each; a process of its own.
 
-    python hostile_reader.py landing|programmes FOLDER [FIRST [STEP]]
-    python hostile_reader.py fuzzed-landing|fuzzed-programmes FOLDER SEED SECONDS
+    python hostile_reader.py landing|external|programmes FOLDER [FIRST [STEP]]
+    python hostile_reader.py fuzzed-landing|fuzzed-external|fuzzed-programmes FOLDER SEED SECONDS
 
 One line of JSON a file: its name, `ok` or the class of the error, and MiB of the largest memory so
 far. An error that is not ours is `crash: ...`. Fuzzing prints crashes, and a last line.
@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from hostile_files import GOOD_FILES, LANDING, programmes
+from hostile_files import GOOD_FILES, GOOD_TABLES, LANDING, programmes
 from ingested_weeks import Zones
 
+from turnstile.assessment.external.files import read_external_tables
 from turnstile.errors import TurnstileError
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
@@ -56,6 +57,17 @@ def read_landing(folder: Path, file: str, content: bytes) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def read_external(folder: Path, file: str, content: bytes) -> None:
+    """Read one file as the table of somebody else's release."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / file
+    path.write_bytes(content)
+    try:
+        read_external_tables([path])
+    finally:
+        path.unlink()
+
+
 def read_programme(folder: Path, content: bytes) -> None:
     """Load one programme and its domain."""
     programme = folder / "programmes/opal.yaml"
@@ -68,9 +80,10 @@ def read_programme(folder: Path, content: bytes) -> None:
 
 def cases(kind: str, folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the name of every file of a kind, and its reading."""
-    if kind == "landing":
+    if kind in {"landing", "external"}:
+        read = read_external if kind == "external" else read_landing
         for name, (file, content) in LANDING.items():
-            yield name, lambda file=file, content=content: read_landing(folder, file, content())
+            yield name, lambda file=file, content=content: read(folder, file, content())
     good = (INCLUDE / "programmes/opal.yaml").read_text(encoding="utf-8")
     if kind == "programmes":
         for name, text in (("the good one", good.encode()), *programmes(good)):
@@ -80,14 +93,17 @@ def cases(kind: str, folder: Path) -> Iterator[tuple[str, Callable[[], object]]]
 def fuzzed(kind: str, folder: Path, chance: random.Random) -> Iterator[Callable[[], object]]:
     """Yield readings of good files in which a few places are changed, for ever."""
     good = (INCLUDE / "programmes/opal.yaml").read_bytes()
+    is_external = kind == "fuzzed-external"
+    files = tuple((GOOD_TABLES if is_external else GOOD_FILES).items())
+    read = read_external if is_external else read_landing
     while True:
         if kind == "fuzzed-programmes":
             changed = _changed(good, chance)
             yield lambda changed=changed: read_programme(folder, changed)
             continue
-        file, content = chance.choice(tuple(GOOD_FILES.items()))
+        file, content = chance.choice(files)
         changed = _changed(content(), chance)
-        yield lambda file=file, changed=changed: read_landing(folder, file, changed)
+        yield lambda file=file, changed=changed: read(folder, file, changed)
 
 
 def _changed(content: bytes, chance: random.Random) -> bytes:

@@ -8,11 +8,7 @@ that are no rows (titles, row counts, a last line that was broken off) are passe
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import re
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +18,7 @@ import numpy as np
 
 from turnstile.assessment.external.table import DIMENSIONS, Cell, ExternalTable
 from turnstile.assessment.external.treatments import is_beyond, limit_of
+from turnstile.assessment.external.unpacking import texts_of
 from turnstile.errors import InputError
 
 _ALIASES = {
@@ -123,38 +120,11 @@ def _texts(path: Path) -> Iterator[tuple[str, str]]:
         if not file.is_file():
             rule = "is no file; name a table or package"
             raise InputError(where=str(file), field="path", rule=rule)
-        try:
-            tables = [(name, _decoded(content)) for name, content in _contents(file)]
-        except (OSError, EOFError, zipfile.BadZipFile, UnicodeDecodeError, zlib.error):
-            tables = []
+        tables = texts_of(file)
         if not tables:
             rule = "holds no table (CSV text, plain, gzipped or zipped) that can be read; unpack it"
             raise InputError(where=file.name, field="file", rule=rule)
         yield from tables
-
-
-def _contents(file: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield name and bytes of each table in a file, unpacked."""
-    content = file.read_bytes()
-    if content.startswith(b"\x1f\x8b"):
-        yield file.name, gzip.decompress(content)
-    elif content.startswith(b"PK\x03\x04"):
-        with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            for name in sorted(packed.namelist()):
-                if name.lower().endswith((".csv", ".txt")):
-                    yield name, packed.read(name)
-    else:
-        yield file.name, content
-
-
-def _decoded(content: bytes) -> str:
-    """Return text: UTF-16 by its mark, else UTF-8, else the code page of old spreadsheets."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("cp1252")
 
 
 def _check(name: str, *, rows: int, stray: int) -> None:
@@ -176,9 +146,9 @@ def _is_cut_off(rows: Sequence[_Row]) -> bool:
 def _rows(name: str, text: str) -> Iterator[_Row | str | None]:
     """Yield each row of a table; its mark where it holds one, None for a line that is none."""
     lines = [line for line in text.replace("\0", "").splitlines() if line.strip()]
-    header, first, delimiter = _found_header(name, lines)
     labels: list[str] | None = None
     try:
+        header, first, delimiter = _found_header(name, lines)
         for fields in csv.reader(lines[first + 1 :], delimiter=delimiter):
             if labels is None and len(fields) == header.width:
                 labels = [n for n in header.others if _number(fields[header.indices[n]]) is None]
