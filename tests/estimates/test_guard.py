@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from turnstile.estimates.fission import public_normals
 from turnstile.estimates.guard import guarded
@@ -33,3 +34,13 @@ def test_an_event_below_the_limit_is_not_given_back() -> None:
     drawn = rates.copy()
     drawn[5, 2, 41] += 40  # one quarter of an hour at less than 4 standard deviations
     assert (guarded(drawn, rates, DEVIATION**2) == rates).all()
+
+
+@pytest.mark.parametrize("deviation", [1e-3, 1e-9, 1e-160])
+def test_with_practically_no_noise_what_was_drawn_is_given_back(deviation: float) -> None:
+    rates = np.zeros(SHAPE)
+    rates[:, :, :20] = 5000  # and nothing runs after these
+    assert (guarded(rates, rates, deviation**2) == rates).all()
+    drawn = rates.copy()
+    drawn[5, 2, 41:49] += 40
+    assert np.allclose(guarded(drawn, rates, deviation**2)[5, 2], drawn[5, 2])

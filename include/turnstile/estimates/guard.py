@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 SURPRISING_SDS = 4.75
 _STRETCHES_AT_MOST = 8  # of one place and day
+_ROUNDING = float(np.finfo(np.float64).eps)
 _LENGTHS = (48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)  # slots; the full day beside these
 
 
@@ -72,9 +73,12 @@ def _most_surprising(
     rows, slots = len(sums), sums.shape[1] - 1
     best = np.full(rows, SURPRISING_SDS**2)
     start, length = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    # With practically no noise a running sum of variances stands still where nothing is fitted.
+    least = _ROUNDING * np.maximum(variances[:, -1:], 1)
     for tried in (slots, *(one for one in _LENGTHS if one < slots)):
         apart = sums[:, tried:] - sums[:, :-tried]
-        score = apart**2 / (variances[:, tried:] - variances[:, :-tried])
+        of_noise = variances[:, tried:] - variances[:, :-tried]
+        score = apart**2 / np.maximum(of_noise, tried * least)
         at = score.argmax(axis=1)
         top = score[np.arange(rows), at]
         is_better = top > best
