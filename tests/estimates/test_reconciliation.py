@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from turnstile.estimates.presentation import presentation_of
+from turnstile.estimates.presentation import presentation_of, round_up
 from turnstile.estimates.reconciliation import (
     Measured,
     Partition,
@@ -204,3 +204,26 @@ def test_measurements_are_not_changed_by_presenting_them() -> None:
     presentation_of(found)
     assert found.cells is not None
     np.testing.assert_allclose(found.cells, cells)
+
+
+@given(SHAPES, st.data())
+def test_cells_are_rounded_up_in_order_while_row_and_column_lack_something(
+    shape: tuple[int, int], data: st.DataObject
+) -> None:
+    rests = [
+        np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))) for n in shape
+    ]
+    order = np.array(data.draw(st.permutations(range(shape[0] * shape[1]))))
+    expected, rows, columns = np.zeros(shape, dtype=np.int64), *(rest.copy() for rest in rests)
+    for place in order:
+        row, column = divmod(int(place), shape[1])
+        if rows[row] > 0 and columns[column] > 0:
+            expected[row, column] += 1
+            rows[row] -= 1
+            columns[column] -= 1
+    for made in (np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64, order="F")):
+        found_rows, found_columns = (rest.copy() for rest in rests)
+        round_up(made, order, found_rows, found_columns)
+        assert (made == expected).all()
+        assert (found_rows == rows).all()
+        assert (found_columns == columns).all()

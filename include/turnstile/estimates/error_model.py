@@ -15,7 +15,7 @@ exact as they were reconciled, so theirs are never below 1 and neither is a.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,23 +105,24 @@ class ErrorModel:
 
 
 def calibrated(
-    looks: Sequence[Judged], floors: Floors, *, classes: int, days: int, places: int
+    looks: Iterable[Judged], floors: Floors, *, classes: int, days: int, places: int
 ) -> ErrorModel:
     """Return the error model of one table.
 
     Args:
-        looks: fissions of the table.
+        looks: fissions of the table, each read once.
         floors: of cells or of marginals.
         classes: number of size classes.
         days: number of service days.
         places: number of places over all modes and taps.
     """
-    sums = np.mean([_summed(look, (places, days, classes)) for look in looks], axis=0)
+    by_look = [_summed(look, (places, days, classes)) for look in looks]
+    sums = np.mean(by_look, axis=0)
     errors, of_count, of_rate, judging, _ = sums
     by_class = sums.sum(axis=(1, 2))
     a, b = _shares(by_class, floors.count_share)
     floor = floors.kappa
-    spread = judging * 2 / len(looks)  # variance of a sum of judged squares
+    spread = judging * 2 / len(by_look)  # variance of a sum of judged squares
     expected = a * of_count + b * of_rate
     shared = _shared(np.stack([part.sum((0, 1)) for part in (errors, expected, spread)]))
     of_class, uncertainty = _kappa(shared[0], shared[1], shared[2], floor)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnstile.estimates.error_model import Numbers
 from turnstile.estimates.fit_weights import size_classes
@@ -23,6 +24,8 @@ from turnstile.estimates.roll_ups import SlotGroups
 from turnstile.estimates.tap_estimates import TapEstimates, estimated
 from turnstile.estimates.trip_weeks import ModeTaps, taps_by_mode
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModeEstimates:
@@ -39,6 +42,21 @@ class ModeEstimates:
     estimates: TapEstimates
     of_looks: tuple[TapEstimates, ...]
     first_place: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenNumbers:
+    """A quantity as one look at one mode's taps estimates it, and what the other look says of it.
+
+    Args:
+        numbers: flat, with what their errors depend on.
+        values: the same estimates, shape (places, days, slots).
+        judge: without bias, same shape.
+    """
+
+    numbers: Numbers
+    values: Floats
+    judge: Floats
 
 
 def estimates_by_mode(week: WeekToEstimate) -> Iterator[ModeEstimates]:
@@ -68,7 +86,32 @@ def numbers_of(
     slot_groups: SlotGroups | None,
 ) -> Numbers:
     """Return the estimates of a quantity, flat, with what their errors depend on."""
+    return _numbers(
+        result, estimates, values_of(estimates, quantity, slot_groups), quantity, slot_groups
+    )
+
+
+def seen_numbers(
+    result: ModeEstimates, look: int, quantity: Quantity, slot_groups: SlotGroups | None
+) -> SeenNumbers:
+    """Return the same of one look, and what they are judged on."""
+    estimates, judge = result.of_looks[look], result.own.looks[look][1]
     values = values_of(estimates, quantity, slot_groups)
+    return SeenNumbers(
+        numbers=_numbers(result, estimates, values, quantity, slot_groups),
+        values=values,
+        judge=values_of(judge, quantity, slot_groups),
+    )
+
+
+def _numbers(
+    result: ModeEstimates,
+    estimates: TapEstimates,
+    values: Floats,
+    quantity: Quantity,
+    slot_groups: SlotGroups | None,
+) -> Numbers:
+    """Put beside each value what its error depends on."""
     variance = np.broadcast_to(
         noise_variance(result.own.numbers, quantity, slot_groups), values.shape
     )

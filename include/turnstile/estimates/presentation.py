@@ -80,12 +80,7 @@ def integer_table(
     _take_back(integers, columns)
     row_rest, column_rest = rows - integers.sum(axis=1), columns - integers.sum(axis=0)
     order = np.argsort(np.floor(fitted) - fitted, axis=None, kind="stable")
-    for place in order:
-        row, column = divmod(int(place), values.shape[1])
-        if row_rest[row] > 0 and column_rest[column] > 0:
-            integers[row, column] += 1
-            row_rest[row] -= 1
-            column_rest[column] -= 1
+    round_up(integers, order, row_rest, column_rest)
     _fill_corner(integers, row_rest, column_rest)
     return integers
 
@@ -126,6 +121,27 @@ def _take_back(integers: NDArray[np.int64], columns: NDArray[np.int64]) -> None:
             taken = min(excess, int(integers[row, column]))
             integers[row, column] -= taken
             excess -= taken
+
+
+def round_up(
+    integers: NDArray[np.int64],
+    order: NDArray[np.intp],
+    row_rest: NDArray[np.int64],
+    column_rest: NDArray[np.int64],
+) -> None:
+    """Add one to each cell, in this order, whose row and column both lack something."""
+    lacking = ((row_rest > 0)[:, None] & (column_rest > 0)).ravel()
+    columns = integers.shape[1]
+    of_rows, of_columns = row_rest.tolist(), column_rest.tolist()  # read fast, one by one
+    raised = []
+    for place in order[lacking[order]].tolist():
+        row, column = divmod(place, columns)
+        if of_rows[row] > 0 and of_columns[column] > 0:
+            raised.append(place)
+            of_rows[row] -= 1
+            of_columns[column] -= 1
+    integers.flat[np.array(raised, dtype=np.intp)] += 1
+    row_rest[:], column_rest[:] = of_rows, of_columns
 
 
 def _fill_corner(

@@ -14,8 +14,9 @@ cancel. What is not known of a c_j is put on the safe side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -82,9 +83,7 @@ def correlations(looks: Sequence[Sequence[JudgedBlocks]]) -> list[dict[str, Any]
 
     measured = np.mean([[_judged(one, axes) for axes in ALIKE] for one in looks], axis=0)
     errors, spread = measured[:, 0], measured[:, 1] / len(looks)
-    together = np.mean(
-        [[[_together(one, {*k, *j}) for j in ALIKE] for k in ALIKE] for one in looks], axis=0
-    )
+    together = np.mean([_together(one) for one in looks], axis=0)
     alone = float(np.mean([sum(part.variances.sum() for part in one) for one in looks]))
     if alone <= 0:
         return []
@@ -139,14 +138,21 @@ def _judged(parts: Sequence[JudgedBlocks], axes: Sequence[str]) -> tuple[float, 
     return errors, spread
 
 
-def _together(parts: Sequence[JudgedBlocks], axes: set[str]) -> float:
-    """Return Q of the blocks that are alike in all of these."""
-    return sum(
-        float((_summed(np.sqrt(part.variances), axes, part.stretches) ** 2).sum()) for part in parts
-    )
+def _together(parts: Sequence[JudgedBlocks]) -> list[list[float]]:
+    """Return Q of the blocks that are alike in two ways at once, for every two ways."""
+    deviations = [np.sqrt(part.variances) for part in parts]
+
+    @cache  # two ways are one, and several pairs of them have the same axes
+    def alike_in(axes: frozenset[str]) -> float:
+        return sum(
+            float((_summed(own, axes, part.stretches) ** 2).sum())
+            for part, own in zip(parts, deviations, strict=True)
+        )
+
+    return [[alike_in(frozenset({*k, *j})) for j in ALIKE] for k in ALIKE]
 
 
-def _summed(values: Floats, axes: Sequence[str] | set[str], stretches: Ints) -> Floats:
+def _summed(values: Floats, axes: Collection[str], stretches: Ints) -> Floats:
     """Return sums over blocks that are alike in these, shape (places or 1, days or 1, blocks)."""
     if SLOT not in axes:
         codes = np.unique(stretches, return_inverse=True)[1]

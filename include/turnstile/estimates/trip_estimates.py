@@ -26,7 +26,13 @@ from turnstile.estimates.error_model import (
 )
 from turnstile.estimates.intervals import LEVELS, PARTS, error_by_size, interval
 from turnstile.estimates.labelled import labelled
-from turnstile.estimates.mode_estimates import ModeEstimates, estimates_by_mode, numbers_of
+from turnstile.estimates.mode_estimates import (
+    ModeEstimates,
+    SeenNumbers,
+    estimates_by_mode,
+    numbers_of,
+    seen_numbers,
+)
 from turnstile.estimates.public_numbers import WeekToEstimate
 from turnstile.estimates.published_tables import (
     Part,
@@ -69,8 +75,9 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
     tables, errors, correlations = {}, {}, {}
     for quantity in dict.fromkeys(one.quantity for one in published):
         alike = [one for one in published if one.quantity == quantity]
-        model = _model(alike, results)
-        together = trip_correlations(alike, results, model)
+        looks = _looks(alike, results)
+        model = _model(quantity, results, looks)
+        together = trip_correlations(alike, results, looks, model)
         for one in alike:
             correlations[one.table.name] = together
             own = [result for result in results if result.own.taps == one.taps]
@@ -80,24 +87,39 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
     return Estimates(*found)
 
 
-def _model(alike: Sequence[PublishedTable], results: Sequence[ModeEstimates]) -> ErrorModel | None:
-    """Calibrate the errors of a quantity; None for totals, whose error is declared."""
-    quantity = alike[0].quantity
+def _looks(
+    alike: Sequence[PublishedTable], results: Sequence[ModeEstimates]
+) -> list[list[SeenNumbers]]:
+    """Return the numbers of a quantity of each look and result; none of totals: declared errors."""
+    quantity, slot_groups = alike[0].quantity, {one.taps: one.slot_groups for one in alike}
     if quantity[0] is Part.TOTALS:
+        return []
+
+    def seen(result: ModeEstimates, look: int) -> SeenNumbers:
+        by_mode = slot_groups[result.own.taps]
+        own = None if by_mode is None else by_mode[result.own.mode]
+        return seen_numbers(result, look, quantity, own)
+
+    return [[seen(one, look) for one in results] for look in range(len(results[0].of_looks))]
+
+
+def _model(
+    quantity: Quantity,
+    results: Sequence[ModeEstimates],
+    looks: Sequence[Sequence[SeenNumbers]],
+) -> ErrorModel | None:
+    """Calibrate the errors of a quantity; None for totals, whose error is declared."""
+    if not looks:
         return None
-    slot_groups = {one.taps: one.slot_groups for one in alike}
-    looks = []
-    for n in range(len(results[0].of_looks)):
-        numbers, judges = [], []
-        for result in results:
-            by_mode = slot_groups[result.own.taps]
-            own = None if by_mode is None else by_mode[result.own.mode]
-            numbers.append(numbers_of(result, result.of_looks[n], quantity, own))
-            judges.append(values_of(result.own.looks[n][1], quantity, own).ravel())
-        looks.append(Judged(_joined(numbers), np.concatenate(judges)))
     last = results[-1]
     return calibrated(
-        looks,
+        (
+            Judged(
+                _joined([one.numbers for one in look]),
+                np.concatenate([one.judge.ravel() for one in look]),
+            )
+            for look in looks
+        ),
         OF_CELLS if quantity[0] is Part.CELLS else OF_MARGINALS,
         classes=len(edges_of(quantity)) + 1,
         days=last.own.numbers.totals.size,

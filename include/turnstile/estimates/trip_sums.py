@@ -4,45 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from turnstile.estimates.error_model import ErrorModel
 from turnstile.estimates.fission import FITTED_TIMES
-from turnstile.estimates.mode_estimates import ModeEstimates, numbers_of
-from turnstile.estimates.published_tables import Part, PublishedTable, values_of
+from turnstile.estimates.mode_estimates import ModeEstimates, SeenNumbers
+from turnstile.estimates.published_tables import Part, PublishedTable
 from turnstile.estimates.sum_errors import JudgedBlocks, correlations, stretches_of
 from turnstile.estimates.tap_numbers import TapNumbers
+from turnstile.estimates.trip_weeks import ModeTaps
 
 
 def trip_correlations(
-    alike: Sequence[PublishedTable], results: Sequence[ModeEstimates], model: ErrorModel | None
+    alike: Sequence[PublishedTable],
+    results: Sequence[ModeEstimates],
+    looks: Sequence[Sequence[SeenNumbers]],
+    model: ErrorModel | None,
 ) -> list[dict[str, Any]]:
-    """Return how far errors of a quantity go together; totals of days are independent."""
+    """Return how far errors of a quantity go together; totals of days are independent.
+
+    Args:
+        alike: tables of the quantity.
+        results: of every mode's taps.
+        looks: of each fission, the numbers of each result.
+        model: of their errors.
+    """
     if model is None:
         return []
     tables = {one.taps: one for one in alike}
-    looks = range(len(results[0].of_looks))
     return correlations(
-        [[_blocks(tables[one.own.taps], one, n, model) for one in results] for n in looks]
+        [
+            [
+                _blocks(tables[one.own.taps], one.own, seen, one.own.looks[n][1], model)
+                for one, seen in zip(results, look, strict=True)
+            ]
+            for n, look in enumerate(looks)
+        ]
     )
 
 
 def _blocks(
-    table: PublishedTable, result: ModeEstimates, look: int, model: ErrorModel
+    table: PublishedTable, own: ModeTaps, seen: SeenNumbers, judge: TapNumbers, model: ErrorModel
 ) -> JudgedBlocks:
     """Return one look of one mode's taps, and the other look that it is judged on."""
-    mode, found, judge = result.own.mode, result.of_looks[look], result.own.looks[look][1]
-    slot_groups = None if table.slot_groups is None else table.slot_groups[mode]
-    numbers = numbers_of(result, found, table.quantity, slot_groups)
-    seen = replace(numbers, noise_variance=numbers.noise_variance * FITTED_TIMES)
-    values = values_of(found, table.quantity, slot_groups)
+    slot_groups = None if table.slot_groups is None else table.slot_groups[own.mode]
+    numbers = replace(seen.numbers, noise_variance=seen.numbers.noise_variance * FITTED_TIMES)
     slots = [axis for axis in table.table.by if axis in table.taps[:1]]
-    labels = table.domain.dimension(mode, slots[0]).labels if slots else ("",)
+    labels = table.domain.dimension(own.mode, slots[0]).labels if slots else ("",)
     return JudgedBlocks(
-        errors=values - values_of(judge, table.quantity, slot_groups),
-        variances=model.variances(seen).reshape(values.shape),
+        errors=seen.values - seen.judge,
+        variances=model.variances(numbers).reshape(seen.values.shape),
         stretches=stretches_of(labels),
         slot_sizes=np.array(
             [len(one) for one in slot_groups] if slot_groups else [1] * len(labels)
@@ -56,11 +70,13 @@ def _judging(part: Part, judge: TapNumbers) -> Callable[[int, int], float]:
     if part is Part.CELLS:
         return lambda places, slots: places * slots * judge.cell_variance
     if part is Part.SLOTS:
-        return lambda _, slots: judge.variance_of_slots(slots)
+        of_slots = cache(judge.variance_of_slots)  # most blocks have as many slots as others
+        return lambda _, slots: of_slots(slots)
 
-    def of_places(places: int, _: int) -> float:
+    @cache
+    def of_places(places: int) -> float:
         chosen = np.zeros(judge.reconciled.shape, dtype=np.bool_)
         chosen[:, :places] = True
         return judge.reconciled.variance_of_sum(chosen)
 
-    return of_places
+    return lambda places, _: of_places(places)
