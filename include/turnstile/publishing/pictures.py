@@ -1,4 +1,4 @@
-"""The pictures of the report, by Altair: SVG and PNG without a browser and without the network.
+"""The pictures of the report, in Vega-Lite: SVG and PNG.
 
 Colours are of the cividis and blues scales, which readers with any colour vision distinguish; what
 is within its noise is pale. Each picture has a text that says what it shows.
@@ -6,6 +6,7 @@ is within its noise is pale. Each picture has a text that says what it shows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
@@ -15,12 +16,15 @@ import pandas as pd
 
 from turnstile.publishing import week_numbers
 from turnstile.publishing.contents import Contents, label_of
+from turnstile.publishing.vega_lite import Values, name, ordered, png_of, quantity, rows, svg_of
 
 NAMES = ("map", "speeds", "hours", "change", "top")
 _WIDTH, _PNG_SCALE = 720, 2.0
 _TOP, _ROWS = 15, 25
 _PALE, _FULL = 0.15, 0.95
 _COLOUR = "#2166ac"
+_OUTLINE = {"stroke": "#333", "strokeWidth": 0.3}
+_CERTAINTY = quantity("certainty", title="certainty", scale={"domain": [0, 1], "range": [0, 1]})
 _UNBIASED = "; the numbers are unbiased, because the error of most estimates is not known"
 _MIXED = "; where the error of an estimate is not known the number is unbiased"
 
@@ -32,21 +36,17 @@ class Picture:
     name: str
     title: str
     text: str
-    chart: Any
+    chart: Mapping[str, Any]
 
     @cached_property
     def svg(self) -> str:
         """The picture as SVG."""
-        import vl_convert as vlc
-
-        return str(vlc.vegalite_to_svg(self.chart.to_dict()))
+        return svg_of(self.chart)
 
     @cached_property
     def png(self) -> bytes:
         """The picture as PNG, twice its size."""
-        import vl_convert as vlc
-
-        return bytes(vlc.vegalite_to_png(self.chart.to_dict(), scale=_PNG_SCALE))
+        return png_of(self.svg, _PNG_SCALE)
 
 
 def pictures(contents: Contents) -> dict[str, Picture]:
@@ -100,8 +100,6 @@ def in_words(row: pd.Series[Any] | dict[Any, Any]) -> str:
 
 def _map(contents: Contents) -> Picture | None:
     """Draw each location or cell where it is, paler where its error is large."""
-    import altair as alt
-
     numbers = week_numbers.by_location(contents)
     places = pd.DataFrame(
         {
@@ -118,20 +116,19 @@ def _map(contents: Contents) -> Picture | None:
     shown = joined[joined["value"] > 0]
     certain = (1 - (shown["high"] - shown["value"]) / shown["value"]).fillna(0).clip(_PALE, _FULL)
     shown = shown.assign(certainty=certain.round(3))[["label", "x", "y", "value", "certainty"]]
-    position = alt.Scale(zero=False, nice=False)
-    chart = (
-        alt.Chart(shown.round(5))
-        .mark_circle(color=_COLOUR, stroke="#333", strokeWidth=0.3)
-        .encode(
-            x=alt.X("x:Q", scale=position, title="longitude"),
-            y=alt.Y("y:Q", scale=position, title="latitude"),
-            size=alt.Size("value:Q", title=_titled(contents), scale=alt.Scale(range=[4, 500])),
-            opacity=alt.Opacity(
-                "certainty:Q", title="certainty", scale=alt.Scale(domain=[0, 1], range=[0, 1])
-            ),
-        )
-        .properties(width=_WIDTH, height=_WIDTH * 0.7)
-    )
+    position = {"zero": False, "nice": False}
+    chart = {
+        "data": rows(shown.round(5)),
+        "mark": {"type": "circle", "color": _COLOUR, **_OUTLINE},
+        "encoding": {
+            "x": quantity("x", scale=position, title="longitude"),
+            "y": quantity("y", scale=position, title="latitude"),
+            "size": quantity("value", title=_titled(contents), scale={"range": [4, 500]}),
+            "opacity": _CERTAINTY,
+        },
+        "width": _WIDTH,
+        "height": _WIDTH * 0.7,
+    }
     first = numbers.iloc[0]
     text = (
         f"A map of {len(shown)} places by their {what_of(contents)} in the week; the most are at "
@@ -143,8 +140,6 @@ def _map(contents: Contents) -> Picture | None:
 
 def _speeds(contents: Contents) -> Picture | None:
     """Draw the mean speed of each hexagon, paler where its interval is wide."""
-    import altair as alt
-
     speeds = week_numbers.speeds_by_cell(contents)
     if speeds.empty:
         return None
@@ -160,18 +155,17 @@ def _speeds(contents: Contents) -> Picture | None:
         }
         for row, certainty in zip(speeds.to_dict("records"), certain, strict=True)
     ]
-    chart = (
-        alt.Chart(alt.Data(values=hexagons))
-        .mark_geoshape(stroke="#333", strokeWidth=0.3)
-        .encode(
-            color=alt.Color("speed:Q", title="km/h", scale=alt.Scale(scheme="cividis", zero=False)),
-            opacity=alt.Opacity(
-                "certainty:Q", title="certainty", scale=alt.Scale(domain=[0, 1], range=[0, 1])
-            ),
-        )
-        .project(type="identity", reflectY=True)
-        .properties(width=_WIDTH, height=_WIDTH * 0.7)
-    )
+    chart = {
+        "data": {"values": hexagons},
+        "mark": {"type": "geoshape", **_OUTLINE},
+        "encoding": {
+            "color": quantity("speed", title="km/h", scale={"scheme": "cividis", "zero": False}),
+            "opacity": _CERTAINTY,
+        },
+        "projection": {"type": "identity", "reflectY": True},
+        "width": _WIDTH,
+        "height": _WIDTH * 0.7,
+    }
     first, last = speeds.iloc[0], speeds.iloc[-1]
     text = (
         f"Mean speed of buses in {len(speeds)} of {len(rings)} hexagons, the whole week together; "
@@ -188,8 +182,6 @@ def speed_text(row: pd.Series) -> str:
 
 def _hours(contents: Contents) -> Picture | None:
     """Draw the hours of the busiest places; what is within its noise is left white."""
-    import altair as alt
-
     numbers = week_numbers.by_location(contents)
     labels = [one for one in dict.fromkeys(numbers["label"]) if one != "UNKNOWN"][:_ROWS]
     table = week_numbers.by_time_and_location(contents, labels)
@@ -199,20 +191,21 @@ def _hours(contents: Contents) -> Picture | None:
     if shown.empty:
         return None
     is_estimate = shown["is_estimate"]
-    chart = (
-        alt.Chart(shown[["time", "label", "value"]].round(1))
-        .mark_rect()
-        .encode(
-            x=alt.X("time:O", title="start of the slot"),
-            y=alt.Y("label:N", sort=labels, title=None),
-            color=alt.Color(
-                "value:Q",
+    chart = {
+        "data": rows(shown[["time", "label", "value"]].round(1)),
+        "mark": {"type": "rect"},
+        "encoding": {
+            "x": ordered("time", title="start of the slot"),
+            "y": name("label", sort=labels, title=None),
+            "color": quantity(
+                "value",
                 title=_titled(contents, is_estimate=bool(is_estimate.any())),
-                scale=alt.Scale(scheme="cividis", reverse=True),
+                scale={"scheme": "cividis", "reverse": True},
             ),
-        )
-        .properties(width=_WIDTH, height=18 * len(labels))
-    )
+        },
+        "width": _WIDTH,
+        "height": 18 * len(labels),
+    }
     most = shown.iloc[0]
     text = (
         f"When: {shown['label'].nunique()} of the {len(labels)} busiest places by time of day, all "
@@ -234,23 +227,18 @@ def _missing(contents: Contents, is_estimate: pd.Series) -> str:
 
 def _change(contents: Contents) -> Picture | None:
     """Draw the change of each mode against the week before, with its band."""
-    import altair as alt
-
     table = week_numbers.changes(contents)
     if table.empty:
         return None
     table = table.assign(
         low=table["value"] - table["half_width"], high=table["value"] + table["half_width"]
     ).round(1)
-    base = alt.Chart(table[["mode", "value", "low", "high"]]).encode(
-        y=alt.Y("mode:N", title=None, sort=None)
+    chart = _bars(
+        table[["mode", "value", "low", "high"]],
+        quantity("value", title="change against the week before"),
+        name("mode", title=None, sort=None),
+        height=50 * len(table),
     )
-    chart = (
-        base.mark_bar(color=_COLOUR, opacity=0.6).encode(
-            x=alt.X("value:Q", title="change against the week before")
-        )
-        + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    ).properties(width=_WIDTH, height=50 * len(table))
     parts = [
         f"{row['mode']} {row['value']:+,.0f} ± {row['half_width']:,.0f}"
         for row in table.to_dict("records")
@@ -259,23 +247,35 @@ def _change(contents: Contents) -> Picture | None:
     return Picture("change", "What changed against the week before", text, chart)
 
 
+def _bars(table: pd.DataFrame, x: Values, y: Values, height: int) -> Values:
+    """Return a chart of bars, each with the interval between `low` and `high`."""
+    interval = {"x": quantity("low"), "x2": {"field": "high"}, "y": y}
+    bar = {"type": "bar", "color": _COLOUR, "opacity": 0.6}
+    return {
+        "data": rows(table),
+        "layer": [
+            {"mark": bar, "encoding": {"x": x, "y": y}},
+            {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": interval},
+        ],
+        "width": _WIDTH,
+        "height": height,
+    }
+
+
 def _top(contents: Contents) -> Picture | None:
     """Draw the busiest places with their intervals."""
-    import altair as alt
-
     numbers = week_numbers.by_location(contents)
     table = numbers[numbers["label"] != "UNKNOWN"].head(_TOP)
     names = table["label"]
     if "mode" in table:
         names = names + " (" + table["mode"] + ")"
     table = table.assign(name=names)[["name", "value", "low", "high"]]
-    base = alt.Chart(table.round(1)).encode(y=alt.Y("name:N", sort=list(table["name"]), title=None))
-    chart = (
-        base.mark_bar(color=_COLOUR, opacity=0.6).encode(
-            x=alt.X("value:Q", title=_titled(contents))
-        )
-        + base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
-    ).properties(width=_WIDTH, height=22 * len(table))
+    chart = _bars(
+        table.round(1),
+        quantity("value", title=_titled(contents)),
+        name("name", sort=list(table["name"]), title=None),
+        height=22 * len(table),
+    )
     parts = [f"{row['name']} {in_words(row)}" for row in table.head(5).to_dict("records")]
     intervals = " with 95 % intervals" if table["low"].notna().any() else ""
     text = f"The busiest places{intervals}: {'; '.join(parts)}."

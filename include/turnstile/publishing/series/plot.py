@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from turnstile.publishing.vega_lite import name, ordered, quantity, svg_of
 
 PERIODS_MOST = 104  # two years of weeks: a longer axis cannot be read
 _WIDTH, _HEIGHT, _COLOUR = 640, 110, "#2166ac"
@@ -16,20 +19,26 @@ def totals_svg(totals: Sequence[Mapping[str, object]]) -> str | None:
     """
     if not totals:
         return None
-    import altair as alt
-    import pandas as pd
-    import vl_convert as vlc
+    last = set(list(dict.fromkeys(one["period"] for one in totals))[-PERIODS_MOST:])
+    period = ordered("period", title=None)
+    total = quantity("total", title=str(totals[0]["what"]), scale={"zero": True})
+    ends = {"x": period, "y": quantity("low"), "y2": {"field": "high"}}
+    line, rule = {"type": "line", "color": _COLOUR, "point": True}, {"type": "rule"}
+    layers = [
+        {"mark": line, "encoding": {"x": period, "y": total}},
+        {"mark": {**rule, "color": _COLOUR, "strokeWidth": 2}, "encoding": ends},
+    ]
+    return svg_of(
+        {
+            "data": {"values": [_with_ends(one) for one in totals if one["period"] in last]},
+            "facet": {"row": name("mode", title=None)},
+            "spec": {"layer": layers, "width": _WIDTH, "height": _HEIGHT},
+            "resolve": {"scale": {"y": "independent"}},
+        }
+    )
 
-    last = list(dict.fromkeys(one["period"] for one in totals))[-PERIODS_MOST:]
-    table = pd.DataFrame([one for one in totals if one["period"] in set(last)])
-    table["low"] = table["total"] - table["half_width_95"]
-    table["high"] = table["total"] + table["half_width_95"]
-    base = alt.Chart(table).encode(x=alt.X("period:O", title=None))
-    axis = alt.Y("total:Q", title=str(totals[0]["what"]), scale=alt.Scale(zero=True))
-    layers = alt.layer(
-        base.mark_line(color=_COLOUR, point=True).encode(y=axis),
-        base.mark_rule(color=_COLOUR, strokeWidth=2).encode(y="low:Q", y2="high:Q"),
-        data=table,
-    ).properties(width=_WIDTH, height=_HEIGHT)
-    chart = layers.facet(row=alt.Row("mode:N", title=None)).resolve_scale(y="independent")
-    return str(vlc.vegalite_to_svg(chart.to_dict()))
+
+def _with_ends(total: Mapping[str, Any]) -> dict[str, object]:
+    """Return a total with both ends of its interval."""
+    middle, half = total["total"], total["half_width_95"]
+    return {**total, "low": middle - half, "high": middle + half}
