@@ -88,18 +88,21 @@ def agree(event: DrawEvent) -> None:
 
 def _measurement(event: DrawEvent) -> Any:  # noqa: ANN401 - OpenDP's measurement has no usable type
     """Build OpenDP's measurement on integer vectors, with the features that void proofs off."""
-    import opendp.prelude as dp
-    from opendp.mod import GLOBAL_FEATURES
+    # Not by `opendp.prelude`, which loads frames and frameworks that nothing here uses.
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian, make_laplace
+    from opendp.metrics import l1_distance, l2_distance
+    from opendp.mod import GLOBAL_FEATURES, enable_features
 
     on = GLOBAL_FEATURES.intersection(_FORBIDDEN_FEATURES)
     if on:
         raise IntegrityError(f"OpenDP features {sorted(on)} void its proofs; turn them off")
-    dp.enable_features("contrib")  # everything in OpenDP's library that has no vetted proof yet
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    enable_features("contrib")  # everything in OpenDP's library that has no vetted proof yet
+    domain = vector_domain(atom_domain(T="i64"))
     scale = float(event.scale)
     if event.noise is NoiseFamily.DISCRETE_LAPLACE:
-        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
-    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
+        return make_laplace(domain, l1_distance(T="i64"), scale=scale)
+    return make_gaussian(domain, l2_distance(T="f64"), scale=scale)
 
 
 def _delta_in_floats(event: DrawEvent, sensitivity: Sensitivity) -> Fraction:
