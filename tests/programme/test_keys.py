@@ -13,7 +13,7 @@ import pytest
 from turnstile.cli import main
 from turnstile.programme.key import OPTIONAL, REQUIRED, Key
 from turnstile.programme.keys import KEYS, reference
-from turnstile.programme.loading import load_programme, programme_files
+from turnstile.programme.loading import load_programme, parse_programme, programme_files
 from turnstile.programme.yaml_section import Section
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +64,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
 
     for kind in KINDS:
         monkeypatch.setattr(Section, kind, recorded(kind, getattr(Section, kind)))
+    parse_programme.cache_clear()  # a text that was parsed before asks for nothing
     shutil.copytree(ROOT / "include/domains", tmp_path / "domains")
     for area in (ROOT / "tests/pipeline/programmes").glob("*.geojson"):
         shutil.copy(area, tmp_path / "domains")

@@ -46,6 +46,16 @@ def test_comments_and_layout_do_not_change_the_digest_but_content_does() -> None
     assert parse_programme(OPAL.replace("20", "21"), "opal.yaml").digest != digest
 
 
+def test_a_programme_that_was_edited_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "programmes/opal.yaml"
+    file.parent.mkdir()
+    file.write_text(OPAL)
+    first = load_programme("opal", tmp_path)
+    assert load_programme("opal", tmp_path) is first  # every step of a week opens it
+    file.write_text(OPAL.replace("20", "21"))
+    assert load_programme("opal", tmp_path).digest != first.digest
+
+
 def test_an_unknown_programme_is_answered_with_the_known_ones() -> None:
     with pytest.raises(InputError, match="itms.*opal"):
         load_programme("opel", INCLUDE)

@@ -7,6 +7,7 @@ that was read from the data cannot be made here (docs/PRIVACY.md, public domains
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from pathlib import Path
 
 from turnstile.programme.domain import (
@@ -25,6 +26,7 @@ from turnstile.programme.service_area import cells_around, cells_of_polygon, che
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import DomainSpec, Outside, Programme
 
+_READ_AT_MOST = 8  # lookups of places that a process keeps
 _LATITUDE_MAX, _LONGITUDE_MAX = 90.0, 180.0
 # A spreadsheet that opens a published CSV would calculate a label that begins so.
 
@@ -94,6 +96,7 @@ def _trip_domain(programme: Programme, include: Path) -> PublicDomain:
     return public_domain(version, tuple(cells_by_mode), places, more.listed)
 
 
+@lru_cache(_READ_AT_MOST)  # every step of a week opens its domain anew
 def _places(file: PublicFile, modes: tuple[str, ...]) -> tuple[Place, ...]:
     """Read the lookup of locations; lines of modes that the programme does not have are unused."""
     seen: dict[tuple[str, str], Place] = {}

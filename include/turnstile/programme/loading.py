@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import date, time
+from functools import lru_cache
 from pathlib import Path
 
 from turnstile.errors import InputError, ProgrammeError
@@ -36,6 +37,7 @@ from turnstile.programme.spec import (
 from turnstile.programme.yaml_section import Section, canonical_text, open_section
 from turnstile.service_calendar import DAYS_PER_WEEK
 
+_PARSED_AT_MOST = 16  # texts of programmes that a process keeps
 ALARM_DAYS = 14
 """Data of a period without a release go this many days after somebody was told, at the earliest."""
 
@@ -95,8 +97,9 @@ def load_programme(name: str, include: Path) -> Programme:
     return parse_programme(file.text, file.path.name)
 
 
+@lru_cache(_PARSED_AT_MOST)  # every step of a week opens its programme anew
 def parse_programme(text: str, file: str) -> Programme:
-    """Read a programme from the text of its file.
+    """Read a programme from the text of its file; the same text is parsed once.
 
     Raises:
         ProgrammeError: the text breaks a rule; the message names file, line and field.
