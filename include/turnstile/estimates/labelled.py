@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from turnstile.programme.domain import PublicDomain, layout
 from turnstile.programme.spec import TableSpec
+from turnstile.release.columns import column, dates, texts
 
 Column = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_]
 
@@ -42,14 +44,14 @@ def labelled(
     written: dict[str, pa.Array | pa.ChunkedArray] = {}
     if any(day is not None for day in days):
         day_of_row = np.repeat(np.arange(len(days), dtype=np.int32), cells)
-        written["service_date"] = pa.array(list(days), pa.date32()).take(pa.array(day_of_row))
+        written["service_date"] = dates(days).take(column(day_of_row))
     if len(domain.modes) > 1:
-        modes = pa.DictionaryArray.from_arrays(pa.array(mode_of_cell), list(domain.modes))
+        modes = pa.DictionaryArray.from_arrays(column(mode_of_cell), texts(domain.modes))
         written["mode"] = _repeated(modes, len(days))
     for name, codes in labels.items():
         written[name] = _repeated(codes, len(days))
     for name, vectors in columns.items():
-        written[name] = pa.array(np.concatenate(list(vectors)), from_pandas=True)  # NaN: absent
+        written[name] = column(np.concatenate(list(vectors)))
     return pa.table(written)
 
 
@@ -61,10 +63,9 @@ def with_gap_days(table: pa.Table, gaps: Sequence[date]) -> pa.Table:
         gaps: service days without input.
     """
     if "service_date" in table.column_names:
-        days = pa.array(list(gaps), pa.date32())
-        counts = pc.is_in(table["service_date"], value_set=days).cast(pa.int64())
+        counts = pc.is_in(table["service_date"], value_set=dates(gaps)).cast(pa.int64())
     else:
-        counts = pa.array(np.full(len(table), len(gaps)))
+        counts = column(np.full(len(table), len(gaps)))
     labels = sum(_is_label(field.type) for field in table.schema)
     return table.add_column(labels, "gap_days", counts)
 
@@ -79,8 +80,8 @@ def csv_bytes(table: pa.Table) -> bytes:
     sink = BytesIO()
     plain = pa.table(
         {
-            name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-            for name, column in zip(table.column_names, table.columns, strict=True)
+            name: one.cast(pa.string()) if pa.types.is_dictionary(one.type) else one
+            for name, one in zip(table.column_names, table.columns, strict=True)
         }
     )
     pcsv.write_csv(plain, sink, pcsv.WriteOptions(quoting_style="needed"))
@@ -92,6 +93,11 @@ def parquet_bytes(table: pa.Table) -> bytes:
     sink = BytesIO()
     pq.write_table(table, sink, compression="zstd")
     return sink.getvalue()
+
+
+def read_parquet(path: Path) -> pa.Table:
+    """Read a table that stands in one file; `pq.read_table` would load datasets and pandas."""
+    return pq.ParquetFile(path).read()
 
 
 def _repeated(array: pa.Array, times: int) -> pa.ChunkedArray:
@@ -110,7 +116,7 @@ def _cell_labels(
         grids = np.indices(segment.shape, dtype=np.int32).reshape(len(table.by), segment.cells)
         for name, codes in zip(table.by, grids, strict=True):
             names = domain.dimension(segment.mode, name).labels
-            label_parts[name].append(pa.array(list(names)).take(pa.array(codes)))
+            label_parts[name].append(texts(names).take(column(codes)))
     labels = {
         name: pa.concat_arrays(parts).dictionary_encode() for name, parts in label_parts.items()
     }

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from turnstile.errors import InputError
+from turnstile.estimates.labelled import read_parquet
 from turnstile.estimates.mean_intervals import RatioNoise, means_of
 from turnstile.privacy.events import NoiseFamily
+from turnstile.release.columns import column, vector
 
 _GRID = 2**20
 _NO_LABELS = ("sum", "buses", "gap_days")
@@ -55,7 +56,7 @@ def read_week(package: Path, table: str) -> WeekOfMeans:
     if not path.exists():
         rule = f"has no published table {table}; name packages such as var/public/itms/2016-W30/r0"
         raise InputError(where=str(package.name), field="package", rule=rule)
-    drawn = pq.read_table(path)
+    drawn = read_parquet(path)
     plan = json.loads((package / "plan.json").read_bytes())
     events = {(event["table"], event["statistic"]): event for event in plan["events"]}
     of_sum, of_count = events[table, "sum"], events[table, "buses"]
@@ -68,8 +69,8 @@ def read_week(package: Path, table: str) -> WeekOfMeans:
     return WeekOfMeans(
         labels=drawn.drop_columns([name for name in _NO_LABELS if name in drawn.column_names]),
         domain_digest=plan["domain_digest"],
-        sums=drawn.column("sum").to_numpy(),
-        counts=drawn.column("buses").to_numpy(),
+        sums=vector(drawn.column("sum")),
+        counts=vector(drawn.column("buses")),
         noise=noise,
     )
 
@@ -123,11 +124,11 @@ def rolling_means(weeks: Sequence[WeekOfMeans], *, clamp_kmh: int) -> pa.Table:
     table = weeks[0].labels
     for name, values in columns.items():
         shown = np.where(means.is_withheld, np.nan, values).round(2)
-        table = table.append_column(name, pa.array(shown, from_pandas=True))
-    table = table.append_column("bus_days", pa.array(np.maximum(counts, 0)))
+        table = table.append_column(name, column(shown))
+    table = table.append_column("bus_days", column(np.maximum(counts, 0)))
     deviation = np.full(counts.size, round(noise.count_sd, 4))
-    table = table.append_column("bus_days_standard_deviation", pa.array(deviation))
-    return table.append_column("is_withheld", pa.array(means.is_withheld))
+    table = table.append_column("bus_days_standard_deviation", column(deviation))
+    return table.append_column("is_withheld", column(means.is_withheld))
 
 
 def _root(deviations: Sequence[float]) -> Fraction:

@@ -27,6 +27,7 @@ from turnstile.estimates.week_differences import SpeedLook
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import Measure, TableSpec
+from turnstile.release.columns import column
 
 Floats = NDArray[np.float64]
 LIMIT, CLASS = "limit_kmh", "occupancy_class"
@@ -168,7 +169,7 @@ def _over_limits(week: WeekToEstimate, table: TableSpec) -> tuple[pa.Table, list
     for limit, statistic in zip(table.limits, table.statistics, strict=True):
         found = _over_limit(week, table, statistic, buses)
         one = _bus_table(week, table, found)
-        limits = pa.array(np.full(len(one), limit, dtype=np.int64))
+        limits = column(np.full(len(one), limit, dtype=np.int64))
         parts.append(one.add_column(len(table.by), label, limits))
         errors += [line | {label: limit} for line in _bus_errors(week, found)]
     return pa.concat_tables(parts), errors

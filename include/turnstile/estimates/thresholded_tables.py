@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from turnstile.estimates.labelled import labelled
+from turnstile.release.columns import column
 from turnstile.release.drawn import Drawn
 
 
@@ -40,7 +41,7 @@ def synthetic_rows(table: pa.Table) -> pa.Table:
     counts = table["count"].to_numpy()
     rows = np.repeat(np.arange(counts.size, dtype=np.int64), np.maximum(counts, 0))
     labels = [name for name in table.column_names if not _is_number(table.schema.field(name).type)]
-    return table.select(labels).take(pa.array(rows))
+    return table.select(labels).take(column(rows))
 
 
 def _is_number(kind: pa.DataType) -> bool:

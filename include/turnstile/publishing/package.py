@@ -11,10 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from turnstile.errors import IntegrityError
-from turnstile.estimates.labelled import csv_bytes
+from turnstile.estimates.labelled import csv_bytes, read_parquet
 from turnstile.estimates.week_estimates import FOLDER, RECORD
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
@@ -110,4 +108,4 @@ def _copy_tables(source: Path, target: Path) -> None:
     for path in sorted(source.glob("*.parquet")):
         target.mkdir(exist_ok=True)
         shutil.copyfile(path, target / path.name)
-        write_atomically(target / f"{path.stem}.csv", csv_bytes(pq.read_table(path)))
+        write_atomically(target / f"{path.stem}.csv", csv_bytes(read_parquet(path)))

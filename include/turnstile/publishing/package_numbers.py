@@ -30,6 +30,7 @@ from turnstile.estimates.week_estimates import (
 from turnstile.programme.domain import PublicDomain, published_domain
 from turnstile.publishing.manifest import MANIFEST, differences
 from turnstile.publishing.package_reader import Package, read_package
+from turnstile.release.columns import vector
 from turnstile.release.zones import digest_of
 from turnstile.service_calendar import parse_period
 
@@ -147,7 +148,7 @@ def estimates_record(folder: Path) -> dict[str, Any]:
 
 def _by_day(table: pa.Table, statistic: str) -> dict[date | None, NDArray[np.int64]]:
     """Return the vectors of one statistic by service day."""
-    values = table.column(statistic).to_numpy().astype(np.int64)
+    values = vector(table.column(statistic)).astype(np.int64)
     if "service_date" not in table.column_names:
         return {None: values}
     days = table.column("service_date").unique().to_pylist()  # in the order of the rows

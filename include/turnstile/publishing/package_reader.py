@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pcsv
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from turnstile.errors import InputError
+from turnstile.estimates.labelled import read_parquet
 from turnstile.ledger.encoding import decode_event
 from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.publishing.manifest import MANIFEST
@@ -73,7 +73,7 @@ def _measured(folder: Path, name: str) -> pa.Table:
     """Read one measured table, from Parquet or CSV."""
     path = folder / "measurements" / f"{name}.parquet"
     if path.is_file():
-        return pq.read_table(path)
+        return read_parquet(path)
     return pcsv.read_csv(path.with_suffix(".csv"))
 
 

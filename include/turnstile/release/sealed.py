@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from turnstile.errors import IntegrityError
+from turnstile.release.columns import column, dates, texts, vector
 
 _GAPS = b"turnstile.gaps"
 _CARRIED = b"turnstile.carried"
@@ -99,12 +100,13 @@ def decode(content: bytes) -> Artefact:
 def _rows(noisy: NoisyTable, schema: pa.Schema) -> pa.Table:
     """Return one draw as rows."""
     cells = len(noisy.values)
+    first = column(np.zeros(cells, dtype=np.int32))
     columns = [
-        pa.array([noisy.table] * cells, pa.string()).dictionary_encode(),
-        pa.array([noisy.statistic] * cells, pa.string()).dictionary_encode(),
-        pa.array([noisy.service_date] * cells, pa.date32()),
-        pa.array(np.arange(cells, dtype=np.int32)),
-        pa.array(noisy.values),
+        texts([noisy.table]).take(first).dictionary_encode(),
+        texts([noisy.statistic]).take(first).dictionary_encode(),
+        dates([noisy.service_date]).take(first),
+        column(np.arange(cells, dtype=np.int32)),
+        column(noisy.values),
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -116,8 +118,8 @@ def _noisy(part: pa.Table) -> NoisyTable:
         IntegrityError: the part mixes draws or its cells are not in order.
     """
     head = part.slice(0, 1).to_pylist()[0]
-    cells = part.column("cell").to_numpy()
+    cells = vector(part.column("cell"))
     if not np.array_equal(cells, np.arange(len(cells))):
         raise IntegrityError("the sealed artefact's cells are out of order; restore it")
-    values = part.column("value").to_numpy().astype(np.int64, copy=True)
+    values = vector(part.column("value")).astype(np.int64, copy=True)
     return NoisyTable(head["table"], head["statistic"], head["service_date"], values)

@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from turnstile.estimates.labelled import parquet_bytes
+from turnstile.estimates.labelled import parquet_bytes, read_parquet
 from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.contents import PARTS, type_of
 from turnstile.publishing.series.periods import Revision
+from turnstile.release.columns import column
 
 Columns = tuple[tuple[str, str], ...]
 LABELS = (("period", "string"), ("revision", "integer"))
@@ -85,12 +87,12 @@ def columns_of(package: Path) -> Mapping[str, Columns]:
 
 def part_bytes(package: Path, name: str, revision: Revision) -> bytes:
     """Return the file of one table and period."""
-    table = pq.read_table(package / f"{name}.parquet").replace_schema_metadata()
+    table = read_parquet(package / f"{name}.parquet").replace_schema_metadata()
     labels = {
         "period": pa.array([revision.key.period]),
         "revision": pa.array([revision.key.revision], pa.int64()),
     }
-    rows = pa.array([0] * len(table), pa.int32())
-    for index, (column, _) in enumerate(LABELS):
-        table = table.add_column(index, column, labels[column].take(rows))
+    rows = column(np.zeros(len(table), dtype=np.int32))
+    for index, (label, _) in enumerate(LABELS):
+        table = table.add_column(index, label, labels[label].take(rows))
     return parquet_bytes(table)

@@ -15,11 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from turnstile.errors import InputError
+from turnstile.estimates.labelled import read_parquet
 from turnstile.estimates.rolling_means import read_week, rolling_means
 from turnstile.programme.field import Role
 from turnstile.programme.fields import field_of
+from turnstile.publishing.contents import NORMAL_95
 from turnstile.publishing.series.days import SATURDAY
-from turnstile.publishing.week_numbers import NORMAL_95
+from turnstile.release.columns import dates
 
 WEEKS = 4
 _DAYS_OF = {"day": 1, "week": 7}
@@ -102,13 +104,13 @@ def _rows(package: Path, table: str, left_out: set[date], unit: str) -> pa.Table
     value = next((name for name in _VALUES if name in names), None)
     if value is None or not {_ERROR, _DAY} <= names:
         return None
-    rows = pq.read_table(path)
+    rows = read_parquet(path)
     days = rows[_DAY].unique().to_pylist()
     if unit == "day":
         kept = [day for day in days if day not in left_out and day.weekday() < SATURDAY]
     else:
         kept = [] if left_out.intersection(days) else days
-    rows = rows.filter(pc.is_in(rows[_DAY], value_set=pa.array(kept, pa.date32())))
+    rows = rows.filter(pc.is_in(rows[_DAY], value_set=dates(kept)))
     fields = {name: field_of(name) for name in rows.column_names if name != _DAY}
     columns = {
         name: rows[name].cast(pa.string())
