@@ -6,6 +6,8 @@ import csv
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -322,10 +324,25 @@ def test_a_published_week_is_answered_without_making_anything_again(
     published: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spent = published.spent()
-    for name in ("pipeline.outputs.presented", "assessment.report.page.write_report"):
+    for name in ("estimates.release_tables.presented", "assessment.report.page.write_report"):
         monkeypatch.setattr(f"turnstile.{name}", lambda *_: pytest.fail("made again"))
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert published.spent() == spent
+
+
+@pytest.mark.usefixtures("published")
+def test_a_published_week_is_answered_without_loading_what_makes_one() -> None:
+    again = "import sys; from turnstile.cli import main; main(sys.argv[1:]); print(*sys.modules)"
+    done = subprocess.run(  # noqa: S603 - our own interpreter and script
+        [sys.executable, "-c", again, "run", "itms", "--week", WEEK],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stdout.split())
+    assert {"vl_convert", "turnstile.publishing.series.writing"} <= loaded  # the check can fail
+    unused = "altair duckdb great_expectations opendp pandas scipy.optimize"
+    assert loaded & {*unused.split(), "turnstile.publishing.files"} == set()
 
 
 def test_a_published_package_that_was_altered_is_not_issued_again(

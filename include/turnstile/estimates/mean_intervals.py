@@ -22,7 +22,6 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.mechanisms.bounded_mean import (
@@ -215,6 +214,8 @@ def _truncated_normal_tail(
 
     With W held, one more step of T lowers N by m s_N^2/(s_S^2 + m^2 s_N^2).
     """
+    from scipy.special import log_ndtr  # a fifth of a second of imports, where there are means
+
     count_variance = float(noise.count_scale) ** 2
     deviation = np.hypot(float(noise.sum_scale), means * float(noise.count_scale))
     steep = np.where(means == 0, _ALMOST_ZERO, means)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import helmert
 
 Floats = NDArray[np.float64]
 NO_BUSES = 1.0
@@ -81,6 +80,8 @@ def differences(weeks: Sequence[SpeedLook], base: Floats, *, cells_depart: bool)
     is_seen = np.isfinite(r).all(axis=0)
     if len(weeks) == 1 or not is_seen.any():
         return WeekDifferences(none, none, none, none)
+    from scipy.linalg import helmert  # a tenth of a second of imports, where weeks are compared
+
     contrasts = helmert(len(weeks))
     values, noise = contrasts @ y[:, is_seen], contrasts**2 @ r[:, is_seen]
     of_a_bus = contrasts**2 @ np.stack([1 / one.divisors for one in weeks])[:, is_seen]

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from turnstile.estimates.flow_estimates import flow_tables
 from turnstile.estimates.labelled import with_gap_days
 from turnstile.estimates.public_numbers import Promise, WeekToEstimate
-from turnstile.estimates.telemetry_estimates import telemetry_estimates
-from turnstile.estimates.trip_estimates import Estimates, trip_estimates
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Measure, TableSpec
+
+if TYPE_CHECKING:
+    from turnstile.estimates.trip_estimates import Estimates
 
 MODEL = "shrunken singular values with earlier weeks, version 5"
 FOLDER = "estimates"
@@ -47,6 +47,11 @@ class EarlierRelease:
 
 def estimates_of(week: WeekToEstimate) -> Estimates:
     """Return the estimates of a week; none of a thresholded one, which left out what it needs."""
+    # What fits loads SciPy; whoever reads or copies estimates needs none of it.
+    from turnstile.estimates.flow_estimates import flow_tables
+    from turnstile.estimates.telemetry_estimates import telemetry_estimates
+    from turnstile.estimates.trip_estimates import Estimates, trip_estimates
+
     if not week.promise.is_dense:
         return Estimates({}, {}, {})
     is_telemetry = week.promise.shape is RowShape.TELEMETRY

@@ -2,7 +2,7 @@
 
 Nothing here reads the private zone. Publishing trusts no earlier task: it reads the seal, the
 assessment and the approvals again. A week whose package is public and intact is answered by its
-digests: nothing is made anew.
+digests: nothing is made anew, and what makes it is not even imported.
 """
 
 from __future__ import annotations
@@ -13,19 +13,13 @@ from pathlib import Path
 
 from turnstile.durable_files import exclusively, sync_folder, sync_tree
 from turnstile.errors import TurnstileError
-from turnstile.estimates.labelled import parquet_bytes
-from turnstile.estimates.release_tables import measurements, presented
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.approvals import require_approval
 from turnstile.pipeline.assessing import assess, is_assessed
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.estimating import write_estimates
 from turnstile.pipeline.public_package import is_public, require_intact, require_own
 from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
 from turnstile.publishing.manifest import MANIFEST
-from turnstile.publishing.package import build_package
-from turnstile.publishing.public_zone import send_to_zone
-from turnstile.publishing.series.writing import write_series
 from turnstile.release.zones import digest_of, write_atomically
 
 _PACKAGE = "package"
@@ -36,6 +30,10 @@ def reconcile(release: Release) -> str:
     attempt = sealed_attempt(release)
     if is_public(release, attempt):
         return str(attempt.artefact_digest)
+    from turnstile.estimates.labelled import parquet_bytes
+    from turnstile.estimates.release_tables import measurements, presented
+    from turnstile.pipeline.estimating import write_estimates
+
     drawn = drawn_of(release, attempt)
     for folder, tables in (("measurements", measurements(drawn)), ("tables", presented(drawn))):
         target = release.folders.embargoed / folder
@@ -91,6 +89,8 @@ def _publish(release: Release, attempt: Attempt) -> str:
 
 def _stage(release: Release, attempt: Attempt, staged: Path) -> None:
     """Build the package in a folder of its own, then give it its name."""
+    from turnstile.publishing.package import build_package
+
     building = staged.with_name(f".{_PACKAGE}-{secrets.token_hex(4)}")
     build_package(
         building,
@@ -122,6 +122,9 @@ def _write_series(release: Release) -> None:
     Raises:
         TurnstileError: a portal did not take it; a repeat sends what is missing.
     """
+    from turnstile.publishing.public_zone import send_to_zone
+    from turnstile.publishing.series.writing import write_series
+
     settings, programme = release.settings, release.programme
     write_series(programme, release.ledger, settings.public, settings.include)
     send_to_zone(settings, programme.name, release.key)

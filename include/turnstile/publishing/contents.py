@@ -26,6 +26,7 @@ PARTS = {
     "reconciled numbers of the trips counted, which have no bias, and their errors.",
     "measurements": "The noisy numbers exactly as drawn; use these for sums and models.",
 }
+NORMAL_95 = 1.959964  # standard deviations, either way
 Sign = Callable[[str, bytes], tuple[str, bytes]]
 
 
@@ -77,6 +78,7 @@ class Contents:
         sign: returns the ledger's public key and its signature of a payload of a media type; None
             without a key.
         drawings: pictures that are drawn already.
+        numbers: sums of tables that are made already, by what makes them.
     """
 
     folder: Path
@@ -88,6 +90,7 @@ class Contents:
     history: tuple[Change, ...] = ()
     sign: Sign | None = None
     drawings: dict[str, Any] = field(default_factory=dict)
+    numbers: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ from turnstile.publishing.allowed_contents import (
     TOMBSTONE,
     UNIT,
 )
-from turnstile.publishing.files import FILES
 from turnstile.publishing.tides_shapes import ACTIVITY_COLUMNS
 from turnstile.publishing.tides_visits import VISIT_COLUMNS
 
@@ -78,7 +78,7 @@ def _of_file(path: Path, name: str, planned: set[tuple[str, str]]) -> list[str]:
         is_json = name in JSON_FILES
         problems = _of_json(path, JSON_FILES[name]) if is_json else _of_shape(path, name)
         return [f"{name}: {problem}" for problem in problems]
-    if name in OTHER_FILES or name in {file.path for file in FILES}:
+    if name in OTHER_FILES or name in _written():
         return []
     part, _, rest = name.partition("/")
     if part not in TABLE_FOLDERS or path.suffix not in (".csv", ".parquet") or "/" in rest:
@@ -87,6 +87,14 @@ def _of_file(path: Path, name: str, planned: set[tuple[str, str]]) -> list[str]:
     if not any(path.stem == table + suffix for table, _ in planned for suffix in suffixes):
         return [f"{name}: no table of the plan, nor a roll-up of one"]
     return [f"{name}: {problem}" for problem in _of_table(path, part, planned)]
+
+
+@cache
+def _written() -> frozenset[str]:
+    """Name the files of the registry; their writers are loaded for a package alone."""
+    from turnstile.publishing.files import FILES
+
+    return frozenset(file.path for file in FILES)
 
 
 def _of_json(path: Path, allowed: Mapping[str, object]) -> Iterator[str]:

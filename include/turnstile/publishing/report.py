@@ -7,7 +7,7 @@ from collections.abc import Callable
 from markupsafe import Markup
 
 from turnstile.publishing import week_numbers
-from turnstile.publishing.contents import Contents
+from turnstile.publishing.contents import NORMAL_95, Contents
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.pictures import NAMES, has_counts, in_words, pictures, speed_text, what_of
 from turnstile.publishing.readme import cumulative_sentence, guarantee_sentence, unit_text
@@ -73,7 +73,7 @@ def _sentences(contents: Contents) -> list[str]:
     found = []
     if not days.empty:
         value = days["value"].sum()
-        half = week_numbers.NORMAL_95 * float((days["deviation"] ** 2).sum()) ** 0.5
+        half = NORMAL_95 * float((days["deviation"] ** 2).sum()) ** 0.5
         found.append(f"About {value:,.0f} tap-ons in the week (± {half:,.0f}).")
         total = days.groupby("service_date")["value"].sum()
         found.append(

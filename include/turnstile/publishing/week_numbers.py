@@ -7,23 +7,42 @@ changes between weeks, which estimates would make too small, are shown by reconc
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
+from turnstile.estimates.labelled import read_parquet
 from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
 from turnstile.programme.field import Role
 from turnstile.programme.fields import field_of
 from turnstile.publishing.carried.sums import Package
-from turnstile.publishing.contents import Contents, label_of
+from turnstile.publishing.contents import NORMAL_95, Contents, label_of
 
-NORMAL_95 = 1.959964
 _TAP_ON = "tap_on_"
 _MOST_WITHHELD = 0.5  # of the intervals of a picture's estimates
 _FAR = 3.0  # standard deviations above a threshold, where it decides next to nothing
 
 
+def _once(make: Callable[[Contents], pd.DataFrame]) -> Callable[[Contents], pd.DataFrame]:
+    """Make a table of a package once: pictures, sentences and shapes show the same numbers."""
+
+    @wraps(make)
+    def made(contents: Contents) -> pd.DataFrame:
+        found: pd.DataFrame | None = contents.numbers.get(make.__name__)
+        if found is None:
+            contents.numbers[make.__name__] = found = make(contents)
+        return found
+
+    return made
+
+
+@_once
 def by_location(contents: Contents) -> pd.DataFrame:
     """Return the week's number of each location (trips), or cell or route (buses), largest first.
 
@@ -82,6 +101,7 @@ def completed(known: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> pd.
     return found.sort_values(["value", *keys], ascending=[False, *[True] * len(keys)])
 
 
+@_once
 def speeds_by_cell(contents: Contents) -> pd.DataFrame:
     """Return the mean speed of each H3 cell, all slots together; empty for trips.
 
@@ -140,10 +160,9 @@ def _estimated(
 ) -> pd.DataFrame:
     """Return sums of estimates by mode and keys, with their 95 % intervals, largest first."""
     package, groups = Package(contents.folder), defaultdict(list)
-    for row in package.rows(f"estimates/{name}"):
+    for row in _as_written(contents.folder / f"estimates/{name}.csv", keys[-1], labels):
         own = ["mode", *keys] if "mode" in row and labels is None else keys
-        if labels is None or row[keys[-1]] in labels:
-            groups[tuple(row[key] for key in own)].append(row)
+        groups[tuple(row[key] for key in own)].append(row)
     sums = {key: package.estimated(name, rows) for key, rows in groups.items()}
     names = ["mode", *keys] if any(len(key) > len(keys) for key in sums) else keys
     found = pd.DataFrame(
@@ -151,6 +170,17 @@ def _estimated(
         columns=[*names, "value", "low", "high"],
     )
     return found.sort_values(["value", *names], ascending=[False, *[True] * len(names)])
+
+
+def _as_written(path: Path, column: str, labels: list[str] | None) -> list[dict[str, str]]:
+    """Return the rows with some labels as `sums.py` reads them, of a table that may be long."""
+    names = pq.read_schema(path.with_suffix(".parquet")).names
+    as_text = pcsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    table = pcsv.read_csv(path, convert_options=as_text)
+    if labels is not None:
+        table = table.filter(pc.is_in(table[column], value_set=pa.array(labels, pa.string())))
+    rows: list[dict[str, str]] = table.to_pylist()
+    return rows
 
 
 def is_thresholded(contents: Contents) -> bool:
@@ -197,6 +227,7 @@ def _with_ends(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+@_once
 def by_day(contents: Contents) -> pd.DataFrame:
     """Return the total of each service day and mode; empty for telemetry, drawn by the week.
 
@@ -212,7 +243,7 @@ def day_totals(folder: Path) -> pd.DataFrame:
     paths = [p for p in sorted(folder.glob("tables/*_daily.parquet")) if _is_total(p)]
     if not paths:
         return pd.DataFrame()
-    table = pq.read_table(paths[0]).to_pandas()
+    table = read_parquet(paths[0]).to_pandas()
     name = "reconciled" if "reconciled" in table else "estimate"  # as version 0.1.0 called it
     if "mode" not in table:
         table["mode"] = "all"
@@ -287,5 +318,5 @@ def _buses(contents: Contents) -> pd.DataFrame:
 
 def _frame(path: Path) -> pd.DataFrame:
     """Read a table."""
-    frame: pd.DataFrame = pq.read_table(path).to_pandas()
+    frame: pd.DataFrame = read_parquet(path).to_pandas()
     return frame

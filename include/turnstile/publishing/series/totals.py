@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from turnstile.publishing.week_numbers import NORMAL_95, day_totals
+from turnstile.publishing.contents import NORMAL_95
 
 _BUSES = "buses"
 
@@ -18,6 +18,8 @@ def totals_of(package: Path, period: str) -> list[dict[str, object]]:
 
     Tap-ons by mode, or bus-days; none where it has neither.
     """
+    from turnstile.publishing.week_numbers import day_totals  # pandas, for a package that is new
+
     days = day_totals(package)
     if not days.empty:
         days["variance"] = days["deviation"] ** 2
