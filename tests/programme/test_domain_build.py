@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hostile_files import LANDING
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -200,6 +201,18 @@ def test_a_source_that_cannot_be_used_is_reported_in_one_sentence(
     assert word in error
     assert error.count("\n") == 1
     assert not (sources / "include").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["zip: a path upwards", "zip: encrypted", "zip with a changed byte", "zip in zip"]
+)
+def test_an_archive_that_is_no_feed_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "in/feed.zip"
+    path.parent.mkdir()
+    path.write_bytes(LANDING[name][1]())
+    with pytest.raises(InputError, match=r"stops\.txt|GTFS"):
+        read_stops(path, "bus")
+    assert not list(tmp_path.rglob("escaped*"))
 
 
 def test_a_bus_without_a_lookup_is_refused_and_a_train_is_not(sources: Path) -> None:

@@ -56,6 +56,10 @@ def test_hostile_programmes_are_refused_by_an_error_of_ours(tmp_path: Path) -> N
     assert not list(tmp_path.rglob("escaped"))
 
 
+def test_hostile_lists_of_people_and_examples_crash_nothing(tmp_path: Path) -> None:
+    assert set(_read("lists", tmp_path / "include").values()) == {"ok"}
+
+
 def test_some_hostile_landing_files_crash_nothing(tmp_path: Path) -> None:
     found = _read("landing", tmp_path / "zones", 5, 9)
     assert len(found) >= 9
@@ -76,6 +80,13 @@ def test_hostile_landing_files_crash_nothing_and_stay_in_their_zone(tmp_path: Pa
 def test_hostile_files_are_no_release_of_somebody_else(tmp_path: Path) -> None:
     found = _read("external", tmp_path / "tables", 0, 3)
     assert set(found.values()) == {"InputError"}
+
+
+@pytest.mark.long
+def test_a_first_look_at_hostile_files_crashes_nothing(tmp_path: Path) -> None:
+    found = _read("new", tmp_path / "files")
+    assert set(found) == set(LANDING)
+    assert _crashes(found) == {}
 
 
 @pytest.mark.long

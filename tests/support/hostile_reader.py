@@ -1,6 +1,6 @@
 """Reads hostile files, one after another, and says what came of each; a process of its own.
 
-    python hostile_reader.py landing|external|programmes FOLDER [FIRST [STEP]]
+    python hostile_reader.py landing|external|new|programmes|lists FOLDER [FIRST [STEP]]
     python hostile_reader.py fuzzed-landing|fuzzed-external|fuzzed-programmes FOLDER SEED SECONDS
 
 One line of JSON a file: its name, `ok` or the class of the error, and MiB of the largest memory so
@@ -17,6 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +26,11 @@ from ingested_weeks import Zones
 
 from turnstile.assessment.external.files import read_external_tables
 from turnstile.errors import TurnstileError
+from turnstile.planning.delivered_columns import look_at
 from turnstile.programme.domain_files import load_domain
+from turnstile.programme.examples import EXAMPLES_FILE, example_programmes
 from turnstile.programme.loading import load_programme
+from turnstile.programme.people import PEOPLE_FILE, holders
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 WEEK = "2016-W30"
@@ -68,6 +72,13 @@ def read_external(folder: Path, file: str, content: bytes) -> None:
         path.unlink()
 
 
+def read_new(folder: Path, file: str, content: bytes) -> None:
+    """Look at one file as `turnstile new` does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / file).write_bytes(content)
+    look_at(folder / file, {})
+
+
 def read_programme(folder: Path, content: bytes) -> None:
     """Load one programme and its domain."""
     programme = folder / "programmes/opal.yaml"
@@ -78,16 +89,30 @@ def read_programme(folder: Path, content: bytes) -> None:
     load_domain(load_programme("opal", folder), folder)
 
 
+def read_lists(folder: Path, content: bytes) -> None:
+    """Read one file as that of people, and as that of examples."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, read in (
+        (PEOPLE_FILE, lambda: holders("release_officer", folder)),
+        (EXAMPLES_FILE, lambda: example_programmes(folder)),
+    ):
+        (folder / name).write_bytes(content)
+        with suppress(TurnstileError):
+            read()
+
+
 def cases(kind: str, folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the name of every file of a kind, and its reading."""
-    if kind in {"landing", "external"}:
-        read = read_external if kind == "external" else read_landing
+    if read := {"landing": read_landing, "external": read_external, "new": read_new}.get(kind):
         for name, (file, content) in LANDING.items():
             yield name, lambda file=file, content=content: read(folder, file, content())
     good = (INCLUDE / "programmes/opal.yaml").read_text(encoding="utf-8")
     if kind == "programmes":
         for name, text in (("the good one", good.encode()), *programmes(good)):
             yield name, lambda text=text: read_programme(folder, text)
+    if kind == "lists":
+        for name, text in programmes(good):
+            yield name, lambda text=text: read_lists(folder, text)
 
 
 def fuzzed(kind: str, folder: Path, chance: random.Random) -> Iterator[Callable[[], object]]:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,15 @@ _LOOKED_AT_BYTES = 1 << 20
 # A file without a header has a record in its place: what does not look like a name is not repeated.
 _NAME = re.compile(r"[A-Za-z][A-Za-z_./ -]{0,47}[0-9]{0,2}")
 _NEAR = 2  # fields that a file lacks, and is still thought to be meant as a feed's
+_NO_BEGINNING = (
+    OSError,
+    EOFError,
+    ValueError,
+    StopIteration,
+    csv.Error,
+    zlib.error,
+    RecursionError,
+)
 _UNNAMED = "(a column whose name is not repeated here)"
 
 
@@ -151,7 +161,7 @@ def _columns(path: Path) -> frozenset[str]:
         raise InputError(where=path.name, field="--from", rule=rule)
     try:
         return frozenset(_names(RawFile(path.name, path, form)))
-    except (OSError, EOFError, ValueError, StopIteration):
+    except _NO_BEGINNING:
         rule = f"does not begin as {form} with a header in UTF-8; check the file"
         raise InputError(where=path.name, field="header", rule=rule) from None
 

@@ -86,9 +86,12 @@ def read_feed(path: Path) -> Any:  # noqa: ANN401 - gtfs-kit has no types
     import gtfs_kit
 
     try:
-        return gtfs_kit.read_feed(path, dist_units="km")
+        feed = gtfs_kit.read_feed(path, dist_units="km")
     except Exception as error:  # noqa: BLE001 - whatever the library meets in a foreign file
         _refuse(path, "feed", f"does not read as GTFS ({type(error).__name__}); check the feed")
+    if feed.stops is None:  # the library passes over what it cannot find or unpack
+        _refuse(path, "feed", "holds no stops.txt that can be read; check the feed")
+    return feed
 
 
 def _texts(stops: pd.DataFrame) -> list[dict[str, str]]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
 from turnstile.errors import InputError
+from turnstile.programme.plain_yaml import plain_yaml
 
 EXAMPLES_FILE = "examples.yaml"
 
@@ -23,7 +22,7 @@ def example_programmes(include: Path) -> frozenset[str]:
     path = include / EXAMPLES_FILE
     if not path.exists():
         return frozenset()
-    names = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+    names = plain_yaml(path) or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InputError(where=EXAMPLES_FILE, field="-", rule="write a list of programmes' names")
     return frozenset(names)

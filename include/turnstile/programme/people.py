@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
 from turnstile.errors import InputError
+from turnstile.programme.plain_yaml import plain_yaml
 
 PEOPLE_FILE = "people.yaml"
 
@@ -24,7 +23,7 @@ def holders(role: str, include: Path) -> frozenset[str]:
     path = include / PEOPLE_FILE
     if not path.exists():
         return frozenset()
-    roles = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    roles = plain_yaml(path) or {}
     is_right = isinstance(roles, dict) and all(
         isinstance(names, list) and all(isinstance(name, str) for name in names)
         for names in roles.values()

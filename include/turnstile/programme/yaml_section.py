@@ -220,9 +220,21 @@ def compose(text: str, file: str) -> yaml.MappingNode:
     Raises:
         ProgrammeError: not YAML, or not a mapping.
     """
+    node = composed(text, file)
+    if not isinstance(node, yaml.MappingNode):
+        raise ProgrammeError(where=f"{file}:1", field="file", rule="must be a mapping of keys")
+    return node
+
+
+def composed(text: str, file: str) -> yaml.Node | None:
+    """Parse a YAML file into nodes; None if it holds nothing.
+
+    Raises:
+        ProgrammeError: not YAML, or what no file here needs: references, depth, keys of keys.
+    """
     try:
         _refuse_unusual(text, file)
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         rule = f"is not YAML ({error.problem}); mend the syntax"
@@ -230,9 +242,8 @@ def compose(text: str, file: str) -> yaml.MappingNode:
     except yaml.YAMLError:
         rule = "is not YAML (a character that YAML does not allow); mend the syntax"
         raise ProgrammeError(where=f"{file}:1", field="file", rule=rule) from None
-    if not isinstance(node, yaml.MappingNode):
-        raise ProgrammeError(where=f"{file}:1", field="file", rule="must be a mapping of keys")
-    _refuse_keys(node, file)
+    if node is not None:
+        _refuse_keys(node, file)
     return node
 
 
@@ -280,15 +291,15 @@ def open_section(text: str, file: str) -> Section:
 
 def canonical_text(section: Section) -> str:
     """Return the content without comments or layout, for a digest."""
-    return json.dumps(_plain(section.node), sort_keys=True, separators=(",", ":"))
+    return json.dumps(plain(section.node), sort_keys=True, separators=(",", ":"))
 
 
-def _plain(node: yaml.Node) -> object:
+def plain(node: yaml.Node) -> object:
     """Return nodes as plain values, scalars as they are written."""
     if isinstance(node, yaml.MappingNode):
-        return {str(key.value): _plain(value) for key, value in node.value}
+        return {str(key.value): plain(value) for key, value in node.value}
     if isinstance(node, yaml.SequenceNode):
-        return [_plain(entry) for entry in node.value]
+        return [plain(entry) for entry in node.value]
     return str(node.value)
 
 
