@@ -12,7 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
+from turnstile.html_pages import environment_of
 from turnstile.publishing.carried.sums import Package
+from turnstile.publishing.pages import _environment
+from turnstile.publishing.pictures import Picture
 from turnstile.publishing.week_numbers import completed
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -25,6 +28,25 @@ def test_the_page_refers_to_nothing_outside_of_itself(package: Path) -> None:
     assert "<script" not in text
     assert (package / "report.html").stat().st_size < 3_000_000
     assert _OUTSIDE.findall('<img src="https://elsewhere.example/x.png">')  # the check can fail
+
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
+
+
+def test_a_stop_whose_name_is_markup_is_a_text_in_pictures_and_pages() -> None:
+    import altair as alt
+
+    table = pd.DataFrame({"label": [HOSTILE], "value": [1.0]})
+    chart = alt.Chart(table, title=HOSTILE).mark_bar().encode(x="value:Q", y="label:N")
+    svg = Picture("top", HOSTILE, HOSTILE, chart).svg
+    assert svg.count("alert(1)") >= 2
+    assert "<script" not in svg
+    assert "<img" not in svg
+    assert environment_of("turnstile.operations").autoescape is True
+    escapes = _environment().autoescape
+    assert callable(escapes)
+    pages = _environment().list_templates()
+    assert {name for name in pages if escapes(name)} == {n for n in pages if ".html." in n} != set()
 
 
 def test_every_picture_is_there_as_svg_and_png_with_a_text(package: Path) -> None:
