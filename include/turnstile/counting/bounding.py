@@ -23,10 +23,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from turnstile.counting.engine import Connection, columns_of
-from turnstile.counting.lowest import lowest, over_bounds
+from turnstile.counting.lowest import crowded, lowest
 
 _BLOCK_BYTES = 64  # of SHA-256
-_CELL_BITS = 24  # of 64; the others are a unit's
+_HALF_BITS = 32  # of a number: a unit's; the others are those of its cells
+_UNIT = 2**64 - 2**_HALF_BITS
 _ROWS_OF_PART = 8_000_000
 
 
@@ -129,39 +130,32 @@ def _parts(connection: Connection, records: str, unit: str) -> list[str]:
 
 def _prefix(unit: str) -> str:
     """Return the SQL of a unit's first bits of a hash; all units that share them are looked at."""
-    return f"(hash({unit}) >> {_CELL_BITS})"
+    return f"(hash({unit}) >> {_HALF_BITS})"
 
 
 def _suspects(connection: Connection, records: str, bounding: Bounding) -> NDArray[np.uint64]:
-    """Return the prefixes of the units that may lose records.
+    """Return the prefixes of the units that may lose records, each once.
 
-    Prefix and hash of a cell in one number: sorted, what is crowded stands side by side, at a
-    fraction of the cost of a group-by of the engine. What is decided depends on no hash.
+    A prefix and a hash of each limited cell in one number: sorted, the records of a unit stand side
+    by side, at a fraction of the cost of a group-by of the engine. What is decided depends on no
+    hash.
     """
-    cells = [
-        f", (hash({', '.join(limit.columns)}) >> {64 - _CELL_BITS})::UINTEGER AS cell_{number}"
-        for number, limit in enumerate(bounding.limits)
+    cell_bits = _HALF_BITS // max(1, len(bounding.limits))
+    fields = [f"{_prefix(bounding.unit)} << {_HALF_BITS}"]
+    fields += [
+        f"hash({', '.join(limit.columns)}) >> {2 * _HALF_BITS - cell_bits} << {at * cell_bits}"
+        for at, limit in enumerate(bounding.limits)
     ]
-    found = columns_of(
-        connection,
-        f"SELECT {_prefix(bounding.unit)} << {_CELL_BITS} AS unit{''.join(cells)} FROM {records}",  # noqa: S608 - names of ours
-    )
-    units = found["unit"]
-    crowded = [_crowded(units, bounding.at_most)]
-    crowded += [
-        _crowded(units | found[f"cell_{number}"], limit.at_most)
-        for number, limit in enumerate(bounding.limits)
+    found = columns_of(connection, f"SELECT ({') | ('.join(fields)}) AS record FROM {records}")  # noqa: S608 - names of ours
+    ordered = np.sort(found["record"])
+    limits = [
+        (_UNIT | (2**cell_bits - 1) << at * cell_bits, limit.at_most)
+        for at, limit in enumerate(bounding.limits)
     ]
-    prefixes = np.sort(np.concatenate(crowded) >> np.uint64(_CELL_BITS))
-    is_first = np.diff(prefixes, prepend=~prefixes[:1]) != 0  # `np.unique` is far slower
-    return np.asarray(prefixes[is_first], dtype=np.uint64)
-
-
-def _crowded(numbers: NDArray[np.uint64], at_most: int) -> NDArray[np.uint64]:
-    """Return the numbers that are there more than `at_most` times, in order, some repeatedly."""
-    ordered = np.sort(numbers)
-    is_crowded = ordered[at_most:] == ordered[:-at_most]
-    return np.asarray(ordered[at_most:][is_crowded], dtype=np.uint64)
+    is_crowded = crowded(ordered, _UNIT, limits, bounding.at_most)
+    suspects = ordered[is_crowded] >> np.uint64(_HALF_BITS)
+    is_first = np.diff(suspects, prepend=~suspects[:1]) != 0  # `np.unique` is far slower
+    return np.asarray(suspects[is_first], dtype=np.uint64)
 
 
 def _dropped(
@@ -173,12 +167,10 @@ def _dropped(
         ([found[column].to_numpy() for column in limit.columns], limit.at_most)
         for limit in bounding.limits
     ]
-    over = np.flatnonzero(over_bounds(units, limits, bounding.at_most))
-    limits = [([column[over] for column in columns], most) for columns, most in limits]
-    order = _hash_order(connection, found.take(over), bounding.cell, scope)
-    is_dropped = np.ones(len(over), dtype=np.bool_)
-    is_dropped[lowest(units[over], order, limits, bounding.at_most)] = False
-    return np.asarray(found["place"].to_numpy()[over[is_dropped]], dtype=np.int64)
+    order = _hash_order(connection, found, bounding.cell, scope)
+    is_dropped = np.ones(len(units), dtype=np.bool_)
+    is_dropped[lowest(units, order, limits, bounding.at_most)] = False
+    return np.asarray(found["place"].to_numpy()[is_dropped], dtype=np.int64)
 
 
 def _hash_order(
@@ -188,8 +180,8 @@ def _hash_order(
 
     In a week's millions, two records of a unit agree in them never.
     """
-    parts = [found[column].cast(pa.string()) for column in (*cell, "unit")]
-    messages = pc.binary_join_element_wise(scope, *parts, "|").cast(pa.binary())
+    parts = [_as_texts(found[column].to_numpy()) for column in cell]
+    messages = pc.binary_join_element_wise(scope, *parts, found["unit"], "|").cast(pa.binary())
     ((inner_pad, outer_pad),) = connection.execute("FROM bounding_key").fetchall()
     inner, outer = hashlib.sha256(inner_pad), hashlib.sha256(outer_pad)
     hashes = bytearray()
@@ -199,6 +191,12 @@ def _hash_order(
         second.update(first.digest())
         hashes += second.digest()[:8]
     return np.frombuffer(hashes, dtype=">u8").astype(np.uint64)
+
+
+def _as_texts(numbers: NDArray[np.int32]) -> pa.Array:
+    """Return indices of a public axis as texts: each number is written once."""
+    least, most = int(numbers.min()), int(numbers.max())
+    return pa.array(map(str, range(least, most + 1))).take(pa.array(numbers - least))
 
 
 def message(scope: str, cell: Sequence[int], unit: str) -> bytes:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LARGEST_KEY = 2**62
+_BLOCK = 1 << 15  # numbers that are looked at together: they fit into a core's cache
 Integers = NDArray[np.int64]
 CellLimit = tuple[Sequence[NDArray[Any]], int]
 
@@ -47,26 +48,40 @@ def lowest(
     for columns, most in limits:
         counts &= _rank(_cell_of_unit(own, [column[ordered] for column in columns])) < most
     left = ordered[counts]
-    return np.asarray(left[_rank(units[left]) < at_most], dtype=np.int64)
+    return np.asarray(left[_place_in_run(units[left]) < at_most], dtype=np.int64)
 
 
-def over_bounds(
-    units: NDArray[Any], limits: Sequence[CellLimit], at_most: int
+def crowded(
+    records: NDArray[np.uint64], unit: int, limits: Sequence[tuple[int, int]], at_most: int
 ) -> NDArray[np.bool_]:
-    """Return which records are of a unit with too many of them, or too many in a cell, shape (n,).
+    """Return which records begin more of their unit, or of its cell, than there may be, shape (n,).
 
     Args:
-        units: shape (n,), a number from 0 on for each unit.
-        limits: as of `lowest`.
+        records: numbers in order, shape (n,), uint64: the records of a unit stand side by side.
+        unit: bits that the records of a unit share.
+        limits: pairs of the bits that records of a unit share in a cell, and how many may, >= 1.
         at_most: records of one unit, >= 1.
+
+    Examples:
+        >>> records = np.array([0x38, 0x31, 0x51, 0x51], dtype=np.uint64)
+        >>> crowded(records, 0xF0, [(0xFF, 1)], 2)
+        array([False, False,  True, False])
     """
-    is_over = np.bincount(units) > at_most
-    for columns, most in limits:
-        keys = _cell_of_unit(units, columns)
-        by_cell = np.argsort(keys)
-        ordered = keys[by_cell]
-        is_over[units[by_cell[most:][ordered[most:] == ordered[:-most]]]] = True
-    return np.asarray(is_over[units])
+    found = np.zeros(len(records), dtype=np.bool_)
+    for begin in range(0, len(records), _BLOCK):
+        block = records[begin : begin + _BLOCK + at_most]
+        own = found[begin : begin + _BLOCK]
+        others = [np.zeros(len(own), dtype=np.int64) for _ in limits]
+        for further in range(1, at_most + 1):
+            differ = block[:-further][: len(own)] ^ block[further:][: len(own)]
+            if further == at_most:
+                own[: len(differ)] |= differ & np.uint64(unit) == 0
+                break
+            for (bits, _), count in zip(limits, others, strict=True):
+                count[: len(differ)] += differ & np.uint64(bits) == 0
+        for (_, most), count in zip(limits, others, strict=True):
+            own |= count >= most
+    return found
 
 
 def _sorted(keys: NDArray[Any], places: Integers) -> Integers:
@@ -79,14 +94,18 @@ def _sorted(keys: NDArray[Any], places: Integers) -> Integers:
 
 def _rank(keys: NDArray[Any]) -> Integers:
     """Return how many records with the same key come before each, shape (n,)."""
-    places = np.arange(len(keys))
-    by_key = _sorted(keys, places)
-    sorted_keys = keys[by_key]
-    begins = np.ones(len(keys), dtype=np.bool_)
-    begins[1:] = sorted_keys[1:] != sorted_keys[:-1]
+    by_key = _sorted(keys, np.arange(len(keys)))
     ranks = np.empty(len(keys), dtype=np.int64)
-    ranks[by_key] = places - np.maximum.accumulate(np.where(begins, places, 0))
+    ranks[by_key] = _place_in_run(keys[by_key])
     return ranks
+
+
+def _place_in_run(keys: NDArray[Any]) -> Integers:
+    """Return how many of the same keys, which stand side by side, come before each, shape (n,)."""
+    places = np.arange(len(keys))
+    begins = np.ones(len(keys), dtype=np.bool_)
+    begins[1:] = keys[1:] != keys[:-1]
+    return np.asarray(places - np.maximum.accumulate(np.where(begins, places, 0)))
 
 
 def _cell_of_unit(units: NDArray[Any], columns: Sequence[NDArray[Any]]) -> Integers:
