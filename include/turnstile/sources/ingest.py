@@ -160,8 +160,11 @@ def _stage_all(work: _Work, found: tuple[RawFile, ...], progress: Callable[[str]
             records += _stage(work, file, inside / f"lines-{file.path.name}")
         shutil.rmtree(inside)
     kind = "TABLE" if work.layout.joining else "VIEW"  # joining changes rows
+    every = work.layout.same_for_all(work.programme)
+    same = "".join(f", {_same(value)} AS {column}" for column, value in every)
     work.connection.execute(
-        f"CREATE {kind} staged AS SELECT * FROM read_parquet({text(work.folder / 'staged' / '*')})"
+        f"CREATE {kind} staged AS SELECT *{same} "
+        f"FROM read_parquet({text(work.folder / 'staged' / '*')})"
     )
     return records
 
@@ -209,7 +212,7 @@ def _append(work: _Work, file: RawFile, select: str) -> int:
     typed = ", ".join(f"CAST({column} AS {kind}) AS {column}" for column, kind in columns)
     key = ", ".join(name for name, _ in columns[:_KEY_COLUMNS])
     rows = (
-        f"SELECT *, {text(file.name)} AS file, hash({key}) AS key "
+        f"SELECT *, {_same(file.name)} AS file, hash({key}) AS key "
         f"FROM (SELECT {typed} FROM ({select}))"
     )
     staged = work.folder / "staged"
@@ -323,6 +326,14 @@ def _copy(work: _Work, select: str, path: Path, options: str = "COMPRESSION zstd
     path.parent.mkdir(parents=True, exist_ok=True)
     statement = f"COPY ({select}) TO {text(path)} (FORMAT parquet, {options})"
     return _one_number(work.connection, statement)
+
+
+def _same(value: str) -> str:
+    """Return the SQL of a text that all rows have, of a type that has no other one.
+
+    Written as Parquet it is a text again; but nobody looks it up in a dictionary for each row.
+    """
+    return f"CAST({text(value)} AS ENUM({text(value)}))"
 
 
 def _one_number(connection: DuckDBPyConnection, statement: str) -> int:

@@ -118,7 +118,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             lat AS latitude, lon AS longitude,
             CASE WHEN milli_kmh BETWEEN 0 AND {fastest} THEN CAST(round(milli_kmh) AS BIGINT) END
                 AS speed_milli_kmh,
-            {text(source.modes[0])} AS mode, {carried_sql(programme)},
+            {carried_sql(programme)}
             {_DELAY_S if states_delay else "NULL"} AS delay_s,
             {"trip, start_date," if source.timetable else ""}
             {_OCCUPANCY if "occupancy" in programme.carried else "NULL"} AS occupancy,

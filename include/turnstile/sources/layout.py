@@ -93,10 +93,18 @@ class FeedLayout:
         return tuple(dict.fromkeys((*names.values(), *self.other_columns(names))))
 
     def staged_columns(self, programme: Programme) -> tuple[tuple[str, str], ...]:
-        """Return pairs (name, type) of what a record is staged as."""
+        """Return pairs (name, type) of what a record is staged as: what rows do not have alike."""
         own = self.joining.columns if self.joining else ()
         of_trip = COLUMNS_OF_TRIP if programme.source.timetable else ()
-        return (*columns_of(self.shape, programme.carried), *own, *of_trip)
+        every = (*columns_of(self.shape, programme.carried), *own, *of_trip)
+        same = dict(self.same_for_all(programme))
+        return tuple(column for column in every if column[0] not in same)
+
+    def same_for_all(self, programme: Programme) -> tuple[tuple[str, str], ...]:
+        """Return pairs (name, value) of the canonical columns that every row has alike."""
+        modes = programme.source.modes
+        mode = (("mode", modes[0]),) if self.shape is RowShape.TELEMETRY else ()
+        return (*mode, ("batch", FIRST_BATCH))
 
 
 def names_in_source(layout: FeedLayout, programme: Programme) -> dict[str, str]:
@@ -145,10 +153,11 @@ def _of_columns(layout: FeedLayout, carried: tuple[str, ...]) -> tuple[str, ...]
 
 
 def carried_sql(programme: Programme) -> str:
-    """Return SQL of the canonical columns that need no reading: categories and the batch."""
+    """Return SQL of the canonical columns that need no reading: categories, each with a comma."""
     carried = carried_names(programme.source.feed.shape, programme.listed)
-    own = (f"NULL AS {name}" if name in FROM_TIMETABLE else name for name in carried)
-    return ", ".join((*own, f"{text(FIRST_BATCH)} AS batch"))
+    return "".join(
+        f"NULL AS {name}, " if name in FROM_TIMETABLE else f"{name}, " for name in carried
+    )
 
 
 def plain_fields(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

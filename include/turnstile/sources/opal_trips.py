@@ -76,7 +76,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
             CASE WHEN has_off THEN {clock.day_of("off_day", "off_minute")} END AS tap_off_date,
             CASE WHEN has_off THEN {clock.minute("off_minute")} END AS tap_off_minute,
             CASE WHEN has_off THEN tap_off_location ELSE {text(UNKNOWN)} END AS tap_off_location,
-            {carried_sql(programme)},
+            {carried_sql(programme)}
             CASE
                 WHEN on_day IS NULL OR on_minute IS NULL
                     OR (has_off AND (off_day IS NULL OR off_minute IS NULL))

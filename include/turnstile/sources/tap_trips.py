@@ -85,7 +85,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
             CASE WHEN {leaves} THEN {service.day("local")} END AS tap_off_date,
             CASE WHEN {leaves} THEN {clock} END AS tap_off_minute,
             CASE WHEN {leaves} THEN place ELSE {unknown} END AS tap_off_location,
-            {carried_sql(programme)},
+            {carried_sql(programme)}
             tap_id, own_action AS action, utc AS tapped_at_utc, riders,
             CASE
                 WHEN day IS NULL OR local IS NULL THEN 'unparsable_timestamp'
