@@ -8,7 +8,9 @@ this module is cheap: what a step needs is imported when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from turnstile.durable_files import full_disk_named
@@ -22,8 +24,24 @@ PRIVATE_STEPS = frozenset({"ingest", "validate", "count", "reserve", "draw"})
 """Steps that see private data; the others run where there is none."""
 _READ_ROWS = frozenset({"ingest", "validate", "count"})
 _CARRY = frozenset({"reserve", "draw"})
+_OBJECTS = 50_000  # new ones between two collections; 700 by default
 
 
+@contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    """Look for garbage rarely: what imports make stays, and a fifth of their time was the search.
+
+    Great Expectations alone makes a million objects. Numbers of rows make none: they are arrays.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@_collecting_rarely()
 def ingest(programme: str, week: str, revision: int = 0) -> str:
     """Read the landing zone's files into canonical rows; quarantine what breaks a rule."""
     from turnstile.pipeline import inputs
@@ -31,6 +49,7 @@ def ingest(programme: str, week: str, revision: int = 0) -> str:
     return _done(ingest, inputs.ingest, programme, week, revision)
 
 
+@_collecting_rarely()
 def validate(programme: str, week: str, revision: int = 0) -> str:
     """Judge the rows by the expectation suites; an error stops the week before any charge."""
     from turnstile.pipeline import inputs
@@ -38,6 +57,7 @@ def validate(programme: str, week: str, revision: int = 0) -> str:
     return _done(validate, inputs.validate, programme, week, revision)
 
 
+@_collecting_rarely()
 def plan(programme: str, week: str, revision: int = 0) -> str:
     """List the draws and their losses, from programme and calendar alone."""
     from turnstile.pipeline import inputs
@@ -45,6 +65,7 @@ def plan(programme: str, week: str, revision: int = 0) -> str:
     return _done(plan, inputs.plan, programme, week, revision)
 
 
+@_collecting_rarely()
 def count(programme: str, week: str, revision: int = 0) -> str:
     """Count bounded contributions into the public cells, sealed in the private zone."""
     from turnstile.pipeline import inputs
@@ -52,6 +73,7 @@ def count(programme: str, week: str, revision: int = 0) -> str:
     return _done(count, inputs.count, programme, week, revision)
 
 
+@_collecting_rarely()
 def reserve(programme: str, week: str, revision: int = 0) -> str:
     """Hold the loss in the ledger; refused when a cap would be passed."""
     from turnstile.pipeline import drawing
@@ -59,6 +81,7 @@ def reserve(programme: str, week: str, revision: int = 0) -> str:
     return _done(reserve, drawing.reserve, programme, week, revision)
 
 
+@_collecting_rarely()
 def draw(programme: str, week: str, revision: int = 0) -> str:
     """Charge, draw the noise once, store and seal the bytes."""
     from turnstile.pipeline import drawing
@@ -66,6 +89,7 @@ def draw(programme: str, week: str, revision: int = 0) -> str:
     return _done(draw, drawing.draw, programme, week, revision)
 
 
+@_collecting_rarely()
 def reconcile(programme: str, week: str, revision: int = 0) -> str:
     """Make consistent estimates and presentation tables from the sealed bytes."""
     from turnstile.pipeline import outputs
@@ -73,6 +97,7 @@ def reconcile(programme: str, week: str, revision: int = 0) -> str:
     return _done(reconcile, outputs.reconcile, programme, week, revision)
 
 
+@_collecting_rarely()
 def assess(programme: str, week: str, revision: int = 0) -> str:
     """Put the sealed bytes through the gates."""
     from turnstile.pipeline import assessing
@@ -80,6 +105,7 @@ def assess(programme: str, week: str, revision: int = 0) -> str:
     return _done(assess, assessing.assess, programme, week, revision)
 
 
+@_collecting_rarely()
 def approve(programme: str, week: str, revision: int = 0) -> str:
     """Check in the ledger that the people whom the programme asks for have said yes."""
     from turnstile.pipeline import closing
@@ -87,6 +113,7 @@ def approve(programme: str, week: str, revision: int = 0) -> str:
     return _done(approve, closing.approve, programme, week, revision)
 
 
+@_collecting_rarely()
 def publish(programme: str, week: str, revision: int = 0) -> str:
     """Publish the package, whole or not at all."""
     from turnstile.pipeline import outputs
@@ -94,6 +121,7 @@ def publish(programme: str, week: str, revision: int = 0) -> str:
     return _done(publish, outputs.publish, programme, week, revision)
 
 
+@_collecting_rarely()
 def audit(programme: str, week: str, revision: int = 0) -> str:
     """Recompute chain, balances, manifests and bytes."""
     from turnstile.pipeline import closing
