@@ -76,12 +76,11 @@ def _judge_frame(
         for number, rule in numbered.items()
     ]
     source = context.data_sources.add_pandas(frame.value)
-    batch = source.add_dataframe_asset(frame.value).add_batch_definition_whole_dataframe("all")
-    suite = context.suites.add(gx.ExpectationSuite(name=frame.value, expectations=expectations))
-    validation = context.validation_definitions.add(
-        gx.ValidationDefinition(name=frame.value, data=batch, suite=suite)
-    )
-    result = validation.run(batch_parameters={"dataframe": figures}, result_format="BOOLEAN_ONLY")
+    asset = source.add_dataframe_asset(frame.value)
+    whole = asset.add_batch_definition_whole_dataframe("all")
+    suite = gx.ExpectationSuite(name=frame.value, expectations=expectations)
+    batch = whole.get_batch(batch_parameters={"dataframe": figures})
+    result = batch.validate(suite, result_format="BOOLEAN_ONLY")
     return {int(one.expectation_config.meta["number"]): _outcome(one) for one in result.results}
 
 
