@@ -7,6 +7,7 @@ table with a bound of its own counts others, and is no marginal of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from turnstile.privacy.units import ProtectionUnit, Subject
 from turnstile.programme.spec import Programme, TableSpec, UnitBound
@@ -69,6 +70,7 @@ def bound_in_force(programme: Programme) -> UnitBound | None:
     return next((bound for bound in programme.units if not bound.unit.is_record), None)
 
 
+@lru_cache(maxsize=64)  # asked for each table of each day
 def rule_of(programme: Programme, table: TableSpec) -> BoundingRule | None:
     """Return the rule of a table; None if every record counts."""
     bound = bound_in_force(programme)

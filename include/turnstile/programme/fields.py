@@ -9,6 +9,7 @@ with its public labels.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from turnstile.programme.field import Field, FieldType, Role
 from turnstile.programme.fields_of_numbers import NUMBERS
@@ -312,6 +313,7 @@ VISITS = ("boarding_visit", "alighting_visit")
 FLOWS = tuple((f"origin_{grain}", f"destination_{grain}") for grain in ("region", "zone"))
 
 
+@cache
 def categories(shape: RowShape) -> tuple[Field, ...]:
     """Return the dimensions that rows of a shape carry as they come."""
     return tuple(field for field in FIELDS if field.is_category and shape in field.rows)
