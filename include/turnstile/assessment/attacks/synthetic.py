@@ -16,7 +16,7 @@ from turnstile.assessment.attacks.reconstruction import (
     least_squares,
     linear_program,
 )
-from turnstile.assessment.attacks.unit_changes import typical_changes
+from turnstile.assessment.attacks.unit_changes import summed_up, typical_changes
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 
@@ -90,4 +90,5 @@ def simulated_membership(events: Sequence[DrawEvent], unit: ProtectionUnit) -> t
         events: draws of one week.
         unit: that the programme protects, once a week.
     """
-    return membership_accuracy(typical_changes(events, unit), weeks=_WEEKS, canaries=_CANARIES)
+    changes = summed_up(typical_changes(events, unit))
+    return membership_accuracy(changes, weeks=_WEEKS, canaries=_CANARIES)

@@ -10,10 +10,10 @@ from the centre of a sum as it could be, every day.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isqrt
+from math import isqrt, sqrt
 
 from turnstile.privacy.accounts import vectors
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
@@ -22,6 +22,7 @@ from turnstile.privacy.year_to_date import column_squared
 
 TRIPS_A_DAY = 2
 DAYS_A_WEEK = 5
+_WIDE = 2  # scale from which on sums of discrete Gaussians are discrete Gaussians
 _DAILY = (ProtectionUnit.TRIP, ProtectionUnit.CARD_DAY, ProtectionUnit.BUS_DAY)
 _WORST = {
     ProtectionUnit.TRIP: "the trip that shows most",
@@ -105,6 +106,26 @@ def typical_changes(events: Sequence[DrawEvent], unit: ProtectionUnit) -> Change
         cells, step = _bus(own[0]) if is_bus else _card(own[0], unit)
         step *= _multiple(own[0], unit)
         found[Change(own[0].noise, own[0].scale, step * active)] += cells * draws
+    return found
+
+
+def summed_up(changes: Mapping[Change, int]) -> Changes:
+    """Return changes that show as much, with the cells of a Gaussian change summed up into one.
+
+    Their sum is all that a guess uses. A sum of m discrete Gaussians is one of sqrt(m) sigma but
+    for a chance of 10 m e^(-pi^2 sigma^2) (Kairouz, Liu & Steinke 2021): 7e-17 m from sigma = 2 on.
+
+    Examples:
+        >>> summed_up({Change(NoiseFamily.DISCRETE_GAUSSIAN, Fraction(3), 1): 4})
+        Counter({Change(noise=<NoiseFamily.DISCRETE_GAUSSIAN: ...>, scale=Fraction(6, 1), by=4): 1})
+    """
+    found: Changes = Counter()
+    for change, cells in changes.items():
+        if change.noise is NoiseFamily.DISCRETE_GAUSSIAN and change.scale >= _WIDE:
+            scale = Fraction(sqrt(cells) * float(change.scale))  # a float64, as every draw's
+            found[replace(change, scale=scale, by=cells * change.by)] += 1
+        else:
+            found[change] += cells
     return found
 
 
