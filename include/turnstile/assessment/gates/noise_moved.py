@@ -33,9 +33,12 @@ from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.noise import noise_pmf
 
 CELLS_MOST = 20_000_000  # transformed in all: about a CPU second
+_KEPT_MOST = 2**22  # frequencies of transforms that are kept for further pairs: 64 MiB
 _NAME = "noise_moved"
 _REACH_SCALES = 40
 Ints = NDArray[np.int64]
+Frequencies = NDArray[np.complex128]
+Known = dict[tuple[int, int], Frequencies]
 
 
 class _Compared(NamedTuple):
@@ -58,10 +61,11 @@ def noise_moved(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
         return not_applicable(_NAME, "no dense table: a threshold hides the noise of small counts")
     each = alpha / sum(one.comparison.distances.size for one in compared)
     alike, chance = [], 0.0
+    known: Known = {}
     for one in compared:
         limits, own = limits_of(one.comparison, each)
         chance += own
-        if (moved := _moved(one, limits)) is not None:
+        if (moved := _moved(one, limits, known)) is not None:
             alike.append(f"{one.words}, {abs(moved)} cells apart")
     statement = (
         f"noise serves again at other cells: {'; '.join(alike[:3])}"
@@ -134,25 +138,36 @@ def _parities(values: Ints) -> NDArray[np.float64]:
     return np.where(values & 1, -1.0, 1.0)
 
 
-def _moved(compared: _Compared, limits: NDArray[np.float64]) -> int | None:
+def _moved(compared: _Compared, limits: NDArray[np.float64], known: Known) -> int | None:
     """Return the distance at which the parities agree too well, or differ; None without one.
 
     Args:
         compared: pairs whose sums are added.
         limits: of the sum at each distance.
+        known: transforms of vectors that were compared before.
     """
     comparison = compared.comparison
     size = 1 << sum(comparison.sizes).bit_length()
-    sums = np.zeros(size)
+    products = np.zeros(size // 2 + 1, dtype=np.complex128)
     for first, second in compared.vectors:
-        transform = np.fft.rfft(_parities(first), size)
-        partner = transform if comparison.is_same else np.fft.rfft(_parities(second), size)
-        sums += np.fft.irfft(transform * np.conj(partner), size)
+        products += _transform(first, size, known) * np.conj(_transform(second, size, known))
+    sums = np.fft.irfft(products, size)
     distances = comparison.distances
     beyond = np.abs(np.rint(sums[distances % size])) - limits
     if beyond.size == 0 or float(beyond.max()) < 0:
         return None
     return int(distances[int(np.argmax(beyond))])
+
+
+def _transform(values: Ints, size: int, known: Known) -> Frequencies:
+    """Return the transform of a vector's parities; each vector is in many pairs."""
+    key = (id(values), size)  # all vectors outlive the comparisons
+    if key in known:
+        return known[key]
+    transform = np.fft.rfft(_parities(values), size)
+    if sum(one.size for one in known.values()) + transform.size <= _KEPT_MOST:
+        known[key] = transform
+    return transform
 
 
 def _detects(numbers: Numbers, enough: float) -> str:

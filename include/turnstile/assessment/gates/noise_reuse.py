@@ -134,7 +134,7 @@ def _differences(one: _Noise, other: _Noise | None) -> NDArray[np.float64]:
         own = _masses(one)
         if other is not None and other.threshold is None:
             theirs = _masses(other)
-            size = own.size + theirs.size - 1
+            size = 1 << (own.size + theirs.size - 2).bit_length()  # what is beyond has no chance
             own = np.fft.irfft(np.fft.rfft(own, size) * np.fft.rfft(theirs, size), size)
     own = np.sort(own)[::-1]
     return np.asarray(own[own >= own[0] / _LEAST])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.power_of_bets import Power
-from turnstile.assessment.attacks.scale_of_any_counts import is_worth_a_bet, log_evidence
+from turnstile.assessment.attacks.scale_of_any_counts import log_evidence
 from turnstile.assessment.attacks.scale_of_noise import (
     from_negatives,
     negatives_false_alarm,
@@ -99,7 +99,7 @@ def any_counts(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
         "raw counts are"
         for label, (event, values) in judged.items()
         for is_signed in [event.statistic == "sum"]
-        if is_worth_a_bet(values, event.noise, float(event.scale), is_signed=is_signed)
+        if label in numbers.doubtful
         and log_evidence(values, event.noise, float(event.scale), is_signed=is_signed) > enough
     ]
     return GateResult(
