@@ -229,8 +229,9 @@ def test_a_refuted_claim_stops_a_release(release: Drawn) -> None:
     halved = PipelineCopy(draw=lambda e, x: (draw(replace(e, scale=e.scale / 2), x),))
     results = gate_results(release, None, audit_release(release.events, own, copy=halved))
     stopped = [result for result in results if not result.passed]
-    assert [result.gate for result in stopped] == ["one_run_audit"]
+    assert [result.gate for result in stopped] == ["one_run_audit", "sampler"]
     assert "refuted" in stopped[0].statement
+    assert "does not fit" in stopped[1].statement  # the noise of the same canaries
 
 
 def test_a_release_without_any_audit_is_stopped(release: Drawn) -> None:

@@ -83,10 +83,12 @@ class CanaryRun:
     Args:
         scores: shape (canaries,): log likelihood ratio of in against out, as declared.
         is_in: shape (canaries,): the coins.
+        noise: what was added to every cell of every vector that is published.
     """
 
     scores: NDArray[np.float64]
     is_in: NDArray[np.bool_]
+    noise: NDArray[np.int64]
 
 
 def run_canaries(
@@ -117,9 +119,11 @@ def run_canaries(
     change = _change(event, copy.sensitivity(event, unit, declared), group)
     base = _base(event)
     scores = np.zeros(canaries)
-    for published in copy.draw(event, is_in * np.int64(change) + base):
+    exact = is_in * np.int64(change) + base
+    vectors = copy.draw(event, exact)
+    for published in vectors:
         scores += _ratios(event, published - base, declared_change(event, declared))
-    return CanaryRun(scores, is_in)
+    return CanaryRun(scores, is_in, np.concatenate([one - exact for one in vectors]))
 
 
 def coins(number: int) -> NDArray[np.bool_]:

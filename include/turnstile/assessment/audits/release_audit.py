@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnstile.assessment.audits.one_run import LowerBound, audit
 from turnstile.assessment.audits.pipeline_copy import (
@@ -56,6 +57,8 @@ class DrawAudit:
         bound: lower bound at 95 %.
         is_refuted: whether the claim cannot be true, at 1 - 1e-9 for the whole release.
         canaries: synthetic units, or groups of them, that were in or out.
+        event: first of the draws that are drawn so.
+        noise: that was drawn for the canaries.
     """
 
     label: str
@@ -65,6 +68,8 @@ class DrawAudit:
     bound: LowerBound
     is_refuted: bool
     canaries: int
+    event: DrawEvent
+    noise: NDArray[np.int64] = field(repr=False, compare=False)
 
     @property
     def statement(self) -> str:
@@ -122,25 +127,34 @@ def _audited(
     error: float,
 ) -> DrawAudit:
     """Judge one run."""
-    claimed = claimed_epsilon(event, sensitivity)
     if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
+        delta = float(GAUSSIAN_DELTA)
         bound, is_refuted = _gaussian(event, sensitivity, run, error)
-        return DrawAudit(
-            event.label, unit, claimed, float(GAUSSIAN_DELTA), bound, is_refuted, run.is_in.size
-        )
+    else:
+        delta = 0.0
+        bound, is_refuted = _laplace(event, sensitivity, run, error)
+    return DrawAudit(
+        label=event.label,
+        unit=unit,
+        claimed=claimed_epsilon(event, sensitivity),
+        delta=delta,
+        bound=bound,
+        is_refuted=is_refuted,
+        canaries=run.is_in.size,
+        event=event,
+        noise=run.noise,
+    )
+
+
+def _laplace(
+    event: DrawEvent, sensitivity: Sensitivity, run: CanaryRun, error: float
+) -> tuple[LowerBound, bool]:
+    """Bound a Laplace draw by the guesses that are surest, of groups of equal units."""
     group = group_of(event, sensitivity)
     found = audit(run.scores, run.is_in, confidence=SHOWN_CONFIDENCE)
-    bound = replace(found, epsilon=found.epsilon / group)
     certain = audit(run.scores, run.is_in, confidence=1 - error)
-    return DrawAudit(
-        event.label,
-        unit,
-        claimed,
-        0.0,
-        bound,
-        certain.epsilon > group * claimed,
-        run.is_in.size,
-    )
+    bound = replace(found, epsilon=found.epsilon / group)
+    return bound, certain.epsilon > group * claimed_epsilon(event, sensitivity)
 
 
 def _gaussian(

@@ -1,4 +1,4 @@
-"""Goodness of fit of the production sampler, on zeros: is the noise as declared?"""
+"""Goodness of fit of the production sampler: is the noise as declared?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from turnstile.assessment.audits.pipeline_copy import Draw
 from turnstile.privacy.events import DrawEvent
@@ -23,9 +24,6 @@ _BINS = 40  # about: what a misfit is spread over
 def misfit(event: DrawEvent, draw: Draw, *, alpha: float, draws: int = DRAWS) -> str | None:
     """Return what is wrong with noise drawn on zeros; None if it has the declared distribution.
 
-    A chi-squared test and the number of equal neighbors; neither can prove that noise is
-    unpredictable, which is up to the randomness that the sampler is fed.
-
     Args:
         event: declared noise; a threshold is left away.
         draw: of the pipeline under test: event, cells -> every vector that it publishes.
@@ -34,6 +32,20 @@ def misfit(event: DrawEvent, draw: Draw, *, alpha: float, draws: int = DRAWS) ->
     """
     dense = replace(event, threshold=None, delta=Fraction(0))
     noise = np.concatenate(draw(dense, np.zeros(draws, dtype=np.int64)))
+    return misfit_of(noise, event, alpha=alpha)
+
+
+def misfit_of(noise: NDArray[np.int64], event: DrawEvent, *, alpha: float) -> str | None:
+    """Return what is wrong with noise; None if it has the declared distribution.
+
+    A chi-squared test and the number of equal neighbors; neither can prove that noise is
+    unpredictable, which is up to the randomness that the sampler is fed.
+
+    Args:
+        noise: that was added to cells, in the order of drawing.
+        event: that declares it.
+        alpha: chance that the right noise is found wrong.
+    """
     fit = p_value(noise, event.noise, event.scale)
     if fit < alpha / 2 * _SHARE_OF_ALPHA:
         return f"does not fit (p = {fit:.1g})"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.audits.release_audit import DrawAudit, loss_found
-from turnstile.assessment.audits.sampler import DRAWS, misfit, scale_found, shift_found
+from turnstile.assessment.audits.sampler import DRAWS, misfit, misfit_of, scale_found, shift_found
 from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.units import ProtectionUnit
@@ -63,25 +63,42 @@ def one_run_audit(audits: Sequence[DrawAudit]) -> GateResult:
     )
 
 
-def sampler(events: Sequence[DrawEvent], copy: PipelineCopy) -> GateResult:
-    """The sampler that draws here and now fits what it is declared to draw, on zeros.
+def sampler(
+    events: Sequence[DrawEvent], copy: PipelineCopy, audits: Sequence[DrawAudit] = ()
+) -> GateResult:
+    """The sampler that draws here and now fits what it is declared to draw.
 
     It finds a noise library that is biased, which the numbers of a release may be too few to show.
+
+    Args:
+        events: of the plan.
+        copy: draws on zeros the noise that no audit drew enough of.
+        audits: of the plan, whose canaries have noise of the same sampler.
     """
     name = "sampler"
     event_of = {(event.noise, event.scale): event for event in events}
+    drawn = {
+        (audit.event.noise, audit.event.scale): audit.noise
+        for audit in audits
+        if audit.event.threshold is None and audit.noise.size >= DRAWS
+    }
     alpha = ALPHA / len(event_of)
     shift = shift_found(alpha) * max(float(event.scale) for event in event_of.values())
+    problems = {
+        event: misfit_of(drawn[kind], event, alpha=alpha)
+        if kind in drawn
+        else misfit(event, copy.draw, alpha=alpha)
+        for kind, event in event_of.items()
+    }
     wrong = [
         f"{event.noise} of scale {float(event.scale):.4g}: {problem}"
-        for event in event_of.values()
-        if (problem := misfit(event, copy.draw, alpha=alpha)) is not None
+        for event, problem in problems.items()
+        if problem is not None
     ]
     return GateResult(
         name,
         not wrong,
-        "; ".join(wrong)
-        or f"{len(event_of)} kinds of noise, {DRAWS:,} draws on zeros each: as declared",
+        "; ".join(wrong) or f"{len(event_of)} kinds of noise, {DRAWS:,} draws each: as declared",
         ALPHA,
         f"a scale {scale_found(alpha):.1%} off, a shift by {math.ceil(shift)} in the widest noise, "
         "draws used twice",

@@ -72,12 +72,13 @@ def gate_results(
     first = (*first, integers(numbers))
     if any(one.values.dtype != np.int64 for one in numbers.vectors):
         return first  # the others reckon with integers
+    audited = audits_of(drawn, known) if audits is None else audits
     return (
         *first,
         *(gate(numbers) for gate in NUMBER_GATES),
         declared_sensitivity(drawn, known.copy),
-        one_run_audit(audits_of(drawn, known) if audits is None else audits),
-        sampler(drawn.events, known.copy),
+        one_run_audit(audited),
+        sampler(drawn.events, known.copy, audited),
     )
 
 
