@@ -110,10 +110,14 @@ def measure(
         try:
             _open_rows(connection, snapshot, programme)
             columns = _columns(connection)
-            modes = connection.execute("SELECT DISTINCT mode FROM rows_read ORDER BY 1").df()
+            connection.execute(
+                "CREATE TEMP TABLE rows_by_mode AS "
+                "SELECT service_date, mode, count(*) AS rows FROM rows_read GROUP BY ALL"
+            )
+            modes = connection.execute("SELECT DISTINCT mode FROM rows_by_mode ORDER BY 1").df()
             days = _days(connection, programme.days_of(week), programme.source.feed)
             keys = _distinct_keys(connection, days, programme.source.feed.shape)
-            counts = _counts_of_days(connection, week, programme)
+            counts = _counts_of_days(connection, week, programme, days)
         finally:
             connection.close()
     earlier = earlier_figures(programme.name, week, private)
@@ -149,20 +153,28 @@ def _days(
     connection: DuckDBPyConnection, service_days: tuple[date, ...], feed: Feed
 ) -> pd.DataFrame:
     """One row a day of the week, and of any other day that should not be there."""
-    needed = [column for column in names_of(feed.shape) if column not in may_be_null(feed)]
-    nulls = " OR ".join(f"{name(column)} IS NULL" for column in needed)
-    figures = {
-        "rows": "count(service_date)",
-        "rows_of_a_day_with_rows": "nullif(count(service_date), 0)",
-        "nulls": f"count(*) FILTER (WHERE service_date IS NOT NULL AND ({nulls}))",
-    } | _SHAPE_METRICS[feed.shape]
-    selected = ", ".join(f"{sql} AS {figure}" for figure, sql in figures.items())
+    figures = {"rows": "count(service_date)"} | _SHAPE_METRICS[feed.shape]
+    measured = ", ".join(f"{sql} AS {figure}" for figure, sql in figures.items())
+    selected = ", ".join(  # a count of nothing is 0, the least of nothing is not known
+        f"coalesce({figure}, 0) AS {figure}" if sql.startswith("count(") else figure
+        for figure, sql in figures.items()
+    )
+    # Of one column at a time, so that the engine passes over the parts of files that state none.
+    nulls = " UNION ALL ".join(
+        f"SELECT service_date AS day FROM rows_read WHERE {name(column)} IS NULL"
+        for column in names_of(feed.shape)
+        if column not in may_be_null(feed)
+    )
     listed = ", ".join(f"(DATE '{day}')" for day in service_days)
     return connection.execute(f"""
-        SELECT coalesce(service_date, day) AS service_date, {selected}
-        FROM (SELECT * FROM (VALUES {listed}) AS days(day)
-              FULL JOIN rows_read ON service_date = day)
-        GROUP BY 1 ORDER BY 1
+        WITH measured AS (SELECT service_date, {measured} FROM rows_read GROUP BY 1),
+             missing AS (SELECT day, count(*) AS nulls FROM ({nulls}) GROUP BY 1)
+        SELECT coalesce(service_date, days.day) AS service_date, {selected},
+               nullif(rows, 0) AS rows_of_a_day_with_rows, coalesce(nulls, 0) AS nulls
+        FROM (SELECT * FROM (VALUES {listed}) AS days(day)) AS days
+        FULL JOIN measured ON service_date = days.day
+        LEFT JOIN missing ON service_date = missing.day
+        ORDER BY 1
     """).df()
 
 
@@ -180,18 +192,21 @@ def _distinct_keys(connection: DuckDBPyConnection, days: pd.DataFrame, shape: Ro
 
 
 def _counts_of_days(
-    connection: DuckDBPyConnection, week: ServicePeriod, programme: Programme
+    connection: DuckDBPyConnection,
+    week: ServicePeriod,
+    programme: Programme,
+    days: pd.DataFrame,
 ) -> dict[tuple[str, str], float]:
     """Rows of each day of the week by each mode that the programme knows, and unknown tap-offs."""
     counts: dict[tuple[str, str], float] = {
         (str(day), mode): 0.0 for day in programme.days_of(week) for mode in programme.source.modes
     }
-    counted = "SELECT service_date, mode, count(*) FROM rows_read GROUP BY ALL"
+    found = connection.execute("FROM rows_by_mode").fetchall()
     if programme.source.feed.shape is RowShape.TRIPS:
-        counts |= {(str(day), "unknown_taps"): 0.0 for day in programme.days_of(week)}
-        counted += " UNION ALL SELECT service_date, 'unknown_taps', count(*) FROM rows_read"
-        counted += " WHERE tap_off_location = 'UNKNOWN' GROUP BY ALL"
-    for day, kind, count in connection.execute(counted).fetchall():
+        kind = "unknown_taps"
+        counts |= {(str(day), kind): 0.0 for day in programme.days_of(week)}
+        found += [(str(day)[:10], kind, n) for day, n in days[["service_date", kind]].to_numpy()]
+    for day, kind, count in found:
         if (str(day), kind) in counts:  # other days and modes are other rules' business
             counts[str(day), kind] = float(count)
     return counts
