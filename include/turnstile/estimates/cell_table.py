@@ -13,9 +13,8 @@ from turnstile.estimates.cell_fits import Earlier, fits
 from turnstile.estimates.error_model import OF_CELLS, ErrorModel, Judged, Numbers, calibrated
 from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES, split
 from turnstile.estimates.fit_weights import Look, class_weights, size_classes, weighted
-from turnstile.estimates.published_tables import SMALLEST_RATE
 from turnstile.estimates.sum_errors import JudgedBlocks, correlations, stretches_of
-from turnstile.estimates.tap_estimates import SIZE_EDGES
+from turnstile.estimates.tap_estimates import SIZE_EDGES, SMALLEST_RATE
 from turnstile.estimates.trip_weeks import FISSIONS
 
 Floats = NDArray[np.float64]

@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from turnstile.estimates.public_numbers import Promise
 from turnstile.estimates.roll_ups import SlotGroups, roll_ups
-from turnstile.estimates.tap_estimates import MARGINAL_EDGES_SDS, SIZE_EDGES, TapEstimates
+from turnstile.estimates.tap_estimates import (
+    MARGINAL_EDGES_SDS,
+    SIZE_EDGES,
+    SMALLEST_RATE,
+    TapEstimates,
+)
 from turnstile.estimates.tap_numbers import TapNumbers
 from turnstile.estimates.trip_marginals import Axes, axes_of
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.spec import TableSpec
 
 Floats = NDArray[np.float64]
-HOURS = 24
-SMALLEST_RATE = 0.1  # the last digit that is published
 
 
 class Part(StrEnum):
@@ -100,19 +102,13 @@ def _summed(values: Floats, slot_groups: SlotGroups | None) -> Floats:
 
 
 def rates_of(estimates: TapEstimates, quantity: Quantity, slot_groups: SlotGroups | None) -> Floats:
-    """Return what the errors of a quantity grow with, shape (places, days, slots).
+    """Return what the errors of a quantity grow with; rates of sums of cells are sums of theirs.
 
-    A cell has the mean of the slots within an hour, or the next ones, if that is more than its own
-    estimate: where nothing stands out of the noise beside busy slots much may be hidden, and at
-    night hardly anything. Rates of sums of cells are sums of theirs.
+    Shape (places, days, slots).
     """
     if quantity[0] is not Part.CELLS:
         return np.maximum(values_of(estimates, quantity, slot_groups), SMALLEST_RATE)
-    cells = estimates.cells
-    reach = max(1, cells.shape[2] // HOURS)
-    padded = np.pad(cells, ((0, 0), (0, 0), (reach, reach)), mode="edge")
-    around = sliding_window_view(padded, 2 * reach + 1, axis=2).mean(axis=-1)
-    return _summed(np.maximum(np.maximum(cells, around), SMALLEST_RATE), slot_groups)
+    return _summed(estimates.rates, slot_groups)
 
 
 def noise_variance(

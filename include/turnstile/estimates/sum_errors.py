@@ -14,7 +14,7 @@ cancel. What is not known of a c_j is put on the safe side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_Grains = Mapping[str, Floats]
 PLACE, DAY, SLOT, STRETCH = "place", "day", "slot", "stretch"
 STRETCH_HOURS = 4
 ALIKE = (
@@ -81,7 +82,7 @@ def correlations(looks: Sequence[Sequence[JudgedBlocks]]) -> list[dict[str, Any]
     """
     from scipy.optimize import lsq_linear  # half a second of imports, for the step that fits
 
-    measured = np.mean([[_judged(one, axes) for axes in ALIKE] for one in looks], axis=0)
+    measured = np.mean([_judged(one) for one in looks], axis=0)
     errors, spread = measured[:, 0], measured[:, 1] / len(looks)
     together = np.mean([_together(one) for one in looks], axis=0)
     alone = float(np.mean([sum(part.variances.sum() for part in one) for one in looks]))
@@ -122,42 +123,53 @@ def _cautious(share: float, deviation: float) -> float:
     return share + _CAUTION * deviation
 
 
-def _judged(parts: Sequence[JudgedBlocks], axes: Sequence[str]) -> tuple[float, float]:
-    """Return summed squared errors of the sums of blocks, and the variance of that sum."""
-    errors = spread = 0.0
-    for part in parts:
-        places, days, _ = part.errors.shape
-        sums = _summed(part.errors, axes, part.stretches)
-        sizes = np.broadcast_to(part.slot_sizes, part.errors.shape)[:1, :1]
-        counts = np.rint(_summed(sizes.astype(np.float64), {PLACE, DAY, *axes}, part.stretches))
-        of_places = 1 if PLACE in axes else places
-        variances = np.array([part.judging(of_places, int(n)) for n in counts[0, 0]])
-        variances = np.broadcast_to(variances * (1 if DAY in axes else days), sums.shape)
-        errors += float((sums**2 - variances).sum())
-        spread += float(2 * (variances**2).sum())
-    return errors, spread
+def _judged(parts: Sequence[JudgedBlocks]) -> list[tuple[float, float]]:
+    """Return of each way the squared errors of its sums of blocks, summed, and their variance."""
+    errors = [_by_grain(part.errors, part.stretches) for part in parts]
+    sizes = [
+        _by_grain(part.slot_sizes[None, None].astype(np.float64), part.stretches) for part in parts
+    ]
+    found = []
+    for axes in ALIKE:
+        of_parts = [_squares(axes, *one) for one in zip(parts, errors, sizes, strict=True)]
+        found.append((sum(one for one, _ in of_parts), sum(spread for _, spread in of_parts)))
+    return found
+
+
+def _squares(
+    axes: Sequence[str], part: JudgedBlocks, errors: _Grains, sizes: _Grains
+) -> tuple[float, float]:
+    """Return the same of one part and way."""
+    places, days, _ = part.errors.shape
+    sums = _summed(errors, axes)
+    counts = np.rint(_summed(sizes, {PLACE, DAY, *axes}))
+    of_places = 1 if PLACE in axes else places
+    variances = np.array([part.judging(of_places, int(n)) for n in counts[0, 0]])
+    variances = np.broadcast_to(variances * (1 if DAY in axes else days), sums.shape)
+    return float((sums**2 - variances).sum()), float(2 * (variances**2).sum())
 
 
 def _together(parts: Sequence[JudgedBlocks]) -> list[list[float]]:
     """Return Q of the blocks that are alike in two ways at once, for every two ways."""
-    deviations = [np.sqrt(part.variances) for part in parts]
+    deviations = [_by_grain(np.sqrt(part.variances), part.stretches) for part in parts]
 
     @cache  # two ways are one, and several pairs of them have the same axes
     def alike_in(axes: frozenset[str]) -> float:
-        return sum(
-            float((_summed(own, axes, part.stretches) ** 2).sum())
-            for part, own in zip(parts, deviations, strict=True)
-        )
+        return sum(float((_summed(own, axes) ** 2).sum()) for own in deviations)
 
     return [[alike_in(frozenset({*k, *j})) for j in ALIKE] for k in ALIKE]
 
 
-def _summed(values: Floats, axes: Collection[str], stretches: Ints) -> Floats:
+def _by_grain(values: Floats, stretches: Ints) -> _Grains:
+    """Return numbers of slots, and their sums over stretches and over the day."""
+    codes = np.unique(stretches, return_inverse=True)[1]
+    of_stretches = values @ np.eye(codes.max() + 1)[codes]
+    return {SLOT: values, STRETCH: of_stretches, DAY: values @ np.ones((codes.size, 1))}
+
+
+def _summed(grains: _Grains, axes: Collection[str]) -> Floats:
     """Return sums over blocks that are alike in these, shape (places or 1, days or 1, blocks)."""
-    if SLOT not in axes:
-        codes = np.unique(stretches, return_inverse=True)[1]
-        within = np.eye(codes.max() + 1)[codes] if STRETCH in axes else np.ones((codes.size, 1))
-        values = values @ within
+    values = grains[next((grain for grain in (SLOT, STRETCH) if grain in axes), DAY)]
     if PLACE not in axes:
         values = values.sum(axis=0, keepdims=True)
     return values if DAY in axes else values.sum(axis=1, keepdims=True)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from turnstile.estimates.cell_fits import Earlier, fits
@@ -27,9 +29,11 @@ MARGINAL_EDGES_SDS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # in sd of the r
 _MARGINAL_PSEUDO_COUNT = 50.0
 _SPREAD_ROUNDS = 20
 _ALMOST_ZERO = 1e-9
+_HOURS = 24
+SMALLEST_RATE = 0.1  # the last digit that is published
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # without slots: rates are remembered
 class TapEstimates:
     """Estimates that are not negative and add up.
 
@@ -44,6 +48,20 @@ class TapEstimates:
     slots: Floats
     places: Floats
     totals: Floats
+
+    @cached_property
+    def rates(self) -> Floats:
+        """What the errors of cells grow with, same shape.
+
+        The mean of the slots within an hour, or the next ones, if that is more than the cell's own
+        estimate: where nothing stands out of the noise beside busy slots much may be hidden, and
+        at night hardly anything.
+        """
+        reach = max(1, self.cells.shape[2] // _HOURS)
+        padded = np.pad(self.cells, ((0, 0), (0, 0), (reach, reach)), mode="edge")
+        around = sliding_window_view(padded, 2 * reach + 1, axis=2).mean(axis=-1)
+        found: Floats = np.maximum(np.maximum(self.cells, around), SMALLEST_RATE)
+        return found
 
 
 def estimated(
