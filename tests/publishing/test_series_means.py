@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from turnstile.publishing.series.means import four_weeks, typical_weekday
+from turnstile.publishing.series.means import four_weeks, typical_weekday, weeks_of
 
 _CELLS = 2000
 _MONDAY = date(2016, 7, 25)
@@ -45,7 +45,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
 
 def test_the_typical_weekday_is_that_of_working_days(packages: Sequence[Path]) -> None:
     holiday, gap = _MONDAY + timedelta(days=1), _MONDAY + timedelta(days=9)
-    found = typical_weekday(packages, "t", {holiday: "a day"}, [gap.isoformat()])
+    found = typical_weekday(weeks_of(packages, "t"), {holiday: "a day"}, [gap.isoformat()])
     assert found is not None
     assert set(found["days"].to_pylist()) == {18}
     assert found["standard_deviation"].to_pylist()[:2] == [round(n / 18**0.5, 4) for n in (3, 4)]
@@ -55,7 +55,7 @@ def test_the_typical_weekday_is_that_of_working_days(packages: Sequence[Path]) -
 
 
 def test_four_weeks_are_whole_weeks(packages: Sequence[Path]) -> None:
-    found = four_weeks(packages, "t", [_MONDAY.isoformat()])
+    found = four_weeks(weeks_of(packages, "t"), [_MONDAY.isoformat()])
     assert found is not None
     assert set(found["weeks"].to_pylist()) == {3}
     assert 0.92 < _covered(found, 90) < 0.98
@@ -65,8 +65,8 @@ def test_four_weeks_are_whole_weeks(packages: Sequence[Path]) -> None:
 def test_tables_without_days_or_errors_have_no_mean(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     pq.write_table(pa.table({"reconciled": [1.0]}), tmp_path / "tables/t.parquet")
-    assert typical_weekday([tmp_path], "t", {}, []) is None
-    assert four_weeks([tmp_path], "absent", []) is None
+    assert typical_weekday(weeks_of([tmp_path], "t"), {}, []) is None
+    assert four_weeks(weeks_of([tmp_path], "absent"), []) is None
 
 
 def _covered(table: pa.Table, truth: float) -> float:

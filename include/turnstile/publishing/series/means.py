@@ -6,7 +6,7 @@ up over days; the mean of n has the root of their sum over n. Post-processing: c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -30,30 +30,44 @@ _ERROR, _DAY = "standard_deviation", "service_date"
 _LABELS = frozenset({Role.KEY, Role.DIMENSION})
 
 
+def weeks_of(packages: Sequence[Path], table: str) -> tuple[pa.Table, ...]:
+    """Return days, labels, values and variances of the weeks whose table has days and errors.
+
+    Args:
+        packages: of the weeks.
+        table: name below `tables/`.
+    """
+    found = (_rows(package / f"tables/{table}.parquet") for package in packages)
+    return tuple(one for one in found if one is not None)
+
+
 def typical_weekday(
-    packages: Sequence[Path], table: str, holidays: Mapping[date, str], gaps: Sequence[str]
+    weeks: Sequence[pa.Table], holidays: Mapping[date, str], gaps: Sequence[str]
 ) -> pa.Table | None:
     """Return the mean of Mondays to Fridays that are no holidays and had input, by cell.
 
     Args:
-        packages: of the weeks.
-        table: name below `tables/`.
+        weeks: rows of one table (`weeks_of`).
         holidays: by day.
         gaps: service days without input.
     """
     left_out = {*holidays, *(date.fromisoformat(day) for day in gaps)}
-    return _means(packages, table, left_out, "day")
+
+    def kept(days: list[date]) -> list[date]:
+        return [day for day in days if day not in left_out and day.weekday() < SATURDAY]
+
+    return _means(weeks, kept, "day")
 
 
-def four_weeks(packages: Sequence[Path], table: str, gaps: Sequence[str]) -> pa.Table | None:
+def four_weeks(weeks: Sequence[pa.Table], gaps: Sequence[str]) -> pa.Table | None:
     """Return the mean of whole weeks, by cell; a week with a gap is left out.
 
     Args:
-        packages: of the weeks.
-        table: name below `tables/`.
+        weeks: rows of one table (`weeks_of`).
         gaps: service days without input.
     """
-    return _means(packages, table, {date.fromisoformat(day) for day in gaps}, "week")
+    left_out = {date.fromisoformat(day) for day in gaps}
+    return _means(weeks, lambda days: [] if left_out.intersection(days) else days, "week")
 
 
 def four_weeks_of_speeds(packages: Sequence[Path], table: str, clamp_kmh: int) -> pa.Table | None:
@@ -70,13 +84,14 @@ def four_weeks_of_speeds(packages: Sequence[Path], table: str, clamp_kmh: int) -
         return None
 
 
-def _means(packages: Sequence[Path], table: str, left_out: set[date], unit: str) -> pa.Table | None:
-    """Return the means a day or a week; None where the table has no days or no errors."""
-    found = [one for path in packages if (one := _rows(path, table, left_out, unit)) is not None]
-    if not found or any(one.column_names != found[0].column_names for one in found):
+def _means(
+    weeks: Sequence[pa.Table], kept: Callable[[list[date]], list[date]], unit: str
+) -> pa.Table | None:
+    """Return the means a day or a week; None without a table, or where the tables differ."""
+    if not weeks or any(one.column_names != weeks[0].column_names for one in weeks):
         return None
-    rows = pa.concat_tables(found)
-    labels = [name for name in rows.column_names if name not in {"value", "variance", _DAY}]
+    rows = pa.concat_tables([_of_days(one, kept) for one in weeks])
+    labels = [name for name in rows.column_names if name not in {"value", "variance"}]
     summed = rows.group_by(labels, use_threads=False).aggregate(
         [("value", "sum"), ("variance", "sum"), ("value", "count")]
     )
@@ -97,25 +112,25 @@ def _means(packages: Sequence[Path], table: str, left_out: set[date], unit: str)
     return pa.table(columns)
 
 
-def _rows(package: Path, table: str, left_out: set[date], unit: str) -> pa.Table | None:
-    """Return labels, value and variance of the days of one package that count."""
-    path = package / f"tables/{table}.parquet"
+def _of_days(rows: pa.Table, kept: Callable[[list[date]], list[date]]) -> pa.Table:
+    """Return the rows of the days that count."""
+    days = rows[_DAY].unique().to_pylist()
+    chosen = pc.is_in(rows[_DAY], value_set=dates(kept(days)))
+    return rows.drop_columns([_DAY]).filter(chosen)
+
+
+def _rows(path: Path) -> pa.Table | None:
+    """Return days, labels, values and variances; None where the table has no days or no errors."""
     names = set(pq.read_schema(path).names) if path.exists() else set()
     value = next((name for name in _VALUES if name in names), None)
     if value is None or not {_ERROR, _DAY} <= names:
         return None
     rows = read_parquet(path)
-    days = rows[_DAY].unique().to_pylist()
-    if unit == "day":
-        kept = [day for day in days if day not in left_out and day.weekday() < SATURDAY]
-    else:
-        kept = [] if left_out.intersection(days) else days
-    rows = rows.filter(pc.is_in(rows[_DAY], value_set=dates(kept)))
     fields = {name: field_of(name) for name in rows.column_names if name != _DAY}
     columns = {
         name: rows[name].cast(pa.string())
         for name, field in fields.items()
         if field is not None and field.role in _LABELS
     }
-    deviation = rows[_ERROR]
-    return pa.table(columns | {"value": rows[value], "variance": pc.multiply(deviation, deviation)})
+    variance = pc.multiply(rows[_ERROR], rows[_ERROR])
+    return pa.table({_DAY: rows[_DAY], **columns, "value": rows[value], "variance": variance})

@@ -30,6 +30,7 @@ from turnstile.publishing.series.means import (
     four_weeks,
     four_weeks_of_speeds,
     typical_weekday,
+    weeks_of,
 )
 from turnstile.publishing.series.packages import PACKAGES, facts_of, kept_facts
 from turnstile.publishing.series.pages import catalogue_page, programme_files
@@ -165,10 +166,9 @@ def _means(
     for table in tables:
         part, _, name = table.name.partition("/")
         if part == "tables":
-            found[f"typical_weekday/{name}"] = typical_weekday(
-                packages, name, days.holidays, without
-            )
-            found[f"four_weeks/{name}"] = four_weeks(packages, name, without)
+            rows = weeks_of(packages, name)
+            found[f"typical_weekday/{name}"] = typical_weekday(rows, days.holidays, without)
+            found[f"four_weeks/{name}"] = four_weeks(rows, without)
     for spec in programme.tables:
         if spec.clamp_kmh is not None:
             found[f"four_weeks/{spec.name}"] = four_weeks_of_speeds(
