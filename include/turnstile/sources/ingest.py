@@ -28,7 +28,7 @@ from turnstile.sources.canonical import FROM_TIMETABLE, RULES, carried_names, na
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.landing import RawFile, digest_of, find_files, unpack
 from turnstile.sources.layout import ColumnMissing, FeedLayout, Joined, fields_in, names_in_source
-from turnstile.sources.reading import Source, as_text, open_source, raised_as_input_error
+from turnstile.sources.reading import Source, open_source, raised_as_input_error
 from turnstile.sources.snapshot import Snapshot, folder_of, load_snapshot, write_record
 from turnstile.sources.stop_approaches import hold_against
 
@@ -179,7 +179,7 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
     wanted = work.layout.columns_of(names)
     source = open_source(work.connection, file, wanted, folder)
     fields = _fields(work, file, frozenset(source.columns))
-    as_texts = ", ".join(f"{as_text(column)} AS {name(column)}" for column in source.columns)
+    as_texts = ", ".join(f"{source.as_text(column)} AS {name(column)}" for column in source.columns)
     as_fields = ", ".join(f"{sql} AS {field}" for field, sql in fields)
     statement = f"""
         WITH source AS ({source.relation}),

@@ -24,7 +24,7 @@ from turnstile.sources.landing import RawFile, refuse_bomb
 LONGEST_LINE = 1 << 20  # bytes; half of what the engine's reader takes
 _BLOCK = 1 << 18  # bytes that are looked at together: they fit into a core's cache
 _LONGEST_KEPT = 1 << 24  # bytes of a line without an end that are kept in the quarantine
-_NEWLINE, _QUOTE, _FIRST_NOT_ASCII = 0x0A, 0x22, 0x80
+_NEWLINE, _BLANK, _QUOTE, _FIRST_NOT_ASCII = 0x0A, 0x20, 0x22, 0x80
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUARANTINE = pa.schema([("fields", pa.string())])
 Bytes = NDArray[np.uint8]
@@ -36,7 +36,7 @@ def _one_of(characters: bytes) -> Flags:
     return np.isin(np.arange(256), np.frombuffer(characters, np.uint8))
 
 
-_BEFORE_OPENING, _AFTER_CLOSING = _one_of(b',\n"'), _one_of(b',\n"')
+_BESIDE_A_FIELD = _one_of(b',\n"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class PhysicalLines:
         count: all lines, the first one and the rejected ones included.
         rejected_count: rejected lines.
         is_first_clean: True if `first` is the first line of `clean`.
+        may_have_margins: False if no field, quoted or not, begins or ends with a blank.
     """
 
     clean: Path
@@ -60,6 +61,7 @@ class PhysicalLines:
     count: int
     rejected_count: int
     is_first_clean: bool
+    may_have_margins: bool
 
 
 def sort_lines(file: RawFile, folder: Path, *, has_quotes: bool) -> PhysicalLines:
@@ -128,6 +130,7 @@ class _Sorter:
         self._taken = self._count = self._rejected_count = 0
         self._first: tuple[bytes, bool] | None = None
         self._last: bytes | None = None
+        self._may_have_margins = False
 
     def add(self, delivered: bytes) -> None:
         """Sort the lines of one block."""
@@ -136,6 +139,7 @@ class _Sorter:
             block = block.removeprefix(_BYTE_ORDER_MARK)
         block = block.replace(b"\r\n", b"\n")
         ends, bad = _sorted_lines(block, has_quotes=self._has_quotes)
+        self._may_have_margins = self._may_have_margins or _may_have_margins(block)
         if self._first is None:
             self._first = (block[: ends[0]], not bad[0])
         self._last = None if block.endswith(b"\n") else block[_begin_of_last(ends) :]
@@ -169,6 +173,7 @@ class _Sorter:
             count=self._count,
             rejected_count=self._rejected_count,
             is_first_clean=is_first_clean,
+            may_have_margins=self._may_have_margins,
         )
 
     @property
@@ -227,6 +232,19 @@ def _sorted_lines(block: bytes, *, has_quotes: bool) -> tuple[NDArray[np.int64],
     return ends, bad
 
 
+def _may_have_margins(block: bytes) -> bool:
+    """Return whether a field of these lines may begin or end with a blank, of any script."""
+    if not block.isascii():
+        return True
+    content = np.frombuffer(block, np.uint8)
+    blanks = np.flatnonzero(content == _BLANK)
+    if not len(blanks):
+        return False
+    if blanks[0] == 0 or blanks[-1] == len(content) - 1:
+        return True
+    return bool((_BESIDE_A_FIELD[content[blanks - 1]] | _BESIDE_A_FIELD[content[blanks + 1]]).any())
+
+
 def _mark_not_utf8(block: bytes, content: Bytes, ends: NDArray[np.int64], bad: Flags) -> None:
     """Mark the lines that are not UTF-8."""
     try:
@@ -260,10 +278,10 @@ def _mark_unbalanced(content: Bytes, ends: NDArray[np.int64], bad: Flags) -> Non
     else:
         opens[::2] = True
     opening, closing = quotes[opens], quotes[~opens]
-    is_wrong = ~_BEFORE_OPENING[content[opening - 1]]
+    is_wrong = ~_BESIDE_A_FIELD[content[opening - 1]]
     if len(opening) and opening[0] == 0:
         is_wrong[0] = False
     follows = content[np.minimum(closing + 1, len(content) - 1)]
-    is_left_open = ~_AFTER_CLOSING[follows] & (closing + 1 < len(content))
+    is_left_open = ~_BESIDE_A_FIELD[follows] & (closing + 1 < len(content))
     wrong = np.concatenate((opening[is_wrong], closing[is_left_open]))
     bad[np.searchsorted(ends, wrong)] = True

@@ -49,6 +49,7 @@ class Source:
         is_by_line: True if the engine puts lines that it cannot split into `reject_errors`.
         malformed: SQL that selects the text of lines that it can split, but that are no record.
         keys: SQL that selects the columns that occur, for JSON.
+        may_have_margins: False if no text begins or ends with a blank, so that none is trimmed.
     """
 
     columns: tuple[str, ...]
@@ -58,6 +59,12 @@ class Source:
     is_by_line: bool = False
     malformed: str | None = None
     keys: str | None = None
+    may_have_margins: bool = True
+
+    def as_text(self, column: str) -> str:
+        """Return SQL for a column as trimmed text, empty text as NULL."""
+        own = f"trim({name(column)})" if self.may_have_margins else name(column)
+        return f"nullif({own}, '')"
 
 
 @contextmanager
@@ -107,11 +114,6 @@ def open_source(
     return source
 
 
-def as_text(column: str) -> str:
-    """Return SQL for a column as trimmed text, empty text as NULL."""
-    return f"nullif(trim({name(column)}), '')"
-
-
 def _csv(file: RawFile, folder: Path) -> Source:
     """A CSV file; lines with another number of fields than the header's are left to the engine."""
     lines = sort_lines(file, folder, has_quotes=True)
@@ -128,6 +130,7 @@ def _csv(file: RawFile, folder: Path) -> Source:
         records=lines.count - 1,
         rejected=lines.rejected if lines.rejected_count else None,
         is_by_line=True,
+        may_have_margins=lines.may_have_margins,
     )
 
 
