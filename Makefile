@@ -66,9 +66,10 @@ check: env ## lint, types, import rules, unreached definitions
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/unreached_definitions.py
 
-bench: env ## CPU of every step of a week beside the bare work on the same files; fails above a limit
-	$(BIN)/python benchmarks/week.py --format csv --rows 20000000; csv=$$?; \
-		$(BIN)/python benchmarks/week.py && exit $$csv
+bench: env ## CPU of every step of a week beside the bare work on the same files, and Airflow's part; fails above a limit
+	$(BIN)/python benchmarks/airflow_week.py; airflow=$$?; \
+		$(BIN)/python benchmarks/week.py --format csv --rows 20000000; csv=$$?; \
+		$(BIN)/python benchmarks/week.py && exit $$((airflow + csv))
 
 bench-peers: env ## one marginal by OpenDP's frames, Tumult, PipelineDP, smartnoise-sql, each in an environment of its own
 	$(BIN)/python benchmarks/against_peers.py

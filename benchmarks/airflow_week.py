@@ -1,0 +1,83 @@
+"""What Airflow adds to a week: `make bench` runs one of a million trips through a real one.
+
+The run is that of `make release`: generated data, a native Airflow with a real scheduler, in a
+folder of its own. Printed is, of each task, how long it waited for the scheduler and a process, and
+how long it took, from Airflow's own tables. Held is the wall time of the whole run beside ingest,
+counting and noise; it says something on an idle machine only.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from measured import Held
+
+_LIMIT_S = 45.0
+_OWN_WORK = ("ingest", "count", "draw")
+_RELEASE = ["-m", "turnstile.deployment.weekly_release", "--programme", "opal", "--weeks", "1"]
+_TASKS = """
+    SELECT task_id, queued_dttm, start_date, end_date FROM task_instance
+    WHERE dag_id = 'release_opal' AND start_date IS NOT NULL AND end_date IS NOT NULL
+    ORDER BY start_date"""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task of the run, by Airflow's clock."""
+
+    name: str
+    queued: datetime
+    began: datetime
+    ended: datetime
+
+    @property
+    def waited_s(self) -> float:
+        """From the queue to the first line of the task; what looks again is queued anew."""
+        return max(0.0, (self.began - self.queued).total_seconds())
+
+    @property
+    def took_s(self) -> float:
+        """From its first line to its last."""
+        return (self.ended - self.began).total_seconds()
+
+
+def tasks_of(database: Path) -> list[Task]:
+    """Return the tasks of the only run, in order."""
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+        rows = connection.execute(_TASKS).fetchall()
+    return [Task(name, *map(datetime.fromisoformat, times)) for name, *times in rows]
+
+
+def main() -> None:
+    """Release one week, print where its time went, and fail where the limit is passed."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TURNSTILE_HOME": folder}  # noqa: TID251 - handed to a child
+        subprocess.run(  # noqa: S603 - our own interpreter and code
+            [sys.executable, *_RELEASE], env=environment, stdout=subprocess.DEVNULL, check=True
+        )
+        (database,) = Path(folder).rglob("airflow.db")
+        tasks = tasks_of(database)
+    print(f"{'task of opal, 1,000,000 rows':40} {'waited s':>9} {'took s':>9}")
+    for task in tasks:
+        print(f"{task.name:40} {task.waited_s:9.1f} {task.took_s:9.1f}")
+    whole_s = (max(one.ended for one in tasks) - min(one.began for one in tasks)).total_seconds()
+    own_s = sum(one.took_s for one in tasks if one.name in _OWN_WORK)
+    held = [
+        Held("wall seconds of the run", whole_s, None),
+        Held("of them waiting for the scheduler", sum(one.waited_s for one in tasks), None),
+        Held("beside ingest, counting and noise", whole_s - own_s, _LIMIT_S),
+    ]
+    print("", *held, sep="\n")
+    if any(one.is_passed for one in held):
+        sys.exit("a limit is passed")
+
+
+if __name__ == "__main__":
+    main()
