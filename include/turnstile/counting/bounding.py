@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from turnstile.arrow_columns import column, texts, vector
 from turnstile.counting.engine import Connection, columns_of
 from turnstile.counting.lowest import crowded, lowest
 
@@ -102,15 +103,14 @@ def keep_at_most(
         suspects = _suspects(connection, f"{records}{part}", bounding)
         if not len(suspects):
             continue
-        connection.register("suspects", pa.table({"prefix": suspects}))
+        connection.register("suspects", pa.table([column(suspects)], ["prefix"]))
         found = connection.sql(
             f"SELECT rowid AS place, {bounding.unit} AS unit, {', '.join(bounding.cell)} "  # noqa: S608 - names of ours
             f"FROM {records} SEMI JOIN suspects ON {_prefix(bounding.unit)} = prefix"
         ).to_arrow_table()
         connection.unregister("suspects")
-        connection.register(
-            "dropped", pa.table({"place": _dropped(connection, found, bounding, scope)})
-        )
+        dropped = column(_dropped(connection, found, bounding, scope))
+        connection.register("dropped", pa.table([dropped], ["place"]))
         connection.execute(f"INSERT INTO {kept}_dropped FROM dropped")
         connection.unregister("dropped")
     connection.execute(
@@ -162,15 +162,15 @@ def _dropped(
     connection: Connection, found: pa.Table, bounding: Bounding, scope: str
 ) -> NDArray[np.int64]:
     """Return the places of the records of suspects that do not count."""
-    units = found["unit"].combine_chunks().dictionary_encode().indices.to_numpy()
+    units = vector(pa.chunked_array([found["unit"].combine_chunks().dictionary_encode().indices]))
     limits = [
-        ([found[column].to_numpy() for column in limit.columns], limit.at_most)
+        ([vector(found[axis]) for axis in limit.columns], limit.at_most)
         for limit in bounding.limits
     ]
     order = _hash_order(connection, found, bounding.cell, scope)
     is_dropped = np.ones(len(units), dtype=np.bool_)
     is_dropped[lowest(units, order, limits, bounding.at_most)] = False
-    return np.asarray(found["place"].to_numpy()[is_dropped], dtype=np.int64)
+    return np.asarray(vector(found["place"])[is_dropped], dtype=np.int64)
 
 
 def _hash_order(
@@ -180,12 +180,13 @@ def _hash_order(
 
     In a week's millions, two records of a unit agree in them never.
     """
-    parts = [_as_texts(found[column].to_numpy()) for column in cell]
-    messages = pc.binary_join_element_wise(scope, *parts, found["unit"], "|").cast(pa.binary())
+    parts = [_as_texts(vector(found[axis])) for axis in cell]
+    of_scope, between = texts([scope, "|"])
+    messages = pc.binary_join_element_wise(of_scope, *parts, found["unit"], between)
     ((inner_pad, outer_pad),) = connection.execute("FROM bounding_key").fetchall()
     inner, outer = hashlib.sha256(inner_pad), hashlib.sha256(outer_pad)
     hashes = bytearray()
-    for one in messages.to_pylist():
+    for one in messages.cast(pa.binary()).to_pylist():
         first, second = inner.copy(), outer.copy()  # both have read their key
         first.update(one)
         second.update(first.digest())
@@ -196,7 +197,7 @@ def _hash_order(
 def _as_texts(numbers: NDArray[np.int32]) -> pa.Array:
     """Return indices of a public axis as texts: each number is written once."""
     least, most = int(numbers.min()), int(numbers.max())
-    return pa.array(map(str, range(least, most + 1))).take(pa.array(numbers - least))
+    return texts([str(one) for one in range(least, most + 1)]).take(column(numbers - least))
 
 
 def message(scope: str, cell: Sequence[int], unit: str) -> bytes:

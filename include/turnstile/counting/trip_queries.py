@@ -6,9 +6,11 @@ A portable subset: integers, joins, CASE, grouping sets; no function of one engi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
+from turnstile.arrow_columns import texts, whole
 from turnstile.counting.bounding import Bounding, Limit
 from turnstile.duckdb_engine import text
 from turnstile.programme.bounding_rule import BoundingRule, bound_in_force, rule_of, tables_of
@@ -54,20 +56,13 @@ def lookups(domain: PublicDomain, time: TimeSpec) -> dict[str, pa.Table]:
         for name, value, label in domain.listed
         if f"unknown_{name}" in modes and name != PERIOD
     ]
-    kinds = [(name, pa.string() if name == "mode" else pa.int32()) for name in modes]
     found = {
-        "modes": pa.table(modes, pa.schema(kinds)),
-        "places": _table(
-            places,
-            ("mode", "mode_index", "location", "area", "zone", "region"),
-            (pa.string(), pa.int32(), pa.string(), pa.int32(), pa.int32(), pa.int32()),
-        ),
-        "listed": _table(
-            listed, ("dimension", "value", "label"), (pa.string(), pa.string(), pa.int32())
-        ),
-        "periods": _table(_periods(domain, time), ("of_day", "period"), (pa.int32(),) * 2),
+        "modes": (tuple(modes), [*zip(*modes.values(), strict=True)]),
+        "places": (("mode", "mode_index", "location", "area", "zone", "region"), places),
+        "listed": (("dimension", "value", "label"), listed),
+        "periods": (("of_day", "period"), _periods(domain, time)),
     }
-    return {name: table for name, table in found.items() if len(table)}
+    return {name: _table(*columns) for name, columns in found.items() if columns[1]}
 
 
 def _of_modes(domain: PublicDomain, time: TimeSpec) -> dict[str, list[int | None]]:
@@ -103,13 +98,11 @@ def _periods(domain: PublicDomain, time: TimeSpec) -> list[tuple[object, ...]]:
     ]
 
 
-def _table(
-    rows: Sequence[tuple[object, ...]], names: tuple[str, ...], kinds: tuple[pa.DataType, ...]
-) -> pa.Table:
-    """Return rows as a table."""
+def _table(names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """Return rows of texts, and of whole numbers of which some are absent, as a table."""
     columns = [[row[at] for row in rows] for at in range(len(names))]
     return pa.table(
-        [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)], names
+        [texts(one) if isinstance(one[0], str) else whole(one) for one in columns], names
     )
 
 

@@ -18,9 +18,9 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from turnstile.arrow_columns import column, dates, texts
 from turnstile.programme.domain import PublicDomain, layout
 from turnstile.programme.spec import TableSpec
-from turnstile.release.columns import column, dates, texts
 
 Column = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_]
 

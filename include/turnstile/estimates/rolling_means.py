@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from turnstile.arrow_columns import column, vector
 from turnstile.errors import InputError
 from turnstile.estimates.labelled import read_parquet
 from turnstile.estimates.mean_intervals import RatioNoise, means_of
 from turnstile.privacy.events import NoiseFamily
-from turnstile.release.columns import column, vector
 
 _GRID = 2**20
 _NO_LABELS = ("sum", "buses", "gap_days")

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from turnstile.arrow_columns import column
 from turnstile.estimates.cell_fits import Earlier, prior
 from turnstile.estimates.cell_table import CellEstimates, estimated_cells
 from turnstile.estimates.intervals import LEVELS, interval
@@ -27,7 +28,6 @@ from turnstile.estimates.week_differences import SpeedLook
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import Measure, TableSpec
-from turnstile.release.columns import column
 
 Floats = NDArray[np.float64]
 LIMIT, CLASS = "limit_kmh", "occupancy_class"

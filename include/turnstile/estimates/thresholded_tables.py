@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from turnstile.arrow_columns import column
 from turnstile.estimates.labelled import labelled
-from turnstile.release.columns import column
 from turnstile.release.drawn import Drawn
 
 

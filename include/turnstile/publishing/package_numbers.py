@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from turnstile.arrow_columns import vector
 from turnstile.errors import InputError, IntegrityError
 from turnstile.estimates.public_numbers import (
     Promise,
@@ -30,7 +31,6 @@ from turnstile.estimates.week_estimates import (
 from turnstile.programme.domain import PublicDomain, published_domain
 from turnstile.publishing.manifest import MANIFEST, differences
 from turnstile.publishing.package_reader import Package, read_package
-from turnstile.release.columns import vector
 from turnstile.release.zones import digest_of
 from turnstile.service_calendar import parse_period
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from turnstile.arrow_columns import column, dates, texts, vector
 from turnstile.errors import IntegrityError
-from turnstile.release.columns import column, dates, texts, vector
 
 _GAPS = b"turnstile.gaps"
 _CARRIED = b"turnstile.carried"

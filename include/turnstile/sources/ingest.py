@@ -256,7 +256,8 @@ def _require_a_good_record(work: _Work, file: RawFile, source: Source) -> None:
 def _stage_malformed(work: _Work, file: RawFile, source: Source) -> int:
     """Append the lines that are no record, each once; return how many."""
     lines = []
-    if source.is_by_line:
+    rejects = "SELECT 1 FROM reject_errors LIMIT 1"
+    if source.is_by_line and work.connection.execute(rejects).fetchone():
         lines.append("SELECT any_value(csv_line) AS fields FROM reject_errors GROUP BY line")
     if source.malformed is not None:
         lines.append(source.malformed)

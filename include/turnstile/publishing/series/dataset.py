@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from turnstile.arrow_columns import column
 from turnstile.estimates.labelled import parquet_bytes, read_parquet
 from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.contents import PARTS, type_of
 from turnstile.publishing.series.periods import Revision
-from turnstile.release.columns import column
 
 Columns = tuple[tuple[str, str], ...]
 LABELS = (("period", "string"), ("revision", "integer"))

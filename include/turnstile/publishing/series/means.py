@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from turnstile.arrow_columns import dates
 from turnstile.errors import InputError
 from turnstile.estimates.labelled import read_parquet
 from turnstile.estimates.rolling_means import read_week, rolling_means
@@ -21,7 +22,6 @@ from turnstile.programme.field import Role
 from turnstile.programme.fields import field_of
 from turnstile.publishing.contents import NORMAL_95
 from turnstile.publishing.series.days import SATURDAY
-from turnstile.release.columns import dates
 
 WEEKS = 4
 _DAYS_OF = {"day": 1, "week": 7}

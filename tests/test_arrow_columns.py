@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from turnstile.release.columns import column, dates, texts, vector
+from turnstile.arrow_columns import column, dates, texts, vector
 
 USE = """
 import sys
 from datetime import date
 import numpy as np
 import pyarrow as pa
-from turnstile.release.columns import column, dates, texts, vector
+from turnstile.arrow_columns import column, dates, texts, vector
 table = pa.table({"a": column(np.arange(3)), "b": texts(["x", "y", "z"]), "c": dates([None] * 3)})
 assert vector(table["a"]).tolist() == [0, 1, 2]
 if len(sys.argv) > 1:

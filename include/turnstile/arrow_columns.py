@@ -45,6 +45,18 @@ def dates(days: Sequence[date | None]) -> pa.Array:
     return _array(pa.date32(), ~np.isnat(values), _buffer(since_1970))
 
 
+def whole(values: Sequence[int | None]) -> pa.Array:
+    """Return a column of whole numbers of 32 bits; None is absent.
+
+    Examples:
+        >>> whole([7, None]).to_pylist()
+        [7, None]
+    """
+    is_seen = np.array([one is not None for one in values], dtype=np.bool_)
+    numbers = np.array([0 if one is None else one for one in values], dtype=np.int32)
+    return _array(pa.int32(), is_seen, _buffer(numbers))
+
+
 def texts(values: Sequence[str]) -> pa.Array:
     """Return a column of texts.
 
