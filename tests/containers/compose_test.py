@@ -4,11 +4,12 @@ Builds the image, starts every service, releases three weeks of both programmes 
 PostgreSQL ledger, looks through doors that have to be closed, takes a backup that is older than the
 last week, destroys every volume but the witness, recovers, releases the fourth week with two
 schedulers, goes back to the version before with the fifth under way, upgrades with the sixth under
-way, and stops. Then services are killed at random moments. Without a container engine it says so,
-and runs the same services as processes.
+way, and stops. Then services are killed at random moments. `--stores --limits` lets memory and
+disks run out, and two machines draw one key. Without a container engine it says so, and runs the
+same services as processes.
 
-    python tests/containers/compose_test.py [--kills 3] [--only-kills] [--stores] [--seed 1]
-                                            [--rows 2000] [--processes]
+    python tests/containers/compose_test.py [--kills 3] [--only-kills] [--stores] [--limits]
+                                            [--seed 1] [--rows 2000] [--processes]
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).parents
 
 from doors import check_doors, check_secrets, check_store_doors  # noqa: E402 - found by the line above
 from engine import Containers, engine_missing  # noqa: E402
+from limits import fill_disks, run_out_of_memory  # noqa: E402
+from machines import draw_on_two_machines  # noqa: E402
 from story import FIRST_WEEK, ROOT, Story  # noqa: E402
 from version_before import version_before  # noqa: E402
 
@@ -43,14 +46,23 @@ def main() -> int:
     """Run all of it; return 0 if everything held."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=3, help="random kills (3; the full run: 20)")
-    parser.add_argument("--only-kills", action="store_true", help="nothing but the kills")
+    parser.add_argument(
+        "--only-kills", action="store_true", help="no story before kills and limits"
+    )
     parser.add_argument("--name", default="turnstile-test", help="of the deployment")
     parser.add_argument("--stores", action="store_true", help="zones in object storage")
+    parser.add_argument(
+        "--limits",
+        action="store_true",
+        help="memory and disks run out, two machines; needs --stores",
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the random moments (1)")
     parser.add_argument("--weeks", type=int, default=3, help="before the disaster, 2 or more (3)")
     parser.add_argument("--rows", type=int, default=2000, help="rows a week and programme (2000)")
     parser.add_argument("--processes", action="store_true", help="without containers")
     asked = parser.parse_args()
+    if asked.limits and not asked.stores:
+        parser.error("--limits needs --stores: a zone's folder gives way to a small disk")
     missing = "--processes was asked for" if asked.processes else engine_missing()
     with tempfile.TemporaryDirectory(prefix="turnstile-compose-") as base:
         if missing:
@@ -80,6 +92,8 @@ def run_in_containers(base: Path, asked: argparse.Namespace) -> None:
             story.unpause()
         else:
             tell(story, place, asked.weeks)
+        if asked.limits:
+            limits(story, place)
         kills(story, asked.kills, asked.seed)
         begun = time.monotonic()
         place.down()
@@ -136,6 +150,15 @@ def change_versions(story: Story, place: Containers, weeks: list[ServiceWeek]) -
         story.until(lambda week=week: story.has_ended([week]), "the week under way", 1800)
         story.released([week])
         say(f"image {tag} took over while {week} was under way")
+
+
+def limits(story: Story, place: Containers) -> None:
+    """Let memory and disks run out in new weeks; let two machines draw one."""
+    first = FIRST_WEEK.plus(15)
+    story.deliver(first, 4)
+    say(f"two machines: {draw_on_two_machines(place, story, first)}")
+    say(run_out_of_memory(place, story, first.plus(1)))
+    say(fill_disks(place, story, [first.plus(2), first.plus(3)]))
 
 
 def kills(story: Story, number: int, seed: int) -> None:

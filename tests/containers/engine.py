@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STAND_INS = ROOT / "tests/containers/stand-ins.sh"
 PULLED = ("python:3.11-slim-bookworm", "postgres:15", "redis:7.2-bookworm")
 HEALTHY_WITHIN_S = 600
+_SMALL = "small-disk"
 
 Answer = subprocess.CompletedProcess[bytes]
 Say = Callable[[str], None]
@@ -91,6 +92,7 @@ class Containers:
         self.pip_conf.write_text(f"{given}\n# {self.mark}\n")
         self.compose = compose_command()
         self.roots = dict[str, Path]()
+        self.more: Path | None = None
         self.use("1")
 
     def build(self, tag: str, root: Path = ROOT) -> None:
@@ -167,6 +169,49 @@ class Containers:
     def run_alone(self, service: str, *command: str, given: bytes) -> Answer:
         """Run a command in a new container of a service that does not run."""
         return self._compose("run", "--rm", "--no-deps", "-T", service, *command, given=given)
+
+    def begin(
+        self, service: str, *command: str, variables: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
+        """Begin a command in a new container of a service, with some variables of its own."""
+        given = [word for name, one in variables.items() for word in ("-e", f"{name}={one}")]
+        words = self._words("run", "--rm", "--no-deps", "-T", *given, service, *command)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(words, env=self.environment, stdin=pipe, stdout=pipe, stderr=pipe)
+
+    def shrink(self, service: str, folder: str, size: int) -> None:
+        """Give a service a disk of some bytes in the place of a volume."""
+        options = {"type": "tmpfs", "device": "tmpfs", "o": f"size={size},uid=50000,mode=0700"}
+        more = {
+            "services": {service: {"volumes": [f"{_SMALL}:{folder}"]}},
+            "volumes": {_SMALL: {"driver": "local", "driver_opts": options}},
+        }
+        self.more = self.base / "docker-compose.small-disk.yaml"
+        self.more.write_text(yaml.safe_dump(more))
+        self.up()
+
+    def widen(self) -> None:
+        """Undo `shrink`."""
+        self.more = None
+        self.up()
+        self._docker("volume", "rm", f"{self.name}_{_SMALL}")
+
+    def memory(self, service: str) -> int:
+        """Return the MiB that a service takes."""
+        words = ("stats", "--no-stream", "--format", "{{.MemUsage}}")
+        taken = self._docker(*words, self._container(service)).split(" ")[0]
+        amount, is_gib = taken.rstrip("GMiB"), taken.endswith("GiB")
+        return int(float(amount) * (1024 if is_gib else 1))
+
+    def restarts(self, service: str) -> int:
+        """Return how often the engine has started a service again by itself."""
+        words = ("inspect", "--format", "{{.RestartCount}}")
+        return int(self._docker(*words, self._container(service)))
+
+    def bound(self, service: str, mib: int) -> None:
+        """Bound the memory of a running service."""
+        words = ("--memory", f"{mib}m", "--memory-swap", f"{mib}m")
+        self._docker("update", *words, self._container(service))
 
     def kill(self, service: str) -> None:
         """End a service as a lack of memory would; cut the store off."""
@@ -251,12 +296,16 @@ class Containers:
         if done.returncode:
             raise AssertionError(f"compose {words}: {done.stderr.decode(errors='replace')[-3000:]}")
 
+    def _words(self, *words: str) -> list[str]:
+        store = self.root / OVERRIDE if self.store is not None else None
+        files = [str(one) for one in (self.file, store, self.more) if one is not None]
+        given = [word for one in files for word in ("--file", one)]
+        return [*self.compose, "--project-name", self.name, *given,
+                "--project-directory", str(self.root), *words]  # fmt: skip
+
     def _compose(self, *words: str, given: bytes | None = None) -> Answer:
-        override = ("--file", str(self.root / OVERRIDE)) if self.store is not None else ()
-        command = [*self.compose, "--project-name", self.name, "--file", str(self.file),
-                   *override, "--project-directory", str(self.root), *words]  # fmt: skip
         return subprocess.run(
-            command,
+            self._words(*words),
             env=self.environment,
             input=given if given is not None else b"",
             capture_output=True,

@@ -19,6 +19,7 @@ from patience import wait_for
 
 from stores import Store
 from turnstile.operations.airflow_api import AirflowApi
+from turnstile.pipeline.steps import STEPS
 from turnstile.programme.loading import load_programme
 from turnstile.programme.release_schedule import run_name
 from turnstile.service_calendar import ServiceWeek
@@ -200,23 +201,43 @@ class Story:
         self.place.up()
 
     def killed(self, week: ServiceWeek, chance: random.Random) -> str:
-        """Kill one service at a random moment of a week, then do what OPERATIONS.md says."""
+        """Kill one service at a random moment of a week, then do what OPERATIONS.md says.
+
+        The moment is counted from the beginning of a random step, not of the week: a slow machine
+        would see the first steps alone.
+        """
         name, victim = chance.choice(PROGRAMMES), chance.choice(self.victims)
-        after = chance.uniform(1, 60)
+        step, after = chance.choice(STEPS), chance.uniform(0, 10)
         self.start([week], [name])
+        self.until(lambda: self.has_begun(week, name, step), step, WEEK_WITHIN_S)
         time.sleep(after)
         self.place.kill(victim)
         time.sleep(chance.uniform(0, 10))
         self.place.up()
-        told = f"{victim} {after:.0f} s into {name} {week}"
+        told = f"{victim} {after:.0f} s into {step} of {name} {week}"
+        return f"{told}: {self.healed(week, name)}"
+
+    def has_begun(self, week: ServiceWeek, name: str, step: str) -> bool:
+        """Return whether a step of a week runs, or ran."""
+        tasks = self.api().tasks(f"release_{name}", run_name(name, week))
+        waits = {None, "scheduled", "queued"}
+        return any(one.task_id == step and one.state not in waits for one in tasks)
+
+    def healed(self, week: ServiceWeek, name: str) -> str:
+        """Clear a week's run until it is published, as often as an operator would."""
         for cleared in range(CLEARED_AT_MOST):
             self.until(lambda: self.has_ended([week], [name]), "the end", WEEK_WITHIN_S)
             if set(self.states([week], [name]).values()) == {"success"}:
                 self.agrees([week], [name])
-                burned = sum(one["kind"] == "burned" for one in self.entries())
-                return f"{told}: published, cleared {cleared} times; {burned} draws burned so far"
+                burned = self.count("burned")
+                return f"published, cleared {cleared} times; {burned} draws burned so far"
             self.start([week], [name])  # clears the run that failed
-        raise AssertionError(f"{told}: {self.trouble([week], [name])}")
+        raise AssertionError(f"{name} {week}: {self.trouble([week], [name])}")
+
+    def count(self, kind: str, key: str = "") -> int:
+        """Return how many entries of a kind the ledger has, of all keys or of one."""
+        found = [one["body"] for one in self.entries() if one["kind"] == kind]
+        return sum(key in {"", one.get("key")} for one in found)
 
     def must(self, service: str, *command: str, given: bytes | None = None) -> bytes:
         """Run a command that has to succeed; return what it prints."""
