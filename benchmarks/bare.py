@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from turnstile.duckdb_engine import connect, text
 
+_MEMORY_OF_CSV = "6GB"
 _TYPED = {
     "opal": """
         card_id, mode, CAST(tap_on_date AS DATE) AS on_day,
@@ -143,7 +144,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=home) as folder:
         made = {"copy": copy, "parse": parse, "count": count, "canonical": canonical}[work]
         statement = made(programme, home, Path(folder))
-        connect(Path(folder)).execute(statement)
+        is_csv = any(path.suffix == ".csv" for path in _delivered(programme, home))
+        memory = _MEMORY_OF_CSV if is_csv else None  # its buffers and the groups of DISTINCT
+        connect(Path(folder), memory=memory).execute(statement)
 
 
 if __name__ == "__main__":

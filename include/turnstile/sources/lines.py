@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from turnstile.arrow_columns import texts
 from turnstile.sources.landing import RawFile, refuse_bomb
 
 LONGEST_LINE = 1 << 20  # bytes; half of what the engine's reader takes
@@ -202,8 +203,8 @@ class _Sorter:
         self._rejected_count += len(lines)
         if self._rejected is None:
             self._rejected = pq.ParquetWriter(self._rejected_path, _QUARANTINE)
-        texts = [line.decode(errors="backslashreplace").replace("\0", "\\x00") for line in lines]
-        self._rejected.write_table(pa.table({"fields": texts}, schema=_QUARANTINE))
+        kept = [line.decode(errors="backslashreplace").replace("\0", "\\x00") for line in lines]
+        self._rejected.write_table(pa.table([texts(kept)], schema=_QUARANTINE))
         keeps = np.repeat(~bad, ends - begins + 1)[: len(block)]
         return np.frombuffer(block, np.uint8)[keeps].tobytes()
 
