@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
 PARSER_VERSION = 3
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
-_PLAIN = "COMPRESSION lz4, DICTIONARY_SIZE_LIMIT 1"  # for rows that are read once, and soon
+# for rows that are read once, and soon
+_PLAIN = "COMPRESSION lz4, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 1"
 
 
 @dataclass(frozen=True, slots=True)
