@@ -52,7 +52,7 @@ class PhysicalLines:
         count: all lines, the first one and the rejected ones included.
         rejected_count: rejected lines.
         is_first_clean: True if `first` is the first line of `clean`.
-        may_have_margins: False if no field, quoted or not, begins or ends with a blank.
+        may_have_margins: False if no field of CSV, quoted or not, begins or ends with a blank.
     """
 
     clean: Path
@@ -131,7 +131,7 @@ class _Sorter:
         self._taken = self._count = self._rejected_count = 0
         self._first: tuple[bytes, bool] | None = None
         self._last: bytes | None = None
-        self._may_have_margins = False
+        self._may_have_margins = not has_quotes  # what JSON escapes may be a blank too
 
     def add(self, delivered: bytes) -> None:
         """Sort the lines of one block."""
