@@ -22,10 +22,8 @@ _DAMAGES = (
     EOFError,
     zipfile.BadZipFile,
     zlib.error,
-    UnicodeDecodeError,
-    ValueError,  # an archive that names a place before its own beginning
-    RuntimeError,  # one that is encrypted
-    NotImplementedError,  # or compressed in a way that is not known
+    ValueError,  # an archive that names a place before its own beginning, or bytes that are no text
+    RuntimeError,  # an archive that is encrypted, or compressed in a way that is not known
 )
 
 
