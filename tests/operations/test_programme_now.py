@@ -210,13 +210,18 @@ def test_a_question_that_ended_is_not_called_asked_until_it_is_asked_again(place
     assert found.state == "asked"
 
 
+def _page(place: Place, home: Path) -> BudgetPage:
+    """Return the page of a place, whose journal is now kept where the page reads it."""
+    settings = Settings(home, f"sqlite:///{home}/ledger.sqlite", (), INCLUDE)
+    place.journal = Journal.of(settings)
+    return BudgetPage(settings, place.clock)
+
+
 @pytest.mark.parametrize("end", ["published", "no_release", "deleted", "another week", "before"])
 def test_a_week_that_loses_its_data_is_said_until_the_ledger_says_what_became_of_it(
     place: Place, tmp_path: Path, end: str
 ) -> None:
-    settings = Settings(tmp_path, f"sqlite:///{tmp_path}/ledger.sqlite", (), INCLUDE)
-    place.journal = Journal.of(settings)
-    page = BudgetPage(settings, place.clock)
+    page = _page(place, tmp_path)
     place.publish("2016-W30")
     if end == "before":
         place.ledger.record_deletion("opal", "2016-W31", "files", 90)
@@ -246,9 +251,7 @@ def test_a_week_that_loses_its_data_is_said_until_the_ledger_says_what_became_of
 def test_a_week_that_keeps_its_data_too_long_is_said_until_these_are_deleted(
     place: Place, tmp_path: Path, gone: str
 ) -> None:
-    settings = Settings(tmp_path, f"sqlite:///{tmp_path}/ledger.sqlite", (), INCLUDE)
-    place.journal = Journal.of(settings)
-    page = BudgetPage(settings, place.clock)
+    page = _page(place, tmp_path)
     place.publish("2016-W30")
     place.ledger.record_deletion("opal", "2016-W31", "rows", 90)  # and then they came again
     place.clock.now += timedelta(days=60)
