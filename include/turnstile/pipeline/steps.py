@@ -41,7 +41,6 @@ def _collecting_rarely() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-@_collecting_rarely()
 def ingest(programme: str, week: str, revision: int = 0) -> str:
     """Read the landing zone's files into canonical rows; quarantine what breaks a rule."""
     from turnstile.pipeline import inputs
@@ -49,7 +48,6 @@ def ingest(programme: str, week: str, revision: int = 0) -> str:
     return _done(ingest, inputs.ingest, programme, week, revision)
 
 
-@_collecting_rarely()
 def validate(programme: str, week: str, revision: int = 0) -> str:
     """Judge the rows by the expectation suites; an error stops the week before any charge."""
     from turnstile.pipeline import inputs
@@ -57,7 +55,6 @@ def validate(programme: str, week: str, revision: int = 0) -> str:
     return _done(validate, inputs.validate, programme, week, revision)
 
 
-@_collecting_rarely()
 def plan(programme: str, week: str, revision: int = 0) -> str:
     """List the draws and their losses, from programme and calendar alone."""
     from turnstile.pipeline import inputs
@@ -65,7 +62,6 @@ def plan(programme: str, week: str, revision: int = 0) -> str:
     return _done(plan, inputs.plan, programme, week, revision)
 
 
-@_collecting_rarely()
 def count(programme: str, week: str, revision: int = 0) -> str:
     """Count bounded contributions into the public cells, sealed in the private zone."""
     from turnstile.pipeline import inputs
@@ -73,7 +69,6 @@ def count(programme: str, week: str, revision: int = 0) -> str:
     return _done(count, inputs.count, programme, week, revision)
 
 
-@_collecting_rarely()
 def reserve(programme: str, week: str, revision: int = 0) -> str:
     """Hold the loss in the ledger; refused when a cap would be passed."""
     from turnstile.pipeline import drawing
@@ -81,7 +76,6 @@ def reserve(programme: str, week: str, revision: int = 0) -> str:
     return _done(reserve, drawing.reserve, programme, week, revision)
 
 
-@_collecting_rarely()
 def draw(programme: str, week: str, revision: int = 0) -> str:
     """Charge, draw the noise once, store and seal the bytes."""
     from turnstile.pipeline import drawing
@@ -89,7 +83,6 @@ def draw(programme: str, week: str, revision: int = 0) -> str:
     return _done(draw, drawing.draw, programme, week, revision)
 
 
-@_collecting_rarely()
 def reconcile(programme: str, week: str, revision: int = 0) -> str:
     """Make consistent estimates and presentation tables from the sealed bytes."""
     from turnstile.pipeline import outputs
@@ -97,7 +90,6 @@ def reconcile(programme: str, week: str, revision: int = 0) -> str:
     return _done(reconcile, outputs.reconcile, programme, week, revision)
 
 
-@_collecting_rarely()
 def assess(programme: str, week: str, revision: int = 0) -> str:
     """Put the sealed bytes through the gates."""
     from turnstile.pipeline import assessing
@@ -105,7 +97,6 @@ def assess(programme: str, week: str, revision: int = 0) -> str:
     return _done(assess, assessing.assess, programme, week, revision)
 
 
-@_collecting_rarely()
 def approve(programme: str, week: str, revision: int = 0) -> str:
     """Check in the ledger that the people whom the programme asks for have said yes."""
     from turnstile.pipeline import closing
@@ -113,7 +104,6 @@ def approve(programme: str, week: str, revision: int = 0) -> str:
     return _done(approve, closing.approve, programme, week, revision)
 
 
-@_collecting_rarely()
 def publish(programme: str, week: str, revision: int = 0) -> str:
     """Publish the package, whole or not at all."""
     from turnstile.pipeline import outputs
@@ -121,7 +111,6 @@ def publish(programme: str, week: str, revision: int = 0) -> str:
     return _done(publish, outputs.publish, programme, week, revision)
 
 
-@_collecting_rarely()
 def audit(programme: str, week: str, revision: int = 0) -> str:
     """Recompute chain, balances, manifests and bytes."""
     from turnstile.pipeline import closing
@@ -162,7 +151,8 @@ _ALL: tuple[Step, ...] = (
     publish,
     audit,
 )
-STEPS: tuple[str, ...] = tuple(step.__name__ for step in _ALL)
+_BY_NAME: dict[str, Step] = {step.__name__: _collecting_rarely()(step) for step in _ALL}
+STEPS: tuple[str, ...] = tuple(_BY_NAME)
 
 
 def step_named(name: str) -> Step:
@@ -171,7 +161,6 @@ def step_named(name: str) -> Step:
     Raises:
         TurnstileError: there is no such step.
     """
-    for step in _ALL:
-        if step.__name__ == name:
-            return step
-    raise TurnstileError(f"{name!r} is no step; the steps are {', '.join(STEPS)}")
+    if name not in _BY_NAME:
+        raise TurnstileError(f"{name!r} is no step; the steps are {', '.join(STEPS)}")
+    return _BY_NAME[name]
