@@ -204,8 +204,8 @@ def _overstaying(journal: Sequence[Line], entries: Sequence[EntryLine]) -> Itera
     }
     said = {
         (line.week, str(line.details["why"]))
-        for (_, *data), line in last.items()
-        if deleted.get((data[0], data[1]), _NEVER) < datetime.fromisoformat(line.at)
+        for (_, of, part), line in last.items()
+        if deleted.get((of, part), _NEVER) < datetime.fromisoformat(line.at)
     }
     for week, why in sorted(said):
         words = f"its private data stay beyond their days: {why}"

@@ -23,10 +23,11 @@ def totals_svg(totals: Sequence[Mapping[str, object]]) -> str | None:
     period = ordered("period", title=None)
     total = quantity("total", title=str(totals[0]["what"]), scale={"zero": True})
     ends = {"x": period, "y": quantity("low"), "y2": {"field": "high"}}
-    line, rule = {"type": "line", "color": _COLOUR, "point": True}, {"type": "rule"}
+    line = {"type": "line", "color": _COLOUR, "point": True}
+    rule = {"type": "rule", "color": _COLOUR, "strokeWidth": 2}
     layers = [
         {"mark": line, "encoding": {"x": period, "y": total}},
-        {"mark": {**rule, "color": _COLOUR, "strokeWidth": 2}, "encoding": ends},
+        {"mark": rule, "encoding": ends},
     ]
     return svg_of(
         {
