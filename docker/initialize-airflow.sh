@@ -10,8 +10,9 @@ airflow db migrate
 # sees it, and other programmes must not wait for that. What two draws may charge, the ledger decides.
 airflow pools set turnstile_ledger 2 "Charges at a time; the ledger has a lock of its own"
 
+# A password may begin with "-": only after "=" is it no option.
 make_user() {  # name, role, password
-    airflow users create --username "$1" --role "$2" --password "$3" \
+    airflow users create --username "$1" --role "$2" --password="$3" \
         --firstname Airflow --lastname "$1" --email "$1@transport.example"
 }
 
