@@ -303,3 +303,26 @@ def test_the_example_names_every_variable_with_its_default() -> None:
 def test_a_draw_that_died_does_not_hold_up_the_other_programmes() -> None:
     script = (ROOT / "docker/initialize-airflow.sh").read_text(encoding="utf-8")
     assert "airflow pools set turnstile_ledger 2 " in script
+
+
+def test_a_password_may_begin_like_an_option(tmp_path: Path) -> None:
+    airflow = tmp_path / "airflow"
+    airflow.write_text(
+        f"#!{sys.executable}\n"
+        "import argparse, sys\n"
+        "parser = argparse.ArgumentParser(allow_abbrev=False)\n"
+        "parser.add_argument('--password', required=sys.argv[1:3] == ['users', 'create'])\n"
+        "print(parser.parse_known_args()[0].password)\n"
+    )
+    airflow.chmod(0o755)
+    for name in ("airflow_admin_password", "airflow_reader_password", "airflow_connections"):
+        (tmp_path / name).write_text("-secret")
+    done = subprocess.run(  # noqa: S603 - our own script
+        ["/bin/bash", str(ROOT / "docker/initialize-airflow.sh")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "SECRETS": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split().count("-secret") == 2, "one for each user"
