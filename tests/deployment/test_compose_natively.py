@@ -46,13 +46,7 @@ def deployment(
         sample = ["turnstile", "sample", "opal", "--weeks", weeks, "--rows", "2000", "--seed", "3"]
         made = compose.run_in("worker-private", *sample)
         assert made.returncode == 0, made.stderr
-        password = (compose.secrets / "airflow_admin_password").read_text()
-        api = AirflowApi(compose.address, "admin", password)
-        compose.wait_until(
-            lambda: api.has_dag(DAG) or api.import_errors(), what="parsing", timeout_s=300
-        )
-        assert api.import_errors() == ()
-        api.unpause(DAG)
+        api = compose.unpaused(DAG, within_s=300)
         opal = load_programme("opal", ROOT / "include")
         api.release(opal, [ServiceWeek.parse(WEEK)])
         compose.wait_until(lambda: _state(api) in {"success", "failed"}, what="the week",

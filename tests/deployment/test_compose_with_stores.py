@@ -45,14 +45,7 @@ def deployment(
             shutil.copyfile(store.credentials / user, compose.secrets / name)
         with compose:
             _deliver(store, base / "delivered")
-            password = (compose.secrets / "airflow_admin_password").read_text()
-            api = AirflowApi(compose.address, "admin", password)
-            compose.wait_until(
-                lambda: api.has_dag(DAG) or api.import_errors(), what="parsing", timeout_s=600
-            )
-            assert api.import_errors() == ()
-            api.unpause(DAG)
-            yield compose, api, store
+            yield compose, compose.unpaused(DAG, within_s=600), store
 
 
 def _deliver(store: ObjectStore, folder: Path) -> None:

@@ -24,6 +24,7 @@ from typing import Any, Self
 import yaml
 
 from turnstile.deployment.native_stack import NativeStack, free_port
+from turnstile.operations.airflow_api import AirflowApi
 
 ROOT = Path(__file__).resolve().parents[2]
 FROM_IMAGE = (
@@ -172,6 +173,17 @@ class NativeCompose(NativeStack):
         self.stop()
         if self._database is not None:
             self._database.stop()
+
+    def unpaused(self, dag_id: str, *, within_s: float) -> AirflowApi:
+        """Return a client of its Airflow, once a DAG is parsed, without errors, and may run."""
+        password = (self.secrets / "airflow_admin_password").read_text()
+        api = AirflowApi(self.address, "admin", password)
+        self.wait_until(
+            lambda: api.has_dag(dag_id) or api.import_errors(), what="parsing", timeout_s=within_s
+        )
+        assert api.import_errors() == ()
+        api.unpause(dag_id)
+        return api
 
     def run_in(self, service: str, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a command as `docker compose exec` does."""
