@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from turnstile.arrow_columns import column, texts, vector
-from turnstile.counting.engine import Connection, columns_of
+from turnstile.counting.engine import Connection
 from turnstile.counting.lowest import crowded, lowest
 
 _BLOCK_BYTES = 64  # of SHA-256
@@ -146,8 +146,8 @@ def _suspects(connection: Connection, records: str, bounding: Bounding) -> NDArr
         f"hash({', '.join(limit.columns)}) >> {2 * _HALF_BITS - cell_bits} << {at * cell_bits}"
         for at, limit in enumerate(bounding.limits)
     ]
-    found = columns_of(connection, f"SELECT ({') | ('.join(fields)}) AS record FROM {records}")  # noqa: S608 - names of ours
-    ordered = np.sort(found["record"])
+    found = connection.sql(f"SELECT ({') | ('.join(fields)}) AS record FROM {records}")  # noqa: S608 - names of ours
+    ordered = np.sort(vector(found.to_arrow_table()["record"]))
     limits = [
         (_UNIT | (2**cell_bits - 1) << at * cell_bits, limit.at_most)
         for at, limit in enumerate(bounding.limits)

@@ -27,9 +27,11 @@ _RIDE_MINUTES = (22, 24, 15, 34)  # mean per mode
 _TRIPS_A_DAY = np.arange(1, 25)
 _TRIPS_SHARES = np.array([0.22, 0.56, 0.09, 0.08, *(0.05 / 2.0**n for n in range(20))])
 _TRIPS_PER_CARD_WEEK = 4
+_DRAWS_OF_A_CARD = 60  # at most; in a sample of a few rows a card may have a day twice even then
 _SHARE_UNKNOWN = 0.02
 _SHARE_NIGHT = 0.015
 _PLACE_SEED = 20160725  # which places are busy does not change with the seed
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +104,9 @@ def _trips(rows: int, seed: int, places: Places, rng: np.random.Generator) -> Ro
     card_days = len(per_card_day)
     of = np.repeat(np.arange(card_days), per_card_day)
     turn = np.arange(rows) - np.repeat(np.cumsum(per_card_day) - per_card_day, per_card_day)
-    card = _cards(rows, seed, card_days, rng)
+    day = rng.choice(len(_DAY_SHARES), size=card_days, p=_shares(_DAY_SHARES))
+    card = _cards(rows, seed, day, rng)
     mode = rng.choice(len(MODES), size=card_days, p=_shares(_MODE_SHARES))
-    day = rng.choice(7, size=card_days, p=_shares(_DAY_SHARES))
     home, away = (_places_of(mode, places, rng) for _ in range(2))
     is_last = (turn == per_card_day[of] - 1) & (turn > 0)
     on_minute = _minutes(day[of], turn == 0, is_last, rng)
@@ -141,11 +143,25 @@ def _truncated(per_card_day: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np
     return kept
 
 
-def _cards(rows: int, seed: int, card_days: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Draw the card of each card-day; some cards travel much more than others, every week."""
+def _cards(rows: int, seed: int, day: Ints, rng: np.random.Generator) -> Ints:
+    """Draw the card of each card-day; some cards travel on more days than others, every week.
+
+    A card that has the day already is drawn again: its trips of a day are those of one card-day.
+    """
     cards = max(1, rows // _TRIPS_PER_CARD_WEEK)
     habit = np.random.default_rng([seed, cards]).lognormal(0.0, 0.6, size=cards)
-    return np.searchsorted(np.cumsum(_shares(habit)), rng.random(card_days)).clip(0, cards - 1)
+    card, chance = np.empty(len(day), dtype=np.int64), np.cumsum(_shares(habit))
+    is_taken = np.zeros((cards, len(_DAY_SHARES)), dtype=np.bool_)
+    left = np.arange(len(day))
+    for _ in range(_DRAWS_OF_A_CARD):
+        card[left] = np.searchsorted(chance, rng.random(len(left))).clip(0, cards - 1)
+        cells = card[left] * len(_DAY_SHARES) + day[left]
+        is_new = np.zeros(len(left), dtype=np.bool_)
+        is_new[np.unique(cells, return_index=True)[1]] = True
+        is_new &= ~is_taken.flat[cells]
+        is_taken.flat[cells] = True
+        left = left[~is_new]
+    return card
 
 
 def _places_of(
