@@ -27,6 +27,7 @@ _STEP = (
 _COMMAND = "import sys; from turnstile.cli import main; sys.exit(main(sys.argv[1:]))"
 _BARE = str(Path(__file__).with_name("bare.py"))
 _OTHERS = str(Path(__file__).with_name("others.py"))
+_LARGER = str(Path(__file__).with_name("larger_week.py"))
 _ROWWISE_MOST = 1_000_000
 _WEEK_OF_COPY = {"opal": 3.3, "itms": 2.6}
 _PEAK_MIB = {False: 1200, True: 4096}  # by whether there are more than `LARGE_ROWS`
@@ -37,20 +38,7 @@ def one_week(programme: str, rows: int, form: str) -> dict[str, Cost]:
     """Run and print every step of one week, and what stands beside it."""
     with tempfile.TemporaryDirectory() as folder:
         home, costs = Path(folder), {}
-        sample = ["sample", programme, "--weeks", WEEK, "--rows", str(rows), "--format", form]
-        sample += ["--shape", "string"]  # nested records would be JSON, whatever the form
-        runs = {"sample": ["-c", _COMMAND, *sample]}
-        runs |= {"bare parse": [_BARE, "parse", programme, folder]}
-        runs |= {"bare copy": [_BARE, "copy", programme, folder]}
-        steps = STEPS if form == "parquet" else ("ingest",)  # from there on, forms do not differ
-        runs |= {step: ["-c", _STEP, step, programme, WEEK] for step in steps}
-        if form == "parquet":
-            runs |= {"bare count": [_BARE, "count", programme, folder]}
-            runs |= {"re-issue": ["-c", _COMMAND, "run", programme, "--week", WEEK]}
-            runs |= {"canonical": [_BARE, "canonical", programme, folder]}
-            others = ["polars", "pandas", *(["rowwise"] if rows <= _ROWWISE_MOST else [])]
-            runs |= {name: [_OTHERS, name, programme, folder] for name in others}
-        for name, arguments in runs.items():
+        for name, arguments in _runs(programme, rows, form, folder).items():
             costs[name] = cost = measured(arguments, home)
             print(
                 f"{programme:6} {rows:>10,} {form:8} {name:10} "
@@ -58,6 +46,27 @@ def one_week(programme: str, rows: int, form: str) -> dict[str, Cost]:
                 flush=True,
             )
     return costs
+
+
+def _runs(programme: str, rows: int, form: str, folder: str) -> dict[str, list[str]]:
+    """Return what is run, in its order: name and arguments of the interpreter."""
+    made = str(min(rows, LARGE_ROWS))
+    sample = ["sample", programme, "--weeks", WEEK, "--rows", made, "--format", form]
+    sample += ["--shape", "string"]  # nested records would be JSON, whatever the form
+    runs = {"sample": ["-c", _COMMAND, *sample]}
+    steps = STEPS if form == "parquet" else ("ingest",)  # from there on, forms do not differ
+    own = {step: ["-c", _STEP, step, programme, WEEK] for step in steps}
+    if rows > LARGE_ROWS:  # held to the growth from there on, and to its memory
+        larger = {"larger": [_LARGER, programme, folder, str(rows // LARGE_ROWS)]}
+        return runs | larger | own
+    runs |= {f"bare {work}": [_BARE, work, programme, folder] for work in ("parse", "copy")} | own
+    if form == "parquet":
+        runs |= {"bare count": [_BARE, "count", programme, folder]}
+        runs |= {"re-issue": ["-c", _COMMAND, "run", programme, "--week", WEEK]}
+        runs |= {"canonical": [_BARE, "canonical", programme, folder]}
+        others = ["polars", "pandas", *(["rowwise"] if rows <= _ROWWISE_MOST else [])]
+        runs |= {name: [_OTHERS, name, programme, folder] for name in others}
+    return runs
 
 
 def held(programme: str, rows: int, form: str, costs: dict[str, Cost]) -> list[Held]:
@@ -74,6 +83,8 @@ def _figures(
     programme: str, rows: int, form: str, costs: dict[str, Cost]
 ) -> list[tuple[str, float, float | None]]:
     """Return the name, the figure and the limit of what a week is held to."""
+    if rows > LARGE_ROWS:
+        return [_peak(costs, rows)]
     copy_s, ingest_s = costs["bare copy"].cpu_s, costs["ingest"].cpu_s
     if form == "csv":  # the copy parses too
         allowed_s = 1.5 * copy_s - 0.1 * costs["bare parse"].cpu_s
@@ -89,16 +100,18 @@ def _figures(
         ("count / groups of canonical rows", count_s / costs["canonical"].cpu_s, None),
         ("draw: wall / CPU", draw.wall_s / draw.cpu_s, 0.6 if programme == "opal" else None),
         ("all steps / bare copy", week_s / copy_s, _WEEK_OF_COPY[programme]),
-        (
-            "peak MiB of any step",
-            max(costs[step].peak_mib for step in STEPS),
-            _PEAK_MIB[rows > LARGE_ROWS],
-        ),
+        _peak(costs, rows),
     ] + [
         (f"{name} / count", costs[name].cpu_s / count_s, None)
         for name in ("polars", "pandas", "rowwise")
         if name in costs
     ]
+
+
+def _peak(costs: dict[str, Cost], rows: int) -> tuple[str, float, float]:
+    """Return the name, the figure and the limit of the memory of a week."""
+    peak_mib = max(costs[step].peak_mib for step in STEPS)
+    return "peak MiB of any step", peak_mib, _PEAK_MIB[rows > LARGE_ROWS]
 
 
 def growth(programme: str, weeks: dict[int, dict[str, Cost]]) -> list[Held]:
@@ -122,7 +135,11 @@ def main() -> None:
     """Read the options, print the tables, and fail where a limit is passed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--rows", type=int, nargs="*", default=[SMALL_ROWS, 1_000_000, 5_000_000, LARGE_ROWS]
+        "--rows",
+        type=int,
+        nargs="*",
+        default=[SMALL_ROWS, 1_000_000, 5_000_000, LARGE_ROWS],
+        help=f"of each week; above {LARGE_ROWS:,}, times that many",
     )
     parser.add_argument("--programmes", nargs="*", default=["opal", "itms"])
     parser.add_argument("--format", default="parquet", choices=["csv", "parquet"])
