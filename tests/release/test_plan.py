@@ -108,3 +108,14 @@ def test_the_digest_binds_programme_week_and_domain() -> None:
     assert one.digest == planned(text_of("opal")).digest
     assert one.digest != planned(text_of("opal"), week=WEEK.plus(1)).digest
     assert one.digest != planned(text_of("opal").replace('"20"', '"21"')).digest
+
+
+def test_an_amount_that_buys_no_noise_is_refused_before_any_data() -> None:
+    """A table's share of 64 is 8 or 16 for a trip that moves two counts: scales 1/4 and 1/8."""
+    most, more = (
+        text_of("opal").replace('epsilon: "4"', f'epsilon: "{amount}"').replace('"20"', '"1000"')
+        for amount in ("64", "65")
+    )
+    assert min(event.scale for event in planned(most).events) == Fraction(1, 8)
+    with pytest.raises(ProgrammeError, match=r"mechanism\.epsilon: .*leaves nearly every number"):
+        planned(more)

@@ -30,6 +30,7 @@ from turnstile.release.year_to_date import age_in_year, carried_days, check_year
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 
 _LONGEST_EXACT = 16
+_LEAST_SCALE = Fraction(1, 8)  # Laplace noise changes one number in 1,500, Gaussian none at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +213,13 @@ def _event(
     paid_for = own if age is None else over_the_year(own)
     spending = Spending(mechanism.amount * share, paid_for, mechanism.delta, mechanism.calibration)
     noise = mechanism.kind.noise_for(spending)
+    if noise.scale < _LEAST_SCALE:
+        raise ProgrammeError(
+            where=f"{programme.name}.yaml",
+            field=f"mechanism.{mechanism.kind.amount}",
+            rule=f"buys noise of scale {float(noise.scale):.3g} on {vector.own.name}, which leaves "
+            f"nearly every number as it is; at least {_LEAST_SCALE} is drawn: lower the amount",
+        )
     blocks = tuple(Block(day, mode) for day in days for mode in programme.source.modes)
     return DrawEvent(
         table=vector.own.name,
