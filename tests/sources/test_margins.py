@@ -44,6 +44,12 @@ def test_a_field_with_a_margin_is_never_missed(rows: list[list[str]], *, quotes:
         ("card,place\nc1,Central\n", False),
         ("card,place\nc1,St Peters\n", False),
         ('card,place\nc1,"St Peters"\n', False),
+        ('card,place\nc1,"[72.8, 21.2]"\n', False),
+        ('card,place\nc1,"[72.8, 21.2]", Central\n', True),
+        ('card,place\nc1,"[72.8, 21.2]"\nc2, Central\n', True),
+        ('card,place\nc1,"72.8 "\n', True),
+        ('card,place\n"c1,[72.8, 21.2]\nc2, Central\n', True),  # which quotes belong together?
+        ('card,place\n"c1,[72.8, 21.2]\nc2,"[72.8, 21.2]"\n', True),
         ("card,place\nc1, Central\n", True),
         ("card,place\nc1 ,Central\n", True),
         ("card,place\n c1,Central\n", True),

@@ -25,6 +25,7 @@ from turnstile.programme.source_spec import WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FROM_TIMETABLE, RULES, carried_names, names_of
+from turnstile.sources.equal_rows import each_once
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.landing import RawFile, digest_of, find_files, unpack
 from turnstile.sources.layout import ColumnMissing, FeedLayout, Joined, fields_in, names_in_source
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
 PARSER_VERSION = 3
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
-# for rows that are read once, and soon
-_PLAIN = "COMPRESSION lz4, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 1"
+# for rows that are read once, and soon: places and modes by number, no other texts
+_PLAIN = "COMPRESSION uncompressed, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 4000"
+_KEPT = "COMPRESSION zstd, COMPRESSION_LEVEL 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,13 +281,15 @@ def _write(
     work: _Work, records: int, joined: Joined, progress: Callable[[str], None]
 ) -> tuple[tuple[date, ...], dict[str, int]]:
     """Write rows by day and quarantine by rule below `snapshot`; return days and exact counts."""
-    select = "SELECT DISTINCT service_date FROM staged WHERE broken_rule IS NULL ORDER BY 1"
-    days = tuple(row[0] for row in work.connection.execute(select).fetchall())
+    select = (
+        "SELECT service_date, count(*) FROM staged WHERE broken_rule IS NULL GROUP BY 1 ORDER BY 1"
+    )
+    rows_of_day = dict(work.connection.execute(select).fetchall())
     rows_out = 0
-    for day in days:
+    for day, rows in rows_of_day.items():
         progress(f"writing {day}")
         folder = work.folder / "snapshot" / "rows" / f"service_date={day}"
-        rows_out += _copy(work, _rows_once(work, day), folder / "part-000.parquet")
+        rows_out += _copy(work, _rows_once(work, day, rows), folder / "part-000.parquet")
     found = work.connection.execute("SELECT broken_rule, count(*) FROM staged GROUP BY 1")
     by_rule = dict(found.fetchall())
     kept = by_rule.pop(None, 0)
@@ -302,28 +306,19 @@ def _write(
     duplicates = joined.duplicates + kept - rows_out
     totals = {"rows_in": records + joined.added, "rows_out": rows_out, "duplicates": duplicates}
     broken_rules = {rule: by_rule.get(rule, 0) for rule in RULES[work.layout.shape]}
-    return days, totals | {"joined": joined.joined} | broken_rules
+    return tuple(rows_of_day), totals | {"joined": joined.joined} | broken_rules
 
 
-def _rows_once(work: _Work, day: date) -> str:
-    """Return the SQL of a day's rows, each once; equal ones are looked for where keys repeat."""
+def _rows_once(work: _Work, day: date, rows: int) -> str:
+    """Return the SQL of a day's rows, each once."""
     canonical = ", ".join(names_of(work.layout.shape, work.programme.carried))
     of_day = f"FROM staged WHERE broken_rule IS NULL AND service_date = DATE '{day}'"
     if work.layout.joining:  # joined rows are there once
         return f"SELECT {canonical} {of_day}"
-    repeated = _one_number(
-        work.connection,
-        f"CREATE OR REPLACE TABLE repeated AS SELECT key {of_day} GROUP BY key HAVING count(*) > 1",
-    )
-    if not repeated:
-        return f"SELECT {canonical} {of_day}"
-    return (
-        f"SELECT {canonical} {of_day} AND key NOT IN (FROM repeated) "
-        f"UNION ALL SELECT DISTINCT {canonical} {of_day} AND key IN (FROM repeated)"
-    )
+    return each_once(work.connection, canonical, of_day, rows)
 
 
-def _copy(work: _Work, select: str, path: Path, options: str = "COMPRESSION zstd") -> int:
+def _copy(work: _Work, select: str, path: Path, options: str = _KEPT) -> int:
     """Write a selection as Parquet; return how many rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     statement = f"COPY ({select}) TO {text(path)} (FORMAT parquet, {options})"

@@ -18,8 +18,8 @@ _MARGIN = timedelta(days=3)
 _STEP = timedelta(minutes=15)  # offsets change on a quarter of an hour in every zone since 1970
 # date, a `T` or a space, time, fraction, then `Z`, `+05:30`, `+0530`, `+05` or nothing (local)
 _STAMP = r"^(\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?\s*(Z|[+-]\d{2}(?::?\d{2})?)?$"
-# the most usual of these, told without taking it apart, which is what costs; # is a digit
-_PLAIN = "####-##-##[T ]##:##:##(Z|[+-]##:##)?".replace("#", "[0-9]")
+# how most of these begin, told at half the cost of that pattern; # is a digit
+_PLAIN = "####-##-##[T ]##:##:##*".replace("#", "[0-9]")
 _PLAIN_LENGTH = 19
 
 
@@ -134,32 +134,48 @@ def stamped_sql(relation: str, column: str, zone: ZoneInfo, week: ServicePeriod)
         zone: the agency's time zone.
         week: week that is read, for the offsets.
     """
-    mark, written = "stamp.mark", "stamp_written"
-    instant = f"({written} - to_minutes(stamp_offset))"
-    from_instant = _offset_sql(zone, week, of_utc=instant, of_local="")
-    from_local = _offset_sql(zone, week, of_utc=None, of_local=written)
-    is_local = f"{mark} = ''"
+    read, is_local, told = "stamp_read", "stamp_is_local", "stamp_told"
+    usual = _offsets(zone, week)
+    from_instant = _offset_sql(zone, week, of_utc=read, of_local="")
+    from_local = _offset_sql(zone, week, of_utc=None, of_local=read)
+    exact_mark, exact_clock = "stamp_parts.mark", "TRY_CAST(stamp_parts.clock AS TIMESTAMP)"
     return f"""(
         SELECT *,
-            CASE WHEN {is_local} THEN {written} ELSE {instant} + to_minutes({from_instant}) END
-                AS local,
-            CASE WHEN {is_local} THEN {written} - to_minutes({from_local}) ELSE {instant} END AS utc
+            CASE WHEN {is_local} THEN {read} ELSE {read} + to_minutes({from_instant}) END AS local,
+            CASE WHEN {is_local} THEN {read} - to_minutes({from_local}) ELSE {read} END AS utc
         FROM (
-            SELECT *, TRY_CAST(stamp.clock AS TIMESTAMP) AS stamp_written,
-                {_mark_minutes(mark, _offsets(zone, week))} AS stamp_offset
+            SELECT *, coalesce({told}, {exact_mark} = '') AS {is_local},
+                CASE WHEN NOT {told}
+                    THEN make_timestamp(epoch_us(TRY_CAST({column} AS TIMESTAMPTZ)))
+                    WHEN {told} THEN TRY_CAST({column} AS TIMESTAMP)
+                    ELSE {exact_clock} - to_minutes({_mark_minutes(exact_mark)}) END AS {read}
             FROM (
-                SELECT *, {_stamp_sql(column)} AS stamp
-                FROM {relation}
+                SELECT *, CASE WHEN {told} IS NULL
+                    THEN regexp_extract({column}, '{_STAMP}', ['clock', 'mark']) END AS stamp_parts
+                FROM (SELECT *, {_told_sql(column, usual)} AS {told} FROM {relation})
             )
         )
     )"""
 
 
-def _stamp_sql(column: str) -> str:
-    """SQL of the parts `clock` (with its date) and `mark` of a text; empty ones of no timestamp."""
-    return f"""CASE WHEN regexp_full_match({column}, '{_PLAIN}') THEN struct_pack(
-            clock := left({column}, {_PLAIN_LENGTH}), mark := substr({column}, {_PLAIN_LENGTH + 1}))
-        ELSE regexp_extract({column}, '{_STAMP}', ['clock', 'mark']) END"""
+def _told_sql(column: str, usual: tuple[int, ...]) -> str:
+    """SQL of whether a plain text is local, or an instant; NULL of one that must be taken apart.
+
+    Args:
+        column: SQL of the text.
+        usual: minutes of the offsets that are told by their text.
+    """
+    signs = (("-" if minutes < 0 else "+", *divmod(abs(minutes), 60)) for minutes in usual)
+    marks = ("Z", *(f"{sign}{hours:02}:{minutes:02}" for sign, hours, minutes in signs))
+    told = " ".join(
+        f"WHEN strlen({column}) = {_PLAIN_LENGTH + len(mark)} AND suffix({column}, '{mark}') "
+        "THEN false"
+        for mark in reversed(marks)
+    )
+    return (
+        f"CASE WHEN {column} GLOB '{_PLAIN}' THEN CASE {told} "
+        f"WHEN strlen({column}) = {_PLAIN_LENGTH} THEN true END END"
+    )
 
 
 def _offsets(zone: ZoneInfo, week: ServicePeriod) -> tuple[int, ...]:
@@ -169,21 +185,11 @@ def _offsets(zone: ZoneInfo, week: ServicePeriod) -> tuple[int, ...]:
     return tuple(sorted({first, *(one.after_minutes for one in changes)}))
 
 
-def _mark_minutes(mark: str, usual: tuple[int, ...]) -> str:
-    """SQL of the minutes of an offset as it is written, 0 for none.
-
-    Args:
-        mark: SQL of the offset.
-        usual: minutes of offsets that are told by their text, at a tenth of the cost.
-    """
-    told = " ".join(
-        f"WHEN {mark} = '{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:"
-        f"{abs(minutes) % 60:02}' THEN {minutes}"
-        for minutes in usual
-    )
+def _mark_minutes(mark: str) -> str:
+    """SQL of the minutes of an offset as it is written, 0 for none."""
     sign = f"CASE WHEN left({mark}, 1) = '-' THEN -1 ELSE 1 END"
     minutes = f"coalesce(TRY_CAST(nullif(right(replace({mark}, ':', ''), -3), '') AS INTEGER), 0)"
     return (
-        f"CASE WHEN {mark} IN ('Z', '') THEN 0 {told} "
+        f"CASE WHEN {mark} IN ('Z', '') THEN 0 "
         f"ELSE {sign} * (60 * CAST(substr({mark}, 2, 2) AS INTEGER) + {minutes}) END"
     )
