@@ -45,10 +45,20 @@ _SHAPE_METRICS = {
         "longitude_most": "max(longitude)",
         "speed_kmh_least": f"min(speed_milli_kmh) / {SPEED_SCALE}",
         "speed_kmh_most": f"max(speed_milli_kmh) / {SPEED_SCALE}",
-        "moving_speed_kmh_median": "median(speed_milli_kmh) FILTER (WHERE speed_milli_kmh > 0)"
-        f" / {SPEED_SCALE}",
     },
 }
+# By the numbers of each speed, which are few: `median` would hold the speeds of all rows in memory.
+_MEDIANS = f"""
+    WITH speeds AS (
+        SELECT service_date, speed_milli_kmh AS speed, count(*) AS rows
+        FROM rows_read WHERE speed_milli_kmh > 0 GROUP BY ALL),
+    ranked AS (
+        SELECT *, sum(rows) OVER (PARTITION BY service_date) AS total,
+            sum(rows) OVER (PARTITION BY service_date ORDER BY speed) AS up_to
+        FROM speeds)
+    SELECT service_date, avg(speed) / {SPEED_SCALE} AS moving_speed_kmh_median
+    FROM ranked WHERE up_to > (total - 1) // 2 AND up_to - rows <= total // 2 GROUP BY 1
+"""
 _KEYS = {
     RowShape.TRIPS: "card_id, tap_on_minute",
     RowShape.TELEMETRY: "vehicle_id, observed_at_utc",
@@ -166,14 +176,19 @@ def _days(
         if column not in may_be_null(feed)
     )
     listed = ", ".join(f"(DATE '{day}')" for day in service_days)
+    medians, median = "SELECT NULL::DATE AS service_date", ""
+    if feed.shape is RowShape.TELEMETRY:
+        medians, median = _MEDIANS, "moving_speed_kmh_median, "
     return connection.execute(f"""
         WITH measured AS (SELECT service_date, {measured} FROM rows_read GROUP BY 1),
-             missing AS (SELECT day, count(*) AS nulls FROM ({nulls}) GROUP BY 1)
-        SELECT coalesce(service_date, days.day) AS service_date, {selected},
+             missing AS (SELECT day, count(*) AS nulls FROM ({nulls}) GROUP BY 1),
+             medians AS ({medians})
+        SELECT coalesce(measured.service_date, days.day) AS service_date, {selected}, {median}
                nullif(rows, 0) AS rows_of_a_day_with_rows, coalesce(nulls, 0) AS nulls
         FROM (SELECT * FROM (VALUES {listed}) AS days(day)) AS days
-        FULL JOIN measured ON service_date = days.day
-        LEFT JOIN missing ON service_date = missing.day
+        FULL JOIN measured ON measured.service_date = days.day
+        LEFT JOIN missing ON measured.service_date = missing.day
+        LEFT JOIN medians ON measured.service_date = medians.service_date
         ORDER BY 1
     """).df()
 
