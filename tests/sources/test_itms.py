@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
@@ -10,11 +11,14 @@ from typing import Any
 
 import duckdb
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from quarantined import quarantine_counts
 
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import SpeedUnit
 from turnstile.programme.spec import Programme
+from turnstile.sources.itms import LAYOUT
 from turnstile.sources.snapshot import counts_of
 
 WEEK = "2022-W01"
@@ -228,3 +232,27 @@ def test_the_day_on_which_the_clock_goes_back_passes_an_hour_twice(
         ("4", 150, 16),
         ("5", 150, 15),
     ]
+
+
+@given(text=st.text(alphabet="[],1.- \nx", max_size=12).map("[1,{}".format))
+@example(text="[1, 2]")
+@example(text="[1,2,]")
+@example(text="[1,2,3")
+@example(text="[1,2,3]]")
+@example(text="[1,2],3]")
+@example(text="[1,2,\n]")
+@example(text="[1,2]\n")
+def test_a_list_of_coordinates_is_two_numbers_and_what_may_follow_them(text: str) -> None:
+    number = r"\s*([0-9.eE+-]+)\s*"
+    pair = re.compile(rf"\[{number},{number}\]", re.ASCII)
+    pair_and_more = re.compile(rf"\[{number},{number},.*\]", re.ASCII)
+    wanted = pair.fullmatch(text) or pair_and_more.fullmatch(text)
+    names = dict(LAYOUT.names)
+    columns = frozenset(names[n] for n in ("vehicle_id", "observed_at", "speed", "coordinates"))
+    sql = dict(LAYOUT.fields_of(columns, names))
+    found = duckdb.execute(
+        f"SELECT {sql['longitude']}, {sql['latitude']} "
+        'FROM (SELECT CAST(? AS VARCHAR) AS "location.coordinates")',
+        [text],
+    ).fetchone()
+    assert found == (wanted.groups() if wanted else (None, None))

@@ -43,9 +43,10 @@ _OCCUPANCY = f"CASE upper(occupancy) {_CLASSES} END"
 _SPLIT = ("location/coordinates/0", "location/coordinates/1")
 _NESTED = "location"
 _NUMBER = r"\s*([0-9.eE+-]+)\s*"
-_PAIR = rf"^\[{_NUMBER},{_NUMBER}\]$"  # is matched in one pass, unlike one with a height
+# whichever way it goes on is told by its next character, so it is matched in one pass; where more
+# than two numbers follow the text must end as a list does
+_PAIR = rf"^\[{_NUMBER},{_NUMBER}(?:\]|,.*)$"
 _PARTS = "['longitude', 'latitude']"
-_PAIR_AND_MORE = rf"^\[{_NUMBER},{_NUMBER},.*\]$"
 
 
 def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -96,11 +97,8 @@ def _shapes(columns: frozenset[str], names: Mapping[str, str]) -> Iterator[tuple
 
 def _of_pair(pair: str) -> tuple[str, str]:
     """SQL of latitude and longitude of a text `[longitude, latitude]`."""
-    # a CASE, of which one branch is computed; the engine computes the same text once for both
-    found = (
-        f"CASE WHEN {pair} LIKE '%,%,%' THEN regexp_extract({pair}, '{_PAIR_AND_MORE}', {_PARTS}) "
-        f"ELSE regexp_extract({pair}, '{_PAIR}', {_PARTS}) END"
-    )
+    # the engine computes the same text once for both
+    found = f"CASE WHEN suffix({pair}, ']') THEN regexp_extract({pair}, '{_PAIR}', {_PARTS}) END"
     return f"nullif(({found}).latitude, '')", f"nullif(({found}).longitude, '')"
 
 

@@ -29,6 +29,7 @@ _NEWLINE, _BLANK, _QUOTE, _COMMA, _FIRST_NOT_ASCII = 0x0A, 0x20, 0x22, 0x2C, 0x8
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUARANTINE = pa.schema([("fields", pa.string())])
 Bytes = NDArray[np.uint8]
+Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
@@ -140,8 +141,8 @@ class _Sorter:
             block = block.removeprefix(_BYTE_ORDER_MARK)
         if b"\r" in block:  # is found at a tenth of the cost of the pair
             block = block.replace(b"\r\n", b"\n")
-        ends, bad = _sorted_lines(block, has_quotes=self._has_quotes)
-        self._may_have_margins = self._may_have_margins or _may_have_margins(block, bad)
+        ends, quotes, bad = _sorted_lines(block, has_quotes=self._has_quotes)
+        self._may_have_margins = self._may_have_margins or _may_have_margins(block, quotes, bad)
         if self._first is None:
             self._first = (block[: ends[0]], not bad[0])
         self._last = None if block.endswith(b"\n") else block[_begin_of_last(ends) :]
@@ -197,7 +198,7 @@ class _Sorter:
                 self._copy.write(chunk)
                 left -= len(chunk)
 
-    def _without(self, block: bytes, ends: NDArray[np.int64], bad: Flags) -> bytes:
+    def _without(self, block: bytes, ends: Places, bad: Flags) -> bytes:
         """Return a block without its bad lines, which are kept beside it."""
         begins = np.concatenate(([0], ends[:-1] + 1))
         lines = [block[a:b] for a, b in zip(begins[bad], ends[bad], strict=True)]
@@ -210,18 +211,19 @@ class _Sorter:
         return np.frombuffer(block, np.uint8)[keeps].tobytes()
 
 
-def _begin_of_last(ends: NDArray[np.int64]) -> int:
+def _begin_of_last(ends: Places) -> int:
     """Where the last line begins."""
     return int(ends[-2]) + 1 if len(ends) > 1 else 0
 
 
-def _sorted_lines(block: bytes, *, has_quotes: bool) -> tuple[NDArray[np.int64], Flags]:
-    """Return the end of each line of a block, and whether it must be left out."""
+def _sorted_lines(block: bytes, *, has_quotes: bool) -> tuple[Places, Places, Flags]:
+    """Return the end of each line of a block, all quotes, and whether a line must be left out."""
     content = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(content == _NEWLINE)
     if not block.endswith(b"\n"):
         ends = np.append(ends, len(block))
-    lengths = np.diff(ends, prepend=-1) - 1
+    lengths = ends.copy()
+    lengths[1:] -= ends[:-1] + 1
     bad: Flags = (lengths == 0) | (lengths > LONGEST_LINE)
     for character in (b"\0", b"\r"):
         if character in block:
@@ -229,12 +231,13 @@ def _sorted_lines(block: bytes, *, has_quotes: bool) -> tuple[NDArray[np.int64],
             bad[np.searchsorted(ends, found)] = True
     if not block.isascii():
         _mark_not_utf8(block, content, ends, bad)
-    if has_quotes and b'"' in block:
-        _mark_unbalanced(content, ends, bad)
-    return ends, bad
+    quotes = np.flatnonzero(content == _QUOTE) if has_quotes else ends[:0]
+    if len(quotes):
+        _mark_unbalanced(content, ends, quotes, bad)
+    return ends, quotes, bad
 
 
-def _may_have_margins(block: bytes, bad: Flags) -> bool:
+def _may_have_margins(block: bytes, quotes: Places, bad: Flags) -> bool:
     """Return whether a field of these lines may begin or end with a blank, of any script.
 
     A blank beside a comma within quotes is no margin; where quotes do not balance it may be one.
@@ -242,26 +245,23 @@ def _may_have_margins(block: bytes, bad: Flags) -> bool:
     if not block.isascii():
         return True
     content = np.frombuffer(block, np.uint8)
-    blank, quote = content == _BLANK, content == _QUOTE
-    if blank[0] or blank[-1] or _beside(blank, quote).any():
+    blank = content == _BLANK
+    if blank[0] or blank[-1]:
+        return True
+    if blank[quotes - 1].any() or blank.take(quotes + 1, mode="clip").any():
         return True
     separator = content == _COMMA
     separator |= content == _NEWLINE
-    found = np.flatnonzero(_beside(blank, separator)) + 1
+    beside = separator[2:] | separator[:-2]
+    beside &= blank[1:-1]
+    found = np.flatnonzero(beside) + 1
     if not len(found) or bad.any():
         return bool(len(found))
-    quotes_before = np.searchsorted(np.flatnonzero(quote), found)
-    return bool((quotes_before % 2 == 0).any())
+    is_within = np.searchsorted(quotes, found) & 1
+    return not is_within.all()
 
 
-def _beside(found: Flags, others: Flags) -> Flags:
-    """Return which found bytes stand right before or behind one of others, but for the ends."""
-    beside: Flags = others[2:] | others[:-2]
-    beside &= found[1:-1]
-    return beside
-
-
-def _mark_not_utf8(block: bytes, content: Bytes, ends: NDArray[np.int64], bad: Flags) -> None:
+def _mark_not_utf8(block: bytes, content: Bytes, ends: Places, bad: Flags) -> None:
     """Mark the lines that are not UTF-8."""
     try:
         block.decode()
@@ -275,29 +275,26 @@ def _mark_not_utf8(block: bytes, content: Bytes, ends: NDArray[np.int64], bad: F
                 bad[line] = True
 
 
-def _mark_unbalanced(content: Bytes, ends: NDArray[np.int64], bad: Flags) -> None:
+def _mark_unbalanced(content: Bytes, ends: Places, quotes: Places, bad: Flags) -> None:
     """Mark the lines whose quotes do not enclose their fields (RFC 4180, 2.5 to 2.7).
 
     Within a line quotes open and close in turns; a doubled one closes and opens at once. So the
     first, third, ... stands at the begin of a field or right behind the one before it, the second,
     fourth, ... at the end of a field or right before the next one, and their number is even.
     """
-    quotes = np.flatnonzero(content == _QUOTE)
     before_end = np.searchsorted(quotes, ends)
-    of_line = np.diff(before_end, prepend=0)
-    is_odd = of_line % 2 == 1
-    opens = np.zeros(len(quotes), dtype=np.bool_)
-    if is_odd.any():
-        bad |= is_odd
+    opening, closing = quotes[::2], quotes[1::2]
+    if (before_end & 1).any():
+        of_line = np.diff(before_end, prepend=0)
+        bad |= of_line % 2 == 1
         rank = np.arange(len(quotes)) - np.repeat(before_end - of_line, of_line)
-        opens = rank % 2 == 0
-    else:
-        opens[::2] = True
-    opening, closing = quotes[opens], quotes[~opens]
+        opening, closing = quotes[rank % 2 == 0], quotes[rank % 2 == 1]
     is_wrong = ~_BESIDE_A_FIELD[content[opening - 1]]
     if len(opening) and opening[0] == 0:
         is_wrong[0] = False
-    follows = content[np.minimum(closing + 1, len(content) - 1)]
-    is_left_open = ~_BESIDE_A_FIELD[follows] & (closing + 1 < len(content))
-    wrong = np.concatenate((opening[is_wrong], closing[is_left_open]))
-    bad[np.searchsorted(ends, wrong)] = True
+    is_left_open = ~_BESIDE_A_FIELD[content.take(closing + 1, mode="clip")]
+    if len(closing) and closing[-1] + 1 == len(content):
+        is_left_open[-1] = False
+    if is_wrong.any() or is_left_open.any():
+        wrong = np.concatenate((opening[is_wrong], closing[is_left_open]))
+        bad[np.searchsorted(ends, wrong)] = True
