@@ -162,3 +162,10 @@ def test_a_programme_of_a_year_has_alternatives_too() -> None:
     rows = compared(load_programme("opal_year", INCLUDE), domain_of, WEEK, INCLUDE, mode="ferry")
     assert {"card-week of 10", "card-week of 40"} <= {row.design for row in rows}
     assert rows[0].cell == pytest.approx(32.6, abs=0.1)
+
+
+def test_sums_of_the_year_are_not_compared_with_noise_that_they_cannot_have() -> None:
+    programme = load_programme("opal_sums", INCLUDE)
+    rows = compared(programme, domain_of, WEEK, INCLUDE, mode="ferry")
+    assert "mechanism" not in {row.varied for row in rows}
+    assert len(rows) > 5

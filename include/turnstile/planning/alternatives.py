@@ -16,6 +16,7 @@ from pathlib import Path
 from turnstile.estimates.roll_ups import MINUTES_PER_HOUR
 from turnstile.estimates.trip_marginals import marginal_errors
 from turnstile.planning.generated_bias import left_out
+from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
 from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.noise import noise_variance
@@ -121,9 +122,13 @@ def _designs(
         yield "bound", "slots and places jointly", replace(programme, mechanism=mechanism), domain
     in_force = bound_in_force(programme)
     is_longer = in_force is not None and (in_force.unit.days_max or 0) > 1
+    is_of_year = any(table.year_from is not None for table in programme.tables)
     for kind in MechanismKind:
-        # a threshold is no part of a vector over several days
-        if kind is not programme.mechanism.kind and not (is_longer and kind.is_thresholded):
+        # a threshold is no part of a vector over several days; sums of the year are Gaussian
+        cannot = (is_longer and kind.is_thresholded) or (
+            is_of_year and kind.noise is not NoiseFamily.DISCRETE_GAUSSIAN
+        )
+        if kind is not programme.mechanism.kind and not cannot:
             mechanism = at_same_loss(programme.mechanism, kind)
             yield "mechanism", str(kind), replace(programme, mechanism=mechanism), domain
     for design, units, unit in _units(programme):
