@@ -39,9 +39,11 @@ if TYPE_CHECKING:
 # Raised whenever the same bytes would become other rows: a new version is another snapshot.
 PARSER_VERSION = 3
 _KEY_COLUMNS = 4  # card or vehicle, when, where: rows that are equal are equal in these
-# for rows that are read once, and soon: places and modes by number, no other texts
-_PLAIN = "COMPRESSION uncompressed, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 4000"
-_KEPT = "COMPRESSION zstd, COMPRESSION_LEVEL 1"
+# Places, modes and buses by number, and no other column: a dictionary is begun for each, and given
+# up where values are many, which is what writing costs most.
+_ENCODED = "PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 4000"
+_STAGED = f"COMPRESSION uncompressed, {_ENCODED}"  # rows that are read once, and soon
+_KEPT = f"COMPRESSION zstd, COMPRESSION_LEVEL 1, {_ENCODED}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +221,7 @@ def _append(work: _Work, file: RawFile, select: str) -> int:
         f"FROM (SELECT {typed} FROM ({select}))"
     )
     staged = work.folder / "staged"
-    return _copy(work, rows, staged / f"{len(list(staged.iterdir())):06d}.parquet", _PLAIN)
+    return _copy(work, rows, staged / f"{len(list(staged.iterdir())):06d}.parquet", _STAGED)
 
 
 def _names(work: _Work) -> dict[str, str]:
