@@ -90,16 +90,13 @@ def _drawn(release: Release, attempt: Attempt) -> str:
         code=code_version(),
     )
     _set_leftovers_aside(release)
+    largest_first = sorted(range(len(events)), key=lambda at: -counts[at].size)  # both end at once
     with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
-        vectors = list(
-            threads.map(
-                lambda pair: draw_one(*pair),
-                zip(events, counts, strict=True),
-            )
-        )
+        vectors = threads.map(lambda at: draw_one(events[at], counts[at]), largest_first)
+        by_event = dict(zip(largest_first, vectors, strict=True))
     drawn = tuple(
-        NoisyTable(event.table, event.statistic, drawn_day(event), values)
-        for event, values in zip(events, vectors, strict=True)
+        NoisyTable(event.table, event.statistic, drawn_day(event), by_event[at])
+        for at, event in enumerate(events)
     )
     content = encode(Artefact(drawn, _gaps(release), tuple(map(str, carried))))
     digest = digest_of(content)
