@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from turnstile.duckdb_engine import connect, text
+from turnstile.sources.samples.writing import SampleForm, copied
 
 _UNIT = {"opal": "card_id", "itms": "license_plate"}
 _PREFIX = 4  # letters of `3085...` and `GJ05...`, which all units of a sample share
@@ -25,11 +26,9 @@ def main() -> None:
         for file in sorted((home / "landing" / programme).glob("*/*.parquet")):
             for further in range(1, times):
                 other = f"'{further:04d}' || substr({unit}, {_PREFIX + 1})"
-                connection.execute(
-                    f"COPY (SELECT * REPLACE ({other} AS {unit}) FROM read_parquet({text(file)})) "  # noqa: S608 - names of ours
-                    f"TO {text(file.with_stem(f'{file.stem}-{further}'))} "
-                    "(FORMAT parquet, COMPRESSION zstd)"
-                )
+                select = f"SELECT * REPLACE ({other} AS {unit}) FROM read_parquet({text(file)})"  # noqa: S608 - names of ours
+                path = file.with_stem(f"{file.stem}-{further}")
+                copied(connection, select, path, SampleForm.PARQUET)
 
 
 if __name__ == "__main__":

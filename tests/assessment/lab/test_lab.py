@@ -31,7 +31,7 @@ def test_zeros_left_alone_prove_presence_without_a_false_alarm(lessons: dict[str
 
 def test_floating_point_noise_gives_a_quarter_of_the_zeros_away(lessons: dict[str, Lesson]) -> None:
     figures = lessons["floating_point"].figures
-    assert 0.23 < figures["off_grid_0"] < 0.3  # the last bits of a logarithm are the platform's
+    assert 0.25 < figures["off_grid_0"] < 0.3
     assert figures["off_grid_1"] == 0
 
 

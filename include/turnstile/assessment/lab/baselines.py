@@ -24,9 +24,14 @@ def uniforms(label: str, number: int) -> Floats:
 
 
 def naive_laplace(label: str, number: int, scale: float) -> Floats:
-    """Return textbook floating-point Laplace noise: the logarithm of a uniform number."""
+    """Return textbook floating-point Laplace noise: the logarithm of a uniform number.
+
+    The logarithm is made with more digits and rounded once: its last bits, which give counts away,
+    are the same on every platform that has such numbers.
+    """
     centered = uniforms(label, number) - 0.5
-    return np.asarray(-scale * np.sign(centered) * np.log1p(-2 * np.abs(centered)))
+    logarithms = np.log1p(-2 * np.abs(centered), dtype=np.longdouble).astype(np.float64)
+    return np.asarray(-scale * np.sign(centered) * logarithms)
 
 
 def discrete_laplace(label: str, number: int, scale: float) -> Counts:
