@@ -114,6 +114,14 @@ def test_under_a_hostile_header_nothing_is_read(reader: Reader, spoil: Spoil) ->
         assert rejected >= len(GOOD)
 
 
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\n", b"\xef\xbb\xbf\n", b" ", b"\0"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_a_file_without_a_header_is_refused(ingested: Ingest, content: bytes, ending: str) -> None:
+    content = gzip.compress(content) if ending == "csv.gz" else content
+    with pytest.raises(InputError, match="trips.csv"):
+        ingested(f"trips.{ending}", content)
+
+
 @pytest.mark.parametrize("place", ["first", "last"])
 @pytest.mark.parametrize("spoil", JSON_LINES.values(), ids=JSON_LINES.keys())
 def test_a_hostile_line_of_json_costs_its_own_line(

@@ -246,7 +246,7 @@ def _may_have_margins(block: bytes, quotes: Places, bad: Flags) -> bool:
         return True
     content = np.frombuffer(block, np.uint8)
     blank = content == _BLANK
-    if blank[0] or blank[-1]:
+    if blank[:1].any() or blank[-1:].any():  # a block of a byte order mark alone has neither
         return True
     if blank[quotes - 1].any() or blank.take(quotes + 1, mode="clip").any():
         return True
