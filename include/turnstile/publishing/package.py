@@ -23,7 +23,6 @@ from turnstile.publishing.files import FILES
 from turnstile.publishing.history import history
 from turnstile.publishing.manifest import MANIFEST, manifest_bytes
 from turnstile.release.drawn import Drawn
-from turnstile.release.zones import write_atomically
 
 _AS_ASSESSED = ("plan.json", "assessment.json", "assessment.html")
 
@@ -38,7 +37,7 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
     built_at: datetime,
     public: Path | None = None,
 ) -> None:
-    """Write the package into a new folder.
+    """Write the package into a new folder, which whoever shows it makes durable first.
 
     Args:
         folder: that does not exist yet.
@@ -72,11 +71,11 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
         content = file.write(contents)
         if content is not None:
             (folder / file.path).parent.mkdir(exist_ok=True)
-            write_atomically(folder / file.path, content)
+            (folder / file.path).write_bytes(content)
     manifest = manifest_bytes(
         folder, key=str(drawn.attempt.key), sealed_digest=str(drawn.attempt.artefact_digest)
     )
-    write_atomically(folder / MANIFEST, manifest)
+    (folder / MANIFEST).write_bytes(manifest)
     if unknown := unknown_contents(folder):
         raise IntegrityError(
             f"{drawn.attempt.key}: the package holds what nothing declares: "
@@ -108,4 +107,4 @@ def _copy_tables(source: Path, target: Path) -> None:
     for path in sorted(source.glob("*.parquet")):
         target.mkdir(exist_ok=True)
         shutil.copyfile(path, target / path.name)
-        write_atomically(target / f"{path.stem}.csv", csv_bytes(read_parquet(path)))
+        (target / f"{path.stem}.csv").write_bytes(csv_bytes(read_parquet(path)))

@@ -176,19 +176,21 @@ def _days(
         if column not in may_be_null(feed)
     )
     listed = ", ".join(f"(DATE '{day}')" for day in service_days)
-    medians, median = "SELECT NULL::DATE AS service_date", ""
+    median, of_medians = "", ""
     if feed.shape is RowShape.TELEMETRY:
-        medians, median = _MEDIANS, "moving_speed_kmh_median, "
+        median = "moving_speed_kmh_median, "
+        of_medians = (
+            f"LEFT JOIN ({_MEDIANS}) AS medians ON measured.service_date = medians.service_date"
+        )
     return connection.execute(f"""
         WITH measured AS (SELECT service_date, {measured} FROM rows_read GROUP BY 1),
-             missing AS (SELECT day, count(*) AS nulls FROM ({nulls}) GROUP BY 1),
-             medians AS ({medians})
+             missing AS (SELECT day, count(*) AS nulls FROM ({nulls}) GROUP BY 1)
         SELECT coalesce(measured.service_date, days.day) AS service_date, {selected}, {median}
                nullif(rows, 0) AS rows_of_a_day_with_rows, coalesce(nulls, 0) AS nulls
         FROM (SELECT * FROM (VALUES {listed}) AS days(day)) AS days
         FULL JOIN measured ON measured.service_date = days.day
         LEFT JOIN missing ON measured.service_date = missing.day
-        LEFT JOIN medians ON measured.service_date = medians.service_date
+        {of_medians}
         ORDER BY 1
     """).df()
 

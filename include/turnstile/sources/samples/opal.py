@@ -134,7 +134,7 @@ def _shares(weights: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return shares
 
 
-def _truncated(per_card_day: npt.NDArray[np.int64], rows: int) -> npt.NDArray[np.int64]:
+def _truncated(per_card_day: Ints, rows: int) -> Ints:
     """Keep as many card-days as make up the rows, the last one shortened."""
     ends = np.cumsum(per_card_day)
     last = int(np.searchsorted(ends, rows))
@@ -151,22 +151,20 @@ def _cards(rows: int, seed: int, day: Ints, rng: np.random.Generator) -> Ints:
     cards = max(1, rows // _TRIPS_PER_CARD_WEEK)
     habit = np.random.default_rng([seed, cards]).lognormal(0.0, 0.6, size=cards)
     card, chance = np.empty(len(day), dtype=np.int64), np.cumsum(_shares(habit))
-    is_taken = np.zeros((cards, len(_DAY_SHARES)), dtype=np.bool_)
+    is_taken = np.zeros(cards * len(_DAY_SHARES), dtype=np.bool_)
     left = np.arange(len(day))
     for _ in range(_DRAWS_OF_A_CARD):
         card[left] = np.searchsorted(chance, rng.random(len(left))).clip(0, cards - 1)
         cells = card[left] * len(_DAY_SHARES) + day[left]
         is_new = np.zeros(len(left), dtype=np.bool_)
         is_new[np.unique(cells, return_index=True)[1]] = True
-        is_new &= ~is_taken.flat[cells]
-        is_taken.flat[cells] = True
+        is_new &= ~is_taken[cells]
+        is_taken[cells] = True
         left = left[~is_new]
     return card
 
 
-def _places_of(
-    mode: npt.NDArray[np.int64], places: Places, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def _places_of(mode: Ints, places: Places, rng: np.random.Generator) -> Ints:
     """Draw a place for each card-day: a few places of each mode are busy, most are not."""
     drawn = np.empty(len(mode), dtype=np.int64)
     fixed = np.random.default_rng(_PLACE_SEED)
@@ -179,11 +177,11 @@ def _places_of(
 
 
 def _minutes(
-    day: npt.NDArray[np.int64],
+    day: Ints,
     is_first: npt.NDArray[np.bool_],
     is_last: npt.NDArray[np.bool_],
     rng: np.random.Generator,
-) -> npt.NDArray[np.int64]:
+) -> Ints:
     """Draw tap-on minutes: peaks at 8 and at 17:15 on weekdays, one flat hump at weekends."""
     count = len(day)
     minutes = rng.normal(795.0, 235.0, size=count)
