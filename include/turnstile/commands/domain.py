@@ -141,7 +141,7 @@ def _chosen(option: str, choices: type[_Choice], name: str) -> _Choice:
 
 def _sources(paths: list[Path]) -> dict[str, str]:
     """Return name and digest of each source."""
-    from turnstile.programme.domain_build_sources import sha256_of
+    from turnstile.programme.gtfs_feed import sha256_of
 
     return {path.name: sha256_of(path) for path in paths}
 

@@ -18,8 +18,9 @@ from turnstile.errors import InputError
 from turnstile.planning.delivered_columns import Delivery
 from turnstile.planning.new_vehicles import vehicle_measures
 from turnstile.programme.domain_build import BuildRules, Stop, build_domain
-from turnstile.programme.domain_build_sources import read_feed, read_stops
+from turnstile.programme.domain_build_sources import read_stops
 from turnstile.programme.domain_grid import DECIMALS, grid_domain
+from turnstile.programme.gtfs_feed import read_feed
 from turnstile.programme.source_spec import RowShape
 
 _COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")

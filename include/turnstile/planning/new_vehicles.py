@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 from turnstile.errors import InputError
 from turnstile.planning.delivered_columns import Delivery
-from turnstile.programme.domain_build_sources import read_feed
 from turnstile.programme.domain_lists import ListOf, NamedBy, list_csv
+from turnstile.programme.gtfs_feed import read_feed
 from turnstile.programme.scheduled_calls import fault_of
 from turnstile.programme.source_spec import Feed
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,20 +11,27 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from turnstile.errors import InputError
 from turnstile.programme.domain_build import PostcodePoint, Stop
+from turnstile.programme.gtfs_feed import (
+    lacking,
+    mode_of_route_type,
+    read_feed,
+    refuse_feed,
+    seconds_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# GTFS route_type and its extension by Google in hundreds.
-_MODE_OF_TYPE = {0: "light_rail", 1: "subway", 2: "train", 3: "bus", 4: "ferry", 5: "light_rail"}
-_MODE_OF_TYPE |= {11: "bus", 12: "train"}
-_MODE_OF_HUNDRED = {1: "train", 2: "bus", 4: "subway", 7: "bus", 9: "light_rail", 10: "ferry"}
-_MODE_OF_HUNDRED |= {12: "ferry"}
 _STOPS_AND_STATIONS = ("", "0", "1")  # location_type; the others are entrances and the like
 _POSTCODE_COLUMNS = ("postcode", "latitude", "longitude")
 _ALIASES = {"lat": "latitude", "long": "longitude", "lon": "longitude", "lng": "longitude"}
 _DELIVERY = "delivery area"
 _SECONDS_PER_HOUR, _SECONDS_PER_MINUTE = 3600, 60
+_SERVED = {
+    "routes": ("route_id", "route_type"),
+    "trips": ("trip_id", "route_id"),
+    "stop_times": ("trip_id", "stop_id", "arrival_time", "departure_time"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +48,6 @@ class StopList:
     stops: tuple[Stop, ...]
     service_hours: Mapping[str, tuple[str, str]]
     feed_version: str
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the files of a folder in the order of their names."""
-    digest = hashlib.sha256()
-    for file in sorted(path.glob("*.txt")) if path.is_dir() else [path]:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
 
 
 def read_stops(path: Path, mode: str | None) -> StopList:
@@ -70,6 +68,8 @@ def read_stops(path: Path, mode: str | None) -> StopList:
             _refuse(path, "mode", "a list of stops alone has no modes; give --mode")
         return StopList(_stops(_table(path), {}, mode), {}, "")
     feed = read_feed(path)
+    if fault := lacking(feed, {"stops": ("stop_id",)}):
+        refuse_feed(path, fault)
     rows = _texts(feed.stops)
     if mode is not None:
         return StopList(_stops(rows, {}, mode), {}, _version(feed))
@@ -79,19 +79,6 @@ def read_stops(path: Path, mode: str | None) -> StopList:
     for stop_id, of_stop in zip(pairs["stop_id"], pairs["mode"], strict=True):
         modes.setdefault(str(stop_id), set()).add(of_stop)
     return StopList(_stops(rows, modes, None), _service_hours(served), _version(feed))
-
-
-def read_feed(path: Path) -> Any:  # noqa: ANN401 - gtfs-kit has no types
-    """Read a feed with gtfs-kit."""
-    import gtfs_kit
-
-    try:
-        feed = gtfs_kit.read_feed(path, dist_units="km")
-    except Exception as error:  # noqa: BLE001 - whatever the library meets in a foreign file
-        _refuse(path, "feed", f"does not read as GTFS ({type(error).__name__}); check the feed")
-    if feed.stops is None:  # the library passes over what it cannot find or unpack
-        _refuse(path, "feed", "holds no stops.txt that can be read; check the feed")
-    return feed
 
 
 def _texts(stops: pd.DataFrame) -> list[dict[str, str]]:
@@ -113,21 +100,13 @@ def _version(feed: Any) -> str:  # noqa: ANN401
 
 def _served(path: Path, feed: Any) -> pd.DataFrame:  # noqa: ANN401
     """Return which stop is served in which mode at which times."""
-    if feed.stop_times is None or feed.trips is None or feed.routes is None:
-        _refuse(path, "stop_times", "the feed does not say what serves a stop; give --mode")
+    if fault := lacking(feed, _SERVED):
+        refuse_feed(path, f"{fault}, or --mode, for it does not say what serves a stop")
     routes = feed.routes.assign(mode=feed.routes["route_type"].map(mode_of_route_type))
     trips = feed.trips[["trip_id", "route_id"]].merge(routes[["route_id", "mode"]], on="route_id")
     times = feed.stop_times[["trip_id", "stop_id", "arrival_time", "departure_time"]]
     served: pd.DataFrame = times.merge(trips[["trip_id", "mode"]], on="trip_id")
     return served.dropna(subset=["mode"])
-
-
-def mode_of_route_type(route_type: float) -> str | None:
-    """Return the mode of a route type; None for gondolas, funiculars, taxis and the like."""
-    number = int(route_type)
-    if number in _MODE_OF_TYPE:
-        return _MODE_OF_TYPE[number]
-    return _MODE_OF_HUNDRED.get(number // 100)
 
 
 def _stops(
@@ -164,18 +143,14 @@ def _degrees(text: str) -> float | None:
 
 def _service_hours(served: pd.DataFrame) -> dict[str, tuple[str, str]]:
     """Return first departure and last arrival of each mode."""
-    found = {}
-    for mode, times in served.groupby("mode"):
-        first = min(_seconds(text) for text in times["departure_time"].dropna().unique())
-        last = max(_seconds(text) for text in times["arrival_time"].dropna().unique())
-        found[str(mode)] = (_clock(first), _clock(last))
-    return found
-
-
-def _seconds(text: str) -> int:
-    """Return seconds after midnight of `25:10:00`."""
-    hours, minutes, seconds = (int(part) for part in str(text).split(":"))
-    return hours * _SECONDS_PER_HOUR + minutes * _SECONDS_PER_MINUTE + seconds
+    times = served[["mode"]].assign(
+        first=seconds_of(served["departure_time"]), last=seconds_of(served["arrival_time"])
+    )
+    hours = times.groupby("mode").agg({"first": "min", "last": "max"}).dropna()
+    return {
+        str(mode): (_clock(int(first)), _clock(int(last)))
+        for mode, first, last in hours.itertuples()
+    }
 
 
 def _clock(seconds: int) -> str:

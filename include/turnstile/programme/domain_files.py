@@ -28,7 +28,6 @@ from turnstile.programme.spec import DomainSpec, Outside, Programme
 
 _READ_AT_MOST = 8  # lookups of places that a process keeps
 _LATITUDE_MAX, _LONGITUDE_MAX = 90.0, 180.0
-# A spreadsheet that opens a published CSV would calculate a label that begins so.
 
 
 def load_domain(programme: Programme, include: Path) -> PublicDomain:

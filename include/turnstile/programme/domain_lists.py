@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError
-from turnstile.programme.domain_build_sources import read_feed
+from turnstile.programme.gtfs_feed import lacking, read_feed, refuse_feed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,13 +62,11 @@ def _of_trips(path: Path, of: ListOf, by: NamedBy) -> set[tuple[str, str]]:
         InputError: the feed lacks what the list is made from.
     """
     feed = read_feed(path)
-    trips, routes = feed.trips, feed.routes
-    columns = set() if trips is None else set(trips.columns)
-    needed = {"trip_id"} | ({"direction_id"} if of is ListOf.DIRECTION else {"route_id"})
-    if trips is None or routes is None or not needed <= columns:
-        rule = f"trips and routes do not say {', '.join(sorted(needed))}; take a complete feed"
-        raise InputError(where=path.name, field="trips", rule=rule)
-    label = _labels(trips, routes, of)
+    named = "direction_id" if of is ListOf.DIRECTION else "route_id"
+    if fault := lacking(feed, {"trips": ("trip_id", named), "routes": ("route_id",)}):
+        refuse_feed(path, fault)
+    trips = feed.trips
+    label = _labels(trips, feed.routes, of)
     own = {ListOf.ROUTE: "route_id", ListOf.DIRECTION: "direction_id"}.get(of, "trip_id")
     value = trips["trip_id" if by is NamedBy.TRIP else own]
     known = value.notna() & label.notna()
@@ -81,12 +79,10 @@ def _stop_times(path: Path) -> pd.DataFrame:
     Raises:
         InputError: the feed lacks them.
     """
-    times = read_feed(path).stop_times
-    needed = ["trip_id", "stop_sequence", "stop_id"]
-    if times is None or not set(needed) <= set(times.columns):
-        rule = "do not say trip_id, stop_sequence and stop_id; take a complete feed"
-        raise InputError(where=path.name, field="stop_times", rule=rule)
-    found: pd.DataFrame = times[needed].dropna().astype(str)
+    feed, needed = read_feed(path), ("trip_id", "stop_sequence", "stop_id")
+    if fault := lacking(feed, {"stop_times": needed}):
+        refuse_feed(path, fault)
+    found: pd.DataFrame = feed.stop_times[list(needed)].dropna().astype(str)
     return found
 
 

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from turnstile.errors import InputError
-from turnstile.programme.domain_build_sources import read_feed
+from turnstile.programme.gtfs_feed import (
+    lacking,
+    read_feed,
+    refuse_feed,
+    seconds_of,
+    services_on_day,
+)
 from turnstile.programme.public_file import open_public_file, refuse
 from turnstile.programme.spec import Programme
 
@@ -25,7 +31,12 @@ if TYPE_CHECKING:
 
 _FIELD = "source.timetable"
 _NOON, _HALF_DAY = time(12), timedelta(hours=12)
-_NEEDED = ("stops", "stop_times", "trips", "agency")
+_NEEDED = {
+    "stops": ("stop_id", "stop_lat", "stop_lon"),
+    "stop_times": ("trip_id", "stop_id", "stop_sequence", "arrival_time"),
+    "trips": ("trip_id", "service_id"),
+    "agency": ("agency_timezone",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +123,15 @@ def read_calls(
     if named is None:
         return None
     file = open_public_file(programme, _FIELD, named, include)
+    path, zone = include / named, programme.time.zone
+    wanted = sorted({day - timedelta(days=before) for day in days for before in (0, 1)})
     try:
-        feed = read_feed(include / named)
+        feed = read_feed(path)
+        if fault := fault_of(feed, zone):
+            refuse_feed(path, fault)
+        services_on = [(one, day) for day in wanted for one in services_on_day(path, feed, day)]
     except InputError as error:
         refuse(file.name, _FIELD, error.rule)
-    zone = programme.time.zone
-    if fault := fault_of(feed, zone):
-        refuse(file.name, _FIELD, fault)
-    wanted = sorted({day - timedelta(days=before) for day in days for before in (0, 1)})
-    services_on = [
-        (str(service), day)
-        for day in wanted
-        for service in feed.get_trips(f"{day:%Y%m%d}")["service_id"].unique()
-    ]
     if days and not services_on:
         refuse(
             file.name, _FIELD, f"has no trip from {days[0]} to {days[-1]}; name the feed of then"
@@ -146,8 +153,8 @@ def timetable_digest(programme: Programme, include: Path) -> str:
 
 def fault_of(feed: Any, zone: ZoneInfo) -> str | None:  # noqa: ANN401 - gtfs-kit has no types
     """Return why nobody can be late by a feed; None if somebody can."""
-    if missing := [table for table in _NEEDED if getattr(feed, table) is None]:
-        return f"has no {missing[0]}; give a complete feed"
+    if missing := lacking(feed, _NEEDED):
+        return missing
     if feed.calendar is None and feed.calendar_dates is None:
         return "has no calendar, so no trip has a day; give a complete feed"
     if feed.frequencies is not None and len(feed.frequencies):
@@ -164,7 +171,7 @@ def fault_of(feed: Any, zone: ZoneInfo) -> str | None:  # noqa: ANN401 - gtfs-ki
 def _calls(feed: Any) -> Iterable[Call]:  # noqa: ANN401
     """Yield the calls by which lateness can be told."""
     times = feed.stop_times[["trip_id", "stop_id", "stop_sequence", "arrival_time"]].copy()
-    times["second"] = _seconds(times["arrival_time"])
+    times["second"] = seconds_of(times["arrival_time"])
     is_first = times["stop_sequence"] == times.groupby("trip_id")["stop_sequence"].transform("min")
     is_again = times.duplicated(["trip_id", "stop_id"], keep=False)
     told = times[~is_first & ~is_again].dropna(subset=["second"])
@@ -177,9 +184,3 @@ def _calls(feed: Any) -> Iterable[Call]:  # noqa: ANN401
         *(told[column] for column in columns), strict=True
     ):
         yield Call(str(trip), str(service), str(stop), latitude, longitude, int(second))
-
-
-def _seconds(texts: pd.Series[str]) -> pd.Series[float]:
-    """Return seconds of `25:10:00`; nothing for what is no time."""
-    clock = texts.astype("string").str.extract(r"^\s*(\d+):(\d+):(\d+)\s*$").astype("Float64")
-    return (clock[0] * 3600 + clock[1] * 60 + clock[2]).astype("Float64")

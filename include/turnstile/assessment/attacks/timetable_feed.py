@@ -13,14 +13,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnstile.errors import InputError
-from turnstile.programme.domain_build_sources import mode_of_route_type, read_feed, sha256_of
+from turnstile.programme.gtfs_feed import (
+    lacking,
+    mode_of_route_type,
+    read_feed,
+    seconds_of,
+    services_on_day,
+    sha256_of,
+    understood,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _MINUTES_PER_DAY = 1440
 _SECONDS_PER_MINUTE = 60
-_NEEDED = ("stops", "stop_times", "trips", "routes")
+_NEEDED = {
+    "stops": ("stop_id", "stop_name", "stop_lat", "stop_lon"),
+    "stop_times": ("trip_id", "stop_id", "stop_sequence", "arrival_time", "departure_time"),
+    "trips": ("trip_id", "route_id", "service_id"),
+    "routes": ("route_id", "route_type"),
+}
+_BY_HEADWAY = {"frequencies": ("trip_id", "start_time", "end_time", "headway_secs")}
 _COLUMNS = ("mode", "route", "trip_id", "service_id", "stop_id", "minute")
 
 
@@ -59,12 +73,13 @@ def read_timetable(path: Path, wanted: Iterable[date] = ()) -> Timetable:
     if not path.exists():
         _refuse(path, "is not there; name a GTFS feed (zip file or folder)")
     feed = read_feed(path)
-    if any(getattr(feed, table) is None for table in _NEEDED):
-        _refuse(path, f"lacks one of {', '.join(_NEEDED)}; give a complete feed")
+    by_headway = {} if feed.frequencies is None else _BY_HEADWAY
+    if fault := lacking(feed, _NEEDED | by_headway):
+        _refuse(path, fault)
     calls = _calls(feed)
-    days = _days(feed, wanted)
+    days = understood(path, lambda: _days(feed, wanted))
     parts = [
-        calls[calls["service_id"].isin(feed.get_trips(f"{day:%Y%m%d}")["service_id"].unique())]
+        calls[calls["service_id"].isin(services_on_day(path, feed, day))]
         .drop(columns="service_id")
         .assign(service_date=day)
         for day in days
@@ -90,8 +105,8 @@ def _calls(feed: Any) -> pd.DataFrame:  # noqa: ANN401
     routes["route"] = named.fillna(routes["route_id"]).astype(str)
     trips = feed.trips.merge(routes[["route_id", "mode", "route"]], on="route_id")
     times = feed.stop_times.sort_values(["trip_id", "stop_sequence"]).copy()
-    leaving = _seconds(times["departure_time"])
-    times["second"] = leaving.where(leaving.notna(), _seconds(times["arrival_time"]))
+    leaving = seconds_of(times["departure_time"])
+    times["second"] = leaving.where(leaving.notna(), seconds_of(times["arrival_time"]))
     times["second"] = times.groupby("trip_id")["second"].transform(
         lambda seconds: seconds.interpolate(limit_area="inside")
     )
@@ -106,25 +121,17 @@ def _by_headway(feed: Any, calls: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
     """Write runs by headway out: one run for each departure, its stops as far apart as stated."""
     import pandas as pd
 
-    if feed.frequencies is None or feed.frequencies.empty:
+    if feed.frequencies is None:
         return calls
     found = [calls[~calls["trip_id"].isin(feed.frequencies["trip_id"])]]
-    for row in feed.frequencies.itertuples():
+    first, last = (seconds_of(feed.frequencies[end]) for end in ("start_time", "end_time"))
+    stated = feed.frequencies.assign(first=first, last=last)
+    for row in stated.dropna(subset=["trip_id", "first", "last", "headway_secs"]).itertuples():
         own = calls[calls["trip_id"] == row.trip_id]
-        ends = _seconds(pd.Series([row.start_time, row.end_time], dtype=object))
-        for start in range(int(ends[0]), int(ends[1]), max(60, int(row.headway_secs))):
+        for start in range(int(row.first), int(row.last), max(60, int(row.headway_secs))):
             moved = own["second"] - own["second"].min() + start
             found.append(own.assign(second=moved, trip_id=f"{row.trip_id} at {start}"))
     return pd.concat(found)
-
-
-def _seconds(texts: pd.Series) -> pd.Series:
-    """Return seconds after midnight of `25:10:00`; nothing for what is no time."""
-    import pandas as pd
-
-    clock = texts.astype("string").str.extract(r"^\s*(\d+):(\d+):(\d+)\s*$").astype("Float64")
-    seconds = clock[0] * 3600 + clock[1] * 60 + clock[2]
-    return pd.to_numeric(seconds).astype("float64")
 
 
 def _stops(feed: Any) -> pd.DataFrame:  # noqa: ANN401
