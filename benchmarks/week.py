@@ -30,6 +30,7 @@ _BARE = str(Path(__file__).with_name("bare.py"))
 _OTHERS = str(Path(__file__).with_name("others.py"))
 _LARGER = str(Path(__file__).with_name("larger_week.py"))
 _ROWWISE_MOST = 1_000_000
+_WHOLE = "whole week"
 _WEEK_OF_COPY = {"opal": 3.3, "itms": 2.6}
 _PEAK_MIB = {False: 1200, True: 4096}  # by whether there are more than `LARGE_ROWS`
 _COUNT_OF_GROUPS = {"opal": 1.7, "itms": 2.0}
@@ -40,21 +41,38 @@ def one_week(programme: str, rows: int, form: str) -> dict[str, Cost]:
     with tempfile.TemporaryDirectory() as folder:
         home, costs = Path(folder), {}
         for name, arguments in _runs(programme, rows, form, folder).items():
-            costs[name] = cost = measured(arguments, home)
-            print(
-                f"{programme:6} {rows:>10,} {form:8} {name:10} "
-                f"{cost.wall_s:8.1f} {cost.cpu_s:8.1f} {cost.peak_mib:9.0f}",
-                flush=True,
-            )
+            costs[name] = _printed(programme, rows, form, name, measured(arguments, home))
+    if rows <= SMALL_ROWS:
+        costs[_WHOLE] = _printed(programme, rows, form, _WHOLE, _in_one_process(programme, rows))
     return costs
+
+
+def _printed(programme: str, rows: int, form: str, name: str, cost: Cost) -> Cost:
+    """Print what a run cost."""
+    print(
+        f"{programme:6} {rows:>10,} {form:8} {name:10} "
+        f"{cost.wall_s:8.1f} {cost.cpu_s:8.1f} {cost.peak_mib:9.0f}",
+        flush=True,
+    )
+    return cost
+
+
+def _in_one_process(programme: str, rows: int) -> Cost:
+    """Run all steps of a generated week as a person does, by `turnstile run`."""
+    with tempfile.TemporaryDirectory() as folder:
+        measured(_sample(programme, rows, "parquet"), Path(folder))
+        return measured(["-c", _COMMAND, "run", programme, "--week", WEEK], Path(folder))
+
+
+def _sample(programme: str, rows: int, form: str) -> list[str]:
+    """Return the arguments that make a week; nested records would be JSON, whatever the form."""
+    asked = ["--weeks", WEEK, "--rows", str(rows), "--format", form, "--shape", "string"]
+    return ["-c", _COMMAND, "sample", programme, *asked]
 
 
 def _runs(programme: str, rows: int, form: str, folder: str) -> dict[str, list[str]]:
     """Return what is run, in its order: name and arguments of the interpreter."""
-    made = str(min(rows, LARGE_ROWS))
-    sample = ["sample", programme, "--weeks", WEEK, "--rows", made, "--format", form]
-    sample += ["--shape", "string"]  # nested records would be JSON, whatever the form
-    runs = {"sample": ["-c", _COMMAND, *sample]}
+    runs = {"sample": _sample(programme, min(rows, LARGE_ROWS), form)}
     steps = STEPS if form == "parquet" else ("ingest",)  # from there on, forms do not differ
     own = {step: ["-c", _STEP, step, programme, WEEK] for step in steps}
     if rows > LARGE_ROWS:  # held to the growth from there on, and to its memory
@@ -94,9 +112,10 @@ def _figures(
     week_s = sum(costs[step].cpu_s for step in STEPS)
     if rows <= SMALL_ROWS:
         return [
-            ("CPU seconds of all steps", week_s, 25),
-            ("CPU seconds again", costs["re-issue"].cpu_s, 3),
-            ("all steps / one import of the libraries", week_s / costs["imports"].cpu_s, None),
+            ("CPU seconds of `turnstile run`", costs[_WHOLE].cpu_s, 25),
+            ("CPU seconds of it again", costs["re-issue"].cpu_s, 3),
+            ("CPU seconds of all steps, a process each", week_s, None),
+            ("the same / one import of the libraries", week_s / costs["imports"].cpu_s, None),
         ]
     count_s, draw = costs["count"].cpu_s, costs["draw"]
     return [
@@ -144,12 +163,14 @@ def main() -> None:
         type=int,
         nargs="*",
         default=[SMALL_ROWS, 1_000_000, 5_000_000, LARGE_ROWS],
-        help=f"of each week; above {LARGE_ROWS:,}, times that many",
+        help=f"of each week; above {LARGE_ROWS:,}, a multiple of that",
     )
     parser.add_argument("--programmes", nargs="*", default=["opal", "itms"])
     parser.add_argument("--format", default="parquet", choices=["csv", "parquet"])
     parser.add_argument("--picture", type=Path, help="SVG file to write, of the largest weeks")
     options = parser.parse_args()
+    if odd := [rows for rows in options.rows if rows > LARGE_ROWS and rows % LARGE_ROWS]:
+        parser.error(f"--rows {odd[0]:,}: above {LARGE_ROWS:,}, a week has a multiple of that")
     print(
         f"{'':6} {'rows':>10} {'format':8} {'step':10} {'wall s':>8} {'cpu s':>8} {'peak MiB':>9}"
     )
