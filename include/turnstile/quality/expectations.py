@@ -53,7 +53,9 @@ def _quiet_context() -> Any:  # noqa: ANN401 - the library's own type is not imp
     import great_expectations as gx
     from great_expectations.data_context.types.base import ProgressBarsConfig
 
-    logging.getLogger("great_expectations").setLevel(logging.CRITICAL)
+    # The second has a level of its own, and states a temporary folder.
+    for name in ("great_expectations", "great_expectations.data_context.types.base"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
     return context
