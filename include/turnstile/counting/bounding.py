@@ -23,13 +23,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from turnstile.arrow_columns import column, texts, vector
-from turnstile.counting.engine import Connection
+from turnstile.counting.engine import Connection, columns_of
 from turnstile.counting.lowest import crowded, lowest
 
 _BLOCK_BYTES = 64  # of SHA-256
 _HALF_BITS = 32  # of a number: a unit's; the others are those of its cells
 _UNIT = 2**64 - 2**_HALF_BITS
-_ROWS_OF_PART = 8_000_000
+_ROWS_OF_PART = 32_000_000  # a number of eight bytes each; every part costs two scans of the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,9 @@ def _suspects(connection: Connection, records: str, bounding: Bounding) -> NDArr
         f"hash({', '.join(limit.columns)}) >> {2 * _HALF_BITS - cell_bits} << {at * cell_bits}"
         for at, limit in enumerate(bounding.limits)
     ]
-    found = connection.sql(f"SELECT ({') | ('.join(fields)}) AS record FROM {records}")  # noqa: S608 - names of ours
-    ordered = np.sort(vector(found.to_arrow_table()["record"]))
+    query = f"SELECT ({') | ('.join(fields)}) AS record FROM {records}"  # noqa: S608 - names of ours
+    ordered = columns_of(connection, query)["record"]
+    ordered.sort()  # in place: they are all rows of a part
     limits = [
         (_UNIT | (2**cell_bits - 1) << at * cell_bits, limit.at_most)
         for at, limit in enumerate(bounding.limits)
