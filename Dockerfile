@@ -24,7 +24,6 @@ RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation -e . \
 FROM ${PYTHON_IMAGE}
 
 ENV AIRFLOW_HOME=/opt/airflow \
-    OPENBLAS_NUM_THREADS=1 \
     PATH=/opt/turnstile/.venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1

@@ -16,8 +16,6 @@ RELEASE = $(BIN)/python -m turnstile.deployment.weekly_release \
 # Each step of a week and each test of a command is a process of its own: without compiled modules
 # it would spend three times its CPU on compiling the same libraries anew.
 unexport PYTHONDONTWRITEBYTECODE
-# The matrices are small: a second thread of the linear algebra only waits for the first, busily.
-export OPENBLAS_NUM_THREADS ?= 1
 
 # The tests of people at a real Airflow: two of its kind at once, and the tests of one in their order.
 SUITE_operations := -n 2 --dist loadfile tests/dags tests/browser

@@ -1,7 +1,10 @@
-"""Settings: a password that comes as a file."""
+"""Settings: a password that comes as a file, and threads of the linear algebra."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,3 +74,22 @@ def test_a_process_is_given_some_stores_and_never_without_what_every_step_reads(
         ("embargoed", None),
         ("public", tmp_path / "key"),
     ]
+
+
+@pytest.mark.parametrize(("given", "threads"), [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, 2)])
+def test_linear_algebra_has_one_thread_unless_the_deployment_says_otherwise(
+    given: dict[str, str], threads: int
+) -> None:
+    code = (
+        "import os, turnstile.settings, numpy; numpy.ones((400, 400)) @ numpy.ones((400, 400)); "
+        "print(len(os.listdir('/proc/self/task')))"
+    )
+    inherited = {name: text for name, text in os.environ.items() if "_NUM_THREADS" not in name}  # noqa: TID251 - handed on
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", code],
+        env=inherited | given,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) == min(threads, os.cpu_count() or 1)
