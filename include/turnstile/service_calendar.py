@@ -8,6 +8,7 @@ a daylight-saving change keeps its slots (one of them empty, or twice as full).
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -43,14 +44,12 @@ class ServiceWeek:
             InputError: the text is not an ISO week.
         """
         match = _ISO_WEEK.fullmatch(text)
-        try:
-            if match is None:
-                raise ValueError
-            return cls(int(match[1]), int(match[2]))
-        except ValueError:
-            raise InputError(
-                where=where, field="week", rule=f"{text!r} is not an ISO week; write 2016-W30"
-            ) from None
+        rule = f"{text!r} is not an ISO week; write 2016-W30"
+        if match is not None:
+            with suppress(ValueError):
+                return cls(int(match[1]), int(match[2]))
+            rule = f"the ISO calendar has no week {text}; a year has 52, some have 53"
+        raise InputError(where=where, field="week", rule=rule)
 
     @classmethod
     def containing(cls, day: date) -> ServiceWeek:
@@ -160,6 +159,15 @@ def parse_period(text: str, *, where: str = "--week") -> ServicePeriod:
     except ValueError:
         rule = f"{text!r} is no range of service days; write 2021-11-15..2021-12-15"
         raise InputError(where=where, field="period", rule=rule) from None
+
+
+def is_period(text: str) -> bool:
+    """Return whether a text names a period; entries of a ledger may hold others, for ever."""
+    try:
+        parse_period(text)
+    except InputError:
+        return False
+    return True
 
 
 def parse_weeks(text: str, *, where: str = "--weeks") -> tuple[ServiceWeek, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -17,6 +18,7 @@ from small_deployment import WEEK
 
 from turnstile.cli import main
 from turnstile.commands.ledger_opened import publish_series
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.field import PUBLIC_ROLES
 from turnstile.programme.fields import field_of
@@ -25,6 +27,7 @@ from turnstile.publishing.series import packages
 from turnstile.publishing.series.dataset import columns_of, series_tables
 from turnstile.publishing.series.periods import Fact, Revision
 from turnstile.publishing.series.plot import PERIODS_MOST, totals_svg
+from turnstile.settings import Settings
 
 WITHDRAW = ["ledger", "withdraw", f"opal/{WEEK}/r0", "--person", "ada.lovelace"]
 
@@ -121,6 +124,50 @@ def test_a_gap_between_weeks_is_published_as_one(public: Path) -> None:
         days = list(csv.DictReader(stream))
     assert len(days) == 28
     assert {day["state"] for day in days[7:21]} == {"missing"}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "opal/2016-W99/r0",
+        "opal/2016-w31/r0",
+        "opall/2016-W31/r0",
+        "opal/2099-W01/r0",
+        "opal/2016-08-01..2016-08-02/r0",
+    ],
+)
+def test_a_period_that_is_none_is_refused_before_it_is_stated_for_ever(
+    public: Path, key: str
+) -> None:
+    before = _state(public)
+    assert main(["ledger", "no-release", key, "--reason", "strike"]) == 2
+    assert _state(public) == before
+    assert main(["ledger", "no-release", "opal/2016-W31/r0", "--reason", "strike"]) == 0
+    entries = (public.parent / "ledger.sqlite").read_bytes()
+    assert key.encode() not in entries
+    assert b"opal/2016-W31/r0" in entries
+
+
+def test_a_ledger_that_holds_such_a_statement_is_read(public: Path) -> None:
+    ledger = open_ledger(Settings.from_environment())
+    ledger.declare_no_release(ReleaseKey("opal", "2016-W99"), "ana", "a slip")
+    assert main(["ledger", "no-release", "opal/2016-W31/r0", "--reason", "strike"]) == 0
+    assert [one["period"] for one in _index(public)["periods"]] == [WEEK, "2016-W31"]
+
+
+def test_an_empty_reason_is_refused(public: Path) -> None:
+    assert public
+    with pytest.raises(SystemExit):
+        main(["ledger", "withdraw", f"opal/{WEEK}/r0", "--reason", " "])
+
+
+def test_a_lost_ledger_is_no_new_one(public: Path) -> None:
+    for file in public.parent.glob("ledger.sqlite*"):
+        file.unlink()
+    assert main(["ledger", "verify"]) == 4
+    shutil.rmtree(public)
+    shutil.rmtree(public.parent / "embargoed")
+    assert main(["ledger", "verify"]) == 2
 
 
 def test_holidays_are_named_from_the_public_file(public: Path) -> None:

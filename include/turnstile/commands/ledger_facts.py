@@ -14,6 +14,7 @@ from turnstile.commands.ledger_opened import (
     open_to_write,
     publish_no_release,
     publish_series,
+    require_is_over,
 )
 from turnstile.errors import InputError
 
@@ -66,10 +67,21 @@ def _add(actions: Actions, name: str, about: str, command: Command) -> argparse.
     """Add one action, with who says so and why."""
     parser = actions.add_parser(name, help=about)
     parser.add_argument("--person", help="who says so; you, by default")
-    parser.add_argument("--reason", required=True, help="why; it stays in the ledger")
+    parser.add_argument("--reason", type=_words, required=True, help="why; it stays in the ledger")
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=command)
     return parser
+
+
+def _words(text: str) -> str:
+    """Return a reason.
+
+    Raises:
+        ArgumentTypeError: it says nothing.
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError("say why: it stays in the ledger for ever")
+    return text
 
 
 def _said(args: argparse.Namespace) -> tuple[str, str]:
@@ -131,8 +143,9 @@ def _withdraw(args: argparse.Namespace) -> int:
 
 
 def _no_release(args: argparse.Namespace) -> int:
-    """State a missing release, in the ledger and in the public zone."""
+    """State a missing release, in the ledger and in the public zone; an entry is for ever."""
     key = _key(args)
+    require_is_over(key)
     entry = open_to_write().declare_no_release(key, *_said(args))
     path = publish_no_release(key, entry)
     publish_series(key.programme)

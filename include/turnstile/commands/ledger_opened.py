@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnstile.errors import InputError
-from turnstile.settings import Settings
+from turnstile.errors import InputError, IntegrityError
+from turnstile.settings import Settings, system_clock
 
 if TYPE_CHECKING:
     from turnstile.ledger.entries import Entry
@@ -32,11 +32,17 @@ def open_to_write(*, new: bool = False) -> Ledger:
 def _opened(*, read_only: bool, new: bool = False) -> Ledger:
     """Open the ledger, which has to exist already unless a new one is asked for."""
     from turnstile.ledger.of_deployment import open_ledger
+    from turnstile.ledger.traces import traces
     from turnstile.release.zone_stores import refresh
 
     settings = Settings.from_environment()
     file = settings.ledger_url.partition("sqlite:///")[2]
     if file and not new and not Path(file).exists():
+        if traces(settings.public, settings.embargoed):
+            raise IntegrityError(
+                f"{file}: the ledger is gone, but what it released is there; restore it, or bring "
+                "it back by turnstile ledger recover"
+            )
         rule = (
             "there is no ledger; release something first, set TURNSTILE_LEDGER_URL, or bring a "
             "lost one back by turnstile ledger recover"
@@ -44,6 +50,22 @@ def _opened(*, read_only: bool, new: bool = False) -> Ledger:
         raise InputError(where=file, field="ledger", rule=rule)
     refresh(settings)
     return open_ledger(settings, read_only=read_only)
+
+
+def require_is_over(key: ReleaseKey) -> None:
+    """Refuse a period that no programme of ours has had.
+
+    Raises:
+        InputError: no such programme, no period of it, or one that is not over.
+    """
+    from turnstile.programme.loading import load_programme
+    from turnstile.programme.periods import period_named
+
+    programme = load_programme(key.programme, Settings.from_environment().include)
+    period = period_named(programme, key.period, where=str(key))
+    if period.ends_at(programme.time.zone) > system_clock():
+        rule = f"{period} is not over yet; state what became of it when it is"
+        raise InputError(where=str(key), field="period", rule=rule)
 
 
 def publish_no_release(key: ReleaseKey, entry: Entry) -> Path:

@@ -17,11 +17,12 @@ from turnstile.pipeline.revision_in_force import words_that_allow
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
+from turnstile.programme.periods import period_named
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.release.zone_copies import ZoneCopies
 from turnstile.release.zones import ReleaseFolders, write_atomically
-from turnstile.service_calendar import DAYS_PER_WEEK, ServicePeriod, ServiceWeek, parse_period
+from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings, system_clock
 
 _log = logging.getLogger("turnstile")
@@ -83,8 +84,10 @@ def open_release(programme: str, week: str, revision: int = 0) -> Release:
     """
     settings = Settings.from_environment()
     spec = load_programme(programme, settings.include)
-    period = parse_period(week)
-    _require_length(period, spec)
+    period = period_named(spec, week)
+    if revision < 0:
+        rule = "0 is the first release of a period; a correction counts up"
+        raise InputError(where="--revision", field="revision", rule=rule)
     return Release(
         settings=settings,
         programme=spec,
@@ -94,16 +97,6 @@ def open_release(programme: str, week: str, revision: int = 0) -> Release:
         ledger=open_ledger(settings),
         clock=system_clock,
     )
-
-
-def _require_length(period: ServicePeriod, programme: Programme) -> None:
-    """Refuse a period of another length, and a second name for a week."""
-    asked = programme.schedule.period_days
-    is_week = isinstance(period, ServiceWeek)
-    if len(period.days) != asked or is_week != (asked == DAYS_PER_WEEK):
-        form = "an ISO week" if asked == DAYS_PER_WEEK else f"{asked} days, FIRST..LAST"
-        rule = f"{programme.name} is not released over {period}; ask for {form}"
-        raise InputError(where="--week", field="period", rule=rule)
 
 
 def state_revision(release: Release, *, reason: str, approver: str) -> None:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
-from turnstile.service_calendar import ServicePeriod, ServiceWeek, parse_period
+from turnstile.service_calendar import ServicePeriod, ServiceWeek, is_period, parse_period
 
 
 class PeriodState(StrEnum):
@@ -98,7 +98,7 @@ def periods_of(programme: str, entries: Iterable[Entry]) -> tuple[Period, ...]:
         elif entry.kind is EntryKind.WITHDRAWN and key in revisions:
             known = revisions[key]
             revisions[key] = Revision(key, known.manifest_sha256, known.published, fact)
-        elif entry.kind is EntryKind.NO_RELEASE:
+        elif entry.kind is EntryKind.NO_RELEASE and is_period(key.period):
             without[key.period] = Fact(fact.sequence, fact.sha256, fact.at)
     by_period: defaultdict[str, list[Revision]] = defaultdict(list)
     for key in sorted(revisions, key=lambda key: key.revision):
