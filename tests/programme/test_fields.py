@@ -39,7 +39,7 @@ from pathlib import Path
 from turnstile.cli import main
 
 home = Path(os.environ["TURNSTILE_HOME"])
-weeks = ["--weeks", "2016-W30:2016-W30", "--rows", "700", "--seed", "1"]
+weeks = ["--weeks", "2016-W30:2016-W30", "--rows", "20000", "--seed", "1"]
 assert main(["sample", "opal", *weeks]) == 0
 for path in (home / "landing/opal/2016-W30").glob("*.csv"):
     with path.open() as stream:
@@ -88,7 +88,8 @@ table = pq.read_table(home / "public/opal/2016-W30/r0/tables/riders.parquet").to
 total = {"adult": 0, "child": 0, "UNKNOWN": 0}
 for category, count in zip(table["rider_category"], table["count"]):
     total[category] += count
-assert total["adult"] > total["child"], total
+# Noise of the difference has a standard deviation of a few hundred; of 700 trips it was as large.
+assert total["adult"] > total["child"] + 10_000, total
 """
 )
 
