@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from turnstile.errors import TurnstileError
+from turnstile.errors import InputError, TurnstileError
 
 _COMMANDS = (
     "sample",
@@ -63,6 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the output has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _CLOSED_PIPE
+    except OSError as error:  # a name or place that was given; steps say more of their own
+        print(
+            f"turnstile: {error.filename or 'a file'}: {error.strerror or type(error).__name__}; "
+            "name another one, or make its folder and let it be written",
+            file=sys.stderr,
+        )
+        return InputError.exit_code
     except KeyboardInterrupt:
         print("turnstile: stopped; run the same command again to go on", file=sys.stderr)
         return _INTERRUPTED

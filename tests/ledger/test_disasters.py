@@ -266,6 +266,9 @@ def test_a_trusted_key_from_outside_unmasks_a_forger_who_owns_everything(
     kept = tmp_path / "kept.pub"
     shutil.copy(site.home / "public/ledger.pub", kept)
     assert run("verify", "--key", str(kept)) == 0
+    for content in ("", "\n", "no key\n", "turnstile.ledger+00000000+AAAA\n"):
+        (tmp_path / "other.pub").write_text(content)
+        assert run("verify", "--key", str(tmp_path / "other.pub")) == 2
     key_replaced("private")(site, stores)
     assert run("rotate-key", "--person", "eve", "--reason", "mine now") == 0
     assert run("verify") == 0

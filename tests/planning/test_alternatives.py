@@ -127,7 +127,10 @@ def test_planning_tables_refuse_what_they_cannot_say(
     turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert turnstile("plan", "itms", "--compare") == 2
-    assert turnstile("plan", "opal", "--weeks", 0) == 2
+    for option in ("--weeks", "--trips", "--buses"):
+        with pytest.raises(SystemExit) as refused:
+            turnstile("plan", "opal", "--grains", option, 0)
+        assert refused.value.code == 2
     assert turnstile("plan", "opal") == 2
     assert "--week" in capsys.readouterr().err
 

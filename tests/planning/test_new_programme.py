@@ -214,6 +214,7 @@ def test_a_feed_by_headway_tells_no_delays_and_the_page_says_so(
         ("x.csv", OPAL, (), "--gtfs: is missing"),
         ("x.csv", OPAL, ("--gtfs", "HERE/none.zip"), "is not there"),
         ("x.csv", OPAL, ("--gtfs", "HERE/stops.txt", "--mode", "bus"), "--zone: is missing"),
+        ("x.csv", OPAL, ("--gtfs", "HERE/two.zip", "--zone", "Sydney"), "no IANA time zone"),
         ("x.csv", OPAL, ("--column", "card_id"), "write FIELD=NAME"),
         ("x.csv", OPAL, ("--feed", "taps"), "not those of taps"),
         ("x.csv", "\x00\x01", (), "columns"),

@@ -78,6 +78,8 @@ def test_a_release_goes_to_the_portals_of_its_programme(copied_home: Path) -> No
     assert main(run) == 0
     assert {path: path.stat().st_mtime_ns for path in sent} == sent
     assert main(["portal", "verify", "opal"]) == 0
+    assert main(["portal", "verify", "opal", "--to", f"{site.as_uri()}-of-others"]) == 1
+    assert main(["portal", "list", "opall"]) == 2
     (site / f"opal/{WEEK}/r0/README.md").write_text("planted")
     assert main(["portal", "verify", "opal"]) == 4
     (site / f"opal/{WEEK}/r0/README.md").unlink()

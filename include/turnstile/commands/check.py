@@ -41,6 +41,9 @@ def _check(args: argparse.Namespace) -> int:
     files = programme_files(include)
     if args.programme is not None:
         files = (programme_file(args.programme, include),)
+    if not files:
+        rule = "holds no programme; set TURNSTILE_INCLUDE, or make one (turnstile new)"
+        raise InputError(where=str(include / "programmes"), field="programmes", rule=rule)
     problems = [problem for file in files for problem in _problems(file, include)]
     for problem in problems:
         print(f"turnstile: {problem}", file=sys.stderr)

@@ -50,7 +50,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     regions.set_defaults(command=_regions)
     lists = actions.add_parser("lists", help="routes, directions or vehicle trips of a timetable")
     lists.add_argument("feed", type=Path, help="GTFS feed (zip or folder)")
-    lists.add_argument("--of", required=True, help="route, direction or vehicle_trip")
+    lists.add_argument(
+        "--of", required=True, help="route, direction, vehicle_trip, stop or stop_visit"
+    )
     lists.add_argument(
         "--by", default="trip_id", help="what rows name: trip_id (of the timetable), or itself"
     )

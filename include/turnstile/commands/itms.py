@@ -56,7 +56,13 @@ def _add_cells(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("package", type=Path, help="published survey, var/public/itms_survey/...")
     parser.add_argument("--table", default="traffic")
     parser.add_argument("--least", type=float, help="buses a day and slot (10; 60 with --coarsest)")
-    parser.add_argument("--coarsest", type=int, help="divide the area down from this resolution")
+    parser.add_argument(
+        "--coarsest",
+        type=int,
+        choices=range(16),
+        metavar="RESOLUTION",
+        help="divide the area down from this resolution of H3, 0 to 15",
+    )
     parser.add_argument("--out", type=Path, required=True, help="CSV for domains/")
     parser.set_defaults(command=_cells)
 
@@ -72,7 +78,11 @@ def _cells(args: argparse.Namespace) -> int:
     if args.coarsest is None:
         cells = dense_cells(counts, least)
     else:
-        cells = partition(counts, least, coarsest=args.coarsest)
+        try:
+            cells = partition(counts, least, coarsest=args.coarsest)
+        except ValueError as error:
+            rule = "is not finer than the cells of the survey, which have one resolution"
+            raise InputError(where="turnstile itms cells", field="--coarsest", rule=rule) from error
     if not cells:
         rule = f"no cell has {least:g} buses a day in every slot; lower --least"
         raise InputError(where="turnstile itms cells", field="--least", rule=rule)

@@ -108,14 +108,18 @@ def _scope(args: argparse.Namespace) -> Scope:
     Raises:
         InputError: the key cannot be read.
     """
+    from turnstile.ledger.signed_note import is_public_line
     from turnstile.ledger.verification import Scope
 
     if args.key is None:
         return Scope()
     try:
-        lines = tuple(args.key.read_text("utf-8").splitlines(keepends=True))
+        lines = tuple(args.key.read_text("utf-8").strip().splitlines(keepends=True))
     except (OSError, ValueError) as error:
         raise InputError(where=str(args.key), field="--key", rule="cannot be read") from error
+    if not lines or not all(is_public_line(line) for line in lines):
+        rule = "is no list of public keys; give the ledger.pub that you kept"
+        raise InputError(where=str(args.key), field="--key", rule=rule)
     return Scope(trusted=lines, trusted_in=str(args.key))
 
 

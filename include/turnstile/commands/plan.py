@@ -22,6 +22,17 @@ _ANY_WEEK = "2016-W30"  # planning tables are the same in every week
 _TRIPS, _BUSES = 2_000_000, 150
 
 
+def _positive(text: str) -> int:
+    """Read a number of something.
+
+    Raises:
+        ArgumentTypeError: it is none, or below 1.
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
+
+
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     parser = subparsers.add_parser("plan", help="show a week's draws and losses; touches no data")
@@ -34,15 +45,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--grains", action="store_true", help="the finest grain that beats naive tables"
     )
     parser.add_argument(
-        "--trips", type=int, default=_TRIPS, help=f"tap-ons a week of the made city ({_TRIPS:,})"
+        "--trips",
+        type=_positive,
+        default=_TRIPS,
+        help=f"tap-ons a week of the made city ({_TRIPS:,})",
     )
     parser.add_argument(
-        "--buses", type=int, default=_BUSES, help=f"buses a day of the made city ({_BUSES})"
+        "--buses", type=_positive, default=_BUSES, help=f"buses a day of the made city ({_BUSES})"
     )
     parser.add_argument(
         "--published", type=Path, help="package whose estimates stand in for the made city"
     )
-    parser.add_argument("--weeks", type=int, help="the loss of so many weekly releases")
+    parser.add_argument("--weeks", type=_positive, help="the loss of so many weekly releases")
     parser.add_argument(
         "--year-to-date",
         action="store_true",
@@ -96,8 +110,6 @@ def _tables(release: Release, args: argparse.Namespace) -> int:
     from turnstile.planning import estimate_tables, plan_tables
 
     if args.weeks is not None:
-        if args.weeks < 1:
-            raise InputError(where="plan", field="--weeks", rule="is at least 1")
         print(*plan_tables.many_weeks(release, args.weeks), sep="\n")
     if args.compare:
         for line in plan_tables.comparison(release):

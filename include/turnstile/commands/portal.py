@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from turnstile.commands.ledger_opened import open_to_read, open_to_write
-from turnstile.errors import InputError
+from turnstile.errors import InputError, TurnstileError
 from turnstile.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,14 +48,21 @@ def _verify(args: argparse.Namespace) -> int:
     """Read back from every portal."""
     for delivery in _deliveries(args):
         number = delivery.verify()
+        if not number:
+            raise TurnstileError(
+                f"{delivery.portal.name}: no release of {delivery.programme} was ever sent there; "
+                "name another portal, or send them (turnstile portal send)"
+            )
         print(f"{delivery.portal.name}: {number} releases are as published")
     return 0
 
 
 def _list(args: argparse.Namespace) -> int:
     """Print release and portal, a line each."""
+    from turnstile.programme.loading import load_programme
     from turnstile.publishing.series.periods import periods_of
 
+    load_programme(args.programme, Settings.from_environment().include)
     ledger = open_to_read()
     for period in periods_of(args.programme, ledger.entries()):
         for one in period.revisions:

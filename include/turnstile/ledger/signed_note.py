@@ -18,6 +18,7 @@ from turnstile.errors import InputError
 _NAME = "turnstile.ledger"
 _ED25519 = b"\x01"
 _KEY_ID_BYTES = 4
+_PUBLIC_BYTES = 32
 _RELEASE = "release"
 
 
@@ -163,14 +164,31 @@ def is_signed_by(public_line: str, checkpoint: Checkpoint) -> bool:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        _, _, encoded = public_line.strip().split("+", 2)
-        raw = base64.b64decode(encoded, validate=True)[1:]
+        raw = _public_bytes(public_line)
         Ed25519PublicKey.from_public_bytes(raw).verify(
             checkpoint.signature, checkpoint.text.encode()
         )
     except (ValueError, InvalidSignature):
         return False
     return checkpoint.key_id == _key_id(raw)
+
+
+def is_public_line(text: str) -> bool:
+    """Return whether a text is a C2SP verifier key."""
+    try:
+        return len(_public_bytes(text)) == _PUBLIC_BYTES
+    except ValueError:
+        return False
+
+
+def _public_bytes(public_line: str) -> bytes:
+    """Return the public key of a verifier key.
+
+    Raises:
+        ValueError: it is none.
+    """
+    _, _, encoded = public_line.strip().split("+", 2)
+    return base64.b64decode(encoded, validate=True)[1:]
 
 
 def _key_id(raw: bytes) -> bytes:

@@ -292,7 +292,10 @@ class Stewardship(LedgerView):
 
 def not_possible(found: Attempt, transition: Transition) -> RefusedError:
     """Say that a state does not allow a transition."""
-    return RefusedError(
-        f"{found.attempt_id} is {found.state.value}: {transition.value} is not possible; "
-        "reserve again and go on from what that answers"
+    what_next = (
+        f"to take it back: turnstile ledger withdraw {found.key}"
+        if found.state is ReleaseState.PUBLISHED
+        else "run the week again to go on from there"
     )
+    state = f"{found.attempt_id} is {found.state.value}"
+    return RefusedError(f"{state}: {transition.value} is not possible; {what_next}")

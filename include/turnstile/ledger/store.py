@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.engine import Connection, Engine, make_url
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import IntegrityError as ConstraintError
 from sqlalchemy.pool import NullPool
 
@@ -52,7 +52,11 @@ class Store:
     """
 
     def __init__(self, url: str, *, read_only: bool = False) -> None:
-        self._url = make_url(url)
+        try:
+            self._url = make_url(url)
+        except ArgumentError:  # its message would hold the password
+            rule = "is no address; use sqlite:///path or postgresql+psycopg://host/database"
+            raise InputError(where="TURNSTILE_LEDGER_URL", field="ledger", rule=rule) from None
         self._read_only = read_only
         if self._url.get_backend_name() not in ("sqlite", "postgresql"):
             raise self._refused("use sqlite:///path or postgresql+psycopg://host/database")

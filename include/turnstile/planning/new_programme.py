@@ -22,6 +22,7 @@ from turnstile.programme.domain_build_sources import read_stops
 from turnstile.programme.domain_grid import DECIMALS, grid_domain
 from turnstile.programme.gtfs_feed import read_feed
 from turnstile.programme.source_spec import RowShape
+from turnstile.service_calendar import zone_named
 
 _COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
 _THE_MODE = "bus"  # of a feed of vehicles that names none
@@ -77,6 +78,7 @@ def new_programme(
         raise InputError(where="new", field="--mode", rule=rule)
     suffix = ".geojson" if sources.area else ".csv"
     zone = sources.zone or _zone(sources.gtfs)
+    zone_named(zone, where="new")
     measures = None if trips else vehicle_measures(delivery, sources.gtfs, zone)
     values = {
         "name": name,
