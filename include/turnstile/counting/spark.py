@@ -73,7 +73,7 @@ def _session() -> Iterator[SparkSession]:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ModuleNotFoundError:
-        rule = "Spark is not installed here; pip install turnstile[spark], or write duckdb"
+        rule = "Spark is not installed here; pip install -e '.[spark]', or write duckdb"
         raise InputError(
             where="environment", field="TURNSTILE_COUNTING_ENGINE", rule=rule
         ) from None
