@@ -48,7 +48,7 @@ class ServiceWeek:
         if match is not None:
             with suppress(ValueError):
                 return cls(int(match[1]), int(match[2]))
-            rule = f"the ISO calendar has no week {text}; a year has 52, some have 53"
+            rule = f"{text!r} is not an ISO week: a year has 52, some have 53"
         raise InputError(where=where, field="week", rule=rule)
 
     @classmethod

@@ -94,7 +94,7 @@ def test_a_deployment_without_spark_is_told_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     programme = load_programme("opal", INCLUDE)
-    with pytest.raises(InputError, match=r"turnstile\[spark\]"):
+    with pytest.raises(InputError, match=r"\.\[spark\]"):
         counted_by_spark(programme, tmp_path)
 
 

@@ -30,7 +30,7 @@ def test_a_negative_revision(home: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_week_that_a_year_does_not_have(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert home
-    assert "has no week 2016-W53" in said(capsys, "run", "opal", "--week", "2016-W53")
+    assert "a year has 52" in said(capsys, "run", "opal", "--week", "2016-W53")
 
 
 def test_a_file_where_a_folder_goes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

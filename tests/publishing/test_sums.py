@@ -103,6 +103,12 @@ def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(packag
 
     assert "high_95" in run(f"measurements/{table}").stdout
     assert "measurements/ or tables/" in run(f"elsewhere/{table}").stderr
+    slips = (f"measurements/{table}", "foo=1"), (f"elsewhere/{table}",), ("estimates/foo",)
+    for slip in slips:
+        done = run(*slip)
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
+    assert "sums.py" in run("--help").stdout
     means = [one["table"] for one in card["draws"] if one["statistic"] == "sum"]
     assert all("means do not add up" in run(f"estimates/{name}").stderr for name in means)
 

@@ -162,6 +162,22 @@ def test_a_package_at_a_web_address_verifies_with_the_key_beside_it(
     assert main(["package", "verify", f"{address}1"]) == 4
 
 
+def test_what_is_no_package_is_a_slip_and_a_package_without_its_manifest_is_not(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied = tmp_path / "copied"
+    shutil.copytree(package, copied)
+    for command in (["package", "verify"], ["estimates", "verify"]):
+        assert main([*command, str(package.parent)]) == 2
+        assert "folder of a revision" in capsys.readouterr().err
+    (copied / MANIFEST).unlink()
+    for command in (["package", "verify"], ["estimates", "verify"]):
+        assert main([*command, str(copied)]) == 4
+    with pytest.raises(SystemExit) as refused:
+        main(["package", "verify", str(package), "--key", str(tmp_path / "none.pub")])
+    assert refused.value.code == 2
+
+
 def test_a_manifest_that_names_a_file_outside_is_refused(tmp_path: Path, served: str) -> None:
     hostile = json.dumps({"files": [{"path": "../../outside", "sha256": "0"}]}).encode()
 

@@ -215,7 +215,7 @@ def test_a_position_is_of_one_stop(held: Callable[..., list[Any]], zones: Zones)
         ),
         ({"agency": [TABLES["agency"][0], "A,https://a.example,Europe/Oslo"]}, "Europe/Oslo"),
         ({"calendar": []}, "no calendar"),
-        ({"trips": []}, "no trips"),
+        ({"trips": []}, "no rows of trips.txt"),
         (
             {"calendar": [TABLES["calendar"][0], "daily,1,1,1,1,1,1,1,20140101,20141231"]},
             "name the feed of then",

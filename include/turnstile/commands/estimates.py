@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from turnstile.commands.given_package import require_package
 from turnstile.errors import InputError, IntegrityError
 from turnstile.publishing.estimate_series import series_files
 from turnstile.publishing.estimates_check import estimate_differences
@@ -54,8 +55,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _verify(args: argparse.Namespace) -> int:
     """Compare the published estimates with those that the published numbers give."""
     folder: Path = args.folder
-    if not folder.is_dir():
-        raise InputError(where=str(folder), field="folder", rule="is no folder; name a package")
+    require_package(folder)
     problems = differences(folder)
     if not problems:
         packages = args.packages or folder.resolve().parents[2]

@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from turnstile.commands.given_package import require_package
 from turnstile.commands.ledger_opened import open_to_read
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.records import ReleaseKey
@@ -48,8 +49,8 @@ def _verify(args: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     refresh(settings)
     for address in args.packages:
-        if not address.startswith(verify_package.WEB) and not Path(address).is_dir():
-            raise InputError(where=address, field="folder", rule="is no folder; name a package")
+        if not address.startswith(verify_package.WEB):
+            require_package(Path(address))
     code = verify_package.main([*args.packages, *options])
     if code:
         return code
@@ -69,6 +70,7 @@ def _regions(args: argparse.Namespace) -> int:
         sums_csv,
     )
 
+    require_package(args.package)
     region_of = (
         polygon_regions(args.boundaries, args.name, args.layer)
         if args.boundaries

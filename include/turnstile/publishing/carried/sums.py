@@ -329,15 +329,22 @@ class Package:
 
 def main(arguments: list[str]) -> int:
     """Print the sum of the rows whose columns have the given values."""
-    if not arguments:
+    if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__)
-        return 2
+        return 0 if arguments else 2
     table, *conditions = arguments
     wanted = {
         name: set(values.split(",")) for name, _, values in (c.partition("=") for c in conditions)
     }
     package = Package(Path(__file__).parent)
-    found = package.total(table, lambda row: all(row[n] in values for n, values in wanted.items()))
+    try:
+        found = package.total(table, lambda row: all(row[n] in of for n, of in wanted.items()))
+    except KeyError as error:
+        print(f"{table} has no column {error}; it has those of {table}.csv", file=sys.stderr)
+        return 2
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
     for name, value in found._asdict().items():
         if name == "withheld":
             print(f"{name:20} {value}" if value else "", end="\n" if value else "")

@@ -272,12 +272,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("packages", nargs="+", metavar="DIR|URL")
     parser.add_argument("--key", help="the ledger's public key: a file, an address or the line")
-    parser.add_argument("--series", action="store_true", help="add up what all packages cost")
+    parser.add_argument(
+        "--series", action="store_true", help="check too that no card states less than all cost"
+    )
     args = parser.parse_args(arguments)
     problems, folders = list[str](), list[Path]()
+    try:
+        given = args.key if "+" in (args.key or "+") else read(args.key).decode()
+    except (OSError, ValueError):
+        parser.error(f"--key: {args.key} cannot be read; give the ledger.pub that you kept")
     with tempfile.TemporaryDirectory() as scratch:
         for number, address in enumerate(args.packages):
-            key = args.key if "+" in (args.key or "+") else read(args.key).decode()
+            key = given
             try:
                 folder = fetched(address, Path(scratch) / str(number))
                 folders.append(folder)
