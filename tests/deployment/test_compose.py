@@ -275,6 +275,21 @@ def test_a_secret_in_clear_is_seen(value: str) -> None:
     assert _secrets_in_clear({"services": {"redis": service}}) == {"REDIS_PASSWORD"}
 
 
+def test_secrets_of_portals_are_handed_to_the_worker_that_reaches_them(tmp_path: Path) -> None:
+    text = (ROOT / "docs/PORTALS.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(services:.*?)```", text, re.DOTALL)
+    path = tmp_path / "docker-compose.override.yaml"
+    path.write_text(example, encoding="utf-8")
+    assert _check_schema(path) == 0
+    override = yaml.safe_load(example)
+    assert override["services"].keys() == {"worker"}
+    assert override["services"]["worker"]["secrets"] == list(override["secrets"])
+    given = override["services"]["worker"]["environment"]
+    assert given.keys() == {"AWS_SHARED_CREDENTIALS_FILE", "TURNSTILE_CKAN_TOKEN"}
+    file = given["AWS_SHARED_CREDENTIALS_FILE"]
+    assert file.removeprefix("/run/secrets/") in override["secrets"]
+
+
 def _made_secrets(folder: Path) -> dict[str, str]:
     script = ROOT / "docker/make-secrets.sh"
     subprocess.run([str(script), str(folder)], check=True)  # noqa: S603 - our own script

@@ -16,6 +16,8 @@ from object_store import ZONES, may
 ROOT = Path(__file__).resolve().parents[2]
 OVERRIDE = ROOT / "docker-compose.stores.yaml"
 USER_OF = {"worker-private": "worker-private", "worker": "worker", "api-server": "page"}
+EXAMPLE = ROOT / ".env.example"
+MANUAL = ROOT / "docs/OPERATIONS.md"
 ADDRESS = re.compile(r"\$\{(\w+)_STORE(:\?[^}]*)?\}")
 
 
@@ -75,3 +77,17 @@ def test_whatever_is_named_is_declared(override: Any) -> None:
         for volume in service.get("volumes", ()):
             assert volume.split(":")[0] in override["volumes"]
     assert not override["volumes"].keys() & base["volumes"].keys()
+
+
+def test_example_and_manual_name_every_variable_and_secret(override: Any) -> None:
+    asked = set(re.findall(r"\$\{(\w+)(?::\?[^}]*)?\}", OVERRIDE.read_text(encoding="utf-8")))
+    lines = [EXAMPLE.read_text(encoding="utf-8"), MANUAL.read_text(encoding="utf-8")]
+    example, manual = (
+        dict(re.findall(rf"^{mark}(\w+_STORE|COMPOSE_FILE)=(.*)$", text, re.MULTILINE))
+        for mark, text in zip(("#", ""), lines, strict=True)
+    )
+    assert asked == example.keys() - {"COMPOSE_FILE"}
+    assert example == manual
+    assert example["COMPOSE_FILE"] == f"docker-compose.yaml:{OVERRIDE.name}"
+    for text in lines:
+        assert set(re.findall(r"secrets/(store_\w+)", text)) == override["secrets"].keys()
