@@ -6,6 +6,7 @@ table, and no statement can change any of this later. SQL quoting lies here too.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,16 @@ def text(value: str | Path) -> str:
         "'St Mary''s'"
     """
     return "'" + str(value).replace("'", "''") + "'"
+
+
+def one_file(path: Path) -> str:
+    """Quote a path as that of one file; the engine takes what is not escaped for a pattern.
+
+    Examples:
+        >>> one_file(Path("trips[1].csv"))
+        "'trips[[]1].csv'"
+    """
+    return text(re.sub(r"[*?\[]", r"[\g<0>]", str(path)))
 
 
 def name(identifier: str) -> str:

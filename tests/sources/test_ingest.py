@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -351,3 +353,55 @@ def test_records_are_named_by_what_made_them(
     assert snapshot.folder == zones.private / "opal" / WEEK / "snapshots" / snapshot.digest[:12]
     assert len(snapshot.days) == 7
     assert dataclasses.is_dataclass(snapshot)
+
+
+def _as_csv(lines: list[str]) -> bytes:
+    return "\n".join([HEADER, *lines, ""]).encode()
+
+
+def _as_json_lines(lines: list[str]) -> bytes:
+    records = [dict(zip(HEADER.split(","), line.split(","), strict=True)) for line in lines]
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def _as_json(lines: list[str]) -> bytes:
+    return b"[" + b",".join(_as_json_lines(lines).splitlines()) + b"]"
+
+
+def _as_parquet(lines: list[str]) -> bytes:
+    rows = [dict(zip(HEADER.split(","), line.split(","), strict=True)) for line in lines]
+    written = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), written)
+    return written.getvalue()
+
+
+FORMS = {"csv": _as_csv, "ndjson": _as_json_lines, "json": _as_json, "parquet": _as_parquet}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("odd", ["trips[1]", "trips?", "trip*"])
+def test_a_name_that_would_be_a_pattern_is_that_of_one_file(
+    zones: Any,
+    programme_of: Callable[..., Programme],
+    rows_of: Callable[..., Any],
+    form: str,
+    odd: str,
+) -> None:
+    own, other = FORMS[form]([_line(card_id="1")]), FORMS[form]([_line(card_id="2")])
+    zones.deliver(WEEK, {f"{odd}.{form}": own, f"trips1.{form}": other, f"trips.{form}": other})
+    snapshot = zones.ingest(programme_of("opal"), WEEK)
+    assert rows_of(snapshot, "card_id") == [("1",), ("2",)]
+    assert counts_of(snapshot)["duplicates"] == 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_folder_that_looks_like_a_partition_is_no_column(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any], form: str
+) -> None:
+    folder = zones.landing / WEEK / "mode=bus"
+    folder.mkdir(parents=True)
+    (folder / f"trips.{form}").write_bytes(FORMS[form]([_line(card_id="1")]))
+    programme = programme_of("opal")
+    source = dataclasses.replace(programme.source, landing="{week}/*/*")
+    snapshot = zones.ingest(dataclasses.replace(programme, source=source), WEEK)
+    assert rows_of(snapshot, "card_id, mode") == [("1", "train")]

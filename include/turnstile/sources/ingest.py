@@ -18,7 +18,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnstile.duckdb_engine import connect, name, text
+from turnstile.duckdb_engine import connect, name, one_file, text
 from turnstile.errors import InputError, IntegrityError
 from turnstile.programme.scheduled_calls import ScheduledCalls
 from turnstile.programme.source_spec import WithoutCard
@@ -267,7 +267,7 @@ def _stage_malformed(work: _Work, file: RawFile, source: Source) -> int:
     if source.malformed is not None:
         lines.append(source.malformed)
     if source.rejected is not None:
-        lines.append(f"SELECT fields FROM read_parquet({text(source.rejected)})")
+        lines.append(f"SELECT fields FROM read_parquet({one_file(source.rejected)})")
     count = 0
     for select in lines:
         staged = work.layout.staged_columns(work.programme)

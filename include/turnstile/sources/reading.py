@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnstile.duckdb_engine import name, text
+from turnstile.duckdb_engine import name, one_file, text
 from turnstile.durable_files import refuse_if_full
 from turnstile.errors import InputError
 from turnstile.sources.landing import FileForm, RawFile
@@ -122,11 +122,12 @@ def _csv(file: RawFile, folder: Path) -> Source:
     types = ", ".join(f"{name(column)}: 'VARCHAR'" for column in columns)
     options = (
         f"auto_detect=false, columns={{{types}}}, header=true, delim=',', quote='\"', "
-        "escape='\"', nullstr='', compression='none', store_rejects=true, rejects_limit=0"
+        "escape='\"', nullstr='', compression='none', store_rejects=true, rejects_limit=0, "
+        "hive_partitioning=false"
     )
     return Source(
         columns=columns,
-        relation=f"SELECT * FROM read_csv({text(lines.clean)}, {options})",
+        relation=f"SELECT * FROM read_csv({one_file(lines.clean)}, {options})",
         records=lines.count - 1,
         rejected=lines.rejected if lines.rejected_count else None,
         is_by_line=True,
@@ -170,14 +171,17 @@ def _json(file: RawFile, wanted: tuple[str, ...], folder: Path) -> Source:
     """
     begin = first_character(file)
     if begin == "[" and not file.name.lower().endswith(".ndjson"):
-        records = f"read_json_objects({text(file.path)}, format='array')"
+        records = (
+            f"read_json_objects({one_file(file.path)}, format='array', hive_partitioning=false)"
+        )
         keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM {records}"
         return Source(wanted, _extracted(wanted, "json", records), None, keys=keys)
     if begin != "{" and not file.name.lower().endswith(".ndjson"):
         rule = "is no JSON: it begins with neither '[' nor '{'; deliver it again"
         raise InputError(where=file.name, field="file", rule=rule)
     lines = sort_lines(file, folder, has_quotes=False)
-    read = f"read_csv({text(lines.clean)}, {_ONE_COLUMN}, compression='none')"
+    options = f"{_ONE_COLUMN}, compression='none', hive_partitioning=false"
+    read = f"read_csv({one_file(lines.clean)}, {options})"
     objects = f"(SELECT record FROM {read} WHERE {_IS_OBJECT})"
     return Source(
         columns=wanted,
@@ -211,9 +215,9 @@ def _levels(kind: str) -> int:
 
 def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
     """A Parquet file; its footer says how many records there are."""
-    read = f"read_parquet({text(file.path)})"
+    read = f"read_parquet({one_file(file.path)}, hive_partitioning=false)"
     found = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
-    footer = f"SELECT num_rows FROM parquet_file_metadata({text(file.path)})"
+    footer = f"SELECT num_rows FROM parquet_file_metadata({one_file(file.path)})"
     rows = connection.execute(footer).fetchone()
     columns = tuple(str(row[0]) for row in found)
     if deep := next((str(row[0]) for row in found if _levels(str(row[1])) > _DEEPEST), None):
