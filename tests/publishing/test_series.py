@@ -56,7 +56,7 @@ def test_every_table_of_a_release_is_in_the_dataset(published: Path) -> None:
     dataset = published / "opal/series/tables/on_location/v1"
     for read in (
         pd.read_parquet(dataset),
-        duckdb.sql(f"SELECT * FROM read_parquet('{dataset}/*.parquet')").df(),
+        duckdb.execute(f"SELECT * FROM read_parquet('{dataset}/*.parquet')").df(),
         pl.read_parquet(dataset / "*.parquet").to_pandas(),
     ):
         assert list(read.columns) == ["period", "revision", *own.columns]
