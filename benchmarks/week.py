@@ -162,7 +162,7 @@ def main() -> None:
         "--rows",
         type=int,
         nargs="*",
-        default=[SMALL_ROWS, 1_000_000, 5_000_000, LARGE_ROWS],
+        default=[SMALL_ROWS, 1_000_000, 5_000_000, LARGE_ROWS, 3 * LARGE_ROWS, 10 * LARGE_ROWS],
         help=f"of each week; above {LARGE_ROWS:,}, a multiple of that",
     )
     parser.add_argument("--programmes", nargs="*", default=["opal", "itms"])
