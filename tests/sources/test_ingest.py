@@ -405,3 +405,13 @@ def test_a_folder_that_looks_like_a_partition_is_no_column(
     source = dataclasses.replace(programme.source, landing="{week}/*/*")
     snapshot = zones.ingest(dataclasses.replace(programme, source=source), WEEK)
     assert rows_of(snapshot, "card_id, mode") == [("1", "train")]
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "ndjson"])
+def test_a_name_as_long_as_a_disk_allows_is_read(
+    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any], ending: str
+) -> None:
+    content = FORMS[ending.removesuffix(".gz")]([_line(card_id="1")])
+    name = "x" * (254 - len(ending)) + f".{ending}"
+    zones.deliver(WEEK, {name: gzip.compress(content) if ending == "csv.gz" else content})
+    assert len(rows_of(zones.ingest(programme_of("opal"), WEEK))) == 1

@@ -94,8 +94,9 @@ def read_bus_cells(
 ) -> None:
     """Make the table `bus_cell` of a day: one row for each bus and cell of the tables.
 
-    A reading that is there twice (same bus, instant, position and speed) is one reading: within a
-    file ingest has seen to that. Positions that no pixel decides become cells outside the engine.
+    A reading that is there twice (same bus, instant, position, speed and carried columns) is one
+    reading: within a file ingest has seen to that. Positions that no pixel decides become cells
+    outside the engine.
 
     Args:
         connection: engine.

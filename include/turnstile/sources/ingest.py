@@ -161,8 +161,8 @@ def _stage_all(work: _Work, found: tuple[RawFile, ...], progress: Callable[[str]
         progress(f"reading {delivered.name} ({number} of {len(found)} files)")
         inside = work.folder / f"unpacked-{number}"
         inside.mkdir()
-        for file in unpack(delivered, inside):
-            records += _stage(work, file, inside / f"lines-{file.path.name}")
+        for part, file in enumerate(unpack(delivered, inside)):
+            records += _stage(work, file, inside / f"lines-{part}")
         shutil.rmtree(inside)
     kind = "TABLE" if work.layout.joining else "VIEW"  # joining changes rows
     every = work.layout.same_for_all(work.programme)
@@ -194,10 +194,11 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
         SELECT * FROM typed
     """
     with raised_as_input_error(file):
+        own = _next_part(work)
         read = _append(work, file, statement)
         malformed = _stage_malformed(work, file, source)
         if read and source.keys is not None:
-            _require_a_good_record(work, file, source)
+            _require_a_good_record(work, file, source, own)
     if source.records is not None and read + malformed != source.records:
         rule = (
             "its records and its physical lines do not agree in number; nothing was written; "
@@ -220,8 +221,13 @@ def _append(work: _Work, file: RawFile, select: str) -> int:
         f"SELECT *, {_same(file.name)} AS file, hash({key}) AS key "
         f"FROM (SELECT {typed} FROM ({select}))"
     )
+    return _copy(work, rows, _next_part(work), _STAGED)
+
+
+def _next_part(work: _Work) -> Path:
+    """Return where the next rows are staged."""
     staged = work.folder / "staged"
-    return _copy(work, rows, staged / f"{len(list(staged.iterdir())):06d}.parquet", _STAGED)
+    return staged / f"{len(list(staged.iterdir())):06d}.parquet"
 
 
 def _names(work: _Work) -> dict[str, str]:
@@ -243,14 +249,20 @@ def _fields(work: _Work, file: RawFile, columns: frozenset[str]) -> tuple[tuple[
         raise InputError(where=file.name, field=str(missing), rule=rule) from None
 
 
-def _require_a_good_record(work: _Work, file: RawFile, source: Source) -> None:
+def _require_a_good_record(work: _Work, file: RawFile, source: Source, staged: Path) -> None:
     """Refuse a JSON file without one good record, if no record has some column.
+
+    Args:
+        work: of this ingest.
+        file: delivered.
+        source: of its records.
+        staged: its rows; thousands of files wait beside it.
 
     Raises:
         InputError: that column, whichever the others' faults.
     """
-    rows = f"read_parquet({text(work.folder / 'staged' / '*')})"
-    good = f"SELECT 1 FROM {rows} WHERE file = {text(file.name)} AND broken_rule IS NULL LIMIT 1"
+    rows = f"read_parquet({one_file(staged)})"
+    good = f"SELECT 1 FROM {rows} WHERE broken_rule IS NULL LIMIT 1"
     if work.connection.execute(good).fetchone() is None:
         found = work.connection.execute(str(source.keys)).fetchall()
         if source.is_by_line:
