@@ -1,4 +1,4 @@
-"""What all tests share: a throw-away Airflow folder, and where the real data lies."""
+"""What all tests share: a home of their own, a throw-away Airflow, and where the real data lies."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,14 @@ from deployment_fixtures import (
     check_refuses,
     deployment,
     generated,
+    homes,
     landed,
     published,
     published_weeks,
     turnstile,
 )
 from hypothesis import HealthCheck, settings
+from own_state import PersonsState
 from row_table import tables
 from xdist.scheduler import LoadScopeScheduling
 
@@ -30,6 +34,7 @@ __all__ = [
     "check_refuses",
     "deployment",
     "generated",
+    "homes",
     "landed",
     "published",
     "published_weeks",
@@ -38,7 +43,10 @@ __all__ = [
 
 _ROOT = Path(__file__).resolve().parents[1]
 _SHARED_DATA = _ROOT / "../shared/data"
-_AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="airflow-of-tests-"))
+_STATE = Path(tempfile.mkdtemp(prefix="state-of-tests-"))
+_AIRFLOW_HOME = _STATE / "airflow"
+_PERSONS = PersonsState(os.environ)  # noqa: TID251 - before any test changes it
+_HOMES = count()
 
 # The same examples every time, and no limit of time for one: a busy machine makes no property
 # false. `--hypothesis-profile default` looks for new examples.
@@ -49,9 +57,16 @@ settings.load_profile("steady")
 
 
 def pytest_configure() -> None:
-    """Set Airflow's environment before any test, in any order, imports it."""
-    os.environ.update(  # noqa: TID251 - Airflow reads it, once, when it is first imported
+    """Leave nothing of the person's in the environment; Airflow reads its own once, on import."""
+    _PERSONS.watch()
+    for folder in (_AIRFLOW_HOME, _STATE / "person"):
+        folder.mkdir()
+    for name in [one for one in os.environ if one.startswith("TURNSTILE_")]:  # noqa: TID251
+        del os.environ[name]  # noqa: TID251
+    os.environ.update(  # noqa: TID251
         {
+            "HOME": str(_STATE / "person"),
+            "TURNSTILE_HOME": str(_STATE / "none"),
             "AIRFLOW_HOME": str(_AIRFLOW_HOME),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__PLUGINS_FOLDER": str(_ROOT / "plugins"),
@@ -89,7 +104,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_unconfigure() -> None:
     """Remove the folder again."""
-    shutil.rmtree(_AIRFLOW_HOME, ignore_errors=True)
+    shutil.rmtree(_STATE, ignore_errors=True)
+
+
+@pytest.fixture
+def persons_state() -> PersonsState:
+    """What belongs to the person who runs the tests."""
+    return _PERSONS
+
+
+@pytest.fixture(autouse=True)
+def _own_home(monkeypatch: pytest.MonkeyPatch, persons_state: PersonsState) -> Iterator[None]:
+    """Give the test a home of its own, and fail it if it touched the person's."""
+    if os.environ["TURNSTILE_HOME"] == str(_STATE / "none"):  # noqa: TID251 - nobody chose one
+        monkeypatch.setenv("TURNSTILE_HOME", str(_STATE / f"home-{next(_HOMES)}"))
+    yield
+    touched = persons_state.taken()
+    assert not touched, f"the test touched what is not its own: {touched[:3]}"
 
 
 @pytest.fixture(scope="session")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from deployment_fixtures import small_home
+from made_homes import MadeHomes
 
 from turnstile.cli import main
 
-ROOT = Path(__file__).resolve().parents[2]
 WEEK = "2016-W30"
 PATHS = [
     "/",
@@ -41,22 +41,18 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, airflow_home: Path) -> Iterator[Path]:
+def home(
+    tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, airflow_home: Path
+) -> Iterator[Path]:
     """A deployment with one published week of opal, without Airflow."""
     assert airflow_home
-    base = tmp_path_factory.mktemp("deployment")
-    include, home = base / "include", base / "var"
-    for name in ("programmes", "domains"):
-        shutil.copytree(ROOT / "include" / name, include / name)
-    opal = include / "programmes/opal.yaml"
-    opal.write_text(opal.read_text().replace("slot_minutes: 15", "slot_minutes: 240"))
+    sample = ("sample", "opal", "--weeks", WEEK, "--rows", "2000", "--seed", "3")
+    run = ("run", "opal", "--week", WEEK)
+    made = small_home(homes, tmp_path_factory.mktemp("deployment"), sample, run)
+    own = made.copy(tmp_path_factory.mktemp("page"))
     with pytest.MonkeyPatch.context() as patching:
-        patching.setenv("TURNSTILE_HOME", str(home))
-        patching.setenv("TURNSTILE_INCLUDE", str(include))
-        patching.delenv("TURNSTILE_LEDGER_URL", raising=False)
-        assert main(["sample", "opal", "--weeks", WEEK, "--rows", "2000", "--seed", "3"]) == 0
-        assert main(["run", "opal", "--week", WEEK]) == 0
-        yield home
+        own.enter(patching)
+        yield own.home
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +238,7 @@ def test_a_week_shows_map_heat_map_error_bars_and_gates(
     assert 'class="error"' in text
     assert "Assessment" in text
     assert "manifest.json" in text
-    asked = f"/week/opal/{WEEK}?place=2234"
+    asked = f"/week/opal/{WEEK}?place=2130"
     compared = _get(site, asked, headers=bearer("viewer")).text
     assert "its 95 % interval" in compared
     assert "its 95 % interval" not in text  # no place was chosen

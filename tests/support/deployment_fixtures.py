@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from made_homes import Command, MadeHome, MadeHomes
 from small_deployment import INCLUDE, WEEK, Deployment
 
 from turnstile.cli import main
-from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.pipeline.steps import STEPS
 
 STEADY_ITMS = Path(__file__).parent / "programmes/itms.yaml"
 
@@ -64,15 +63,26 @@ def check_refuses(
 
 
 @pytest.fixture(scope="session")
-def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A generated week of both programmes, made once."""
-    landing = tmp_path_factory.mktemp("landing")
+def homes(pytestconfig: pytest.Config) -> MadeHomes:
+    """Homes that were made once, in the folder of pytest's cache."""
+    assert pytestconfig.cache is not None
+    return MadeHomes.of_sources(pytestconfig.cache.mkdir("homes"))
+
+
+def small_home(homes: MadeHomes, folder: Path, *commands: Command) -> MadeHome:
+    """Return the home that commands make of a small deployment; the folder is used for it."""
     with pytest.MonkeyPatch.context() as environment:
-        deployment_in(tmp_path_factory.mktemp("generated"), environment)
-        for programme in ("opal", "itms"):
-            made = ["sample", programme, "--weeks", WEEK, "--rows", "20000", "--seed", "3"]
-            assert main([*made, "--out", str(landing)]) == 0
-    return landing
+        deployment_in(folder, environment)
+    return homes.get(folder, *commands)
+
+
+@pytest.fixture(scope="session")
+def generated(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> Path:
+    """A generated week of both programmes, made once; only to be read."""
+    rows = ("--weeks", WEEK, "--rows", "20000", "--seed", "3")
+    folder = tmp_path_factory.mktemp("generated")
+    made = small_home(homes, folder, ("sample", "opal", *rows), ("sample", "itms", *rows))
+    return made.home / "landing"
 
 
 @pytest.fixture
@@ -84,7 +94,7 @@ def landed(deployment: Deployment, generated: Path) -> Deployment:
 
 @dataclass(frozen=True)
 class PublishedWeeks:
-    """Homes of one week: before approval and public; and what `run` printed."""
+    """Homes of one week: before approval and public; and what `run` printed. Only to be read."""
 
     assessed: Path
     home: Path
@@ -92,22 +102,22 @@ class PublishedWeeks:
 
 
 @pytest.fixture(scope="session")
-def published_weeks(tmp_path_factory: pytest.TempPathFactory, generated: Path) -> PublishedWeeks:
+def published_weeks(
+    tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, generated: Path
+) -> PublishedWeeks:
     """A week of `opal` and the steady `itms`, made once; tests ask for copies, as below."""
     root = tmp_path_factory.mktemp("published_weeks")
     with pytest.MonkeyPatch.context() as environment:
-        made = deployment_in(root, environment)
-        shutil.copyfile(STEADY_ITMS, made.include / "programmes/itms.yaml")
-        shutil.copytree(generated, made.home / "landing")
-        for step in STEPS[: STEPS.index("approve")]:
-            step_named(step)("itms", WEEK, 0)
-        shutil.copytree(made.home, root / "assessed", symlinks=True)
-        printed = {}
-        for programme in ("opal", "itms"):
-            with contextlib.redirect_stdout(io.StringIO()) as out:
-                assert main(["run", programme, "--week", WEEK]) == 0
-            printed[programme] = out.getvalue()
-    return PublishedWeeks(root / "assessed", made.home, printed)
+        begun = deployment_in(root, environment)
+    shutil.copyfile(STEADY_ITMS, begun.include / "programmes/itms.yaml")
+    shutil.copytree(generated, begun.home / "landing")
+    steps = [(step, "itms", WEEK) for step in STEPS[: STEPS.index("approve")]]
+    assessed = homes.get(root, *steps)
+    runs = [("run", programme, "--week", WEEK) for programme in ("opal", "itms")]
+    public = homes.get(assessed.root, *runs)
+    return PublishedWeeks(
+        assessed.home, public.home, dict(zip(("opal", "itms"), public.printed, strict=True))
+    )
 
 
 @pytest.fixture

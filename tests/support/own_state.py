@@ -1,0 +1,67 @@
+"""A test touches nothing of the person who runs it: not the checkout's zones, nor their Airflow.
+
+Every test has a home of its own, which does not exist until it makes it. What Python opens, lists,
+makes or removes elsewhere is seen by an audit hook (PEP 578), and so is a process of this
+environment that was started without a home; the test that did it fails.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[2]
+_EVENTS = frozenset(
+    {
+        "open",
+        "os.listdir",
+        "os.scandir",
+        "os.mkdir",
+        "os.remove",
+        "os.rename",
+        "os.rmdir",
+        "shutil.rmtree",
+        "sqlite3.connect",
+    }
+)
+
+
+class PersonsState:
+    """What belongs to the person, and which of it somebody touched.
+
+    Args:
+        environment: as the person set it.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        named = [environment.get(name) for name in ("TURNSTILE_HOME", "AIRFLOW_HOME")]
+        places = [str(_ROOT / "var"), str(Path.home() / "airflow"), *filter(None, named)]
+        self._places = tuple(place for place in map(os.path.abspath, places))
+        self._touched: list[str] = []
+
+    def watch(self) -> None:
+        """Look at what this process does from now on; Python takes no hook away again."""
+        sys.addaudithook(self._see)
+
+    def taken(self) -> list[str]:
+        """Return what was touched since the last call."""
+        found, self._touched = self._touched, []
+        return found
+
+    def _see(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event in _EVENTS and arguments and self._is_theirs(arguments[0]):
+            self._touched.append(f"{event} {arguments[0]}")
+        elif event == "subprocess.Popen":
+            command, environment = str(arguments[0]), arguments[3]
+            own = environment if isinstance(environment, Mapping) else os.environ  # noqa: TID251
+            home = own.get("TURNSTILE_HOME")
+            if command.startswith(sys.prefix) and (not home or self._is_theirs(home)):
+                self._touched.append(f"started {arguments[1]} without a home of its own")
+
+    def _is_theirs(self, path: object) -> bool:
+        if not isinstance(path, str | bytes | os.PathLike):
+            return False
+        text = os.path.abspath(os.fsdecode(path).removeprefix("file:"))  # noqa: PTH100 - no look
+        return any(text == one or text.startswith(f"{one}/") for one in self._places)
