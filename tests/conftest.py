@@ -59,6 +59,8 @@ settings.load_profile("steady")
 def pytest_configure() -> None:
     """Leave nothing of the person's in the environment; Airflow reads its own once, on import."""
     _PERSONS.watch()
+    # `python -m pytest` adds the checkout, whose folders a search for plugins would look through.
+    sys.path[:] = [place for place in sys.path if place not in {"", str(_ROOT)}]
     for folder in (_AIRFLOW_HOME, _STATE / "person"):
         folder.mkdir()
     for name in [one for one in os.environ if one.startswith("TURNSTILE_")]:  # noqa: TID251
@@ -103,8 +105,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """Remove the folder again."""
+    """Remove the folder again, and let the count of tests be what is said last.
+
+    DuckDB's binding lists what lives at the end of a process, hundreds of lines on standard error.
+    """
     shutil.rmtree(_STATE, ignore_errors=True)
+    if "duckdb" in sys.modules:
+        sys.stderr.flush()
+        with Path(os.devnull).open("wb") as nothing:
+            os.dup2(nothing.fileno(), 2)
 
 
 @pytest.fixture

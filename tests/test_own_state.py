@@ -16,7 +16,6 @@ from turnstile.cli import main
 from turnstile.settings import Settings
 
 THEIRS = ROOT / "var"
-DEFAULT = "from turnstile.settings import Settings; Settings.from_environment()"
 
 
 def test_every_test_has_a_home_of_its_own() -> None:
@@ -31,7 +30,7 @@ def test_every_test_has_a_home_of_its_own() -> None:
         lambda: main(["ledger", "balance"]),
         lambda: list(THEIRS.iterdir()),
         (THEIRS / "ledger.sqlite").read_bytes,
-        lambda: subprocess.check_call([sys.executable, "-c", DEFAULT], env={}),  # noqa: S603
+        lambda: subprocess.check_call([f"{sys.prefix}/bin/turnstile", "--version"], env={}),  # noqa: S603
     ],
 )
 def test_what_touches_the_persons_home_is_noticed(

@@ -6,7 +6,8 @@ compares every table of every day: so many pairs a run. On four days more nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from raw_lab import BY_NIGHT, Form, Lab, Texts, lab, without_card_bound
 from raw_neighbours import violations
+from row_table import SEEDS
 
 from turnstile.counting import telemetry, trips
 from turnstile.counting.bounding import Bounding, keep_at_most
@@ -151,19 +153,59 @@ CASES: dict[str, CaseOf] = {
     "vehicle locations, packed": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.PACKED),
     "vehicle locations, Parquet": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.WHOLE),
 }
-RUNS = 3  # of 24 pairs, or of four: 1,044
+# One of each feed and form of files in every run of the tests; the others, of further bounds and
+# tables, when there is time.
+OF_FEED_AND_FORM = frozenset(
+    {
+        "opal",
+        "opal, packed",
+        "opal, coarse cells, Parquet",
+        "taps",
+        "taps, week by night, packed",
+        "taps by night, Parquet",
+        "tides",
+        "tides, Parquet",
+        "passenger events",
+        "passenger events, packed",
+        "itms",
+        "itms, week, Parquet",
+        "delays of vehicle locations, packed",
+        "vehicle locations, Parquet",
+        "gtfs",
+        "gtfs, Parquet",
+    }
+)
+BY_BUDGET = [
+    pytest.param(case, marks=() if case in OF_FEED_AND_FORM else pytest.mark.long) for case in CASES
+]
+RUNS = 3  # of 24 pairs, or of four
 LONG_RUNS = 58  # 20,184 pairs
 
 
-@pytest.mark.parametrize("case", CASES)
+def test_each_feed_and_form_has_a_case_in_every_run(tmp_path: Path) -> None:
+    """Feeds and forms that only the long search knows would go unseen for long."""
+
+    def kinds(names: Iterable[str]) -> set[tuple[Feed, Form]]:
+        labs = [CASES[name](tmp_path) for name in names]
+        return {(one.programme.source.feed, one.form) for one in labs}
+
+    assert kinds(OF_FEED_AND_FORM) == kinds(CASES)
+
+
+@pytest.mark.parametrize("case", BY_BUDGET)
 def test_no_unit_moves_a_table_farther_than_is_declared(case: str, tmp_path: Path) -> None:
     assert next(violations(CASES[case](tmp_path), RUNS, seed=1), None) is None
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
-def test_no_unit_moves_a_table_farther_than_is_declared_for_long(case: str, tmp_path: Path) -> None:
-    assert next(violations(CASES[case](tmp_path), LONG_RUNS, seed=2), None) is None
+def test_no_unit_moves_a_table_farther_than_is_declared_for_long(
+    case: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    seed = secrets.randbelow(10**6)
+    record_property(SEEDS, (case, str(seed)))
+    found = next(violations(CASES[case](tmp_path), LONG_RUNS, seed=seed), None)
+    assert found is None, f"seed {seed}: {found}"
 
 
 # ------------------------------------------------------------ each fault put back, and found
@@ -242,7 +284,7 @@ def none_at_weekends(
     connection: Any, records: str, kept: str, bounding: Bounding, scope: str
 ) -> None:
     """On Saturday and Sunday there is no bound."""
-    loose = replace(bounding, at_most=10**6, limits=())
+    loose = replace(bounding, at_most=10**3, limits=())  # far more than a unit has
     is_weekend = scope in {str(day) for day in ServiceWeek(2016, 30).days[5:]}
     own = loose if is_weekend else bounding
     keep_at_most(connection, records, kept, bounding=own, scope=scope)
@@ -305,7 +347,7 @@ def test_the_canaries_of_a_release_find_a_fault(
     assert moved_too_far(CASES[case](tmp_path), seed)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", BY_BUDGET)
 def test_the_canaries_of_a_release_stay_within_what_is_declared(case: str, tmp_path: Path) -> None:
     assert not moved_too_far(CASES[case](tmp_path), seed=5)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from made_homes import MadeHomes
 from small_deployment import INCLUDE, WEEK, Deployment
 
 from turnstile.cli import main
@@ -26,26 +27,28 @@ KEYS = ["service_date", "mode"]
 
 
 @pytest.fixture(scope="module")
-def made_once(tmp_path_factory: pytest.TempPathFactory, generated: Path) -> Deployment:
+def made_once(
+    tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, generated: Path
+) -> Deployment:
     """The week, released once for all tests of this file."""
     root = tmp_path_factory.mktemp("hours")
-    made = Deployment(root / "var", root / "include")
-    shutil.copytree(INCLUDE / "programmes", made.include / "programmes")
-    shutil.copytree(INCLUDE / "domains", made.include / "domains")
-    (made.include / "domains/hours.csv").write_text(HOURS)
-    made.edit("opal", "slots: all_day", "slots: domains/hours.csv")
-    made.edit("opal", "slot_minutes: 15", "slot_minutes: 30")
-    made.edit("opal", "[bus, ferry, light_rail, train]", "[bus, train]")
-    made.landing("opal").mkdir(parents=True)
-    trips(generated).to_csv(made.landing("opal") / "trips.csv", index=False)
-    private = made.home / "private"
+    begun = Deployment(root / "var", root / "include")
+    shutil.copytree(INCLUDE / "programmes", begun.include / "programmes")
+    shutil.copytree(INCLUDE / "domains", begun.include / "domains")
+    begun.keep_few_places()
+    (begun.include / "domains/hours.csv").write_text(HOURS)
+    begun.edit("opal", "slots: all_day", "slots: domains/hours.csv")
+    begun.edit("opal", "slot_minutes: 15", "slot_minutes: 30")
+    begun.edit("opal", "[bus, ferry, light_rail, train]", "[bus, train]")
+    begun.landing("opal").mkdir(parents=True)
+    trips(generated).to_csv(begun.landing("opal") / "trips.csv", index=False)
+    private = begun.home / "private"
     private.mkdir(mode=0o700)
     # Which trips of a card-day are left out hangs on this key: the same ones every time.
     (private / "bounding.key").write_bytes(bytes(range(32)))
-    with pytest.MonkeyPatch.context() as environment:
-        enter(made, environment)
-        assert main(["run", "opal", "--week", WEEK]) == 0
-    return made
+    made = homes.get(root, ("run", "opal", "--week", WEEK))
+    own = made.copy(tmp_path_factory.mktemp("own_hours"))
+    return Deployment(own.home, own.include)
 
 
 @pytest.fixture

@@ -7,21 +7,20 @@ from pathlib import Path
 
 import pytest
 from deployment_fixtures import deployment_in
+from made_homes import MadeHomes
 from small_deployment import WEEK
-
-from turnstile.cli import main
 
 
 @pytest.fixture(scope="session")
-def published(tmp_path_factory: pytest.TempPathFactory, generated: Path) -> Path:
+def published(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, generated: Path) -> Path:
     """The public zone of a small deployment: `opal` and `itms`, one week of each."""
+    folder = tmp_path_factory.mktemp("published")
     with pytest.MonkeyPatch.context() as environment:
-        made = deployment_in(tmp_path_factory.mktemp("published"), environment)
-        shutil.copytree(generated, made.home / "landing")
-        made.edit("opal", "  contact:", "  tides_shapes: true\n  contact:")
-        for programme in ("opal", "itms"):
-            assert main(["run", programme, "--week", WEEK]) == 0
-    return made.public
+        begun = deployment_in(folder, environment)
+    shutil.copytree(generated, begun.home / "landing")
+    begun.edit("opal", "  contact:", "  tides_shapes: true\n  contact:")
+    made = homes.get(folder, *[("run", name, "--week", WEEK) for name in ("opal", "itms")])
+    return made.home / "public"
 
 
 @pytest.fixture(params=["opal", "itms"])

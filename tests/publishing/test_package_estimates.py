@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from small_deployment import INCLUDE, Deployment
+from deployment_fixtures import deployment_in
+from made_homes import MadeHomes
 
 from turnstile.cli import main
 from turnstile.publishing.manifest import MANIFEST, manifest_bytes
@@ -21,24 +22,15 @@ Cli = Callable[..., int]
 
 
 @pytest.fixture(scope="module")
-def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def public(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> Path:
     """The public zone of two weeks, made without Airflow."""
     folder = tmp_path_factory.mktemp("estimates")
-    include = folder / "include"
-    shutil.copytree(INCLUDE / "programmes", include / "programmes")
-    shutil.copytree(INCLUDE / "domains", include / "domains")
-    deployment = Deployment(folder / "var", include)
-    deployment.edit("opal", "slot_minutes: 15", "slot_minutes: 30")
-    deployment.keep_few_places()
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("TURNSTILE_HOME", str(deployment.home))
-        environment.setenv("TURNSTILE_INCLUDE", str(include))
-        environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
-        made = ["sample", "opal", "--weeks", ":".join(WEEKS), "--rows", "20000", "--seed", "3"]
-        assert main(made) == 0
-        for week in WEEKS:
-            assert main(["run", "opal", "--week", week]) == 0
-    return deployment.public
+        begun = deployment_in(folder, environment)
+    begun.edit("opal", "slot_minutes: 240", "slot_minutes: 30")
+    sample = ("sample", "opal", "--weeks", ":".join(WEEKS), "--rows", "20000", "--seed", "3")
+    runs = [("run", "opal", "--week", week) for week in WEEKS]
+    return homes.get(folder, sample, *runs).home / "public"
 
 
 @pytest.fixture

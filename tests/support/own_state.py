@@ -1,8 +1,8 @@
 """A test touches nothing of the person who runs it: not the checkout's zones, nor their Airflow.
 
 Every test has a home of its own, which does not exist until it makes it. What Python opens, lists,
-makes or removes elsewhere is seen by an audit hook (PEP 578), and so is a process of this
-environment that was started without a home; the test that did it fails.
+makes or removes elsewhere is seen by an audit hook (PEP 578), and so is the command, started as a
+process without a home; the test that did it fails.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
+_COMMAND = f"{sys.prefix}/bin/turnstile"
 _EVENTS = frozenset(
     {
         "open",
@@ -54,11 +55,12 @@ class PersonsState:
         if event in _EVENTS and arguments and self._is_theirs(arguments[0]):
             self._touched.append(f"{event} {arguments[0]}")
         elif event == "subprocess.Popen":
-            command, environment = str(arguments[0]), arguments[3]
+            given, environment = arguments[1], arguments[3]
+            words = " ".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
             own = environment if isinstance(environment, Mapping) else os.environ  # noqa: TID251
-            home = own.get("TURNSTILE_HOME")
-            if command.startswith(sys.prefix) and (not home or self._is_theirs(home)):
-                self._touched.append(f"started {arguments[1]} without a home of its own")
+            home = own.get("TURNSTILE_HOME") or (str(_ROOT / "var") if _COMMAND in words else None)
+            if home and self._is_theirs(home):
+                self._touched.append(f"started {words} without a home of its own")
 
     def _is_theirs(self, path: object) -> bool:
         if not isinstance(path, str | bytes | os.PathLike):

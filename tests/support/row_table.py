@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 Row = tuple[str, ...]
-MATRIX, DAY = "backfill matrix", "day of people"
+MATRIX, DAY, SEEDS = "backfill matrix", "day of people", "seeds of searches"
 HEADINGS: dict[str, Row] = {
     MATRIX: ("what is done", "draws", "rho, card", "sealed before, kept", "newly sealed"),
     DAY: ("what was done", "rho of a card", "in all"),
+    SEEDS: ("case", "seed"),
 }
 
 
