@@ -116,3 +116,20 @@ def test_a_package_of_other_bytes_or_of_another_ledger_is_not_published(
         path.write_bytes(content)
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert turnstile("ledger", "verify") == 0
+
+
+def test_folders_that_were_moved_aside_stop_no_week_and_are_named_by_its_audit(
+    published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Messages ask people to move folders aside; the next week stopped after its charge."""
+    for zone in (published.public, published.home / "embargoed", published.home / "private"):
+        own = zone / "itms" / WEEK / "r0"
+        shutil.copytree(own, own.with_name("r0.aside"), symlinks=True)
+    assert turnstile("sample", "itms", "--weeks", NEXT, "--rows", "20000", "--seed", "4") == 0
+    assert turnstile("run", "itms", "--week", NEXT) == 4
+    assert f"itms/{WEEK}/r0.aside is no file of a release" in capsys.readouterr().err
+    package = published.public / "itms" / NEXT / "r0"
+    assert f'"itms/{WEEK}/r0"' in (package / "release_card.json").read_text()  # an earlier week
+    shutil.rmtree(published.public / "itms" / WEEK / "r0.aside")
+    assert turnstile("run", "itms", "--week", NEXT) == 0
+    assert turnstile("estimates", "verify", package) == 0

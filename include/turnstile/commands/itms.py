@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from turnstile.errors import InputError, TurnstileError
+from turnstile.ledger.records import revision_of
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
 from turnstile.service_calendar import parse_weeks
 from turnstile.settings import Settings
@@ -174,7 +175,11 @@ def _rolling(args: argparse.Namespace) -> int:
 
 def _newest(week: Path) -> Path:
     """Return the newest revision of a published week."""
-    found = sorted(week.glob("r*"), key=lambda path: int(path.name[1:]))
+    found = [
+        (revision, path)
+        for path in week.glob("r*")
+        if (revision := revision_of(path.name)) is not None
+    ]
     if not found:
         raise TurnstileError(f"{week.parent.name}/{week.name} is not published; run it first")
-    return found[-1]
+    return max(found)[1]

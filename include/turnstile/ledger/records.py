@@ -21,8 +21,21 @@ MOST = 4 * 10**18
 """Largest amount of the ledger: below 2^62, so that a sum of two fits 64 bits."""
 
 _YEARS = (1900, 2999)
+_REVISION = re.compile(r"r(0|[1-9][0-9]*)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _KEY = re.compile(r"([^/]+)/([^/]+)/r(0|[1-9][0-9]*)")
+
+
+def revision_of(name: str) -> int | None:
+    """Return the revision that a folder of a period is named after.
+
+    Examples:
+        >>> revision_of("r12")
+        12
+        >>> [revision_of(name) for name in ("r0.aside", "latest", "r01")]  # None: not a release
+        [None, None, None]
+    """
+    return int(name[1:]) if _REVISION.fullmatch(name) else None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -12,6 +12,7 @@ from functools import partial
 
 from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.records import revision_of
 from turnstile.ledger.states import ReleaseState
 from turnstile.operations.alerts import Alert, of_budget, of_questions, of_retention, of_run
 from turnstile.operations.calendar_of_weeks import WeekMark, behind, calendar_of
@@ -144,7 +145,8 @@ def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tup
         problems = [type(error).__name__]
     found += [Alert("audit_failed", "ledger", "all", check) for check in sorted(set(problems))]
     for package in sorted(settings.public.glob("*/????-*/r*")):
-        if package.is_dir() and differences(package):
+        is_release = package.is_dir() and revision_of(package.name) is not None
+        if is_release and differences(package):
             programme, week, revision = package.parts[-3:]
             found.append(Alert("audit_failed", programme, week, f"package {revision}"))
     return tuple(found)

@@ -26,7 +26,7 @@ from turnstile.estimates.week_estimates import (
     estimates_of,
     record_of,
 )
-from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.records import ReleaseKey, revision_of
 from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline.context import Release
 from turnstile.publishing.package_numbers import comparable, earlier_numbers
@@ -86,8 +86,8 @@ def _published_keys(release: Release) -> Iterator[ReleaseKey]:
         and period.first_day < release.week.first_day
     ]
     for period, folder in sorted(before, key=lambda one: one[0].first_day, reverse=True):
-        numbers = sorted((int(path.name[1:]) for path in folder.glob("r*")), reverse=True)
-        for revision in numbers:
+        numbers = [n for path in folder.glob("r*") if (n := revision_of(path.name)) is not None]
+        for revision in sorted(numbers, reverse=True):
             key = ReleaseKey(release.key.programme, str(period), revision)
             attempt = release.ledger.find(key)
             is_public = attempt is not None and attempt.state is ReleaseState.PUBLISHED

@@ -13,6 +13,7 @@ from turnstile.assessment.attacks.timetable_view import TimetableView, view
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.cell_labels import labels_of_domain
 from turnstile.assessment.evidence import Evidence
+from turnstile.ledger.records import revision_of
 from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.pipeline.context import Release
 from turnstile.programme.public_file import open_public_file
@@ -40,7 +41,9 @@ def _earlier(release: Release) -> tuple[Artefact, ...]:
     """Return what was sealed for other keys of the programme and stands unaltered, newest first."""
     own = release.folders.embargoed
     files = sorted(own.parent.parent.glob("*/r*/sealed-*.parquet"), reverse=True)
-    others = (path for path in files if path.parent != own)
+    others = (
+        path for path in files if path.parent != own and revision_of(path.parent.name) is not None
+    )
     read = ((path, path.read_bytes()) for path in islice(others, _EARLIER_MOST))
     return tuple(
         decode(content) for path, content in read if path.stem.endswith(digest_of(content)[:16])

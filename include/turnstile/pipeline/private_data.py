@@ -18,6 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from turnstile.errors import InputError
+from turnstile.ledger.records import revision_of
 from turnstile.programme.release_schedule import period_containing
 from turnstile.programme.spec import Programme
 from turnstile.release.zone_stores import changed_here
@@ -81,7 +82,7 @@ def private_data(
 def _others(folder: Path) -> Iterator[Path]:
     """Yield everything of a period that is neither rows nor stays."""
     for path in sorted(folder.iterdir()):
-        if re.fullmatch(r"r\d+", path.name) and path.is_dir():
+        if revision_of(path.name) is not None and path.is_dir():
             yield from (one for one in sorted(path.iterdir()) if one.name not in _STAYS)
         elif path.name != _SNAPSHOTS:
             yield path

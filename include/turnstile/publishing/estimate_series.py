@@ -22,6 +22,7 @@ from turnstile.estimates.week_estimates import (
     estimates_of,
     record_of,
 )
+from turnstile.ledger.records import revision_of
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package_numbers import comparable, earlier_numbers, week_alone
 from turnstile.release.zones import digest_of
@@ -97,7 +98,12 @@ def _record(
 def _public(packages: Path, programme: str, as_of: ServicePeriod) -> tuple[_Public, ...]:
     """Return the newest package of each period up to one that was not withdrawn, in order."""
     found: dict[str, _Public] = {}
-    for path in sorted((packages / programme).glob(f"*/r*/{MANIFEST}"), key=_revision):
+    manifests = [
+        (revision, path)
+        for path in (packages / programme).glob(f"*/r*/{MANIFEST}")
+        if (revision := revision_of(path.parent.name)) is not None
+    ]
+    for _, path in sorted(manifests):
         folder = path.parent
         key = f"{programme}/{folder.parent.name}/{folder.name}"
         try:
@@ -108,11 +114,6 @@ def _public(packages: Path, programme: str, as_of: ServicePeriod) -> tuple[_Publ
         if period.first_day <= as_of.first_day and not is_withdrawn:
             found[str(period)] = _Public(period, EarlierRelease(key, digest_of(path.read_bytes())))
     return tuple(sorted(found.values(), key=lambda one: one.period.first_day))
-
-
-def _revision(path: Path) -> int:
-    """Return the revision of a manifest's package."""
-    return int(path.parent.name[1:])
 
 
 def _beside(

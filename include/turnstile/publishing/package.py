@@ -15,7 +15,7 @@ from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import csv_bytes, read_parquet
 from turnstile.estimates.week_estimates import FOLDER, RECORD
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.records import ReleaseKey, revision_of
 from turnstile.publishing.card import release_card
 from turnstile.publishing.contents import PARTS, Contents
 from turnstile.publishing.contents_check import unknown_contents
@@ -93,10 +93,13 @@ def _estimates_record(embargoed: Path) -> dict[str, Any] | None:
 
 def _earlier(public: Path, key: ReleaseKey, ledger: Ledger) -> Path | None:
     """Return the newest revision of the newest period before one, of those not withdrawn."""
-    found = [path for path in public.glob("????-*/r*") if path.parent.name < key.period]
-    found.sort(key=lambda path: (path.parent.name, int(path.name[1:])), reverse=True)
-    for path in found:
-        release = ledger.find(ReleaseKey(key.programme, path.parent.name, int(path.name[1:])))
+    found = [
+        (path.parent.name, revision, path)
+        for path in public.glob("????-*/r*")
+        if path.parent.name < key.period and (revision := revision_of(path.name)) is not None
+    ]
+    for period, revision, path in sorted(found, reverse=True):
+        release = ledger.find(ReleaseKey(key.programme, period, revision))
         if release is None or not release.is_withdrawn:
             return path
     return None

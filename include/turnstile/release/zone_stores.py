@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError
-from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.records import ReleaseKey, revision_of
 from turnstile.programme.source_spec import SourceSpec
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings, ZoneStore
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 _OF_TRACES = ("/package/manifest.json", "/package/release_card.json")
 _ADOPTING = "adopting"
-_REVISION = re.compile(r"r\d+")
 _PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
 
 
@@ -164,7 +162,7 @@ def _whole_packages(names: frozenset[str]) -> Callable[[str], bool]:
 
     def wanted(name: str) -> bool:
         parts = name.split("/")
-        if len(parts) < _PARTS_OF_PACKAGE or not _REVISION.fullmatch(parts[2]):
+        if len(parts) < _PARTS_OF_PACKAGE or revision_of(parts[2]) is None:
             return True
         return "/".join((*parts[:3], "manifest.json")) in names
 
