@@ -1,27 +1,14 @@
-"""The feeds that are understood; a further one is a module and a line here."""
+"""The feeds that are understood, each by the module of this room that bears its name."""
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from turnstile.programme.source_spec import Feed
-from turnstile.sources import (
-    gtfs_vehicle_positions,
-    itms,
-    opal_trips,
-    taps,
-    tides_fare_transactions,
-    tides_passenger_events,
-    tides_vehicle_locations,
-)
 from turnstile.sources.layout import FeedLayout
 
 LAYOUTS: dict[Feed, FeedLayout] = {
-    Feed.OPAL_TRIPS: opal_trips.LAYOUT,
-    Feed.TIDES_FARE_TRANSACTIONS: tides_fare_transactions.LAYOUT,
-    Feed.TIDES_PASSENGER_EVENTS: tides_passenger_events.LAYOUT,
-    Feed.TAPS: taps.LAYOUT,
-    Feed.ITMS: itms.LAYOUT,
-    Feed.TIDES_VEHICLE_LOCATIONS: tides_vehicle_locations.LAYOUT,
-    Feed.GTFS_VEHICLE_POSITIONS: gtfs_vehicle_positions.LAYOUT,
+    feed: import_module(f"turnstile.sources.{feed}").LAYOUT for feed in Feed
 }
 
 

@@ -1,6 +1,6 @@
 """What a feed's module has to say: which columns it reads, and the SQL to canonical rows.
 
-A further feed is one more module with a `FeedLayout`, entered in `feeds.LAYOUTS`.
+A further feed is one more module with a `FeedLayout`, under the feed's own name.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class MadeReading:
 def trip_records(programme: Programme, trips: list[MadeTrip]) -> list[Record]:
     """Return the records of trips: one a trip, or one a tap, numbered in their order."""
     names = names_in_source(layout_of(programme.source.feed), programme)
-    if programme.source.feed is Feed.OPAL_TRIPS:
+    if "tap_on_date" in names:  # a line holds both ends
         return [_named(_opal(trip), names) for trip in trips]
     if programme.source.feed.names_nobody:
         events = [event for trip in trips for event in _events(trip)]
