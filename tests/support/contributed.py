@@ -1,0 +1,243 @@
+"""What a contributor adds, one of each row of "Where a change goes" (docs/ARCHITECTURE.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from scratch_copy import ScratchCopy
+
+_SOURCES = "include/turnstile"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of the sources.
+
+    Args:
+        modules: text of each new file, by its path in `include/turnstile`.
+        entries: triples (path, what stands there once, what stands there afterwards).
+    """
+
+    modules: dict[str, str]
+    entries: tuple[tuple[str, str, str], ...] = ()
+
+    def make(self, copy: ScratchCopy) -> list[str]:
+        """Do it in a copy; return the sources that it touched."""
+        before, copy.touched = copy.touched, set()
+        for path, text in self.modules.items():
+            copy.add(f"{_SOURCES}/{path}", text)
+        for path, old, new in self.entries:
+            copy.replace(f"{_SOURCES}/{path}", old, new)
+        touched, copy.touched = copy.touched_sources, before | copy.touched
+        return touched
+
+
+def _before(path: str, text: str, added: str) -> tuple[str, str, str]:
+    """An entry that stands before another one."""
+    return path, text, f"{added}{text}"
+
+
+_FIELD = """    Field(
+        "rider_category",
+        _T.STRING,
+        "",
+        "Rider",
+        "Category of the card.",
+        Role.DIMENSION,
+        "VARCHAR",
+        _TRIPS,
+        _TRIPS,
+        ("adult", "child"),
+    ),
+"""
+_FEED = '''"""Feed `ferry_trips`: as `opal_trips`, under other columns."""
+
+from dataclasses import replace
+
+from turnstile.sources import opal_trips
+
+LAYOUT = replace(
+    opal_trips.LAYOUT,
+    names=tuple((field, f"ferry_{field}") for field, _ in opal_trips.LAYOUT.names),
+)
+'''
+_RULE = """        _ranged("rows_a_week", Severity.ERROR, Frame.WEEK, ("rows", 9, None), "few"),
+"""
+_MECHANISM = '''"""Dense draws, clipped to what a city can have. Proof: dense_clipped.proof.md."""
+
+import logging
+
+import numpy as np
+
+from turnstile.privacy.mechanisms import dense
+
+
+def draw(event, exact):
+    """Return the noisy table within a million: post-processing of a dense draw."""
+    logging.getLogger(__name__).info("clipped")
+    return np.clip(dense.noised(event, exact), -(10**6), 10**6)
+'''
+_UNIT = """    CARD_MONTH = ("card_month", "the month of a card", Subject.CARD, 31,
+                  lambda block: f"{block.service_date:%Y-%m}", "trips_at_most")
+"""
+_ENGINE = '''"""Counts twice and compares."""
+
+import numpy as np
+
+from turnstile.counting import tables
+
+
+def count(*args, **kwargs):
+    """Count twice."""
+    first, second = tables.count(*args, **kwargs), tables.count(*args, **kwargs)
+    for one, other in zip(first, second, strict=True):
+        assert np.array_equal(one.reveal_to_mechanism(), other.reveal_to_mechanism())
+    kwargs["progress"]("counted twice")
+    return first
+'''
+_GATE = '''"""Every vector holds a number."""
+
+from turnstile.assessment.gates.numbers import Numbers
+from turnstile.assessment.gates.result import GateResult
+
+
+def not_empty(numbers: Numbers) -> GateResult:
+    """Judge the lengths."""
+    passed = all(len(one.values) for one in numbers.vectors)
+    return GateResult("not_empty", passed, "every vector holds a number")
+'''
+_PORTAL = '''"""A folder of a depot that has a name."""
+
+from turnstile.publishing.portals.folder import FolderStore
+
+
+class DepotStore(FolderStore):
+    """As any folder."""
+'''
+_FILE = '''"""`counts.txt`: how many tables there are."""
+
+from turnstile.publishing.contents import Contents
+
+
+def write(contents: Contents) -> bytes:
+    """Return the number of tables."""
+    return b"%d tables" % len(contents.tables)
+'''
+_GATES, _FILES = "assessment/gates/registry.py", "publishing/files.py"
+_PORTALS = "publishing/portals"
+_FIRST_FIELD = "FIELDS: tuple[Field, ...] = (\n"
+_FIRST_FILE = "FILES: tuple[PackageFile, ...] = (\n"
+_ENTRY_OF_FILE = """    PackageFile(
+        "counts.txt", "text/plain", "Tables", (Source.DECLARED,), counts.write
+    ),
+"""
+CHANGES = {
+    "dimension": Change(
+        {},
+        (("programme/fields.py", _FIRST_FIELD, f"{_FIRST_FIELD}{_FIELD}"),),
+    ),
+    "feed": Change(
+        {"sources/ferry_trips.py": _FEED},
+        (
+            _before(
+                "programme/source_spec.py",
+                '    OPAL_TRIPS = "opal_trips"\n',
+                '    FERRY_TRIPS = "ferry_trips"\n',
+            ),
+        ),
+    ),
+    "check of the rows": Change(
+        {},
+        (_before("quality/rules.py", '        _ranged("rows_present", error', _RULE),),
+    ),
+    "mechanism": Change(
+        {
+            "privacy/mechanisms/dense_clipped.py": _MECHANISM,
+            "privacy/mechanisms/dense_clipped.proof.md": "# Post-processing of dense.\n",
+        },
+        (
+            _before(
+                "privacy/mechanisms/registry.py",
+                "    STABILITY_HISTOGRAM = (\n",
+                '    DENSE_CLIPPED = "dense_clipped", NoiseFamily.DISCRETE_GAUSSIAN, "rho", '
+                'gaussian_noise, "dense_clipped"\n',
+            ),
+        ),
+    ),
+    "unit": Change({}, (_before("privacy/units.py", '    CARD = "card", ', _UNIT),)),
+    "counting engine": Change(
+        {"counting/twice.py": _ENGINE},
+        (
+            _before(
+                "counting/engines.py",
+                '    "duckdb": "turnstile.counting.tables",\n',
+                '    "twice": "turnstile.counting.twice",\n',
+            ),
+        ),
+    ),
+    "gate": Change(
+        {"assessment/gates/not_empty.py": _GATE},
+        (
+            _before(_GATES, "    noise_kind,\n", "    not_empty,\n"),
+            _before(
+                _GATES,
+                "from turnstile.assessment.gates.noise_kind import",
+                "from turnstile.assessment.gates.not_empty import not_empty\n",
+            ),
+        ),
+    ),
+    "kind of portal": Change(
+        {f"{_PORTALS}/depot.py": _PORTAL},
+        (
+            _before(
+                f"{_PORTALS}/addresses.py", "    S3: frozenset(", '    "depot": frozenset(),\n'
+            ),
+            _before(
+                f"{_PORTALS}/delivery.py",
+                "        if self.portal.kind == FOLDER:\n",
+                '        if self.portal.kind == "depot":\n'
+                "            return DepotStore(self.portal.folder)\n",
+            ),
+            _before(
+                f"{_PORTALS}/delivery.py",
+                "from turnstile.publishing.portals.folder import",
+                "from turnstile.publishing.portals.depot import DepotStore\n",
+            ),
+        ),
+    ),
+    "file in the package": Change(
+        {"publishing/counts.py": _FILE},
+        (
+            (_FILES, _FIRST_FILE, f"{_FIRST_FILE}{_ENTRY_OF_FILE}"),
+            _before(_FILES, "    croissant,\n", "    counts,\n"),
+        ),
+    ),
+}
+
+
+_TEXTS = {
+    "programme": (("name: opal", "name: ferries"), ("slot_minutes: 15", "slot_minutes: 240")),
+    "dimension": (
+        ("tables:  ", "tables:\n  riders: {by: [rider_category]}\n  # "),
+        ('    on_time: "1/8"\n', '    on_time: "1/16"\n    riders: "1/16"\n'),
+    ),
+    "feed": (("feed: opal_trips", "feed: ferry_trips"),),
+    "mechanism": (("kind: dense_gaussian", "kind: dense_clipped"),),
+    "unit": (
+        ("card_day: {trips_at_most: 6", "card_month: {trips_at_most: 60"),
+        ("unit: card_day", "unit: card_month"),
+        ('  rho: "1/8"', '  rho: "8"'),  # a month of a card is hidden by more noise than a day
+        ('rho: "1/4", delta', 'rho: "9", delta'),
+    ),
+}
+
+
+def programme_text(include: Path, *uses: str) -> str:
+    """Return a further programme, a copy of `opal` that uses changes."""
+    text = (include / "programmes/opal.yaml").read_text(encoding="utf-8")
+    for use in ("programme", *uses):
+        for old, new in _TEXTS[use]:
+            assert old in text
+            text = text.replace(old, new)
+    return text

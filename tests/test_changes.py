@@ -1,0 +1,130 @@
+"""Every row of "Where a change goes", done in one scratch copy, which then releases a week.
+
+Without one of them the programme, the engine or the portal is refused, or the package of a usual
+week shows that it is not there.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from contributed import CHANGES, programme_text
+from deployment_fixtures import PublishedWeeks
+from scratch_copy import ROOT, ScratchCopy
+from small_deployment import WEEK, Deployment
+
+from turnstile.counting.engines import engine_named
+from turnstile.errors import InputError, ProgrammeError
+from turnstile.programme.loading import parse_programme
+from turnstile.publishing.portals.addresses import portal_address
+
+SOURCES = {  # files that each touches: at most three
+    "dimension": 1,
+    "feed": 2,
+    "check of the rows": 1,
+    "mechanism": 2,
+    "unit": 1,
+    "counting engine": 2,
+    "gate": 2,
+    "kind of portal": 3,
+    "file in the package": 2,
+}
+USED = ("dimension", "feed", "mechanism", "unit")  # what a programme says that it uses
+RELEASE = f"""
+import csv, logging, os, sys
+from pathlib import Path
+from turnstile.cli import main
+
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+logging.getLogger("turnstile").setLevel(logging.INFO)
+os.environ["TURNSTILE_COUNTING_ENGINE"] = "twice"
+home = Path(os.environ["TURNSTILE_HOME"])
+assert main(["sample", "opal", "--weeks", "{WEEK}", "--rows", "20000", "--seed", "1"]) == 0
+for path in (home / "landing/opal/{WEEK}").glob("*.csv"):
+    with path.open() as stream:
+        rows = list(csv.DictReader(stream))
+    ferry = [{{f"ferry_{{name}}": row[name] for name in row}} for row in rows]
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, [*ferry[0], "rider_category"])
+        writer.writeheader()
+        writer.writerows(row | {{"rider_category": "adult"}} for row in ferry)
+for command in (
+    ["run", "ferries", "--week", "{WEEK}"],
+    ["package", "verify", str(home / "public/ferries/{WEEK}/r0")],
+    ["portal", "send", "ferries", "--to", f"depot://north{{home}}/depot"],
+    ["ledger", "verify"],
+    ["ledger", "balance"],
+):
+    assert main(command) == 0, command
+"""
+
+
+def adults(measured: Path) -> int:
+    """Adults minus children; all riders are adults."""
+    if not measured.is_file():
+        return 0
+    with measured.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    sign = {"adult": 1, "child": -1, "UNKNOWN": 0}
+    return sum(sign[row["rider_category"]] * int(row["count"]) for row in rows)
+
+
+def seen(home: Path, programme: str, said: str) -> set[str]:
+    """The changes that a released week shows: its package, its findings, what was said."""
+    package = home / "public" / programme / WEEK / "r0"
+    (judged,) = (home / "private" / programme / WEEK).rglob("quality.json")
+    plan, gates = ((package / name).read_text() for name in ("plan.json", "assessment.json"))
+    shown = {
+        "dimension": "Category of the card." in (package / "dictionary.csv").read_text(),
+        # 8,200 of them, and noise of 56 cells with a standard deviation of 58 in all
+        "feed": adults(package / "measurements/riders.csv") > 7_500,
+        "check of the rows": '"rows_a_week"' in judged.read_text(),
+        "mechanism": '"dense_clipped"' in plan and "clipped" in said,
+        "unit": '"card_month"' in plan and "card_month  2016-07  " in said,
+        "counting engine": "counted twice" in said,
+        "gate": '"not_empty"' in gates,
+        "kind of portal": (home / "depot" / programme / WEEK / "r0/manifest.json").is_file(),
+        "file in the package": (package / "counts.txt").is_file(),
+    }
+    return {name for name, is_there in shown.items() if is_there}
+
+
+def test_all_changes_together_release_a_week(tmp_path: Path) -> None:
+    copy = ScratchCopy(tmp_path)
+    Deployment(tmp_path / "var", tmp_path / "include").keep_few_places()
+    assert {name: len(change.make(copy)) for name, change in CHANGES.items()} == SOURCES
+    copy.add("include/programmes/ferries.yaml", programme_text(ROOT / "include", *USED))
+    said = copy.run(RELEASE)
+    assert seen(tmp_path / "var", "ferries", said) == {*CHANGES}
+    spent = re.search(r"card_month  2016-07 .*?rho (\S+)", said)
+    assert spent is not None
+    assert 7.9999 < float(spent[1]) <= 8  # what is done with drawn numbers costs nothing
+
+
+def test_a_week_of_the_sources_as_they_are_shows_none(published_weeks: PublishedWeeks) -> None:
+    assert seen(published_weeks.home, "opal", published_weeks.printed["opal"]) == set()
+
+
+def test_the_page_lists_the_same_changes() -> None:
+    page = (ROOT / "docs/ARCHITECTURE.md").read_text().partition("## Where a change goes")[2]
+    listed = re.findall(r"^\| (?:another|a third) (.*?)(?: \(column\))? \|", page, re.MULTILINE)
+    assert sorted(listed) == sorted(["programme", *CHANGES])
+
+
+@pytest.mark.parametrize("change", USED)
+def test_a_programme_that_uses_what_is_not_there_is_refused(change: str) -> None:
+    name = {"dimension": "rider_category", "feed": "ferry_trips", "unit": "card_month"}
+    with pytest.raises(ProgrammeError, match=name.get(change, "dense_clipped")):
+        parse_programme(programme_text(ROOT / "include", change), "ferries.yaml")
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda: engine_named("twice"), lambda: portal_address("depot://north/open")]
+)
+def test_an_engine_or_portal_that_is_not_there_is_refused(ask: Callable[[], object]) -> None:
+    with pytest.raises(InputError, match=r"counting engine|write file:///"):
+        ask()
