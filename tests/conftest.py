@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import sys
 import tempfile
@@ -47,6 +48,7 @@ _STATE = Path(tempfile.mkdtemp(prefix="state-of-tests-"))
 _AIRFLOW_HOME = _STATE / "airflow"
 _PERSONS = PersonsState(os.environ)  # noqa: TID251 - before any test changes it
 _HOMES = count()
+_CPU_S_OF_WORKERS: list[float] = []
 
 # The same examples every time, and no limit of time for one: a busy machine makes no property
 # false. `--hypothesis-profile default` looks for new examples.
@@ -96,8 +98,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
     return OneAirflow(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+def _cpu_s(*whose: int) -> float:
+    """CPU seconds of this process, or of those too that it started and saw end."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, *whose)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what a worker cost to the process that started it."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["cpu_s"] = _cpu_s(resource.RUSAGE_CHILDREN)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Keep what a worker cost."""
+    _CPU_S_OF_WORKERS.append(getattr(node, "workeroutput", {}).get("cpu_s", 0.0))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the tables of rows that tests kept."""
+    """Print what the tests cost, and the tables of rows that they kept."""
+    # What this process saw end may hold workers too, which say it themselves.
+    own = _cpu_s() if _CPU_S_OF_WORKERS else _cpu_s(resource.RUSAGE_CHILDREN)
+    terminalreporter.write_line(f"{own + sum(_CPU_S_OF_WORKERS):,.0f} CPU seconds")
     reports = (one for kind in terminalreporter.stats.values() for one in kind)
     for title, lines in tables(reports):
         terminalreporter.section(title)
