@@ -10,14 +10,14 @@ import pytest
 from bare_programme import bare_programme
 
 from turnstile.privacy.events import Sensitivity
+from turnstile.privacy.sensitivities import records_at_most
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import Feed, SourceSpec
-from turnstile.programme.spec import TableSpec
+from turnstile.programme.spec import DomainSpec, Outside, TableSpec
 from turnstile.release.sensitivities import sensitivities
 from turnstile.service_calendar import ServiceWeek
 
-UNKNOWN, TAPS_MOST = "U", 5
-TAPS = [(action, place) for action in ("enter", "exit") for place in ("A", UNKNOWN)]
+UNKNOWN = "U"
 Taps = Sequence[tuple[str, str]]
 
 
@@ -31,50 +31,72 @@ def joined(taps: Taps) -> list[tuple[str, str]]:
     ]
 
 
-def farthest(axes: tuple[int, ...]) -> Sensitivity:
+def counted(taps: Taps, axes: tuple[int, ...], *, drops: bool) -> Counter[tuple[str, ...]]:
+    """Counts of these ends; a trip that lacks a label at either may be dropped."""
+    rows = (row for row in joined(taps) if not (drops and UNKNOWN in row))
+    return Counter(tuple(row[n] for n in axes) for row in rows)
+
+
+def farthest(axes: tuple[int, ...], *, drops: bool) -> Sensitivity:
     """How far a pair of taps moves counts of these ends, over all days of a few taps."""
+    places, taps_most = (("A", "B", UNKNOWN), 3) if drops else (("A", UNKNOWN), 5)
     found = [0, 0, 0, 0]
-    for size in range(TAPS_MOST + 1):
-        for taps in product(TAPS, repeat=size):
-            before = Counter(tuple(row[n] for n in axes) for row in joined(taps))
+    for size in range(taps_most + 1):
+        for taps in product(product(("enter", "exit"), places), repeat=size):
+            before = counted(taps, axes, drops=drops)
             for first, second in combinations_with_replacement(range(size + 1), 2):
-                for enter, leave in product(("A", UNKNOWN), repeat=2):
+                for enter, leave in product(places, repeat=2):
                     own = [*taps[:first], ("enter", enter), *taps[first:second], ("exit", leave)]
-                    after = Counter(
-                        tuple(row[n] for n in axes) for row in joined([*own, *taps[second:]])
-                    )
-                    moved = [abs(after[key] - before[key]) for key in after | before]
+                    after = counted([*own, *taps[second:]], axes, drops=drops)
+                    moved = [abs(after[key] - before[key]) for key in after | before] or [0]
                     each = (sum(map(bool, moved)), sum(moved), sum(m * m for m in moved))
                     found = [max(a, b) for a, b in zip(found, (*each, max(moved)), strict=True)]
-    return Sensitivity(l0=found[0], l1=found[1], l2_squared=found[2], linf=found[3])
+    return Sensitivity(*found)
+
+
+ON, OFF, FLOW = ("tap_on_location",), ("tap_off_location",), ("origin_zone", "destination_zone")
 
 
 @pytest.mark.parametrize(
-    ("by", "axes", "reached"),
+    ("by", "axes", "others", "outside", "reached"),
     [
-        (("tap_on_location",), (0,), Sensitivity(l0=1, l1=1, l2_squared=1, linf=1)),
-        (("tap_off_location",), (1,), Sensitivity(l0=2, l1=3, l2_squared=5, linf=2)),
-        (
-            ("origin_zone", "destination_zone"),
-            (0, 1),
-            Sensitivity(l0=4, l1=5, l2_squared=9, linf=2),
-        ),
+        (ON, (0,), (OFF,), Outside.UNKNOWN, (1, 1, 1, 1)),
+        (OFF, (1,), (ON,), Outside.UNKNOWN, (2, 3, 5, 2)),
+        (FLOW, (0, 1), (), Outside.UNKNOWN, (4, 5, 9, 2)),
+        (ON, (0,), (OFF,), Outside.DROP, (2, 3, 5, 2)),
+        (ON, (0,), (FLOW,), Outside.DROP, (2, 3, 5, 2)),
+        (OFF, (1,), (ON,), Outside.DROP, (2, 3, 5, 2)),
     ],
 )
 def test_what_is_declared_is_never_passed_and_reached(
-    by: tuple[str, ...], axes: tuple[int, ...], reached: Sensitivity
+    by: tuple[str, ...],
+    axes: tuple[int, ...],
+    others: tuple[tuple[str, ...], ...],
+    outside: Outside,
+    reached: tuple[int, int, int, int],
 ) -> None:
-    table = TableSpec("taps", by)
+    found = farthest(axes, drops=outside is Outside.DROP)
+    assert found == Sensitivity(*reached)
+    declared = declared_of(by, *others, outside=outside)
+    assert (found.l1, found.linf) == (declared.l1, declared.linf)
+    assert found.l0 <= declared.l0
+    assert found.l2_squared <= declared.l2_squared
+
+
+def declared_of(*tables_by: tuple[str, ...], outside: Outside) -> Sensitivity:
+    """What is declared for a trip of the first of these tables."""
+    tables = tuple(TableSpec(f"taps_{n}", by) for n, by in enumerate(tables_by))
     programme = bare_programme(
         source=SourceSpec(feed=Feed.TAPS, landing="small/{week}/*", modes=("bus",)),
+        domain=DomainSpec("domains/stops.csv", None, None, 0, 0, 1440, outside),
         units=(),
-        tables=(table,),
+        tables=tables,
     )
-    week = ServiceWeek(2016, 30)
-    declared = dict(sensitivities(programme, (table,), "count", week.days))[ProtectionUnit.TRIP]
-    found = farthest(axes)
-    assert found == reached
+    days = ServiceWeek(2016, 30).days
+    declared = dict(sensitivities(programme, tables[:1], "count", days))[ProtectionUnit.TRIP]
     assert declared is not None
-    assert found.l0 <= declared.l0
-    assert (found.l1, found.linf) == (declared.l1, declared.linf)
-    assert found.l2_squared <= declared.l2_squared
+    return declared
+
+
+def test_a_tap_on_that_no_table_of_ends_can_drop_is_one_record() -> None:
+    assert declared_of(ON, outside=Outside.DROP) == records_at_most(1)

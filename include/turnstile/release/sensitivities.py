@@ -25,11 +25,12 @@ from turnstile.privacy.sensitivities import (
 from turnstile.privacy.units import Block, ProtectionUnit, Subject, scope_of, units_of
 from turnstile.programme.bounding_rule import BoundingRule, rule_of
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Measure, Programme, TableSpec
+from turnstile.programme.spec import Measure, Outside, Programme, TableSpec
 
 _TWO = 2  # a slot and a place
 Bounds = tuple[tuple[ProtectionUnit, Sensitivity | None], ...]
 # Of two taps (PRIVACY 4.9), tables of ends: two ends more, which may share a cell, and one less.
+# Tables of the other end too, where a trip whose end has no label leaves every table.
 _PARTED = Sensitivity(l0=3, l1=3, l2_squared=5, linf=2)
 # Tables of ends by something else: a row more, and two rows with other ends, 2^2 + 1 and 2^2.
 _PARTED_TWICE = Sensitivity(l0=5, l1=5, l2_squared=9, linf=2)
@@ -54,10 +55,8 @@ def sensitivities(
             (unit, _added_up(unit, rule, tables[0], statistic, days))
             for unit in units_of(Subject.BUS)
         )
-    joins_taps = programme.source.feed.joins_taps
     return tuple(
-        (unit, _of_trips(unit, rule, tables, days, joins_taps=joins_taps))
-        for unit in units_of(Subject.CARD)
+        (unit, _of_trips(unit, rule, tables, days, programme)) for unit in units_of(Subject.CARD)
     )
 
 
@@ -99,12 +98,11 @@ def _of_trips(
     rule: BoundingRule | None,
     tables: Sequence[TableSpec],
     days: Sequence[date],
-    *,
-    joins_taps: bool,
+    programme: Programme,
 ) -> Sensitivity | None:
     """Return how far a unit moves counts of trips, each service day in cells of its own."""
-    if unit.is_record and joins_taps:
-        return _of_two_taps(rule, tables)
+    if unit.is_record and programme.source.feed.joins_taps:
+        return _of_two_taps(rule, tables, programme)
     if rule is None:
         return records_at_most(1) if unit.is_record else None
     if unit.is_record:
@@ -119,7 +117,9 @@ def _of_trips(
     return difference_of_counts(one) if instances is None else repeated(one, instances)
 
 
-def _of_two_taps(rule: BoundingRule | None, tables: Sequence[TableSpec]) -> Sensitivity:
+def _of_two_taps(
+    rule: BoundingRule | None, tables: Sequence[TableSpec], programme: Programme
+) -> Sensitivity:
     """Return how far a pair of taps moves a vector; its taps may come between those of others.
 
     It adds a row, and each of its taps may take a trip's end away or give it another (PRIVACY 4.9).
@@ -127,15 +127,28 @@ def _of_two_taps(rule: BoundingRule | None, tables: Sequence[TableSpec]) -> Sens
     """
     if rule is not None:
         return difference_of_counts(_of_records(rule, tables, rule.records_max))
-    return side_by_side(*(_of_two_taps_in(table) for table in tables))
+    is_coupled = programme.domain.outside is Outside.DROP and any(
+        any(_are_of_end(table)) for table in programme.tables
+    )
+    return side_by_side(*(_of_two_taps_in(table, is_coupled=is_coupled) for table in tables))
 
 
-def _of_two_taps_in(table: TableSpec) -> Sensitivity:
-    """Return how far a pair of taps moves one table without a bound on cards."""
-    are_of_end = [axis.startswith(_OF_END) for axis in table.by]
+def _of_two_taps_in(table: TableSpec, *, is_coupled: bool) -> Sensitivity:
+    """Return how far a pair of taps moves one table without a bound on cards.
+
+    Args:
+        table: what it counts.
+        is_coupled: True if the end of a trip decides whether its tap-on is counted.
+    """
+    are_of_end = _are_of_end(table)
     if not any(are_of_end):
-        return records_at_most(1)
+        return _PARTED if is_coupled else records_at_most(1)
     return _PARTED if all(are_of_end) else _PARTED_TWICE
+
+
+def _are_of_end(table: TableSpec) -> list[bool]:
+    """Say of each dimension whether it tells where or when a trip ended."""
+    return [axis.startswith(_OF_END) for axis in table.by]
 
 
 def _of_records(rule: BoundingRule, tables: Sequence[TableSpec], records: int) -> Sensitivity:
