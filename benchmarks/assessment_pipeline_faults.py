@@ -57,7 +57,11 @@ def PIPELINE(cases: Mapping[str, Case]) -> Iterator[Found]:  # noqa: N802 - one 
             continue
         farther = ObservedSensitivity(bound.l1 + 1, (bound.l1 + 1) ** 2)
         moved = PipelineCopy(observed={(first.label, unit): farther})
-        yield "a unit counted once too often", name, _stops(declared_sensitivity(drawn, moved))
+        yield (
+            "a unit counted once too often",
+            name,
+            _stops(declared_sensitivity(drawn.programme, drawn.events, moved)),
+        )
         for words, by in SAMPLERS.items():
             yield words, name, _stops(sampler(drawn.events, PipelineCopy(draw=by)))
         twice = PipelineCopy(draw=lambda e, x: (draw(e, x), draw(e, x)))

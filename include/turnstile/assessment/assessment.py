@@ -27,7 +27,8 @@ from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
 from turnstile.assessment.audits.release_audit import DrawAudit
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates.numbers import nested_tables
-from turnstile.assessment.gates.registry import audits_of, gate_results
+from turnstile.assessment.gates.pipeline_copy import audits_of
+from turnstile.assessment.gates.registry import gate_results
 from turnstile.assessment.gates.result import GateResult, headline
 from turnstile.ledger.records import AccountBalance
 from turnstile.privacy.accounts import MICRO, NANO
@@ -154,7 +155,7 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
         evidence: what it is judged by beside the sealed bytes; none by default.
     """
     known = evidence or Evidence()
-    audits = audits_of(drawn, known)
+    audits = audits_of(drawn.programme, drawn.events, known.copy)
     return Assessment(
         drawn=drawn,
         gates=gate_results(drawn, known, audits),

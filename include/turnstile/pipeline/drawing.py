@@ -22,6 +22,7 @@ from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release, revision_statement
 from turnstile.pipeline.inputs import current_snapshot, recorded
 from turnstile.pipeline.ledger_caps import ledger_cap
+from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.year_state import carried_keys, multiplied, require_state
 from turnstile.privacy.events import DrawEvent
 from turnstile.programme.terms import binding_terms
@@ -38,6 +39,7 @@ def reserve(release: Release) -> str:
 
     Raises:
         BudgetExceeded: a cap would be passed.
+        RefusedError: what needs no sealed byte would stop the release after its charge.
         RevisionNeeded: the key is bound to other inputs or to another programme.
         RefusedError: a week that its draws carry along was made under another promise, or is gone.
     """
@@ -45,6 +47,7 @@ def reserve(release: Release) -> str:
         return "sealed"
     require_state(release)
     with _alone(release):
+        require_preflight(release)
         return _reserved(release).attempt_id
 
 
@@ -62,6 +65,7 @@ def draw(release: Release) -> str:
     if sealed is not None and sealed.artefact_digest is not None:
         return sealed.artefact_digest
     with _alone(release):
+        require_preflight(release)  # programme or code may be others than when it was reserved
         attempt = _reserved(release)
         if attempt.is_sealed and attempt.artefact_digest is not None:
             return attempt.artefact_digest

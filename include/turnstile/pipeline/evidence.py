@@ -14,8 +14,8 @@ from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.cell_labels import labels_of_domain
 from turnstile.assessment.evidence import Evidence
 from turnstile.ledger.records import revision_of
-from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.pipeline.context import Release
+from turnstile.pipeline.preflight import trials
 from turnstile.programme.public_file import open_public_file
 from turnstile.release.sealed import Artefact, decode
 from turnstile.release.zones import digest_of
@@ -28,7 +28,7 @@ def evidence_of(release: Release) -> Evidence:
     embargoed = release.folders.embargoed
     return Evidence(
         balances=tuple(release.ledger.balance(release.programme.family)),
-        copy=PipelineCopy(observed=observed_sensitivities(release.programme, release.domain)),
+        copy=PipelineCopy(observed=trials(release)),
         sealed_digests=tuple(
             sorted(digest_of(path.read_bytes()) for path in embargoed.glob("sealed-*"))
         ),

@@ -6,32 +6,63 @@ import math
 from collections.abc import Sequence
 
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
-from turnstile.assessment.audits.release_audit import DrawAudit, loss_found
+from turnstile.assessment.audits.release_audit import DrawAudit, audit_release, loss_found
 from turnstile.assessment.audits.sampler import DRAWS, misfit, misfit_of, scale_found, shift_found
 from turnstile.assessment.gates.result import ALPHA, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.release.drawn import Drawn
+from turnstile.programme.spec import Programme
 
 
-def units_of(drawn: Drawn) -> list[ProtectionUnit]:
+def plan_gates(
+    programme: Programme,
+    events: Sequence[DrawEvent],
+    copy: PipelineCopy,
+    audits: Sequence[DrawAudit],
+) -> tuple[GateResult, ...]:
+    """Return what the gates found that need no sealed byte: they judge before a charge too.
+
+    Args:
+        programme: that is released.
+        events: of its plan.
+        copy: of the pipeline.
+        audits: of the events (`audits_of`).
+    """
+    return (
+        declared_sensitivity(programme, events, copy),
+        one_run_audit(audits),
+        sampler(events, copy, audits),
+    )
+
+
+def audits_of(
+    programme: Programme, events: Sequence[DrawEvent], copy: PipelineCopy
+) -> tuple[DrawAudit, ...]:
+    """Audit the draws of a plan for the programme's own unit and for those that it bounds."""
+    own, *others = _units_of(programme)
+    return audit_release(events, own, others=others, copy=copy)
+
+
+def _units_of(programme: Programme) -> list[ProtectionUnit]:
     """Return the programme's own unit, then the others that it bounds."""
-    own = drawn.programme.mechanism.unit
-    return [own, *(bound.unit for bound in drawn.programme.units if bound.unit is not own)]
+    own = programme.mechanism.unit
+    return [own, *(bound.unit for bound in programme.units if bound.unit is not own)]
 
 
-def declared_sensitivity(drawn: Drawn, copy: PipelineCopy) -> GateResult:
+def declared_sensitivity(
+    programme: Programme, events: Sequence[DrawEvent], copy: PipelineCopy
+) -> GateResult:
     """No synthetic unit, bounded and counted by the product's code, changes a vector too much.
 
     Exact and without chance: a unit that changes a vector more than its declared sensitivity was
     not bounded as the loss assumes.
     """
     name = "declared_sensitivity"
-    units = units_of(drawn)
+    units = _units_of(programme)
     too_far = sorted(
         {
             f"one {unit} moves {event.label} by {observed.l1} in all, {declared.l1} are declared"
-            for event in drawn.events
+            for event in events
             for unit, declared in event.sensitivities
             if unit in units and declared is not None
             for observed in [copy.sensitivity(event, unit, declared)]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
+from turnstile.assessment.audits.release_audit import DrawAudit
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates.geometric import geometric_below_zero
 from turnstile.assessment.gates.noise_kind import noise_kind
@@ -20,12 +20,7 @@ from turnstile.assessment.gates.noise_moved import noise_moved
 from turnstile.assessment.gates.noise_reuse import drawn_once
 from turnstile.assessment.gates.noise_scale import any_counts, below_zero, nested_scale
 from turnstile.assessment.gates.numbers import numbers_of_release
-from turnstile.assessment.gates.pipeline_copy import (
-    declared_sensitivity,
-    one_run_audit,
-    sampler,
-    units_of,
-)
+from turnstile.assessment.gates.pipeline_copy import audits_of, plan_gates
 from turnstile.assessment.gates.result import GateResult
 from turnstile.assessment.gates.sealed_numbers import integers, one_byte_string, support
 from turnstile.assessment.gates.shared_totals import shared_totals
@@ -72,17 +67,10 @@ def gate_results(
     first = (*first, integers(numbers))
     if any(one.values.dtype != np.int64 for one in numbers.vectors):
         return first  # the others reckon with integers
-    audited = audits_of(drawn, known) if audits is None else audits
+    programme, copy = drawn.programme, known.copy
+    audited = audits_of(programme, drawn.events, copy) if audits is None else audits
     return (
         *first,
         *(gate(numbers) for gate in NUMBER_GATES),
-        declared_sensitivity(drawn, known.copy),
-        one_run_audit(audited),
-        sampler(drawn.events, known.copy, audited),
+        *plan_gates(programme, drawn.events, copy, audited),
     )
-
-
-def audits_of(drawn: Drawn, evidence: Evidence) -> tuple[DrawAudit, ...]:
-    """Audit the draws of a plan for the programme's own unit and for those that it bounds."""
-    own, *others = units_of(drawn)
-    return audit_release(drawn.events, own, others=others, copy=evidence.copy)
