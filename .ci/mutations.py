@@ -28,19 +28,21 @@ _SWAPS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "is": "is not",
     "is not": "is", "in": "not in", "not in": "in", "and": "or", "or": "and", "+": "-", "-": "+",
     "*": "+", "/": "*", "//": "*", "%": "+", "**": "*", "<<": ">>", ">>": "<<", "&": "|", "|": "&",
-    "min": "max", "max": "min", "any": "all", "all": "any",
+    "+=": "-=", "-=": "+=", "*=": "+=", "|=": "&=", "min": "max", "max": "min",
+    "any": "all", "all": "any",
 }  # fmt: skip
 _OPERATOR = re.compile(r"#[^\n]*|(is\s+not|not\s+in|\b(?:is|in|and|or)\b|[-+*/%<>=!&|^@]+)")
 _OF_SQL = re.compile(r"\b(SELECT|FROM|WHERE|AND|OR|IS NULL|NOT NULL|CASE|THEN|JOIN|OVER|BETWEEN)\b")
 _SWAPS_OF_SQL = (
     (r"\bROWS BETWEEN\b.*?\bAND\b", r"\g<0>"), (r"\bBETWEEN\b.*?\bAND\b", r"NOT \g<0>"),
     (r"\bIS NOT (NULL|DISTINCT FROM)\b", r"IS \1"), (r"\bIS (NULL|DISTINCT FROM)\b", r"IS NOT \1"),
-    (r"\bAND\b", "OR"), (r"\bOR\b", "AND"), (r"\bNOT ", ""), (r"\bDISTINCT ", ""),
+    (r"\bOR REPLACE\b", r"\g<0>"), (r"\bAND\b", "OR"), (r"\bOR\b", "AND"), (r"\bNOT ", ""),
+    (r"\bDISTINCT ", ""),
     (r"\bLEFT JOIN\b", "JOIN"), (r"\bUNION ALL\b", "UNION"), (r"\bDESC\b", "ASC"),
     (r"\bmin\(", "max("), (r"\bmax\(", "min("), (r"\bleast\(", "greatest("),
     (r"<=", "<"), (r">=", ">"), (r"<>|!=", "="), (r"<", "<="), (r">", ">="), (r" = ", " <> "),
     (r" \+ ", " - "), (r" - ", " + "), (r"(?<!SELECT) \* (?!FROM)", " + "), (r" // ", " * "),
-    (r" % ", " + "), (r"(?<![\w.'-])\d+(?![\w.'-])", None),
+    (r" % ", " + "), (r"(?<![\w.'-])\d+(?![\w.-])", None),
 )  # fmt: skip
 _EXPRESSION = re.compile(r"\{\{|\}\}|\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 _MESSAGES = {"say", "progress", "info", "warning"}
@@ -106,6 +108,7 @@ class _Module:
 
     def _own(self, node: ast.AST) -> Iterator[Mutation]:
         """Yield the mutations of one node."""
+        yield from self._between(_operands(node))
         match node:
             case ast.Constant(value=bool() as value):
                 yield self._at(node, str(not value))
@@ -114,12 +117,6 @@ class _Module:
             case ast.UnaryOp(op=ast.Not() | ast.USub() as op):
                 start, _ = self._span(node)
                 yield Mutation(start, start + (4 if isinstance(op, ast.Not) else 1), b"")
-            case ast.Compare():
-                yield from self._between([node.left, *node.comparators])
-            case ast.BoolOp():
-                yield from self._between(node.values)
-            case ast.BinOp() if not _is_type(node):
-                yield from self._between([node.left, node.right])
             case ast.Call(func=ast.Name(id=name)) if name in _SWAPS:
                 yield self._at(node.func, _SWAPS[name])
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
@@ -187,6 +184,20 @@ def _is_left_alone(node: ast.AST) -> bool:
         case ast.If(test=ast.Name(id=name)):
             return name == "TYPE_CHECKING"
     return False
+
+
+def _operands(node: ast.AST) -> list[ast.expr]:
+    """Return what operators stand between, in order."""
+    match node:
+        case ast.Compare():
+            return [node.left, *node.comparators]
+        case ast.BoolOp():
+            return node.values
+        case ast.BinOp() if not _is_type(node):
+            return [node.left, node.right]
+        case ast.AugAssign():
+            return [node.target, node.value]
+    return []
 
 
 def _is_type(node: ast.BinOp) -> bool:
