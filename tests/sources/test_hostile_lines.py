@@ -142,11 +142,6 @@ def test_a_quarantined_line_is_kept_as_it_came(ingested: Ingest) -> None:
     assert rows == [(f"{WEEK}/trips.csv", 'c,"train,2016-07-25,\\xff')]
 
 
-def test_a_last_line_without_an_end_may_begin_with_an_empty_field(ingested: Ingest) -> None:
-    last = GOOD[0][GOOD[0].index(b",") :]
-    assert seen(ingested("trips.csv", b"\n".join([HEADER, *GOOD, last])))["rows_in"] == 10
-
-
 def test_lines_are_looked_at_block_by_block(
     ingested: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
