@@ -65,10 +65,11 @@ class Room:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake in one module."""
+    """One mistake in one module, as that was when the sample was drawn."""
 
     room: Room
     path: str
+    source: bytes
     mutation: Mutation
 
 
@@ -106,12 +107,11 @@ class Checkout:
     def holding(self, mutant: Mutant) -> Iterator[None]:
         """Put a mistake into the copy, and take it out again."""
         place = self.root / mutant.path
-        source = place.read_bytes()
         try:
-            self._write(place, mutant.mutation.applied(source))
+            self._write(place, mutant.mutation.applied(mutant.source))
             yield
         finally:
-            self._write(place, source)
+            self._write(place, mutant.source)
             shutil.rmtree(self.root / ".pytest_cache/d/homes", ignore_errors=True)
 
     @staticmethod
@@ -270,10 +270,11 @@ def rooms_of(root: Path, only: str) -> list[Room]:
 def sample(root: Path, rooms: Sequence[Room], seed: int, size: int) -> list[Mutant]:
     """Draw mutants, each possible one with the same chance."""
     every = [
-        Mutant(room, path, one)
+        Mutant(room, path, source, one)
         for room in rooms
         for path in room.modules
-        for one in mutations((root / path).read_bytes())
+        for source in [(root / path).read_bytes()]
+        for one in mutations(source)
     ]
     print(f"{len(every)} mutants are possible; seed {seed}")
     return random.Random(seed).sample(every, min(size, len(every)))  # noqa: S311 - no noise
@@ -290,20 +291,20 @@ def measure(root: Path, asked: argparse.Namespace) -> int:
         judges.control([room for room in rooms if any(one.room == room for one in mutants)])
         for number, one in enumerate(judges.each(judges.judged, mutants), 1):
             used += one.cpu_s
-            print(f"{number:4} {one.cpu_s:6.1f} s {_told(root, one, reasons)}", flush=True)
+            print(f"{number:4} {one.cpu_s:6.1f} s {_told(one, reasons)}", flush=True)
             if one.killed is None:
                 outlived.append(one)
     killed = len(mutants) - len(outlived)
     for one in outlived:
-        print(_told(root, one, reasons))
+        print(_told(one, reasons))
     share = killed / len(mutants) if mutants else 0.0
     print(f"killed {killed} of {len(mutants)} ({share:.1%}) in {used:.0f} s CPU, seed {asked.seed}")
     return 0 if share >= LEAST_KILLED else 1
 
 
-def _told(root: Path, one: Judged, reasons: Sequence[dict[str, str]]) -> str:
+def _told(one: Judged, reasons: Sequence[dict[str, str]]) -> str:
     """Return a line about a mutant that was killed, four about one that was not."""
-    source, path = (root / one.mutant.path).read_bytes(), one.mutant.path
+    source, path = one.mutant.source, one.mutant.path
     before, after = one.mutant.mutation.shown(source)
     place = f"{path}:{one.mutant.mutation.line(source)}"
     if one.killed is not None:
