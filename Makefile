@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SUITE_operations := -n 2 --dist loadfile tests/dags tests/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help env release ui test test-long compose-test check bench bench-peers bench-utility bench-assessment \
+.PHONY: help env release ui test test-long test-mutants compose-test check bench bench-peers bench-utility bench-assessment \
 	lock sbom audit clean
 
 help: ## this list
@@ -52,6 +52,9 @@ test: env ## the tests, without the long ones
 
 test-long: env ## crash storms, full stack, fuzzing; SUITE=operations: backfills, approvals, browsers alone
 	$(BIN)/python -m pytest -m long --durations=10 $(if $(SUITE),$(SUITE_$(SUITE)))
+
+test-mutants: env ## small mistakes in what the promise rests on: how many the tests see (MUTANTS="--seed 7 --sample 40")
+	$(BIN)/python .ci/mutants.py $(MUTANTS)
 
 compose-test: env ## docker-compose.yaml built, started, destroyed, recovered, upgraded, killed (COMPOSE_TEST=--kills 20)
 	$(BIN)/python tests/containers/compose_test.py $(COMPOSE_TEST)

@@ -23,6 +23,7 @@ from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline import drawing, outputs
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import step_named
+from turnstile.release.zones import write_once
 
 Cli = Callable[..., int]
 
@@ -186,20 +187,24 @@ def test_death_while_drawing_burns_the_charge_and_a_third_draw_needs_a_person(
     assert not (landed.public / "itms" / WEEK).exists()
 
 
-def test_one_death_while_drawing_is_stated_on_the_card(
+def test_one_death_while_drawing_is_stated_on_the_card_and_its_bytes_set_aside(
     turnstile: Cli, monkeypatch: pytest.MonkeyPatch, landed: Deployment
 ) -> None:
     landed.edit("itms", 'bus_day, relation: add_remove, epsilon: "8"', 'bus_day, epsilon: "80"')
 
-    def die(*_: object) -> bytes:
+    def write_and_die(sealed: Path, content: bytes) -> None:
+        write_once(sealed, content)
+        write_once(sealed.with_stem("sealed-" + "0" * 16), content)
         raise TurnstileError("power cut")
 
     with monkeypatch.context() as broken:
-        broken.setattr(drawing, "encode", die)
+        broken.setattr(drawing, "write_once", write_and_die)
         turnstile("run", "itms", "--week", WEEK)
     assert turnstile("run", "itms", "--week", WEEK) == 0
     card = json.loads((landed.public / "itms" / WEEK / "r0" / "release_card.json").read_text())
     assert card["burned_draws"] == 1
+    aside = sorted(one.name.partition("-")[0] for one in landed.home.glob("*/itms/*/*/set-aside/*"))
+    assert aside == ["sealed", "sealed"]
 
 
 def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_again(

@@ -70,8 +70,9 @@ def test_when_the_clock_goes_back_a_trip_may_end_earlier_than_it_began(
         "2016-W13",
         _trips(
             "a,bus,2016-04-03,02:50,A,2016-04-03,02:10,B",  # twenty minutes, over the change
-            "b,bus,2016-04-03,02:50,A,2016-04-03,01:50,B",  # never
-            "c,bus,2016-04-03,03:10,A,2016-04-03,02:50,B",  # begun after the change
+            "b,bus,2016-04-03,02:50,A,2016-04-03,01:59,B",  # never
+            "d,bus,2016-04-03,02:59,A,2016-04-03,02:00,B",  # one minute, over the change
+            "c,bus,2016-04-03,03:00,A,2016-04-03,02:50,B",  # begun after the change
         ),
     )
     snapshot = zones.ingest(programme_of("opal"), "2016-W13")

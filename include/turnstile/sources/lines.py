@@ -145,7 +145,7 @@ class _Sorter:
         self._may_have_margins = self._may_have_margins or _may_have_margins(block, quotes, bad)
         if self._first is None:
             self._first = (block[: ends[0]], not bad[0])
-        self._last = None if block.endswith(b"\n") else block[_begin_of_last(ends) :]
+        self._last = None if block.endswith(b"\n") else block  # of one line: _blocks
         self._count += len(ends)
         if len(block) < len(delivered) or bad.any():
             self._begin_copy()
@@ -209,11 +209,6 @@ class _Sorter:
         self._rejected.write_table(pa.table([texts(kept)], schema=_QUARANTINE))
         keeps = np.repeat(~bad, ends - begins + 1)[: len(block)]
         return np.frombuffer(block, np.uint8)[keeps].tobytes()
-
-
-def _begin_of_last(ends: Places) -> int:
-    """Where the last line begins."""
-    return int(ends[-2]) + 1 if len(ends) > 1 else 0
 
 
 def _sorted_lines(block: bytes, *, has_quotes: bool) -> tuple[Places, Places, Flags]:
