@@ -77,7 +77,7 @@ def _on_the_page(release: Release) -> tuple[str, str]:
 def _is_as_in(case: ApprovalCase, state: str, why: str) -> bool:
     """Whether the page says what the table says."""
     if case.is_approved:
-        return (state, why) == ("withheld", "")
+        return (state, why) == ("under way", "")  # its run is open, and goes on to publish
     if case.rejected_by:
         names = " and ".join(case.rejected_by.split())
         return (state, why) == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -165,6 +166,38 @@ def test_a_run_that_died_is_said_and_a_working_or_waiting_one_is_not(place: Plac
     now = _now(place)
     assert "2016-W31 waits: no file in landing/opal/2016-W31." in now.answer
     assert now.verdict == "in order"
+
+
+def _reserve(place: Place, week: str) -> None:
+    place.reserve(week)
+
+
+def _begin_draw(place: Place, week: str) -> None:
+    place.ledger.begin_draw(place.reserve(week), Bindings("p", "d", "s"))
+
+
+@pytest.mark.parametrize(
+    ("act", "left", "costs"),
+    [(_reserve, "held", False), (_begin_draw, "charged", True), (_seal, "withheld", False)],
+)
+def test_what_a_live_run_reserved_or_drew_is_no_trouble_and_what_a_dead_one_left_is(
+    place: Place, act: Callable[[Place, str], None], left: str, *, costs: bool
+) -> None:
+    place.publish("2016-W30")
+    place.say(Happening.BEGUN, "2016-W31")
+    act(place, "2016-W31")
+    for state in ("running", "queued"):
+        now = _now(place, state=state)
+        assert (now.verdict, now.attention) == ("in order", ())
+        assert now.answer == "2016-W30 is out; a run works on 2016-W31."
+    died, week = _now(place, state="failed").attention
+    assert (died.state, week.state) == ("died", left)
+    assert {"another draw is charged" in one.next_step for one in (died, week)} == {costs}
+    place.say(Happening.FAILED, "2016-W31", step="draw", kind="TurnstileError", sentence="x")
+    (week,) = _now(place).attention
+    assert (week.state, week.reason) == (left, "x")
+    place.say(Happening.RESUMED, "2016-W31", step="draw")
+    assert _now(place).attention == ()
 
 
 def _ask(place: Place, week: str) -> None:

@@ -6,7 +6,7 @@ Made from facts about releases and from what runs reported; never from rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from turnstile.ledger.entries import EntryKind
@@ -34,6 +34,8 @@ class WeekMark:
         revision: highest revision that was charged or published.
         run_id: of the last run that took it up; empty if none is known.
         reason: why it is not public, in one sentence, if it is known.
+        otherwise: state that the ledger gives it if the run that works on it is dead; empty if
+            none works on it, or nothing was reserved yet.
     """
 
     week: str
@@ -41,6 +43,7 @@ class WeekMark:
     revision: int = 0
     run_id: str = ""
     reason: str = ""
+    otherwise: str = ""
 
 
 STATES: dict[str, str] = {
@@ -182,29 +185,49 @@ def _mark(
     ends = (line for line in reversed(lines) if line.happening in _TURNS)
     last = next(ends, None)
     failed = last if last is not None and last.happening is Happening.FAILED else None
-    reason = str(failed.details.get("sentence", "")) if failed else ""
     live = [one for one in attempts if one.state is not ReleaseState.VOID]
     if live:
-        revision = max(int(one.key.rpartition("/r")[2]) for one in live)
-        state = _state_of(live, revision)
-        if state in PUBLIC:
-            return WeekMark(week, state, revision, run_id)
-        standing = approvals.get(f"{live[-1].key}")
-        if state == "withheld" and standing is not None and not standing.is_approved:
-            if failed is None or standing.rejected_by:
-                state = "rejected" if standing.rejected_by else "asked"
-                reason = str(standing)
-            else:  # the run that asked has ended: Airflow has no question to answer
-                reason = f"{reason}; {standing}"
-        return WeekMark(week, state, revision, run_id, reason)
+        mark = _of_attempts(week, live, failed, run_id, approvals)
+        is_worked_on = last is not None and last.happening in _WORKS
+        if is_worked_on and mark.state in _LEFT_BY_DEAD_RUNS:
+            return replace(mark, state="under_way", otherwise=mark.state)
+        return mark
     if failed is not None:
         is_refusal = failed.details.get("kind") in REFUSALS
-        return WeekMark(week, "refused" if is_refusal else "stopped", 0, run_id, reason)
+        return WeekMark(week, "refused" if is_refusal else "stopped", 0, run_id, _sentence(failed))
     if last is not None and last.happening is Happening.WAITS:
-        return WeekMark(week, "waiting", 0, run_id, str(last.details.get("sentence", "")))
+        return WeekMark(week, "waiting", 0, run_id, _sentence(last))
     if open_runs(tuple(lines)):
         return WeekMark(week, "under_way", 0, run_id)
     return WeekMark(week, "missing", 0, run_id)
+
+
+def _of_attempts(
+    week: str,
+    live: Sequence[FoldedAttempt],
+    failed: Line | None,
+    run_id: str,
+    approvals: Mapping[str, ApprovalStanding],
+) -> WeekMark:
+    """Judge a week that was reserved by what the ledger says, whether a run works on it or not."""
+    reason = _sentence(failed) if failed else ""
+    revision = max(int(one.key.rpartition("/r")[2]) for one in live)
+    state = _state_of(live, revision)
+    if state in PUBLIC:
+        return WeekMark(week, state, revision, run_id)
+    standing = approvals.get(f"{live[-1].key}")
+    if state == "withheld" and standing is not None and not standing.is_approved:
+        if failed is None or standing.rejected_by:
+            state = "rejected" if standing.rejected_by else "asked"
+            reason = str(standing)
+        else:  # the run that asked has ended: Airflow has no question to answer
+            reason = f"{reason}; {standing}"
+    return WeekMark(week, state, revision, run_id, reason)
+
+
+def _sentence(line: Line) -> str:
+    """Return what a run said of its end or its wait."""
+    return str(line.details.get("sentence", ""))
 
 
 _TURNS = frozenset(
@@ -217,6 +240,10 @@ _TURNS = frozenset(
         Happening.ENDED,
     }
 )
+
+
+_WORKS = frozenset({Happening.BEGUN, Happening.RESUMED})
+_LEFT_BY_DEAD_RUNS = frozenset({"held", "charged", "withheld"})
 
 
 def _state_of(attempts: Sequence[FoldedAttempt], revision: int) -> str:
@@ -239,5 +266,5 @@ def next_week(marks: Sequence[WeekMark]) -> str | None:
         '2016-W31'
     """
     idle = {"missing", "waiting", "held", "under_way"}
-    done = [mark.week for mark in marks if mark.state not in idle]
+    done = [mark.week for mark in marks if (mark.otherwise or mark.state) not in idle]
     return str(parse_period(done[-1]).plus(1)) if done else None

@@ -7,7 +7,7 @@ public, refused, rejected or stopped, no run that died. An alert that was sent c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from turnstile.ledger.entries import EntryKind
@@ -31,6 +31,7 @@ _NEXT_STEP = {
     "withheld": "Open the run, read why its last task stopped, and clear that task: nothing more is"
     " charged.",
     "charged": "Open the run and clear its task draw: another draw is charged (see the runbook).",
+    "died": "Open the run and clear what failed: no step is done twice for that.",
     "held": "Open the run and clear it: it goes on with the same reservation.",
     "refused": "Nothing was charged. Read the sentence: what is asked for does not fit.",
     "stopped": "Nothing was charged. Mend the input, then clear the run.",
@@ -137,11 +138,12 @@ def programme_now(
         airflow: what Airflow says.
     """
     in_airflow = airflow.state_of(programme.name)
+    marks = [_as_airflow_says(mark, airflow.state_of_run) for mark in marks]
     public = [mark.week for mark in marks if mark.state in PUBLIC - {"withdrawn"}]
     before = _first_in_line(marks, airflow.state_of_run)
     held_up = behind(programme, marks, now, before.week) if before else ""
     attention = [
-        *_died(journal, airflow.state_of_run),
+        *_died(journal, airflow.state_of_run, marks),
         *_troubles(marks, before, held_up),
         *_overdue(programme, marks, now, in_airflow, before),
     ]
@@ -155,6 +157,16 @@ def programme_now(
         is_begun=bool(marks),
         not_at_once=_not_at_once(in_airflow, before),
     )
+
+
+def _as_airflow_says(mark: WeekMark, state_of_run: Mapping[str, str] | None) -> WeekMark:
+    """Return a week as it is left by a run that is dead; as it is if the run lives or none asked.
+
+    What a live run reserved or drew is no trouble: clearing a task of it would kill its draw.
+    """
+    if state_of_run is None or not mark.otherwise or state_of_run.get(mark.run_id) in UNDER_WAY:
+        return mark
+    return replace(mark, state=mark.otherwise)
 
 
 def of_ledger(trouble: str) -> Attention:
@@ -307,17 +319,20 @@ def _overdue(
     yield Attention(weeks, "overdue", reason, step, "", str(first))
 
 
-def _died(journal: Sequence[Line], state_of_run: Mapping[str, str] | None) -> Iterator[Attention]:
+def _died(
+    journal: Sequence[Line], state_of_run: Mapping[str, str] | None, marks: Sequence[WeekMark]
+) -> Iterator[Attention]:
     """Yield the runs that ended without a word."""
     if state_of_run is None:
         return
+    charged = {mark.week for mark in marks if mark.state == "charged"}
     for begun in open_runs_by_week(journal):
         if state_of_run.get(begun.run_id) not in UNDER_WAY:
             yield Attention(
                 begun.week,
                 "died",
                 f"its run, taken up {begun.at}, ended without saying how",
-                "Open the run and clear what failed: no step is done twice for that.",
+                _NEXT_STEP["charged" if begun.week in charged else "died"],
                 begun.run_id,
                 begun.week,
             )
