@@ -93,6 +93,11 @@ AT_STOPS: Texts = (
     ("[slot, cell]", "[slot, stop]"),
     ("domain:\n", "domain:\n  lists: {stop: domains/lines.csv}\n"),
 )
+# Ids that come in many spellings.
+_STATED = "  missing_day: refuse\n"
+CARDS: Texts = ((_STATED, f"{_STATED}  card_form: {{kind: text, case: upper}}\n"),)
+CARDS_OF_DIGITS: Texts = ((_STATED, f"{_STATED}  card_form: {{kind: digits, length: 6}}\n"),)
+BUSES_OF_DIGITS: Texts = ((_STATED, f"{_STATED}  vehicle_form: {{kind: digits, length: 4}}\n"),)
 FEW_FLOWS: Texts = (("trips_at_most: 20", "trips_at_most: 5"),)
 OF_DAY: Texts = (("card_week: {", "card_day: {"), ("unit: card_week", "unit: card_day"))
 BUS_WEEK: Texts = (("bus_day: {", "bus_week: {"), ("unit: bus_day", "unit: bus_week"))
@@ -150,6 +155,9 @@ CASES: dict[str, CaseOf] = {
     "occupancy": of("itms", Feed.GTFS_VEHICLE_POSITIONS, *FULL_BUSES),
     "gtfs": of("itms", Feed.GTFS_VEHICLE_POSITIONS),
     "gtfs, Parquet": of("itms", Feed.GTFS_VEHICLE_POSITIONS, form=Form.WHOLE),
+    "opal, cards in many spellings": of("opal", Feed.OPAL_TRIPS, *CARDS),
+    "taps, cards of digits, Parquet": of("opal", Feed.TAPS, *CARDS_OF_DIGITS, form=Form.WHOLE),
+    "gtfs, buses of digits": of("itms", Feed.GTFS_VEHICLE_POSITIONS, *BUSES_OF_DIGITS),
     "vehicle locations, packed": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.PACKED),
     "vehicle locations, Parquet": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.WHOLE),
 }
@@ -173,6 +181,7 @@ OF_FEED_AND_FORM = frozenset(
         "vehicle locations, Parquet",
         "gtfs",
         "gtfs, Parquet",
+        "opal, cards in many spellings",
     }
 )
 BY_BUDGET = [
@@ -308,6 +317,13 @@ def full_at_any_time(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(telemetry, "_contributions", lambda *given: laid(*given) * given[2]["readings"])
 
 
+def ids_as_they_come(patch: pytest.MonkeyPatch) -> None:
+    """Each spelling of a card is a card."""
+    patch.setattr(
+        ingest_module, "in_form", lambda taken, _: f"SELECT *, true AS id_is_plain FROM {taken}"
+    )
+
+
 FAULTS: dict[str, tuple[str, Patch]] = {
     "swallowed line": ("opal", swallowed_line),
     "shape switch": ("itms", shape_switch),
@@ -317,6 +333,7 @@ FAULTS: dict[str, tuple[str, Patch]] = {
     "no bound at weekends": ("opal", bounding_by(none_at_weekends)),
     "readings of full buses": ("occupancy", full_at_any_time),
     "delays without a clamp": ("delays", delays_as_they_come),
+    "each spelling is a card": ("opal, cards in many spellings", ids_as_they_come),
     "a pair of taps is one record": ("taps, one trip", trip_of_one_record),
 }
 

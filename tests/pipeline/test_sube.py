@@ -92,6 +92,7 @@ def trips_by_pandas(shared_data: Path, modes: dict[str, str]) -> pd.DataFrame:
     is_end &= (after.kind == 1) & (after.hour - taps.hour <= 6)
     ends = after.where(is_end)
     trips = taps.assign(off_hour=ends.hour, off_place=ends.place)
+    trips = trips.assign(id_tarjeta=trips.id_tarjeta.astype(float).map("{:010.0f}".format))
     return trips[trips.kind == 0].rename(columns={"id_tarjeta": "card"})
 
 

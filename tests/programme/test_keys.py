@@ -87,6 +87,8 @@ UNUSED = {
     "mechanism.budgets.NAME",
     "mechanism.joint_marginals",
     "publish.to",
+    "source.card_form.case",
+    "source.vehicle_form.length",
     "units.NAME.coarse_cell_at_most",
     "units.bus_week",
     "units.bus_week.cells_at_most",

@@ -10,7 +10,7 @@ from turnstile.errors import InputError, TurnstileError
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.keys import reference
 from turnstile.programme.loading import ProgrammeFile, programme_file, programme_files
-from turnstile.programme.problems import problems_of
+from turnstile.programme.problems import Checked, problems_of
 from turnstile.programme.release_schedule import period_containing
 from turnstile.programme.scheduled_calls import read_calls
 from turnstile.programme.spec import Programme
@@ -44,7 +44,11 @@ def _check(args: argparse.Namespace) -> int:
     if not files:
         rule = "holds no programme; set TURNSTILE_INCLUDE, or make one (turnstile new)"
         raise InputError(where=str(include / "programmes"), field="programmes", rule=rule)
-    problems = [problem for file in files for problem in _problems(file, include)]
+    checked = [(file, problems_of(file.text, file.path.name)) for file in files]
+    problems = [problem for _, one in checked for problem in _problems(one, include)]
+    for warning in (_warning(file, one.programme) for file, one in checked):
+        if warning:
+            print(f"turnstile: warning: {warning}", file=sys.stderr)
     for problem in problems:
         print(f"turnstile: {problem}", file=sys.stderr)
     if not problems:
@@ -52,9 +56,22 @@ def _check(args: argparse.Namespace) -> int:
     return InputError.exit_code if problems else 0
 
 
-def _problems(file: ProgrammeFile, include: Path) -> tuple[TurnstileError, ...]:
+def _warning(file: ProgrammeFile, programme: Programme | None) -> str:
+    """Return what a programme leaves open and may go on leaving open; empty for nothing."""
+    if programme is None or programme.source.feed.names_nobody:
+        return ""
+    source = programme.source
+    if source.id_form is not None:
+        return ""
+    key = source.id_field.replace("_id", "_form")
+    return (
+        f"{file.path.name}: source.{key}: is not stated, so each spelling of an id is bounded by "
+        "itself; state it (docs/FEEDS.md, One card, one id)"
+    )
+
+
+def _problems(checked: Checked, include: Path) -> tuple[TurnstileError, ...]:
     """Return every reason why a programme could not be released, as far as its files show."""
-    checked = problems_of(file.text, file.path.name)
     further: TurnstileError | None = None
     if checked.programme is not None and not checked.mended & _DECIDE_THE_CELLS:
         further = _problem_of_cells(checked.programme, include, is_complete=not checked.problems)

@@ -16,7 +16,7 @@ from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.pipeline.revision_in_force import words_that_allow
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
-from turnstile.programme.loading import load_programme
+from turnstile.programme.loading import bound_programme, load_programme
 from turnstile.programme.periods import period_named
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan, make_plan
@@ -77,7 +77,7 @@ class Release:
 
 
 def open_release(programme: str, week: str, revision: int = 0) -> Release:
-    """Open a release by name.
+    """Open a release by name; a sealed one under the text of its programme that it is bound to.
 
     Raises:
         InputError: no such programme or week, or days of another number than the programme says.
@@ -88,13 +88,17 @@ def open_release(programme: str, week: str, revision: int = 0) -> Release:
     if revision < 0:
         rule = "0 is the first release of a period; a correction counts up"
         raise InputError(where="--revision", field="revision", rule=rule)
+    key, ledger = ReleaseKey(spec.name, str(period), revision), open_ledger(settings)
+    found = ledger.find(key)
+    if found is not None and found.is_sealed:  # else it is what the file promises now
+        spec = bound_programme(programme, found.bindings.programme_digest, settings.include) or spec
     return Release(
         settings=settings,
         programme=spec,
         domain=load_domain(spec, settings.include),
         week=period,
-        key=ReleaseKey(spec.name, str(period), revision),
-        ledger=open_ledger(settings),
+        key=key,
+        ledger=ledger,
         clock=system_clock,
     )
 

@@ -19,6 +19,7 @@ from turnstile.pipeline.assessing import assess, is_assessed
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.public_package import is_public, require_intact, require_own
 from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
+from turnstile.programme.loading import load_programme
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.release.zones import digest_of, write_atomically
 
@@ -125,7 +126,9 @@ def _write_series(release: Release) -> None:
     from turnstile.publishing.public_zone import send_to_zone
     from turnstile.publishing.series.writing import write_series
 
-    settings, programme = release.settings, release.programme
+    settings = release.settings
+    # Of all weeks, so by the file as it is now, whatever text this week is bound to.
+    programme = load_programme(release.programme.name, settings.include)
     write_series(programme, release.ledger, settings.public, settings.include)
     send_to_zone(settings, programme.name, release.key)
     if not programme.publish.to:

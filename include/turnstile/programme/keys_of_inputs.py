@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from turnstile.programme.id_form import IdKind, LetterCase
 from turnstile.programme.key import OPTIONAL, REQUIRED, Key
 from turnstile.programme.source_spec import (
     DateForm,
@@ -12,6 +13,33 @@ from turnstile.programme.source_spec import (
     WithoutCard,
 )
 from turnstile.programme.spec import Outside
+
+
+def _form_keys(key: str, meaning: str) -> tuple[Key, ...]:
+    """Return the keys of the form of ids."""
+    path = f"source.{key}"
+    unstated = "without it ids stay as they come, less outer spaces (FEEDS.md)"
+    return (
+        Key(path, "section", OPTIONAL, f"{meaning}; {unstated}", ""),
+        Key(f"{path}.kind", "choice", REQUIRED, "what an id is", "digits", IdKind),
+        Key(
+            f"{path}.length",
+            "integer",
+            REQUIRED,
+            "of digits: how many; leading zeros are added, or left out, up to it; at most 64",
+            "9",
+            least=2,
+        ),
+        Key(
+            f"{path}.case",
+            "choice",
+            LetterCase.KEEP,
+            "of text: what its letters become",
+            "upper",
+            LetterCase,
+        ),
+    )
+
 
 INPUTS: tuple[Key, ...] = (
     Key("source", "section", REQUIRED, "where the rows come from", ""),
@@ -126,6 +154,8 @@ INPUTS: tuple[Key, ...] = (
         "drop",
         WithoutCard,
     ),
+    *_form_keys("card_form", "trips: the one spelling of card ids"),
+    *_form_keys("vehicle_form", "vehicles: the one spelling of their ids"),
     Key("time", "section", REQUIRED, "the agency's clock", ""),
     Key("time.zone", "text", REQUIRED, "IANA time zone", "Australia/Sydney"),
     Key("time.slot_minutes", "integer", REQUIRED, "length of a slot; divides a day", "15", least=1),

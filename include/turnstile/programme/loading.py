@@ -37,6 +37,7 @@ from turnstile.programme.spec import (
 from turnstile.programme.yaml_section import Section, canonical_text, open_section
 from turnstile.service_calendar import DAYS_PER_WEEK
 
+_DIGITS_OF_EARLIER = 12
 _PARSED_AT_MOST = 16  # texts of programmes that a process keeps
 ALARM_DAYS = 14
 """Data of a period without a release go this many days after somebody was told, at the earliest."""
@@ -95,6 +96,26 @@ def load_programme(name: str, include: Path) -> Programme:
     """
     file = programme_file(name, include)
     return parse_programme(file.text, file.path.name)
+
+
+def bound_programme(name: str, digest: str, include: Path) -> Programme | None:
+    """Return the programme of a digest that a sealed key is bound to; None where no text has it.
+
+    It is the file as it is, or an earlier text of it that is kept as
+    `include/programmes/earlier/<name>.<first twelve digits of its digest>.yaml`.
+
+    Raises:
+        InputError: there is no such programme.
+        ProgrammeError: the file, or the earlier text, breaks a rule.
+    """
+    present = load_programme(name, include)
+    if present.digest == digest:
+        return present
+    kept = include / f"programmes/earlier/{name}.{digest[:_DIGITS_OF_EARLIER]}.yaml"
+    if not kept.is_file():
+        return None
+    earlier = parse_programme(ProgrammeFile(kept).text, f"{name}.yaml")
+    return earlier if earlier.digest == digest else None
 
 
 @lru_cache(_PARSED_AT_MOST)  # every step of a week opens its programme anew

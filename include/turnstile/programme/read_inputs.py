@@ -7,6 +7,7 @@ from fnmatch import fnmatch
 from fractions import Fraction
 
 from turnstile.errors import InputError
+from turnstile.programme.id_form import IdForm, IdKind, LetterCase
 from turnstile.programme.read_lists import read_lists, read_periods
 from turnstile.programme.source_spec import (
     DateForm,
@@ -26,6 +27,7 @@ from turnstile.service_calendar import MINUTES_PER_DAY, zone_named
 _H3_FINEST = 15
 _DAY_STARTS_AT_MOST = 720  # minutes; a later begin would be another day's
 _HOURS_PER_DAY = 24
+_DIGITS_MOST = 64  # of an id
 _GRID_FINEST = 3  # decimals of a degree, about 100 m
 
 
@@ -53,7 +55,10 @@ def read_source(section: Section) -> SourceSpec:
         absent_days=_absent_days(section),
         timetable=timetable,
         stop_within_m=stop_within_m,
+        card_form=_id_form(section, "card_form"),
+        vehicle_form=_id_form(section, "vehicle_form"),
     )
+    _check_form(section, feed)
     if spec.grid_decimals > _GRID_FINEST:
         section.fail("grid_decimals", f"is too fine; write 0 to {_GRID_FINEST}")
     if spec.landing.startswith("/") or ".." in spec.landing:
@@ -87,6 +92,30 @@ def _timetable(section: Section, feed: Feed) -> tuple[str | None, int | None]:
     if feed.shape is not RowShape.TELEMETRY:
         section.fail("timetable", "is for vehicles; remove it")
     return section.text("timetable"), within_m
+
+
+def _id_form(section: Section, key: str) -> IdForm | None:
+    """Read the one spelling of ids."""
+    if not section.has(key):
+        return None
+    own = section.section(key)
+    kind = own.choice("kind", IdKind)
+    if kind is IdKind.DIGITS:
+        form = IdForm(kind, length=own.integer("length", least=2))
+        if (form.length or 0) > _DIGITS_MOST:
+            own.fail("length", f"is too long for an id; write {_DIGITS_MOST} or less")
+    else:
+        form = IdForm(kind, case=own.choice("case", LetterCase, LetterCase.KEEP))
+    own.finish()
+    return form
+
+
+def _check_form(section: Section, feed: Feed) -> None:
+    """Check that a form is of ids that the feed has."""
+    if section.has("card_form") and (feed.shape is not RowShape.TRIPS or feed.names_nobody):
+        section.fail("card_form", f"{feed} has no cards; remove it")
+    if section.has("vehicle_form") and feed.shape is not RowShape.TELEMETRY:
+        section.fail("vehicle_form", "is for vehicles; remove it")
 
 
 def _pairs(section: Section) -> tuple[tuple[str, str], ...]:

@@ -7,6 +7,8 @@ from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 
+from turnstile.programme.id_form import IdForm
+
 
 class RowShape(StrEnum):
     """The two shapes of canonical rows that are counted."""
@@ -144,6 +146,8 @@ class SourceSpec:
             timetable.
         marker: path below the landing zone of a file that the authority writes when the week is
             complete; `{week}` as in `landing`; empty for none.
+        card_form: spelling that ids of cards are brought to; None: they stay as they come.
+        vehicle_form: the same of vehicles.
     """
 
     feed: Feed
@@ -165,6 +169,24 @@ class SourceSpec:
     absent_days: tuple[date, ...] = ()
     timetable: str | None = None
     stop_within_m: int | None = None
+    card_form: IdForm | None = None
+    vehicle_form: IdForm | None = None
+
+    @property
+    def id_field(self) -> str:
+        """Field of a record that says which unit it is of."""
+        return "vehicle_id" if self.feed.shape is RowShape.TELEMETRY else "card_id"
+
+    @property
+    def id_form(self) -> IdForm | None:
+        """The one form of such ids, if the programme states it."""
+        return self.vehicle_form if self.feed.shape is RowShape.TELEMETRY else self.card_form
+
+    @property
+    def identity_sentence(self) -> str:
+        """What people must know of the spelling of ids; empty where no form is stated."""
+        of = "vehicle" if self.feed.shape is RowShape.TELEMETRY else "card"
+        return "" if self.id_form is None else self.id_form.sentence(of)
 
     @property
     def without_card_sentence(self) -> str:

@@ -55,7 +55,10 @@ CARD: Fields = {
     "burned_draws": L,
     "guarantee": {
         **dict.fromkeys(
-            ("neighboring", "mechanism", "without_card", "service_day", "not_counted", "trips"),
+            (
+                *("neighboring", "mechanism", "without_card", "service_day", "not_counted"),
+                *("trips", "identity"),
+            ),
             D,
         ),
         "counted": {NAME: D},

@@ -37,7 +37,7 @@ _NOT_COUNTED = (
     "about the records that are counted."
 )
 _FIGURES = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho", "delta")
-_SAID = ("service_day", "trips", "without_card", "not_counted")
+_SAID = ("service_day", "trips", "identity", "without_card", "not_counted")
 _DRAW_COLUMNS = ("table", "statistic", "noise", "scale", "standard_deviation", "half_width_95")
 _LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
 
@@ -117,6 +117,7 @@ def _guarantee(programme: Programme, plan: ReleasePlan) -> dict[str, Any]:
         },
         "not_counted": _NOT_COUNTED,
         "units": units,
+        **({"identity": identity} if (identity := programme.source.identity_sentence) else {}),
         **_of_trips(programme),
     }
 

@@ -19,7 +19,7 @@ from turnstile.programme.source_spec import Feed, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.history import Figures, earlier_figures
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import SPEED_SCALE, columns_of, may_be_null, names_of
+from turnstile.sources.canonical import RULES, SPEED_SCALE, columns_of, may_be_null, names_of
 from turnstile.sources.snapshot import TOTALS, Snapshot, counts_of
 
 if TYPE_CHECKING:
@@ -131,8 +131,9 @@ def measure(
         finally:
             connection.close()
     earlier = earlier_figures(programme.name, week, private)
+    counted = dict.fromkeys(RULES[programme.source.feed.shape], 0) | dict(counts_of(snapshot))
     totals = _totals(
-        snapshot, days, keys=keys, earlier=[one.total for one in earlier[:_VOLUME_PERIODS]]
+        counted, days, keys=keys, earlier=[one.total for one in earlier[:_VOLUME_PERIODS]]
     )
     rows = int(totals["rows"].iloc[0])
     figures = Figures(rows, counts, _speeds_of_days(days), _shares(totals))
@@ -249,12 +250,11 @@ def _shares(totals: pd.DataFrame) -> dict[str, float]:
 
 
 def _totals(
-    snapshot: Snapshot, days: pd.DataFrame, *, keys: int, earlier: list[int]
+    counts: dict[str, int], days: pd.DataFrame, *, keys: int, earlier: list[int]
 ) -> pd.DataFrame:
     """One row: what ingest counted as shares of the records read, and the volume."""
     import pandas as pd
 
-    counts = dict(counts_of(snapshot))
     rows_in, rows_out, duplicates, joined = (counts.pop(total) for total in TOTALS)
     read = max(rows_in, 1)
     expected = {rule: counts.pop(rule) for rule in _EXPECTED if rule in counts}

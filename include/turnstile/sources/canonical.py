@@ -71,6 +71,7 @@ RULES: dict[RowShape, tuple[str, ...]] = {
         "other_action",  # a fare transaction that is no tap: a purchase, a top-up
         "no_riders",
         "card_id_missing",
+        "card_id_of_another_form",
         "unknown_mode",
         "null_location",
         "tap_off_before_tap_on",
@@ -82,6 +83,7 @@ RULES: dict[RowShape, tuple[str, ...]] = {
         "future_date",
         "outside_week",
         "null_vehicle",
+        "vehicle_id_of_another_form",
         "null_coordinates",
         "coordinates_swapped",
         "coordinates_out_of_range",

@@ -27,6 +27,7 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FROM_TIMETABLE, RULES, carried_names, names_of
 from turnstile.sources.equal_rows import each_once
 from turnstile.sources.feeds import layout_of
+from turnstile.sources.identity import in_form, refuse_inexact
 from turnstile.sources.landing import RawFile, digest_of, find_files, unpack
 from turnstile.sources.layout import ColumnMissing, FeedLayout, Joined, fields_in, names_in_source
 from turnstile.sources.reading import Source, open_source, raised_as_input_error
@@ -144,6 +145,8 @@ def snapshot_digest(
         made_from["day_starts"] = programme.time.day_starts
     if source.without_card is not WithoutCard.DROP:  # as it always was: snapshots keep their names
         made_from["without_card"] = source.without_card
+    if source.id_form is not None:
+        made_from["id_form"] = astuple(source.id_form)
     if absent := sorted(set(week.days) - set(programme.days_of(week))):
         made_from["absent_days"] = [str(day) for day in absent]
     if carried := carried_names(source.feed.shape, programme.carried):
@@ -184,12 +187,15 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
     wanted = work.layout.columns_of(names)
     source = open_source(work.connection, file, wanted, folder)
     fields = _fields(work, file, frozenset(source.columns))
+    ids = work.layout.spellings(names.get(work.programme.source.id_field, ""))
+    refuse_inexact(work.programme.source, ids, source.kinds, file.name)
     as_texts = ", ".join(f"{source.as_text(column)} AS {name(column)}" for column in source.columns)
     as_fields = ", ".join(f"{sql} AS {field}" for field, sql in fields)
     statement = f"""
         WITH source AS ({source.relation}),
             texts AS (SELECT {as_texts} FROM source),
-            raw AS (SELECT {as_fields} FROM texts),
+            taken AS (SELECT {as_fields} FROM texts),
+            raw AS ({in_form("taken", work.programme.source)}),
             typed AS ({work.layout.typed_sql(work.programme, work.week)})
         SELECT * FROM typed
     """

@@ -16,6 +16,7 @@ from turnstile.programme.spec import OccupancyClass, Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import SPEED_SCALE
 from turnstile.sources.coordinates import on_earth_sql, swapped_sql
+from turnstile.sources.identity import another_form_rule
 from turnstile.sources.layout import (
     ColumnMissing,
     FeedLayout,
@@ -124,6 +125,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
                 WHEN day IS NULL THEN 'unparsable_timestamp'
                 {week_rules("day", programme, week)}
                 WHEN vehicle_id IS NULL THEN 'null_vehicle'
+                {another_form_rule(source)}
                 WHEN lat IS NULL OR lon IS NULL THEN 'null_coordinates'
                 WHEN {swapped_sql(source.extent)} THEN 'coordinates_swapped'
                 WHEN NOT ({on_earth_sql("lat", "lon")}) OR (lat = 0 AND lon = 0)

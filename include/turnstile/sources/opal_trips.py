@@ -13,6 +13,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import UNKNOWN
+from turnstile.sources.identity import another_form_rule
 from turnstile.sources.layout import (
     FeedLayout,
     carried_sql,
@@ -83,6 +84,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
                     THEN 'unparsable_timestamp'
                 {week_rules(on_service_day, programme, week)}
                 WHEN unit IS NULL THEN 'card_id_missing'
+                {another_form_rule(source)}
                 WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
                 WHEN tap_on_location IS NULL THEN 'null_location'
                 WHEN has_off AND {elapsed} + {fold_allowance_sql(programme, week)} < 0

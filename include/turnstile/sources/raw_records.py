@@ -1,7 +1,8 @@
 """Made-up raw records of any feed, as its files hold them: what ingest reads, written.
 
 For the canaries of a release and for tests. A record is a mapping of the source's own column names
-to text; it is written as a line of CSV or of JSON.
+to values; it is written as a line of CSV or of JSON. Where the programme states the form of ids, a
+card or vehicle comes in many spellings.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import json
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
-from turnstile.programme.source_spec import Feed, SpeedUnit
+from turnstile.programme.source_spec import Feed, SourceSpec, SpeedUnit
 from turnstile.programme.spec import Programme
 from turnstile.sources.canonical import SPEED_SCALE
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.layout import names_in_source
+from turnstile.sources.made_ids import spelt
 
 _KMH_OF_MS = 3.6
 Record = dict[str, object]
@@ -87,11 +89,11 @@ def trip_records(programme: Programme, trips: list[MadeTrip]) -> list[Record]:
     """Return the records of trips: one a trip, or one a tap, numbered in their order."""
     names = names_in_source(layout_of(programme.source.feed), programme)
     if "tap_on_date" in names:  # a line holds both ends
-        return [_named(_opal(trip), names) for trip in trips]
+        return [_named(_opal(trip, programme.source), names) for trip in trips]
     if programme.source.feed.names_nobody:
-        events = [event for trip in trips for event in _events(trip)]
+        events = [event for trip in trips for event in _events(trip, programme.source)]
         return [_named({"tap_id": f"{n}"} | event, names) for n, event in enumerate(events)]
-    taps = [tap for trip in trips for tap in _taps(trip)]
+    taps = [tap for trip in trips for tap in _taps(trip, programme.source)]
     return [_named({"tap_id": f"{number}"} | tap, names) for number, tap in enumerate(taps)]
 
 
@@ -132,9 +134,10 @@ def _at(day: date, second: int) -> datetime:
     return datetime.combine(day, time()) + timedelta(seconds=second)
 
 
-def _opal(trip: MadeTrip) -> Record:
+def _opal(trip: MadeTrip, source: SourceSpec) -> Record:
     """One line of `opal_trips`."""
-    found: Record = {"card_id": trip.card, "mode": trip.mode}
+    card = spelt(trip.card, source.card_form, trip.on_second or 0)
+    found: Record = {"card_id": card, "mode": trip.mode}
     for end, second, location in (
         ("on", trip.on_second, trip.on_location),
         ("off", trip.off_second, trip.off_location),
@@ -148,17 +151,18 @@ def _opal(trip: MadeTrip) -> Record:
     return found | dict(trip.categories)
 
 
-def _taps(trip: MadeTrip) -> list[Record]:
+def _taps(trip: MadeTrip, source: SourceSpec) -> list[Record]:
     """The taps of a trip, in the fields of both feeds of taps; each reads its own."""
     ends = (
         ("Enter", trip.on_second, trip.on_location),
         ("Exit", trip.off_second, trip.off_location),
     )
-    always: Record = {"card_id": trip.card, "mode": trip.mode, "riders": "1"}
+    always: Record = {"mode": trip.mode, "riders": "1"}
     always |= {"service_date": trip.day.isoformat(), **dict(trip.categories)}
     return [
         always
         | {
+            "card_id": spelt(trip.card, source.card_form, second),
             "action": action,
             "tapped_at": f"{_at(trip.day, second):%Y-%m-%d %H:%M:%S}",
             "place": location,
@@ -168,10 +172,10 @@ def _taps(trip: MadeTrip) -> list[Record]:
     ]
 
 
-def _events(trip: MadeTrip) -> list[Record]:
+def _events(trip: MadeTrip, source: SourceSpec) -> list[Record]:
     """The boarding and the alighting of a ride, as two events that nothing joins."""
     found = []
-    for tap in _taps(trip):
+    for tap in _taps(trip, source):
         word, visit = _OF_EVENT[str(tap["action"])]
         values = {name: value for name, value in tap.items() if name not in _NO_EVENT}
         values["passengers"] = "1"
@@ -188,7 +192,7 @@ def _reading(programme: Programme, reading: MadeReading, names: dict[str, str]) 
     speed = kmh / _KMH_OF_MS if programme.source.speed_unit is SpeedUnit.MS else kmh
     latitude, longitude = reading.latitude, reading.longitude
     fields: Record = {
-        "vehicle_id": reading.vehicle,
+        "vehicle_id": spelt(reading.vehicle, programme.source.vehicle_form, reading.second),
         "observed_at": f"{_at(reading.day, reading.second):%Y-%m-%dT%H:%M:%S}",
         "speed": speed,
     }

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import csv
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,7 @@ class Source:
         is_by_line: True if the engine puts lines that it cannot split into `reject_errors`.
         malformed: SQL that selects the text of lines that it can split, but that are no record.
         keys: SQL that selects the columns that occur, for JSON.
+        kinds: type of each column, for Parquet.
         may_have_margins: False if no text begins or ends with a blank, so that none is trimmed.
     """
 
@@ -59,6 +60,7 @@ class Source:
     is_by_line: bool = False
     malformed: str | None = None
     keys: str | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
     may_have_margins: bool = True
 
     def as_text(self, column: str) -> str:
@@ -225,7 +227,8 @@ def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
         raise InputError(where=file.name, field="schema", rule=rule)
     texts = ", ".join(_printed(str(row[0]), str(row[1])) for row in found)
     records = None if rows is None else int(rows[0])
-    return Source(columns, f"SELECT {texts} FROM {read}", records)
+    kinds = {str(row[0]): str(row[1]) for row in found}
+    return Source(columns, f"SELECT {texts} FROM {read}", records, kinds=kinds)
 
 
 def _printed(column: str, kind: str) -> str:

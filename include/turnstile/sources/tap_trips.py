@@ -22,6 +22,7 @@ from turnstile.programme.source_spec import RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import UNKNOWN
+from turnstile.sources.identity import another_form_rule
 from turnstile.sources.layout import (
     Joined,
     Joining,
@@ -93,6 +94,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
                 WHEN own_action IS NULL THEN 'other_action'
                 WHEN TRY_CAST(riders AS DOUBLE) = 0 THEN 'no_riders'
                 WHEN unit IS NULL THEN 'card_id_missing'
+                {another_form_rule(source)}
                 WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
                 WHEN place IS NULL THEN 'null_location'
                 {needs_tap_on}

@@ -1,0 +1,90 @@
+"""A promise that changes strands no week: a sealed one keeps the text that it is bound to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.programme.loading import bound_programme, load_programme, parse_programme
+
+ROOT = Path(__file__).parents[2]
+AFTER = "2016-W31"
+Turnstile = Callable[..., int]
+
+
+def public_bytes(one: Deployment) -> dict[str, str]:
+    """Every public file of the first week, by its digest."""
+    files = sorted(path for path in (one.public / f"opal/{WEEK}").rglob("*") if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def change_the_form(deployment: Deployment) -> str:
+    """State the form of cards, or another one than is stated; return the text before."""
+    path = deployment.include / "programmes/opal.yaml"
+    text = path.read_text()
+    without = "".join(line for line in text.splitlines(keepends=True) if "_form:" not in line)
+    stated = "  missing_day: refuse\n"
+    assert stated in without
+    path.write_text(without.replace(stated, f"{stated}  card_form: {{kind: digits, length: 16}}\n"))
+    return text
+
+
+def released(deployment: Deployment, turnstile: Turnstile) -> dict[str, str]:
+    weeks = f"{WEEK}:{AFTER}"
+    assert turnstile("sample", "opal", "--weeks", weeks, "--rows", 2000, "--seed", 3) == 0
+    assert turnstile("run", "opal", "--week", WEEK) == 0
+    return public_bytes(deployment)
+
+
+def test_a_sealed_week_is_issued_again_under_its_text_and_the_next_under_the_new_one(
+    deployment: Deployment, turnstile: Turnstile
+) -> None:
+    before = released(deployment, turnstile)
+    digest = load_programme("opal", deployment.include).digest
+    head = deployment.ledger.head()
+    earlier = deployment.include / f"programmes/earlier/opal.{digest[:12]}.yaml"
+    earlier.parent.mkdir(exist_ok=True)
+    earlier.write_text(change_the_form(deployment))
+    assert turnstile("run", "opal", "--week", WEEK) == 0
+    assert public_bytes(deployment) == before
+    assert deployment.ledger.head() == head
+    assert turnstile("run", "opal", "--week", AFTER) == 0
+    card = json.loads((deployment.public / f"opal/{AFTER}/r0/release_card.json").read_text())
+    assert card["guarantee"]["identity"].startswith("One card is one number of 16 digits")
+    assert turnstile("ledger", "verify") == 0
+    assert turnstile("package", "verify", deployment.public / f"opal/{AFTER}/r0") == 0
+
+
+def test_without_that_text_a_sealed_week_is_refused_and_says_what_differs(
+    deployment: Deployment, turnstile: Turnstile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = released(deployment, turnstile)
+    change_the_form(deployment)
+    capsys.readouterr()
+    assert turnstile("run", "opal", "--week", WEEK) != 0
+    assert "source.card_form" in capsys.readouterr().err
+    assert public_bytes(deployment) == before
+
+
+def test_an_earlier_text_under_another_ones_name_is_not_taken(deployment: Deployment) -> None:
+    file = deployment.include / "programmes/opal.yaml"
+    digest = load_programme("opal", deployment.include).digest
+    other = digest[::-1]
+    kept = deployment.include / f"programmes/earlier/opal.{other[:12]}.yaml"
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(file.read_text())
+    assert bound_programme("opal", other, deployment.include) is None
+    found = bound_programme("opal", digest, deployment.include)
+    assert found is not None
+    assert found.digest == digest
+
+
+def test_every_earlier_text_that_is_shipped_reads_and_bears_its_digest() -> None:
+    for file in (ROOT / "include/programmes/earlier").glob("*.yaml"):
+        name, digest = file.stem.split(".")
+        assert parse_programme(file.read_text(), f"{name}.yaml").digest.startswith(digest)
