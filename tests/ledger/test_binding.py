@@ -176,5 +176,6 @@ def test_an_impossible_year_is_refused_in_one_sentence(week: str) -> None:
 def test_amounts_beyond_64_bits_are_refused() -> None:
     with pytest.raises(InputError, match="beyond"):
         ask(postings=(posting(TRIP, "d", MOST + 1),))
+    assert 2 * MOST < 2**63  # of what is spent and what is asked for
     with pytest.raises(InputError, match="beyond"):
         ask(caps=(Cap(TRIP, epsilon_micro=2**63),))

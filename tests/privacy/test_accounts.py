@@ -102,6 +102,12 @@ def test_a_dense_draw_with_a_delta_is_refused() -> None:
         DrawEvent("t", "c", NoiseFamily.DISCRETE_LAPLACE, Fraction(2), (), (), Fraction(1, 10))
 
 
+@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-2), Fraction(1, 3)])
+def test_a_scale_that_no_sampler_can_draw_is_refused(scale: Fraction) -> None:
+    with pytest.raises(ValueError, match="positive and exactly a float64"):
+        DrawEvent("t", "c", NoiseFamily.DISCRETE_LAPLACE, scale, (), ())
+
+
 def test_a_thresholded_gaussian_is_refused() -> None:
     with pytest.raises(ValueError, match="Laplace"):
         DrawEvent("t", "c", NoiseFamily.DISCRETE_GAUSSIAN, Fraction(2), (), (), threshold=9)
