@@ -104,6 +104,7 @@ _OWN = {
     "opal": [
         ("unknown_taps", _set(Frame.WEEK, "share_unknown_taps", 0.11)),
         ("card_id_missing", _set(Frame.WEEK, "share_card_id_missing", 1e-9)),
+        ("card_id_of_another_form", _set(Frame.WEEK, "share_card_id_of_another_form", 1e-9)),
         ("unknown_mode", _set(Frame.WEEK, "share_unknown_mode", 1e-9)),
         ("unknown_mode_many", _set(Frame.WEEK, "share_unknown_mode", 0.0011)),
         ("null_location", _set(Frame.WEEK, "share_null_location", 1e-9)),
@@ -122,6 +123,7 @@ _OWN = {
         ("speed_unit", _set(Frame.DAYS, "moving_speed_kmh_median", 6.7, row=5)),
         ("speed_unit", _set(Frame.DAYS, "moving_speed_kmh_median", 86.4, row=5)),
         ("null_vehicle", _set(Frame.WEEK, "share_null_vehicle", 1e-9)),
+        ("vehicle_id_of_another_form", _set(Frame.WEEK, "share_vehicle_id_of_another_form", 1e-9)),
         ("null_coordinates", _set(Frame.WEEK, "share_null_coordinates", 1e-9)),
         ("coordinates_out_of_range", _set(Frame.WEEK, "share_coordinates_out_of_range", 1e-9)),
         ("coordinates_swapped", _set(Frame.WEEK, "share_coordinates_swapped", 1e-9)),
