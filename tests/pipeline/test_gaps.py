@@ -10,6 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from small_deployment import WEEK, Deployment
 
+from turnstile.pipeline.context import open_release
+from turnstile.pipeline.drawing import stated_gaps_of
+from turnstile.pipeline.inputs import verdicts
+from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
+from turnstile.pipeline.steps import step_named
+
 Cli = Callable[..., int]
 MONDAY, TUESDAY = "2016-07-25", "2016-07-26"
 MISSING = "missing_day: refuse"
@@ -59,6 +65,34 @@ def test_sums_over_a_week_say_how_many_days_they_lack(landed: Deployment, turnst
     assert all(abs(row["buses_a_day"] - row["bus_days"] / 5) < 0.001 for row in rows)
     assert f"bus_day:{TUESDAY}" not in landed.spent()
     assert turnstile("estimates", "verify", package) == 0
+
+
+@pytest.mark.parametrize("has_file", [True, False])
+def test_no_trip_decides_whether_a_day_is_a_gap(landed: Deployment, *, has_file: bool) -> None:
+    """Its file is a header alone, or is not there; then one trip of the day, in any file, more."""
+    landed.edit("opal", MISSING, "missing_day: publish_with_gap")
+    monday, tuesday = (next(landed.landing("opal").glob(f"*{day}*")) for day in (MONDAY, TUESDAY))
+    header, trip, *_ = monday.read_text().splitlines(keepends=True)
+    rest = tuesday.read_text()
+    found = []
+    for more in ("", trip):
+        monday.write_text(f"{header}{more}")
+        if not has_file:
+            monday.unlink()
+            tuesday.write_text(f"{rest}{more}")
+        for step in ("ingest", "validate", "count"):
+            step_named(step)("opal", WEEK, 0)
+        release = open_release("opal", WEEK)
+        found.append((stated_gaps_of(release), verdicts(release)))
+    assert found[0] == found[1]
+    gaps, words = found[0]
+    assert [str(day) for day in gaps] == ([] if has_file else [MONDAY])
+    assert words["days_present"] == ("pass" if has_file else "warn")
+    assert words["days_complete"] == "pass"
+    for step in ("reserve", "draw"):
+        step_named(step)("opal", WEEK, 0)
+    sealed = open_release("opal", WEEK)
+    assert drawn_of(sealed, sealed_attempt(sealed)).artefact.gaps == gaps
 
 
 def test_a_week_without_a_day_of_service_is_refused(

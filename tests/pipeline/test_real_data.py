@@ -57,10 +57,9 @@ def test_the_surat_files_of_two_weeks_are_released(
     first = [folder / name for name in ("suratITMS.csv", "suratITMS_30minsTest.csv")]
     deliver(real, "surat", "2021-W52", *first, folder / "suratITMS_2022.json")
     deliver(real, "surat", "2022-W01", folder / "suratTestLarge.zip")
-    for week, days in (("2021-W52", ["01", "02"]), ("2022-W01", ["08"])):
+    for week in ("2021-W52", "2022-W01"):
         assert turnstile("run", "surat", "--week", week) == 0
-        assert len(gaps(real, "surat", week)) == 7 - len(days)
-        assert not {f"2022-01-{day}" for day in days} & set(gaps(real, "surat", week))
+        assert gaps(real, "surat", week) == []  # no file is named by a day, and rows decide none
     assert counts(real, "surat", "2022-W01")["duplicates"] > 0
 
 

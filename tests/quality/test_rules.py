@@ -24,7 +24,7 @@ def _good(name: str, programme: Programme) -> dict[Frame, pd.DataFrame]:
     columns = [(column, f"{column} {kind}") for column, kind in columns_of(shape, ())]
     day = {
         "rows": 1000,
-        "rows_of_a_day_with_rows": 1000,
+        "rows_of_an_expected_day": 1000,
         "nulls": 0,
         "minute_least": 0,
         "minute_most": 1439,
@@ -81,7 +81,7 @@ _BOTH = [
     ("modes_all_present", _cut(Frame.MODES, 0)),
     ("days_of_this_week", _cut(Frame.DAYS, 6)),
     ("days_present", _set(Frame.DAYS, "rows", 0, row=3)),
-    ("days_complete", _set(Frame.DAYS, "rows_of_a_day_with_rows", 99, row=3)),
+    ("days_complete", _set(Frame.DAYS, "rows_of_an_expected_day", 99, row=3)),
     ("nulls", _set(Frame.DAYS, "nulls", 1, row=6)),
     ("minutes", _set(Frame.DAYS, "minute_least", -1)),
     ("minutes", _set(Frame.DAYS, "minute_most", 1440)),

@@ -18,6 +18,7 @@ from pathlib import Path
 from turnstile.programme.source_spec import MissingDay, SourceSpec
 from turnstile.release.zone_stores import changed_here
 from turnstile.service_calendar import ServicePeriod
+from turnstile.sources.stated_gaps import days_without_file
 
 QUIET_FOR = timedelta(minutes=1)
 _NAMED_AT_MOST = 7
@@ -92,18 +93,10 @@ def _is_data(path: Path) -> bool:
 
 
 def _missing_days(files: list[Path], period: ServicePeriod, without: tuple[date, ...]) -> list[str]:
-    """Return the service days without a file, where every file is named by a day of the period."""
-    days = [_day_in(path.name, period) for path in files]
-    if None in days:
-        return []  # `validate` looks for the days in the rows
-    absent = [str(day) for day in period.days if day not in (*days, *without)]
+    """Name the service days without a file, where every file is named by a service day."""
+    found = days_without_file(period, (path.name for path in files))  # else the rows will show
+    absent = [str(day) for day in found if day not in without]
     if not absent:
         return []
     more = f" and {len(absent) - _NAMED_AT_MOST} more" if len(absent) > _NAMED_AT_MOST else ""
     return [f"no file of service day {', '.join(absent[:_NAMED_AT_MOST])}{more}"]
-
-
-def _day_in(name: str, period: ServicePeriod) -> date | None:
-    """Return the one service day of the period that a name holds."""
-    found = {day for day in period.days if str(day) in name or str(day).replace("-", "") in name}
-    return found.pop() if len(found) == 1 else None

@@ -28,6 +28,7 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.programme.terms import binding_terms
 from turnstile.release.sealed import Artefact, NoisyTable, encode
 from turnstile.release.zones import commitment, digest_of, write_once
+from turnstile.sources.stated_gaps import stated_gaps
 
 _DRAWING_THREADS = 2
 _PACKAGE_BYTES = 2**21  # report, card, plan and data package
@@ -102,7 +103,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
         NoisyTable(event.table, event.statistic, drawn_day(event), by_event[at])
         for at, event in enumerate(events)
     )
-    content = encode(Artefact(drawn, _gaps(release), tuple(map(str, carried))))
+    content = encode(Artefact(drawn, stated_gaps_of(release), tuple(map(str, carried))))
     digest = digest_of(content)
     sealed = release.folders.embargoed / f"sealed-{digest[:16]}.parquet"
     write_once(sealed, content)
@@ -148,10 +149,10 @@ def drawn_day(event: DrawEvent) -> date | None:
     return days.pop() if len(days) == 1 else None
 
 
-def _gaps(release: Release) -> tuple[date, ...]:
-    """Return the service days that have no input."""
-    present = current_snapshot(release).days
-    return tuple(day for day in release.week.days if day not in present)
+def stated_gaps_of(release: Release) -> tuple[date, ...]:
+    """Return the service days that are stated as gaps, from names of files and declared days."""
+    names = (name for name, _ in current_snapshot(release).files)
+    return stated_gaps(release.programme.source, release.week, names)
 
 
 def _alone(release: Release) -> AbstractContextManager[object]:

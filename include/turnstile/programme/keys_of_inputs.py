@@ -56,7 +56,8 @@ INPUTS: tuple[Key, ...] = (
         "source.missing_day",
         "choice",
         MissingDay.REFUSE,
-        "a service day without a row stops the week, or is published as a gap",
+        "a service day without a row stops the week; or it does not, and a day is stated as a gap "
+        "where files are named by service day and it has none (FEEDS.md)",
         "refuse",
         MissingDay,
     ),

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from turnstile.duckdb_engine import connect, name, text
-from turnstile.programme.source_spec import Feed, RowShape
+from turnstile.programme.source_spec import Feed, MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.history import Figures, earlier_figures
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import RULES, SPEED_SCALE, columns_of, may_be_null, names_of
 from turnstile.sources.snapshot import TOTALS, Snapshot, counts_of
+from turnstile.sources.stated_gaps import stated_gaps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +73,8 @@ class Metrics:
     Args:
         columns: one row a column of the rows: `name`, `type` as `name type`.
         modes: one row a mode that occurs: `mode`.
-        days: one row a service day of the week, absent days with 0 rows.
+        days: one row a service day of the week, absent days with 0 rows; `gap` is 1 for a day that
+            the release will state as a gap, else 0.
         week: one row.
         figures: what later weeks learn from.
         earlier: what this week is compared with, the latest week first.
@@ -126,6 +128,7 @@ def measure(
             )
             modes = connection.execute("SELECT DISTINCT mode FROM rows_by_mode ORDER BY 1").df()
             days = _days(connection, programme.days_of(week), programme.source.feed)
+            _mark_gaps(days, programme, week, snapshot)
             keys = _distinct_keys(connection, days, programme.source.feed.shape)
             counts = _counts_of_days(connection, week, programme, days)
         finally:
@@ -187,13 +190,27 @@ def _days(
         WITH measured AS (SELECT service_date, {measured} FROM rows_read GROUP BY 1),
              missing AS (SELECT day, count(*) AS nulls FROM ({nulls}) GROUP BY 1)
         SELECT coalesce(measured.service_date, days.day) AS service_date, {selected}, {median}
-               nullif(rows, 0) AS rows_of_a_day_with_rows, coalesce(nulls, 0) AS nulls
+               coalesce(nulls, 0) AS nulls
         FROM (SELECT * FROM (VALUES {listed}) AS days(day)) AS days
         FULL JOIN measured ON measured.service_date = days.day
         LEFT JOIN missing ON measured.service_date = missing.day
         {of_medians}
         ORDER BY 1
     """).df()
+
+
+def _mark_gaps(
+    days: pd.DataFrame, programme: Programme, week: ServicePeriod, snapshot: Snapshot
+) -> None:
+    """Say which days are stated as gaps, and leave them, or days without a row, out of the floor.
+
+    Where gaps are published no row decides which days are expected: names of files do.
+    """
+    gaps = stated_gaps(programme.source, week, (name for name, _ in snapshot.files))
+    days["gap"] = days["service_date"].dt.date.isin(gaps).astype(int)
+    refuses = programme.source.missing_day is MissingDay.REFUSE
+    is_expected = days["rows"] > 0 if refuses else days["gap"] == 0
+    days["rows_of_an_expected_day"] = days["rows"].where(is_expected)
 
 
 def _distinct_keys(connection: DuckDBPyConnection, days: pd.DataFrame, shape: RowShape) -> int:

@@ -151,19 +151,22 @@ def _mode_rules(programme: Programme) -> tuple[Rule, ...]:
 def _day_rules(programme: Programme, service_days: int) -> tuple[Rule, ...]:
     """Each service day: there, complete, and within the clock."""
     days, error = Frame.DAYS, Severity.ERROR
-    refuse = programme.source.missing_day is MissingDay.REFUSE
-    gap = error if refuse else Severity.WARN
-    floor = programme.source.rows_per_day_at_least
+    gap, floor = error, programme.source.rows_per_day_at_least
+    present: _Span = ("rows", 1, None)
     missing = "a service day of the week has no rows; deliver it, or let the programme say that a "
     missing += "missing day is published with a gap"
+    if programme.source.missing_day is not MissingDay.REFUSE:
+        # A gap is what names of files say; a floor of one row would tell by rows what they do not.
+        gap, present, floor = Severity.WARN, ("gap", None, 0), floor if floor > 1 else 0
+        missing = "a service day has no file; it is published as a gap"
     few = "a service day has fewer rows than the programme's floor; deliver the rest of it"
     clock = "a minute lies outside the day; ingest the week again"
     other = "rows of another week are among the rows; ingest the week again"
     days_count = {"value": service_days}
     return (
         Rule("days_of_this_week", error, days, "TableRowCountToEqual", other, days_count),
-        _ranged("days_present", gap, days, ("rows", 1, None), missing),
-        _ranged("days_complete", gap, days, ("rows_of_a_day_with_rows", floor, None), few),
+        _ranged("days_present", gap, days, present, missing),
+        _ranged("days_complete", gap, days, ("rows_of_an_expected_day", floor, None), few),
         _ranged("nulls", error, days, ("nulls", 0, 0), "a needed value is missing; ingest again"),
         _ranged("minutes", error, days, ("minute_least", 0, None), clock),
         _ranged("minutes", error, days, ("minute_most", None, programme.time.day_ends - 1), clock),
