@@ -133,18 +133,28 @@ def witness_swapped(site: Site, _: Stores) -> None:
     site.witness.mkdir()
 
 
-def future_entry(site: Site, stores: Stores) -> None:
-    """An entry of the year 2999, as a clock that ran ahead would write it."""
-    sequence, head = rows(site.url, "SELECT sequence, hash FROM head")[0]
-    body = {"person": "olga", "reason": "test"}
-    kind = EntryKind.CLOCK_CONFIRMED
-    entry = make_entry((int(sequence), head), "2999-01-01T00:00:00+00:00", kind, body)
-    stores.tamper(
-        site.url,
-        f"INSERT INTO entry VALUES ({entry.sequence}, '{kind.value}', NULL, NULL, "
-        f"{quoted(entry.record)}, '{entry.hash}')",
-        f"UPDATE head SET sequence = {entry.sequence}, hash = '{entry.hash}'",
-    )
+def appended(kind: EntryKind, body: dict[str, str], *, at: str | None = None) -> Change:
+    """One entry more at the end of the chain, as a perfect forger writes it, or a clock ahead.
+
+    Args:
+        kind: of the entry.
+        body: of the entry.
+        at: its time; that of the entry before it if None.
+    """
+
+    def act(site: Site, stores: Stores) -> None:
+        sequence, head = rows(site.url, "SELECT sequence, hash FROM head")[0]
+        last = read_entry(*rows(site.url, "SELECT record, hash FROM entry ORDER BY sequence")[-1])
+        entry = make_entry((int(sequence), head), at or last.at, kind, body)
+        key, attempt = quoted(entry.key), quoted(entry.attempt_id)
+        stores.tamper(
+            site.url,
+            f"INSERT INTO entry VALUES ({entry.sequence}, '{kind.value}', {key}, {attempt}, "
+            f"{quoted(entry.record)}, '{entry.hash}')",
+            f"UPDATE head SET sequence = {entry.sequence}, hash = '{entry.hash}'",
+        )
+
+    return act
 
 
 def guard_gone(site: Site, stores: Stores) -> None:

@@ -17,10 +17,10 @@ from disaster_site import WIDE, Site, run
 from ledger_asks import LOSS_MICRO, TRIP, week_number
 from tampers import (
     Change,
+    appended,
     as_bus,
     cheaper,
     edited,
-    future_entry,
     guard_gone,
     key_replaced,
     recomputed,
@@ -62,6 +62,7 @@ def site(
 
 
 W0, W1, W2 = (f"opal/{week_number(n)}/r0" for n in range(3))
+PERSON = {"person": "olga", "reason": "test"}
 OF_W2 = f"WHERE release_key = '{W2}'"
 LAST = "(SELECT max(sequence) FROM entry)"
 HEAD_FIXED = (
@@ -195,7 +196,18 @@ TABLE: dict[str, tuple[Change, str]] = {
         ),
         "other sealed bytes",
     ),
-    "an entry of the future": (future_entry, "the clock says"),
+    "an entry of the future": (
+        appended(EntryKind.CLOCK_CONFIRMED, PERSON, at="2999-01-01T00:00:00+00:00"),
+        "the clock says",
+    ),
+    "a withdrawal of an attempt that nobody made": (
+        appended(EntryKind.WITHDRAWN, PERSON | {"attempt": "nobody", "key": "opal/2016-W30/r0"}),
+        "withdraws what was not published",
+    ),
+    "a draw of an attempt that nobody charged": (
+        appended(EntryKind.DRAW_STARTED, {"attempt": "nobody", "key": "opal/2016-W30/r0"}),
+        "starts a draw that was not charged",
+    ),
 }
 
 
