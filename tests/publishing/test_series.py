@@ -20,12 +20,12 @@ from turnstile.cli import main
 from turnstile.commands.ledger_opened import publish_series
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.weeks import Fact, PublishedRevision
 from turnstile.programme.field import PUBLIC_ROLES
 from turnstile.programme.fields import field_of
 from turnstile.publishing.contents_check import unknown_in_series
 from turnstile.publishing.series import packages
 from turnstile.publishing.series.dataset import columns_of, series_tables
-from turnstile.publishing.series.periods import Fact, Revision
 from turnstile.publishing.series.plot import PERIODS_MOST, totals_svg
 from turnstile.settings import Settings
 
@@ -269,7 +269,7 @@ def test_other_columns_are_another_version_and_numbers_stay(tmp_path: Path) -> N
         folder = tmp_path / str(key) / "tables"
         folder.mkdir(parents=True)
         pq.write_table(pa.table({n: columns[n] for n in names}), folder / "t.parquet")
-        found.append(Revision(key, "", Fact(number, "", "")))
+        found.append(PublishedRevision(key, "", Fact(number, "", "")))
     read = {one.key: columns_of(tmp_path / str(one.key)) for one in found}
     (table,) = series_tables(found, found, read)
     assert [version for _, version in table.parts] == [1, 2, 1]

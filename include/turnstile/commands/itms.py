@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 
+from turnstile.commands.ledger_opened import open_to_read
 from turnstile.errors import InputError, TurnstileError
-from turnstile.ledger.records import revision_of
+from turnstile.ledger.weeks import Week
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
 from turnstile.service_calendar import parse_weeks
 from turnstile.settings import Settings
@@ -163,8 +165,11 @@ def _rolling(args: argparse.Namespace) -> int:
     specs = {table.name: table for table in programme.tables}
     if args.table not in specs or specs[args.table].clamp_kmh is None:
         raise InputError(where=programme.name, field="--table", rule="is no table of mean speeds")
-    home = settings.public / programme.name
-    weeks = [read_week(_newest(home / str(week)), args.table) for week in parse_weeks(args.weeks)]
+    history = open_to_read().weeks(programme.name)
+    weeks = [
+        read_week(settings.public / _in_force(history, programme.name, str(week)), args.table)
+        for week in parse_weeks(args.weeks)
+    ]
     content = csv_bytes(rolling_means(weeks, clamp_kmh=specs[args.table].clamp_kmh or 0))
     if args.out is None:
         sys.stdout.write(content.decode())
@@ -173,13 +178,9 @@ def _rolling(args: argparse.Namespace) -> int:
     return 0
 
 
-def _newest(week: Path) -> Path:
-    """Return the newest revision of a published week."""
-    found = [
-        (revision, path)
-        for path in week.glob("r*")
-        if (revision := revision_of(path.name)) is not None
-    ]
-    if not found:
-        raise TurnstileError(f"{week.parent.name}/{week.name} is not published; run it first")
-    return max(found)[1]
+def _in_force(history: Mapping[str, Week], programme: str, week: str) -> str:
+    """Return the release key of the revision of a week that is in force."""
+    in_force = history[week].in_force if week in history else None
+    if in_force is None:
+        raise TurnstileError(f"{programme}/{week} is not published; run it first")
+    return str(in_force.key)

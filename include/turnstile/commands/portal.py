@@ -60,12 +60,11 @@ def _verify(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     """Print release and portal, a line each."""
     from turnstile.programme.loading import load_programme
-    from turnstile.publishing.series.periods import periods_of
 
     load_programme(args.programme, Settings.from_environment().include)
     ledger = open_to_read()
-    for period in periods_of(args.programme, ledger.entries()):
-        for one in period.revisions:
+    for week in ledger.weeks(args.programme).values():
+        for one in week.published:
             for portal in sorted(ledger.deliveries(one.key)):
                 print(f"{one.key}\t{portal}")
     return 0

@@ -17,7 +17,7 @@ from turnstile.ledger.changes import postings_in, weeks_in
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.folded_accounts import FoldedAccounts
 from turnstile.ledger.parties import Parties
-from turnstile.ledger.records import Finding, ReleaseKey
+from turnstile.ledger.records import Attempt, Bindings, Finding, ReleaseKey
 from turnstile.ledger.states import (
     CHARGED_STATES,
     OPEN_STATES,
@@ -58,6 +58,24 @@ class FoldedAttempt:
     manifest_digest: str | None = None
     is_withdrawn: bool = False
     has_started: bool = False
+
+    @property
+    def record(self) -> Attempt:
+        """Return it as the ledger answers it."""
+        *bound, plan = self.bound
+        return Attempt(
+            self.attempt_id,
+            ReleaseKey.parse(self.key),
+            self.family,
+            self.week,
+            self.state,
+            Bindings(*bound),
+            plan,
+            self.artefact_digest,
+            self.manifest_digest,
+            self.reserved_sequence,
+            self.is_withdrawn,
+        )
 
 
 @dataclass(slots=True)

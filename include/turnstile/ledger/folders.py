@@ -7,13 +7,11 @@ folder that cannot be read is an error: what is not seen would count as not ther
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from turnstile.errors import InputError
-
-_REVISION = re.compile(r"r(0|[1-9][0-9]*)")
+from turnstile.ledger.records import revision_of
 
 
 def listed(folder: str | Path) -> list[os.DirEntry[str]]:
@@ -63,5 +61,5 @@ def release_folders(zone: Path) -> Iterator[tuple[str, Path]]:
     """
     for name, period in period_folders(zone):
         for release in listed(period.path):
-            if _REVISION.fullmatch(release.name) and release.is_dir():
+            if revision_of(release.name) is not None and release.is_dir():
                 yield f"{name}/{release.name}", Path(release.path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from turnstile.errors import InputError
 from turnstile.ledger.amounts import AccountLoss, Cap
 from turnstile.ledger.changes import week_names
-from turnstile.ledger.states import OPEN_STATES, SEALED_STATES, ReleaseState
+from turnstile.ledger.states import CHARGED_STATES, OPEN_STATES, SEALED_STATES, ReleaseState
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 
@@ -213,6 +213,31 @@ class Attempt:
     def is_sealed(self) -> bool:
         """The key has its bytes, for ever."""
         return self.state in SEALED_STATES
+
+    @property
+    def is_public(self) -> bool:
+        """Its manifest is public, also if it was withdrawn since."""
+        return self.state is ReleaseState.PUBLISHED
+
+    @property
+    def is_charged(self) -> bool:
+        """What it costs is spent."""
+        return self.state in CHARGED_STATES
+
+    @property
+    def is_held(self) -> bool:
+        """A hold exists; nothing is charged."""
+        return self.state is ReleaseState.RESERVED
+
+    @property
+    def is_drawing(self) -> bool:
+        """It is charged, and noise may exist; nothing is sealed."""
+        return self.state is ReleaseState.DRAWING
+
+    @property
+    def is_burned(self) -> bool:
+        """It is charged, and what it drew, should that turn up, is refused."""
+        return self.state is ReleaseState.BURNED
 
 
 @dataclass(frozen=True, slots=True)

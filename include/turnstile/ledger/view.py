@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from sqlalchemy import select
+from sqlalchemy.engine import Connection
 
 from turnstile.ledger import attempts, decisions, facts, revisions
 from turnstile.ledger.custody import Custody
@@ -30,9 +31,10 @@ from turnstile.ledger.records import (
 )
 from turnstile.ledger.store import Store
 from turnstile.ledger.stored_accounts import account_balances
-from turnstile.ledger.tables import ENTRY
+from turnstile.ledger.tables import ATTEMPT, ENTRY
 from turnstile.ledger.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.verification import Scope, verify_store
+from turnstile.ledger.weeks import PUBLIC_KINDS, Week, weeks_of
 from turnstile.ledger.witness import Witnesses
 
 Clock = Callable[[], datetime]
@@ -115,6 +117,32 @@ class LedgerView:
             return (Finding("card", None, f"{package / CARD} names no entry of the ledger"),)
         history = self._store.read(read_history)
         return tuple(trace_findings((trace,), history.attempts, history.card_hash_at))
+
+    def weeks(self, programme: str) -> Mapping[str, Week]:
+        """Return what became of every period of a programme, by its name."""
+        of_programme = f"{programme}/"
+        made = select(ATTEMPT).where(
+            ATTEMPT.c.release_key.startswith(of_programme, autoescape=True)
+        )
+        said = select(ENTRY.c.record, ENTRY.c.hash).where(
+            ENTRY.c.release_key.startswith(of_programme, autoescape=True),
+            ENTRY.c.kind.in_([kind.value for kind in PUBLIC_KINDS]),
+        )
+
+        def read(connection: Connection) -> Mapping[str, Week]:
+            rows = connection.execute(made.order_by(ATTEMPT.c.reserved_sequence)).all()
+            facts = connection.execute(said.order_by(ENTRY.c.sequence)).all()
+            return weeks_of(
+                programme,
+                map(attempts.to_attempt, rows),
+                (read_entry(row.record, row.hash) for row in facts),
+            )
+
+        return self._store.read(read)
+
+    def week(self, programme: str, period: str) -> Week:
+        """Return what became of one period; an empty one if the ledger knows nothing of it."""
+        return self.weeks(programme).get(period, Week(period))
 
     def publication(self, key: ReleaseKey) -> Publication | None:
         """Return where the ledger stood when a key was published, or None."""

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from turnstile.ledger.entries import EntryKind
-from turnstile.ledger.fold import FoldedAttempt
-from turnstile.ledger.states import CHARGED_STATES, ReleaseState
+from turnstile.ledger.weeks import Week
 from turnstile.operations.journal import Happening, Line, open_runs
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.programme.approval_rule import ApprovalStanding
@@ -88,16 +87,17 @@ def calendar_of(
     for line in journal:
         if line.week != "all":
             reports.setdefault(line.week, []).append(line)
-    charged: dict[str, list[FoldedAttempt]] = {}
-    for attempt in snapshot.attempts_of(programme.name):
-        charged.setdefault(attempt.key.split("/")[1], []).append(attempt)
-    known = {parse_period(name) for name in reports.keys() | charged.keys()}
+    weeks = snapshot.weeks_of(programme.name)
+    taken = {name for name, week in weeks.items() if week.attempts}
+    known = {parse_period(name) for name in reports.keys() | taken}
     declared, marks = _declared(programme, snapshot), []
     for period in _without_gaps(known, programme, now):
         name = str(period)
         final = final_at(period, programme.schedule, programme.time)
-        mark = _mark(name, charged.get(name, ()), reports.get(name, ()), approvals or {})
-        if name in declared and mark.state in _GIVES_WAY and not _is_drawn(charged.get(name, ())):
+        week = weeks.get(name, Week(name))
+        mark = _mark(week, reports.get(name, ()), approvals or {})
+        is_drawn = any(attempt.is_drawing for attempt in week.attempts)
+        if name in declared and mark.state in _GIVES_WAY and not is_drawn:
             mark = WeekMark(name, "declared", mark.revision, mark.run_id, declared[name])
         elif mark.state == "missing" and final > now:
             mark = WeekMark(name, "waiting")
@@ -116,11 +116,6 @@ def _declared(programme: Programme, snapshot: LedgerSnapshot) -> dict[str, str]:
             said = dict(line.particulars)
             found[line.key.split("/")[1]] = f"no release, {said['person']} stated: {said['reason']}"
     return found
-
-
-def _is_drawn(attempts: Sequence[FoldedAttempt]) -> bool:
-    """Return whether a draw is under way."""
-    return any(one.state is ReleaseState.DRAWING for one in attempts)
 
 
 def _without_gaps(
@@ -175,19 +170,16 @@ def behind(programme: Programme, marks: Sequence[WeekMark], now: datetime, week:
 
 
 def _mark(
-    week: str,
-    attempts: Sequence[FoldedAttempt],
-    lines: Sequence[Line],
-    approvals: Mapping[str, ApprovalStanding],
+    of_ledger: Week, lines: Sequence[Line], approvals: Mapping[str, ApprovalStanding]
 ) -> WeekMark:
     """Judge one week by its attempts, else by what its runs reported."""
+    week = of_ledger.period
     run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
     ends = (line for line in reversed(lines) if line.happening in _TURNS)
     last = next(ends, None)
     failed = last if last is not None and last.happening is Happening.FAILED else None
-    live = [one for one in attempts if one.state is not ReleaseState.VOID]
-    if live:
-        mark = _of_attempts(week, live, failed, run_id, approvals)
+    if of_ledger.state is not None:
+        mark = _of_attempts(of_ledger, failed, run_id, approvals)
         is_worked_on = last is not None and last.happening in _WORKS
         if is_worked_on and mark.state in _LEFT_BY_DEAD_RUNS:
             return replace(mark, state="under_way", otherwise=mark.state)
@@ -203,19 +195,18 @@ def _mark(
 
 
 def _of_attempts(
-    week: str,
-    live: Sequence[FoldedAttempt],
+    of_ledger: Week,
     failed: Line | None,
     run_id: str,
     approvals: Mapping[str, ApprovalStanding],
 ) -> WeekMark:
     """Judge a week that was reserved by what the ledger says, whether a run works on it or not."""
     reason = _sentence(failed) if failed else ""
-    revision = max(int(one.key.rpartition("/r")[2]) for one in live)
-    state = _state_of(live, revision)
+    week, live, state = of_ledger.period, of_ledger.live, str(of_ledger.state)
+    revision = max(attempt.key.revision for attempt in live)
     if state in PUBLIC:
         return WeekMark(week, state, revision, run_id)
-    standing = approvals.get(f"{live[-1].key}")
+    standing = approvals.get(str(live[-1].key))
     if state == "withheld" and standing is not None and not standing.is_approved:
         if failed is None or standing.rejected_by:
             state = "rejected" if standing.rejected_by else "asked"
@@ -244,18 +235,6 @@ _TURNS = frozenset(
 
 _WORKS = frozenset({Happening.BEGUN, Happening.RESUMED})
 _LEFT_BY_DEAD_RUNS = frozenset({"held", "charged", "withheld"})
-
-
-def _state_of(attempts: Sequence[FoldedAttempt], revision: int) -> str:
-    """Name the state of a week that was reserved at least once."""
-    published = [one for one in attempts if one.state is ReleaseState.PUBLISHED]
-    if published:
-        if all(one.is_withdrawn for one in published):
-            return "withdrawn"
-        return "revised" if revision and len(published) > 1 else "published"
-    if any(one.state is ReleaseState.SEALED for one in attempts):
-        return "withheld"
-    return "charged" if any(one.state in CHARGED_STATES for one in attempts) else "held"
 
 
 def next_week(marks: Sequence[WeekMark]) -> str | None:

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
-from turnstile.ledger.records import ReleaseKey
-from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.view import LedgerView
 from turnstile.operations.calendar_of_weeks import WeekMark, calendar_of, next_week
 from turnstile.operations.journal import Happening, Journal, Line, starters
@@ -93,7 +91,9 @@ class DeploymentState:
         snapshot = self.snapshot()
         plans = [plan_of(spec, self.settings.include, str(period)) for period in periods]
         marks = {mark.week: mark for mark in self._marks(spec, snapshot, self._journal(spec))}
-        others = in_the_way(spec, (one.key for one in snapshot.attempts), self.settings.include)
+        others = in_the_way(
+            spec, (attempt.key for attempt in snapshot.attempts), self.settings.include
+        )
         return preview(spec, plans, marks, snapshot.accounts.get(spec.family), others)
 
     def _readable(self) -> Iterator[Programme]:
@@ -163,13 +163,13 @@ class DeploymentState:
         if follower is None or not programme.approval.required:
             return {}
         found = {}
-        for one in snapshot.attempts_of(programme.name):
-            if one.state is ReleaseState.SEALED:
-                key = ReleaseKey.parse(one.key)
-                started = starters(line for line in lines if line.week == key.period)
-                found[one.key] = standing_of(
-                    follower.ledger, key, programme, self.settings, started
-                )
+        for week in snapshot.weeks_of(programme.name).values():
+            started = starters(line for line in lines if line.week == week.period)
+            for attempt in week.attempts:
+                if attempt.is_sealed and not attempt.is_public:
+                    found[str(attempt.key)] = standing_of(
+                        follower.ledger, attempt.key, programme, self.settings, started
+                    )
         return found
 
     def mark_of(self, programme: Programme, week: str) -> WeekMark:

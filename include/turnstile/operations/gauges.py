@@ -6,12 +6,11 @@ took, or what a rule of the input said, is none of them: both depend on the rows
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from turnstile.ledger.states import OPEN_STATES, ReleaseState
+from turnstile.ledger.weeks import attempts_by_state
 from turnstile.operations.alerts import taken_pct
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.programme.release_schedule import final_at
@@ -71,13 +70,12 @@ def _of_caps(picture: LedgerSnapshot) -> Iterator[Gauge]:
 def _of_programme(picture: LedgerSnapshot, programme: Programme, now: datetime) -> Iterator[Gauge]:
     """Yield a programme's releases by their state in the ledger, and how far it is behind."""
     label = ("programme", programme.name)
-    attempts = picture.attempts_of(programme.name)
-    states = Counter(one.state for one in attempts)
-    for state in ReleaseState:
-        yield Gauge("turnstile.attempts", states[state], (label, ("state", state.value)))
-    yield Gauge("turnstile.attempts_open", sum(states[one] for one in OPEN_STATES), (label,))
-    public = [parse_period(one.key.split("/")[1]) for one in attempts
-              if one.state is ReleaseState.PUBLISHED]  # fmt: skip
+    weeks = picture.weeks_of(programme.name).values()
+    attempts = [attempt for week in weeks for attempt in week.attempts]
+    for state, count in attempts_by_state(attempts).items():
+        yield Gauge("turnstile.attempts", count, (label, ("state", state)))
+    yield Gauge("turnstile.attempts_open", sum(one.is_open for one in attempts), (label,))
+    public = [parse_period(week.period) for week in weeks if week.published]
     if not public:
         return
     due, behind = max(public, key=lambda period: period.first_day).plus(1), 0

@@ -13,11 +13,12 @@ from threading import Lock
 from turnstile.ledger.amounts import amount_text
 from turnstile.ledger.changes import postings_in
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.fold import Fold, FoldedAttempt
+from turnstile.ledger.fold import Fold
 from turnstile.ledger.folded_accounts import FoldedAccounts
 from turnstile.ledger.forecast import CapForecast, forecasts
-from turnstile.ledger.records import AccountBalance
+from turnstile.ledger.records import AccountBalance, Attempt
 from turnstile.ledger.view import LedgerView
+from turnstile.ledger.weeks import PUBLIC_KINDS, Week, weeks_of
 from turnstile.privacy.accounts import Posting
 
 
@@ -46,19 +47,21 @@ class LedgerSnapshot:
         balances: every account.
         problems: number of entries that contradict what stands before them.
         accounts: of each budget group, folded from the entries; to copy, not to change.
+        public: the entries that tell what became of periods, oldest first.
     """
 
     lines: Sequence[EntryLine]
-    attempts: Sequence[FoldedAttempt]
+    attempts: Sequence[Attempt]
     family_of: dict[str, str]
     forecasts: tuple[CapForecast, ...]
     balances: tuple[AccountBalance, ...]
     problems: int
     accounts: Mapping[str, FoldedAccounts] = field(default_factory=dict)
+    public: Sequence[Entry] = ()
 
-    def attempts_of(self, programme: str) -> tuple[FoldedAttempt, ...]:
-        """Return the attempts of a programme."""
-        return tuple(one for one in self.attempts if one.key.startswith(f"{programme}/"))
+    def weeks_of(self, programme: str) -> Mapping[str, Week]:
+        """Return what became of every period of a programme, by its name."""
+        return weeks_of(programme, self.attempts, self.public)
 
 
 @dataclass(slots=True)
@@ -72,6 +75,7 @@ class LedgerFollower:
     ledger: LedgerView
     _fold: Fold = field(default_factory=Fold, init=False)
     _lines: list[EntryLine] = field(default_factory=list, init=False)
+    _public: list[Entry] = field(default_factory=list, init=False)
     _problems: int = field(default=0, init=False)
     _snapshot: LedgerSnapshot | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
@@ -90,17 +94,20 @@ class LedgerFollower:
         for entry in entries:
             self._problems += len(tuple(self._fold.follow(entry)))
             self._lines.append(_line(entry))
+            if entry.kind in PUBLIC_KINDS:
+                self._public.append(entry)
 
     def _drawn(self) -> LedgerSnapshot:
         """Derive everything that a page shows."""
         return LedgerSnapshot(
             lines=tuple(self._lines),
-            attempts=tuple(self._fold.attempts.values()),
+            attempts=tuple(attempt.record for attempt in self._fold.attempts.values()),
             family_of=dict(self._fold.family_of),
             forecasts=forecasts(self._fold),
             balances=self.ledger.balance(),
             problems=self._problems,
             accounts=self._fold.accounts,
+            public=tuple(self._public),
         )
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import DRAWS_MAX
 from turnstile.ledger.records import Attempt
-from turnstile.ledger.states import CHARGED_STATES, ReleaseState
 
 
 def effect_on_budget(attempts: Sequence[Attempt], entries: Sequence[Entry], cost: str) -> str:
@@ -29,14 +28,14 @@ def effect_on_budget(attempts: Sequence[Attempt], entries: Sequence[Entry], cost
     sealed = next((one for one in attempts if one.is_sealed), None)
     if sealed is not None:
         on = _date_of(entries, sealed, EntryKind.SEALED)
-        if sealed.state is ReleaseState.PUBLISHED:
+        if sealed.is_public:
             return f"week sealed on {on}: re-issued, 0 charged"
         return f"week sealed on {on}, not published yet: the same bytes go on, 0 charged"
-    drawn = sum(one.state in CHARGED_STATES for one in attempts)
-    last = attempts[-1].state if attempts else None
-    if last is ReleaseState.RESERVED:
+    drawn = sum(one.is_charged for one in attempts)
+    last = attempts[-1] if attempts else None
+    if last is not None and last.is_held:
         return f"a hold exists and is resumed, no second one: {cost} is charged when it draws"
-    if last in {ReleaseState.DRAWING, ReleaseState.BURNED}:
+    if last is not None and (last.is_drawing or last.is_burned):
         lost = "a draw that died stays charged"
         if drawn >= DRAWS_MAX:
             return f"{lost}; no draw is left, a person decides"

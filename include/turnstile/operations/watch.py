@@ -12,8 +12,7 @@ from functools import partial
 
 from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.entries import EntryKind
-from turnstile.ledger.records import revision_of
-from turnstile.ledger.states import ReleaseState
+from turnstile.ledger.folders import release_folders
 from turnstile.operations.alerts import Alert, of_budget, of_questions, of_retention, of_run
 from turnstile.operations.calendar_of_weeks import WeekMark, behind, calendar_of
 from turnstile.operations.journal import Happening, Journal, Line, open_runs
@@ -79,18 +78,15 @@ def _stuck(picture: LedgerSnapshot, now: datetime) -> Iterator[Alert]:
         for line in picture.lines
         if line.kind in {EntryKind.RESERVED, EntryKind.DRAW_BEGUN}
     }
-    limits = {
-        ReleaseState.RESERVED: ("hold_stuck", EntryKind.RESERVED, HOLD_LASTS_AT_MOST),
-        ReleaseState.DRAWING: ("draw_stuck", EntryKind.DRAW_BEGUN, DRAW_LASTS_AT_MOST),
-    }
-    for one in picture.attempts:
-        if one.state not in limits:
+    held = ("hold_stuck", EntryKind.RESERVED, HOLD_LASTS_AT_MOST)
+    drawn = ("draw_stuck", EntryKind.DRAW_BEGUN, DRAW_LASTS_AT_MOST)
+    for attempt in picture.attempts:
+        if not attempt.is_open:
             continue
-        rule, kind, limit = limits[one.state]
-        began = since.get((one.attempt_id, kind.value))
+        rule, kind, limit = held if attempt.is_held else drawn
+        began = since.get((attempt.attempt_id, kind.value))
         if began is not None and now - began > limit:
-            programme = one.key.partition("/")[0]
-            yield Alert(rule, programme, one.week, one.attempt_id)
+            yield Alert(rule, attempt.key.programme, attempt.week, attempt.attempt_id)
 
 
 def _overdue(programme: Programme, marks: tuple[WeekMark, ...], now: datetime) -> Iterator[Alert]:
@@ -144,9 +140,8 @@ def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tup
     except (IntegrityError, TurnstileError) as error:
         problems = [type(error).__name__]
     found += [Alert("audit_failed", "ledger", "all", check) for check in sorted(set(problems))]
-    for package in sorted(settings.public.glob("*/????-*/r*")):
-        is_release = package.is_dir() and revision_of(package.name) is not None
-        if is_release and differences(package):
-            programme, week, revision = package.parts[-3:]
+    for name, package in release_folders(settings.public):
+        if differences(package):
+            programme, week, revision = name.split("/")
             found.append(Alert("audit_failed", programme, week, f"package {revision}"))
     return tuple(found)

@@ -17,7 +17,6 @@ from turnstile.durable_files import exclusively
 from turnstile.errors import IntegrityError, RefusedError
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt, Bindings, Request
-from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release, revision_statement
 from turnstile.pipeline.inputs import current_snapshot, recorded
@@ -175,11 +174,7 @@ def _reserved(release: Release) -> Attempt:
     request = _request(release)
     found = release.ledger.find(release.key)
     promised = (request.bindings, request.plan_digest)
-    if (
-        found is not None
-        and found.state is ReleaseState.RESERVED
-        and (found.bindings, found.plan_digest) != promised
-    ):
+    if found is not None and found.is_held and (found.bindings, found.plan_digest) != promised:
         release.ledger.void(found.attempt_id, "inputs changed before anything was drawn")
     return release.ledger.reserve(request)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import date
 from itertools import islice
 
-from turnstile.errors import InputError
 from turnstile.estimates.labelled import parquet_bytes
 from turnstile.estimates.public_numbers import (
     PublicNumbers,
@@ -26,13 +26,12 @@ from turnstile.estimates.week_estimates import (
     estimates_of,
     record_of,
 )
-from turnstile.ledger.records import ReleaseKey, revision_of
-from turnstile.ledger.states import ReleaseState
+from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.context import Release
 from turnstile.publishing.package_numbers import comparable, earlier_numbers
 from turnstile.release.drawn import Drawn
 from turnstile.release.zones import write_atomically, write_once
-from turnstile.service_calendar import ServicePeriod, parse_period
+from turnstile.service_calendar import parse_period
 
 _INPUTS = "earlier.json"
 _LOOKED_AT_MOST = 60  # releases back, so that a changed domain ends the search
@@ -77,28 +76,15 @@ def _fixed_earlier(release: Release, numbers: PublicNumbers) -> tuple[EarlierRel
 
 
 def _published_keys(release: Release) -> Iterator[ReleaseKey]:
-    """Yield the release in force of each earlier period that is public, latest period first."""
-    programme = release.settings.public / release.key.programme
-    before = [
-        (period, folder)
-        for folder in programme.glob("*")
-        if (period := _period(folder.name)) is not None
-        and period.first_day < release.week.first_day
-    ]
-    for period, folder in sorted(before, key=lambda one: one[0].first_day, reverse=True):
-        numbers = [n for path in folder.glob("r*") if (n := revision_of(path.name)) is not None]
-        for revision in sorted(numbers, reverse=True):
-            key = ReleaseKey(release.key.programme, str(period), revision)
-            attempt = release.ledger.find(key)
-            is_public = attempt is not None and attempt.state is ReleaseState.PUBLISHED
-            if is_public and attempt is not None and not attempt.is_withdrawn:
-                yield key
-                break
+    """Yield the release in force of each earlier period, latest first, if its package is here."""
+    weeks = release.ledger.weeks(release.key.programme).values()
+    in_force = [week.in_force.key for week in weeks if week.in_force is not None]
+    for key in sorted(in_force, key=_first_day, reverse=True):
+        is_here = (release.settings.public / str(key)).is_dir()
+        if is_here and _first_day(key) < release.week.first_day:
+            yield key
 
 
-def _period(name: str) -> ServicePeriod | None:
-    """Return the period that a folder is named after; None for `latest` and the like."""
-    try:
-        return parse_period(name)
-    except InputError:
-        return None
+def _first_day(key: ReleaseKey) -> date:
+    """Return the first service day of a release."""
+    return parse_period(key.period).first_day

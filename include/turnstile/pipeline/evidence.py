@@ -13,7 +13,7 @@ from turnstile.assessment.attacks.timetable_view import TimetableView, view
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.cell_labels import labels_of_domain
 from turnstile.assessment.evidence import Evidence
-from turnstile.ledger.records import revision_of
+from turnstile.ledger.folders import release_folders
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import trials
 from turnstile.programme.public_file import open_public_file
@@ -40,9 +40,11 @@ def evidence_of(release: Release) -> Evidence:
 def _earlier(release: Release) -> tuple[Artefact, ...]:
     """Return what was sealed for other keys of the programme and stands unaltered, newest first."""
     own = release.folders.embargoed
-    files = sorted(own.parent.parent.glob("*/r*/sealed-*.parquet"), reverse=True)
     others = (
-        path for path in files if path.parent != own and revision_of(path.parent.name) is not None
+        path
+        for key, folder in sorted(release_folders(release.settings.embargoed), reverse=True)
+        if key.startswith(f"{release.key.programme}/") and folder != own
+        for path in sorted(folder.glob("sealed-*.parquet"), reverse=True)
     )
     read = ((path, path.read_bytes()) for path in islice(others, _EARLIER_MOST))
     return tuple(

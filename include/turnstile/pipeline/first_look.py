@@ -43,7 +43,7 @@ def refusal_before_reading(
     refusal = ledger.refusal_of(_asking(key, programme, planned))
     if not isinstance(refusal, BudgetExceeded):
         return refusal
-    charged = (entry.key or "" for entry in ledger.entries() if entry.attempt_id)
+    charged = (ReleaseKey.parse(e.key) for e in ledger.entries() if e.attempt_id and e.key)
     others = in_the_way(programme, charged, settings.include)
     return BudgetExceeded(f"{refusal}{others}") if others else refusal
 
@@ -79,7 +79,7 @@ def _asking(key: ReleaseKey, programme: Programme, planned: ReleasePlan) -> Requ
     )
 
 
-def in_the_way(programme: Programme, charged: Iterable[str], include: Path) -> str:
+def in_the_way(programme: Programme, charged: Iterable[ReleaseKey], include: Path) -> str:
     """Name, as the end of a refusal, the other programmes of the budget group that were charged.
 
     Args:
@@ -88,7 +88,7 @@ def in_the_way(programme: Programme, charged: Iterable[str], include: Path) -> s
         include: where the other programmes are.
     """
     known = {file.name for file in programme_files(include)}
-    known &= {key.partition("/")[0] for key in charged} - {programme.name}
+    known &= {key.programme for key in charged} - {programme.name}
     names = [n for n in sorted(known) if load_programme(n, include).family == programme.family]
     group = f"; in the way, of the same budget group {programme.family}: "
     return f"{group}{', '.join(names)}" if names else ""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from turnstile.errors import IntegrityError
 from turnstile.ledger.records import Attempt
-from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.sealed_release import read_sealed_bytes
 from turnstile.publishing.manifest import MANIFEST, differences
@@ -20,7 +19,7 @@ def is_public(release: Release, attempt: Attempt) -> bool:
         IntegrityError: a package stands there, and is not the one that the ledger names.
     """
     public = release.folders.public
-    if attempt.state is not ReleaseState.PUBLISHED or not public.exists():
+    if not attempt.is_public or not public.exists():
         return False
     read_sealed_bytes(release, attempt)  # the seal and the package stand or fall together
     require_intact(public)

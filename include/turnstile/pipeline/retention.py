@@ -23,7 +23,7 @@ from pathlib import Path
 from turnstile.errors import TurnstileError
 from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline.private_data import Kept, Part, landing_data, private_data
-from turnstile.pipeline.unfinished import has_open_attempt, is_unfinished
+from turnstile.pipeline.unfinished import is_unfinished
 from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import ALARM_DAYS, load_programme, programme_files
 from turnstile.programme.spec import Programme, RetentionSpec
@@ -173,7 +173,7 @@ class Retention:
     ) -> Iterator[str]:
         """Yield what keeps data beyond their day."""
         for programme, period in kept.users:
-            if has_open_attempt(self.ledger, programme.name, str(period)):
+            if self.ledger.week(programme.name, str(period)).is_open:
                 yield f"{programme.name} {period} is held or drawn now; see turnstile ledger void"
         for name, week in unfinished:
             told = self.alarmed(name, week, kept.written_at)

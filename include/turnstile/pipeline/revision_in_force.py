@@ -21,14 +21,10 @@ from turnstile.settings import Settings
 
 def revision_in_force(ledger: Ledger, programme: Programme, period: str, settings: Settings) -> int:
     """Return the highest revision of a period that is sealed, or that may be drawn."""
-    revision = 0
-    while True:
-        following = ReleaseKey(programme.name, period, revision + 1)
-        found = ledger.find(following)
-        is_sealed = found is not None and found.is_sealed
-        if not is_sealed and not words_that_allow(ledger, following, programme, settings):
-            return revision
-        revision += 1
+    sealed = ledger.week(programme.name, period).last_sealed or 0
+    correction = ReleaseKey(programme.name, period, sealed + 1)
+    is_allowed = bool(words_that_allow(ledger, correction, programme, settings))
+    return correction.revision if is_allowed else sealed
 
 
 def words_that_allow(

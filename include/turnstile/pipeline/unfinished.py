@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, ReleaseKey
-from turnstile.ledger.states import ReleaseState
 from turnstile.settings import Settings
 
 
@@ -18,20 +17,10 @@ def is_unfinished(ledger: Ledger, settings: Settings, programme: str, period: st
     release is finished. One whose bytes are nowhere any more is not: only its data bring it back.
     """
     *_, key = _wanted(ledger, settings, programme, period)
-    public = [one for one in ledger.attempts(key) if one.state is ReleaseState.PUBLISHED]
+    public = [attempt for attempt in ledger.attempts(key) if attempt.is_public]
     if not public:
         return not _is_declined(ledger, key)
     return not any(_has_bytes(settings, one) for one in public)
-
-
-def has_open_attempt(ledger: Ledger, programme: str, period: str) -> bool:
-    """Return whether a revision of a period is held or drawn at this moment."""
-    number = 0
-    while found := ledger.attempts(ReleaseKey(programme, period, number)):
-        if any(one.is_open for one in found):
-            return True
-        number += 1
-    return False
 
 
 def _wanted(

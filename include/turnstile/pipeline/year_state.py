@@ -8,15 +8,12 @@ held or charged (year_to_date.proof.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.counting.exact import ExactTable
 from turnstile.errors import IntegrityError, RefusedError, RevisionNeeded, TurnstileError
 from turnstile.ledger.records import ReleaseKey
-from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.inputs import recorded
 from turnstile.pipeline.sealed_release import release_of, sealed_attempt
@@ -32,8 +29,10 @@ def carried_keys(release: Release) -> tuple[ReleaseKey, ...]:
         RefusedError: one of them was made under other bounds or cells.
     """
     days = {day for event in release.plan.events for day, _ in event.carried}
-    weeks = sorted({ServiceWeek.containing(day) for day in days})
-    found = [key for week in weeks for key in _in_force(release, str(week))]
+    carried = {str(ServiceWeek.containing(day)) for day in days}
+    weeks = release.ledger.weeks(release.key.programme) if carried else {}
+    in_force = [weeks[name].in_force for name in sorted(carried & weeks.keys())]
+    found = [revision.key for revision in in_force if revision is not None]
     for key in found:
         try:
             sealed_attempt(release_of(release, key))
@@ -81,19 +80,6 @@ def multiplied(
                 if own is not None:
                     found[number] = found[number] + np.int64(multiple) * own.reveal_to_mechanism()
     return found
-
-
-def _in_force(release: Release, week: str) -> Iterator[ReleaseKey]:
-    """Yield the highest published revision of a week, if it has one that was not withdrawn."""
-    best, number = None, 0
-    while attempts := release.ledger.attempts(
-        key := ReleaseKey(release.key.programme, week, number)
-    ):
-        if any(one.state is ReleaseState.PUBLISHED and not one.is_withdrawn for one in attempts):
-            best = key
-        number += 1
-    if best is not None:
-        yield best
 
 
 def _tables_of(release: Release, key: ReleaseKey) -> dict[tuple[str, str, object], ExactTable]:

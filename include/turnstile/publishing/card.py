@@ -17,7 +17,6 @@ from turnstile.estimates.error_bars import error_bar
 from turnstile.estimates.stated_errors import stated_errors
 from turnstile.ledger.amounts import amount_text, decimal_text
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import Loss, rounded_up
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.bounding_rule import rule_of
@@ -76,7 +75,7 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
             "rows_outside": _OUTSIDE[programme.domain.outside],
         },
         "cumulative": _cumulative(programme, plan, ledger),
-        "burned_draws": sum(one.state is ReleaseState.BURNED for one in attempts),
+        "burned_draws": sum(one.is_burned for one in attempts),
         "composition": "sequential over the draws on one scope of a unit, parallel over disjoint "
         "scopes (service days, modes, batches); parallel composition is used under add/remove only",
         "unprotected": [

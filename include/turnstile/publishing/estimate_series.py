@@ -22,11 +22,12 @@ from turnstile.estimates.week_estimates import (
     estimates_of,
     record_of,
 )
+from turnstile.ledger.folders import release_folders
 from turnstile.ledger.records import revision_of
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package_numbers import comparable, earlier_numbers, week_alone
 from turnstile.release.zones import digest_of
-from turnstile.service_calendar import ServicePeriod, parse_period
+from turnstile.service_calendar import ServicePeriod, is_period, parse_period
 
 RECORD = "series.json"
 
@@ -98,21 +99,14 @@ def _record(
 def _public(packages: Path, programme: str, as_of: ServicePeriod) -> tuple[_Public, ...]:
     """Return the newest package of each period up to one that was not withdrawn, in order."""
     found: dict[str, _Public] = {}
-    manifests = [
-        (revision, path)
-        for path in (packages / programme).glob(f"*/r*/{MANIFEST}")
-        if (revision := revision_of(path.parent.name)) is not None
-    ]
-    for _, path in sorted(manifests):
-        folder = path.parent
-        key = f"{programme}/{folder.parent.name}/{folder.name}"
-        try:
-            period = parse_period(folder.parent.name)
-        except InputError:
-            continue
+    folders = [(name, folder) for name, folder in release_folders(packages)
+               if name.startswith(f"{programme}/") and is_period(folder.parent.name)]  # fmt: skip
+    for name, folder in sorted(folders, key=lambda named: revision_of(named[1].name) or 0):
+        manifest, period = folder / MANIFEST, parse_period(folder.parent.name)
         is_withdrawn = (folder.parent / f"withdrawn-{folder.name}.json").exists()
-        if period.first_day <= as_of.first_day and not is_withdrawn:
-            found[str(period)] = _Public(period, EarlierRelease(key, digest_of(path.read_bytes())))
+        if manifest.exists() and period.first_day <= as_of.first_day and not is_withdrawn:
+            release = EarlierRelease(name, digest_of(manifest.read_bytes()))
+            found[str(period)] = _Public(period, release)
     return tuple(sorted(found.values(), key=lambda one: one.period.first_day))
 
 

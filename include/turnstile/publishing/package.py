@@ -15,7 +15,7 @@ from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import csv_bytes, read_parquet
 from turnstile.estimates.week_estimates import FOLDER, RECORD
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.records import ReleaseKey, revision_of
+from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.card import release_card
 from turnstile.publishing.contents import PARTS, Contents
 from turnstile.publishing.contents_check import unknown_contents
@@ -92,16 +92,13 @@ def _estimates_record(embargoed: Path) -> dict[str, Any] | None:
 
 
 def _earlier(public: Path, key: ReleaseKey, ledger: Ledger) -> Path | None:
-    """Return the newest revision of the newest period before one, of those not withdrawn."""
-    found = [
-        (path.parent.name, revision, path)
-        for path in public.glob("????-*/r*")
-        if path.parent.name < key.period and (revision := revision_of(path.name)) is not None
-    ]
-    for period, revision, path in sorted(found, reverse=True):
-        release = ledger.find(ReleaseKey(key.programme, period, revision))
-        if release is None or not release.is_withdrawn:
-            return path
+    """Return the package in force of the newest period before one that has it here."""
+    weeks = ledger.weeks(key.programme)
+    for period in sorted((name for name in weeks if name < key.period), reverse=True):
+        in_force = weeks[period].in_force
+        package = None if in_force is None else public / period / f"r{in_force.key.revision}"
+        if package is not None and package.is_dir():
+            return package
     return None
 
 

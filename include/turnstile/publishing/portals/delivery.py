@@ -11,13 +11,13 @@ from pathlib import Path
 
 from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.weeks import PublishedRevision
 from turnstile.publishing.portals import sending, site
 from turnstile.publishing.portals.addresses import CKAN, FOLDER, PortalAddress
 from turnstile.publishing.portals.ckan import Ckan
 from turnstile.publishing.portals.folder import FolderStore
 from turnstile.publishing.portals.s3 import S3Store
 from turnstile.publishing.portals.store import Store
-from turnstile.publishing.series.periods import Revision, periods_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +87,21 @@ class Delivery:
             site.verify_site(self._store(), self.portal.name, self.programme)
         return len(there)
 
-    def _published(self) -> list[Revision]:
+    def _published(self) -> list[PublishedRevision]:
         """Return every published revision, oldest first, withdrawn ones too."""
         found = [
-            one
-            for period in periods_of(self.programme, self.ledger.entries())
-            for one in period.revisions
+            one for week in self.ledger.weeks(self.programme).values() for one in week.published
         ]
         if not found:
             rule = "has no published release; release a week first"
             raise InputError(where="turnstile portal", field=self.programme, rule=rule)
         return found
 
-    def _is_delivered(self, one: Revision) -> bool:
+    def _is_delivered(self, one: PublishedRevision) -> bool:
         """Whether the ledger says that a release is at the portal."""
         return self.portal.name in self.ledger.deliveries(one.key)
 
-    def _arrived(self, one: Revision) -> None:
+    def _arrived(self, one: PublishedRevision) -> None:
         """Tell the ledger, and whoever listens."""
         self.ledger.record_delivery(one.key, self.portal.name, one.manifest_sha256)
         self.say(f"{one.key}: at {self.portal.name}, every byte read back")

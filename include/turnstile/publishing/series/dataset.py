@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from turnstile.arrow_columns import column
 from turnstile.estimates.labelled import parquet_bytes, read_parquet
 from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.weeks import PublishedRevision
 from turnstile.publishing.contents import PARTS, type_of
-from turnstile.publishing.series.periods import Revision
 
 Columns = tuple[tuple[str, str], ...]
 LABELS = (("period", "string"), ("revision", "integer"))
@@ -38,16 +38,16 @@ class SeriesTable:
 
     name: str
     versions: tuple[Columns, ...]
-    parts: tuple[tuple[Revision, int], ...]
+    parts: tuple[tuple[PublishedRevision, int], ...]
 
-    def path_of(self, revision: Revision, version: int) -> str:
+    def path_of(self, revision: PublishedRevision, version: int) -> str:
         """Return where a part lies, below the series."""
         return f"{self.name}/v{version}/{revision.key.period}-r{revision.key.revision}.parquet"
 
 
 def series_tables(
-    in_force: Sequence[Revision],
-    all_published: Sequence[Revision],
+    in_force: Sequence[PublishedRevision],
+    all_published: Sequence[PublishedRevision],
     columns: Mapping[ReleaseKey, Mapping[str, Columns]],
 ) -> tuple[SeriesTable, ...]:
     """Return every table that a release in force has, by name.
@@ -85,7 +85,7 @@ def columns_of(package: Path) -> Mapping[str, Columns]:
     }
 
 
-def part_bytes(package: Path, name: str, revision: Revision) -> bytes:
+def part_bytes(package: Path, name: str, revision: PublishedRevision) -> bytes:
     """Return the file of one table and period."""
     table = read_parquet(package / f"{name}.parquet").replace_schema_metadata()
     labels = {

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from turnstile.ledger.weeks import Fact, PublishedRevision
 from turnstile.programme.spec import Programme
 from turnstile.publishing.licences import path_of
 from turnstile.publishing.series.dataset import LABELS, SeriesTable
-from turnstile.publishing.series.periods import Fact, Period, Revision
+from turnstile.publishing.series.periods import Period
 from turnstile.release.zones import digest_of
 
 INDEX = "series/index.json"
@@ -17,7 +18,7 @@ INDEX = "series/index.json"
 def index(  # noqa: PLR0913 - each a part of the page
     programme: Programme,
     periods: Sequence[Period],
-    in_force: Sequence[Revision],
+    in_force: Sequence[PublishedRevision],
     *,
     tables: Sequence[SeriesTable],
     files: Mapping[str, bytes | tuple[int, str]],
@@ -72,7 +73,7 @@ def tombstones(periods: Sequence[Period]) -> dict[str, dict[str, Any]]:
 def _facts(period: Period) -> list[Fact]:
     """Return every fact about a period."""
     found = [fact for one in period.revisions for fact in (one.published, one.withdrawn)]
-    return [fact for fact in (*found, period.no_release) if fact is not None]
+    return [fact for fact in (*found, period.week.no_release) if fact is not None]
 
 
 def _below(key: str) -> str:
@@ -80,7 +81,7 @@ def _below(key: str) -> str:
     return key.partition("/")[2]
 
 
-def _period(one: Period, in_force: Sequence[Revision]) -> dict[str, Any]:
+def _period(one: Period, in_force: Sequence[PublishedRevision]) -> dict[str, Any]:
     """Return what is known of a period; keys without a value are left out."""
     days, own = one.period.days, one.in_force
     record: dict[str, Any] = {
@@ -97,8 +98,8 @@ def _period(one: Period, in_force: Sequence[Revision]) -> dict[str, Any]:
         }
         if own in in_force:
             record["path"] = _below(str(own.key))
-    elif one.no_release is not None:
-        record["stated_at"] = one.no_release.at
+    elif one.week.no_release is not None:
+        record["stated_at"] = one.week.no_release.at
     withdrawn = [
         {
             "revision": revision.key.revision,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.weeks import PublishedRevision
 from turnstile.publishing.series.dataset import Columns, columns_of
-from turnstile.publishing.series.periods import Revision
 from turnstile.publishing.series.totals import totals_of
 
 PACKAGES = "series/packages.json"
@@ -36,7 +36,7 @@ class PackageFacts:
 
 
 def facts_of(
-    revisions: Sequence[Revision], public: Path, kept: bytes | None
+    revisions: Sequence[PublishedRevision], public: Path, kept: bytes | None
 ) -> dict[ReleaseKey, PackageFacts]:
     """Return the facts of each package.
 
@@ -69,7 +69,7 @@ def _facts(record: Mapping[str, Any], columns: Sequence[Any]) -> PackageFacts:
 
 
 def kept_facts(
-    revisions: Sequence[Revision], facts: Mapping[ReleaseKey, PackageFacts]
+    revisions: Sequence[PublishedRevision], facts: Mapping[ReleaseKey, PackageFacts]
 ) -> dict[str, Any]:
     """Return the facts as plain values for JSON, each list of columns once."""
     places: dict[Columns, int] = {}

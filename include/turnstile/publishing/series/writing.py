@@ -18,6 +18,7 @@ from turnstile.durable_files import exclusively
 from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import csv_bytes, parquet_bytes
 from turnstile.ledger.view import LedgerView
+from turnstile.ledger.weeks import PublishedRevision
 from turnstile.programme.spec import Programme
 from turnstile.publishing.contents_check import unknown_in_series
 from turnstile.publishing.json_text import json_bytes
@@ -34,7 +35,7 @@ from turnstile.publishing.series.means import (
 )
 from turnstile.publishing.series.packages import PACKAGES, facts_of, kept_facts
 from turnstile.publishing.series.pages import catalogue_page, programme_files
-from turnstile.publishing.series.periods import Period, Revision, periods_of
+from turnstile.publishing.series.periods import Period, periods_of
 from turnstile.release.zones import digest_of, write_atomically
 from turnstile.service_calendar import ServiceWeek
 
@@ -61,7 +62,7 @@ def write_series(programme: Programme, ledger: LedgerView, public: Path, include
     folder = public / programme.name
     folder.mkdir(parents=True, exist_ok=True)
     with exclusively(folder / ".series.lock"):
-        periods = periods_of(programme.name, ledger.entries())
+        periods = periods_of(ledger.weeks(programme.name))
         here = _here(periods, public)
         in_force = [one.in_force for one in periods if one.in_force in here and one.in_force]
         known = _known(folder)
@@ -95,7 +96,7 @@ def write_series(programme: Programme, ledger: LedgerView, public: Path, include
     return folder / INDEX
 
 
-def _here(periods: Sequence[Period], public: Path) -> list[Revision]:
+def _here(periods: Sequence[Period], public: Path) -> list[PublishedRevision]:
     """Return the published revisions whose packages are in the public zone.
 
     Raises:
@@ -143,7 +144,7 @@ def _kept_bytes(folder: Path, known: Kept | None) -> bytes | None:
     return content if known and digest_of(content) == known[1] else None
 
 
-def _last_weeks(in_force: Sequence[Revision]) -> list[Revision]:
+def _last_weeks(in_force: Sequence[PublishedRevision]) -> list[PublishedRevision]:
     """Return the releases of the last four weeks, of those that were published."""
     weeks = [one for one in in_force if "-W" in one.key.period]
     if not weeks:
@@ -155,7 +156,7 @@ def _last_weeks(in_force: Sequence[Revision]) -> list[Revision]:
 def _means(
     programme: Programme,
     tables: Sequence[SeriesTable],
-    weeks: Sequence[Revision],
+    weeks: Sequence[PublishedRevision],
     public: Path,
     days: Days,
 ) -> dict[str, bytes]:

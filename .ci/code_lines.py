@@ -1,0 +1,74 @@
+"""Counts lines of code by room and holds them to `size.txt`; exits 1 if a room is above its budget.
+
+A line of code is one that is neither blank nor comment, docstring or import. A change that needs
+more raises the number in the same commit, and says in one line what a user gets for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = "include/turnstile"
+_SILENT = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+    tokenize.ENCODING, tokenize.ENDMARKER,
+}  # fmt: skip
+
+
+def code_lines(path: Path) -> int:
+    """Return how many lines of a file are code."""
+    with path.open("rb") as file:
+        lines = {
+            number
+            for token in tokenize.tokenize(file.readline)
+            if token.type not in _SILENT
+            for number in range(token.start[0], token.end[0] + 1)
+        }
+    return len(lines - set(_said_or_imported(ast.parse(path.read_bytes()))))
+
+
+def _said_or_imported(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines of docstrings and imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) or (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def by_room(root: Path) -> Counter[str]:
+    """Return the lines of each room: a folder of the sources, or the modules beside them."""
+    rooms: Counter[str] = Counter()
+    for path in sorted((root / SOURCES).rglob("*.py")):
+        room, *rest = path.relative_to(root / SOURCES).parts
+        rooms[room if rest else "."] += code_lines(path)
+    return rooms
+
+
+def budgets(text: str) -> dict[str, int]:
+    """Read `room lines` a line; what follows is for people."""
+    lines = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
+    return {room: int(most.replace(",", "")) for room, most, *_ in lines}
+
+
+def main(root: Path = ROOT) -> int:
+    """Print each room beside its budget."""
+    counted, allowed = by_room(root), budgets((root / ".ci/size.txt").read_text())
+    for room in sorted(counted | Counter(allowed)):
+        most = allowed.get(room, 0)
+        above = "" if counted[room] <= most else "  above its budget: raise it, and say why"
+        print(f"{room:12} {counted[room]:6,} of {most:6,}{above}")
+    print(f"{'all':12} {counted.total():6,} of {sum(allowed.values()):6,} lines of code")
+    return 1 if any(counted[room] > allowed.get(room, 0) for room in counted) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""The history of releases: what is in force, open, public, from rows and from entries alike."""
+
+from __future__ import annotations
+
+import pytest
+from ledger_asks import LOSS_MICRO, TRIP, ask, drawn, published, sealed
+
+from turnstile.ledger.amounts import Cap
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.revisions import RevisionDecision
+from turnstile.ledger.weeks import Week, WeekState
+from turnstile.operations.ledger_snapshot import LedgerFollower
+
+WEEK = "2016-W30"
+WIDE = (Cap(TRIP, epsilon_micro=9 * LOSS_MICRO),)
+FIRST, SECOND = ReleaseKey("opal", WEEK), ReleaseKey("opal", WEEK, 1)
+
+
+def allowed(ledger: Ledger) -> None:
+    word = RevisionDecision(SECOND, True, "ada", "release_officer", "late", "files")
+    ledger.decide_on_revision(word)
+
+
+def history(ledger: Ledger) -> Week:
+    """The week as rows tell it; entries alone must tell the same."""
+    week = ledger.week("opal", WEEK)
+    assert LedgerFollower(ledger).now().weeks_of("opal").get(WEEK, Week(WEEK)) == week
+    return week
+
+
+def test_a_week_goes_through_its_states(ledger: Ledger) -> None:
+    assert history(ledger) == Week(WEEK)
+    assert history(ledger).state is None
+    held = ledger.reserve(ask(caps=WIDE))
+    assert (history(ledger).state, history(ledger).is_open) == (WeekState.HELD, True)
+    ledger.void(held.attempt_id, "files changed")
+    assert (history(ledger).state, history(ledger).is_open) == (None, False)
+    ledger.burn(drawn(ledger, ask(caps=WIDE)).attempt_id, "died")
+    assert (history(ledger).state, history(ledger).last_sealed) == (WeekState.CHARGED, None)
+    sealed(ledger, ask(caps=WIDE))
+    assert (history(ledger).state, history(ledger).last_sealed) == (WeekState.WITHHELD, 0)
+    assert history(ledger).in_force is None
+    ledger.publish(FIRST, "sha256:m0")
+    assert history(ledger).state is WeekState.PUBLISHED
+    allowed(ledger)
+    published(ledger, ask(revision=1, caps=WIDE), "artefact-2")
+    assert history(ledger).state is WeekState.REVISED
+    assert [one.key for one in history(ledger).published] == [FIRST, SECOND]
+
+
+def test_what_was_withdrawn_is_not_in_force(ledger: Ledger) -> None:
+    published(ledger, ask())
+    allowed(ledger)
+    published(ledger, ask(revision=1), "artefact-2")
+    ledger.withdraw(SECOND, "ada", "wrong file")
+    first = history(ledger).in_force
+    assert first is not None
+    assert (first.key, first.manifest_sha256) == (FIRST, "manifest of artefact-1")
+    ledger.withdraw(FIRST, "ada", "both")
+    assert (history(ledger).in_force, history(ledger).state) == (None, WeekState.WITHDRAWN)
+    assert [one.withdrawn and one.withdrawn.reason for one in history(ledger).published] == [
+        "both",
+        "wrong file",
+    ]
+
+
+def test_a_correction_under_way_leaves_the_first_in_force(ledger: Ledger) -> None:
+    published(ledger, ask())
+    allowed(ledger)
+    drawn(ledger, ask(revision=1))
+    week = history(ledger)
+    assert week.in_force is not None
+    assert (week.in_force.key, week.state, week.is_open) == (FIRST, WeekState.PUBLISHED, True)
+
+
+@pytest.mark.parametrize("other", ["opalXyear", "opal", "opal_years"])
+def test_a_programme_has_its_own_weeks_alone(ledger: Ledger, other: str) -> None:
+    """An underscore is no wildcard, and a name no beginning of another."""
+    published(ledger, ask(programme=other))
+    assert not ledger.weeks("opal_year")
+    assert set(ledger.weeks(other)) == {WEEK}
