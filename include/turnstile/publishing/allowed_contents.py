@@ -74,6 +74,18 @@ CARD: Fields = {
         **dict.fromkeys(("statistic", "noise", "scale", "threshold", "step"), D),
         "sensitivity": {UNIT: dict.fromkeys(("l0", "l1", "l2_squared"), D)},
     },
+    "terms": {
+        **dict.fromkeys(("records", "rows_outside", "modes", "joint"), D),
+        "tables": {
+            NAME: {
+                **dict.fromkeys(("by", "bounded", "records_at_most", "range"), D),
+                "limits": dict.fromkeys(("by", "at_most"), D),
+                "year_to_date": dict.fromkeys(("from", "multiples", "not_held"), D),
+            }
+        },
+    },
+    "charges": dict.fromkeys(("draws", "postings"), L),
+    "windows": dict.fromkeys(("unit", "weeks", "window", "epsilon", "rho", "delta"), L),
     "errors": dict.fromkeys(("estimates", "sums_of_measured_cells"), _ERROR),
     # Recomputed from public bytes by `turnstile estimates verify`, which is the stricter check.
     "estimates": {
@@ -88,7 +100,7 @@ CARD: Fields = {
     "cumulative": dict.fromkeys(
         (
             *("family", "unit", "scope", "epsilon_before", "epsilon_after"),
-            *("rho_before", "rho_after"),
+            *("rho_before", "rho_after", "delta_before", "delta_after"),
         ),
         L,
     ),

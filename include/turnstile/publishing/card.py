@@ -7,6 +7,7 @@ from the plan, the programme and the ledger (PRIVACY 9).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from datetime import date, datetime
 from fractions import Fraction
 from importlib.metadata import version
@@ -15,14 +16,22 @@ from typing import Any
 from turnstile.estimates.above_noise import cells_above_noise, sentences
 from turnstile.estimates.error_bars import error_bar
 from turnstile.estimates.stated_errors import stated_errors
-from turnstile.ledger.amounts import amount_text, decimal_text
+from turnstile.ledger.amounts import AccountLoss, decimal_text
 from turnstile.ledger.ledger import Ledger
-from turnstile.privacy.accounts import Loss, rounded_up
+from turnstile.ledger.records import AccountBalance, ReleaseKey
+from turnstile.privacy.accounts import Loss, Posting, rounded_up
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.mode_slots import clock
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
+from turnstile.publishing.card_terms import (
+    AMOUNTS,
+    ledger_text,
+    stated_charges,
+    stated_terms,
+    stated_windows,
+)
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import ReleasePlan, loss_by_unit
 
@@ -46,27 +55,21 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
 
     Args:
         drawn: the sealed release.
-        ledger: for balances, burned draws and head.
+        ledger: for balances, charges and head.
         built_at: instant for the record.
     """
     programme, plan, domain, attempt = drawn.programme, drawn.plan, drawn.domain, drawn.attempt
-    sequence, head = ledger.head()
-    attempts = ledger.attempts(attempt.key)
     return {
-        "release": str(attempt.key),
+        **stated_losses(programme, plan, ledger=ledger, key=attempt.key),
         "title": programme.title,
         "description": programme.description,
         "service_week": str(plan.week),
-        "service_days": [str(day) for day in plan.week.days],
         "gaps": [str(day) for day in drawn.artefact.gaps],
-        "absent_days": [str(day) for day in _absent(programme, plan)],
         "time_zone": programme.time.zone.key,
         "built_at": built_at.date().isoformat(),  # the hour of a run is nobody's business
         "curator": programme.publish.curator,
         "contact": programme.publish.contact,
         "licence": programme.publish.licence,
-        "guarantee": _guarantee(programme, plan),
-        "draws": _draws(plan),
         "errors": stated_errors(programme, domain, plan),
         "above_noise": cells_above_noise(drawn),
         "domain": {
@@ -74,8 +77,6 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
             "sha256": domain.digest,
             "rows_outside": _OUTSIDE[programme.domain.outside],
         },
-        "cumulative": _cumulative(programme, plan, ledger),
-        "burned_draws": sum(one.is_burned for one in attempts),
         "composition": "sequential over the draws on one scope of a unit, parallel over disjoint "
         "scopes (service days, modes, batches); parallel composition is used under add/remove only",
         "unprotected": [
@@ -86,11 +87,38 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
             "how the authority chose its bounds, where it looked at planning reports of real rows",
         ],
         "post_processing": programme.mechanism.kind.post_processing,
-        "ledger": {"sequence": sequence, "head_sha256": head},
         "sealed_sha256": attempt.artefact_digest,
-        "plan_sha256": plan.digest,
         "programme_sha256": plan.programme_digest,
         "libraries": {name: version(name) for name in _LIBRARIES},
+    }
+
+
+def stated_losses(
+    programme: Programme, plan: ReleasePlan, *, ledger: Ledger, key: ReleaseKey
+) -> dict[str, Any]:
+    """Return the part of a card that states losses, with every term that they follow from.
+
+    Args:
+        programme: whose release it is.
+        plan: of the release, which is charged.
+        ledger: for balances, charges and head.
+        key: of the release.
+    """
+    sequence, head = ledger.head()
+    attempts, balances = ledger.attempts(key), ledger.balance(programme.family)
+    return {
+        "release": str(key),
+        "service_days": [str(day) for day in plan.week.days],
+        "absent_days": [str(day) for day in _absent(programme, plan)],
+        "guarantee": _guarantee(programme, plan),
+        "draws": _draws(plan),
+        "terms": stated_terms(programme, plan),
+        "charges": stated_charges(ledger.entries_of(key), attempts, plan.digest),
+        "cumulative": _cumulative(plan, balances),
+        "windows": stated_windows(balances),
+        "burned_draws": sum(one.is_burned for one in attempts),
+        "ledger": {"sequence": sequence, "head_sha256": head},
+        "plan_sha256": plan.digest,
     }
 
 
@@ -180,55 +208,50 @@ def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
                 else {"l0": bound.l0, "l1": bound.l1, "l2_squared": bound.l2_squared}
                 for unit, bound in event.sensitivities
             },
-            "standard_deviation": round(error_bar(event).standard_deviation, 4),
+            "standard_deviation": round(error.standard_deviation, 4),
             "threshold": event.threshold,
-            "half_width_90": error_bar(event).half_width_90,
-            "half_width_95": error_bar(event).half_width_95,
+            "half_width_90": error.half_width_90,
+            "half_width_95": error.half_width_95,
         }
         for event in draw_by_label.values()
+        for error in (error_bar(event),)
     ]
 
 
-def _cumulative(programme: Programme, plan: ReleasePlan, ledger: Ledger) -> list[dict[str, Any]]:
-    """Return, for every unit, the most spent account that this release touches."""
+def _cumulative(plan: ReleasePlan, balances: Iterable[AccountBalance]) -> list[dict[str, Any]]:
+    """Return, for every unit, the most spent account that a release touches, before and after."""
     own = {(posting.unit, posting.scope): posting for posting in plan.postings}
-    most_spent: dict[str, dict[str, Any]] = {}
-    for account in ledger.balance(programme.family):
-        posting = own.get((account.unit, account.scope))
-        if posting is None:
-            continue
-        spent, known = account.spent, most_spent.get(account.unit)
-        if known is not None and _order(spent.rho_nano) <= known["order"]:
-            continue
-        most_spent[account.unit] = {
-            "order": _order(spent.rho_nano),
+    most_spent: dict[str, AccountBalance] = {}
+    for account in balances:
+        known = most_spent.get(account.unit)
+        is_less = known is not None and _order(account) <= _order(known)
+        if (account.unit, account.scope) in own and not is_less:
+            most_spent[account.unit] = account
+    return [
+        {
             "family": account.family,
             "unit": str(account.unit),
             "scope": account.scope,
-            "epsilon_before": _before("epsilon", spent.epsilon_micro, posting.epsilon_micro),
-            "epsilon_after": _ledger_text("epsilon", spent.epsilon_micro),
-            "rho_before": _before("rho", spent.rho_nano, posting.rho_nano),
-            "rho_after": _ledger_text("rho", spent.rho_nano),
+            **_before_and_after(account.spent, own[account.unit, account.scope]),
         }
-    return [
-        {name: value for name, value in line.items() if name != "order"}
-        for line in most_spent.values()
+        for account in most_spent.values()
     ]
 
 
-def _order(rho_nano: int | None) -> float:
-    """Return where an amount stands among others; None is infinite."""
-    return math.inf if rho_nano is None else rho_nano
+def _order(account: AccountBalance) -> float:
+    """Return where an account stands among others; None is infinite."""
+    return math.inf if account.spent.rho_nano is None else account.spent.rho_nano
 
 
-def _before(name: str, after: int | None, own: int | None) -> str | None:
-    """Return what an account held before this release's own posting."""
-    return None if after is None or own is None else amount_text(name, after - own)
-
-
-def _ledger_text(name: str, amount: int | None) -> str | None:
-    """Return a ledger amount as a decimal text; None is infinite."""
-    return None if amount is None else amount_text(name, amount)
+def _before_and_after(spent: AccountLoss, posting: Posting) -> dict[str, str | None]:
+    """Return what an account held before a release's own posting, and what it holds with it."""
+    said = {}
+    for name, of in AMOUNTS:
+        after, own = getattr(spent, of), getattr(posting, of)
+        before = None if after is None or own is None else after - own
+        said[f"{name}_before"] = ledger_text(name, before)
+        said[f"{name}_after"] = ledger_text(name, after)
+    return said
 
 
 def _text(amount: Fraction | None, decimals: int) -> str | None:

@@ -122,6 +122,13 @@ FILES: tuple[PackageFile, ...] = (
         _carried("verify_package.py"),
     ),
     PackageFile(
+        "verify_losses.py",
+        "text/x-python",
+        "Computes from the card what releases cost, with Python alone",
+        (Source.CODE,),
+        _carried("verify_losses.py"),
+    ),
+    PackageFile(
         "sums.py",
         "text/x-python",
         "Sums of any cells with their error, with Python alone",
