@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from cards_of_weeks import INCLUDE, History, shipped
 
 from turnstile.cli import main
 from turnstile.ledger import stored_accounts
+from turnstile.ledger.entries import EntryKind
 from turnstile.privacy import accounts
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
@@ -90,6 +92,27 @@ def _taps_dropped(programme: Programme) -> Programme:
     return replace(_of_source(feed=Feed.TAPS)(programme), domain=domain)
 
 
+def _taps_of_flows(programme: Programme) -> Programme:
+    """Flows of taps, one trip protected."""
+    tables = (replace(one, trips_max=None, per_cell_max=None) for one in programme.tables)
+    mechanism = replace(programme.mechanism, unit=ProtectionUnit.TRIP)
+    units = shipped("opal_trip").units
+    caps = (replace(programme.caps[0], unit=ProtectionUnit.TRIP),)
+    changed = replace(programme, tables=tuple(tables), mechanism=mechanism, units=units, caps=caps)
+    return _of_source(feed=Feed.TAPS)(changed)
+
+
+def _by_bus_week(programme: Programme) -> Programme:
+    mechanism = replace(programme.mechanism, unit=ProtectionUnit.BUS_WEEK)
+    return replace(_declared(unit=ProtectionUnit.BUS_WEEK)(programme), mechanism=mechanism)
+
+
+def _year_of_totals(programme: Programme) -> Programme:
+    years = {"totals": FIRST}
+    tables = (replace(one, year_from=years.get(one.name)) for one in programme.tables)
+    return replace(programme, tables=tuple(tables))
+
+
 FORMS: dict[str, tuple[str, Callable[[Programme], Programme]]] = {
     "once in each cell": ("opal", _declared(once_per_cell=True, once_per_finest_cell=False)),
     "no limit of cells": ("opal", _declared(once_per_finest_cell=False)),
@@ -102,6 +125,10 @@ FORMS: dict[str, tuple[str, Callable[[Programme], Programme]]] = {
     "taps under a bound": ("opal", _of_source(feed=Feed.TAPS)),
     "taps": ("opal_trip", _of_source(feed=Feed.TAPS)),
     "taps whose end decides": ("opal_trip", _taps_dropped),
+    "flows of taps": ("opal_flows", _taps_of_flows),
+    "bus-weeks": ("itms", _by_bus_week),
+    "bus-weeks in a month": ("itms_month", _by_bus_week),
+    "a year under a bound of a week": ("opal_year", _year_of_totals),
     "rides": ("opal_trip", _of_source(feed=Feed.TIDES_PASSENGER_EVENTS)),
     "thresholds under a bound": (
         "opal_2017",
@@ -120,7 +147,8 @@ def test_every_form_of_a_bound_agrees(
 ) -> None:
     of, change = FORMS[name]
     history = History(tmp_path)
-    history.released(generous(change(shipped(of))), FIRST.plus(3))
+    programme = generous(change(shipped(of)))
+    history.released(programme, period_of(programme))
     code, said = said_of(history.write(), capsys)
     assert code == 0, said
 
@@ -173,6 +201,55 @@ def test_two_programmes_of_a_group_agree_and_one_left_out_of_an_account_is_named
     code, said = said_of(arguments[:1], capsys)
     assert code == 1
     assert "card, ever, all: rho 0.5 stated, 2.249999918 computed" in said
+
+
+def test_a_draw_of_another_programme_between_head_and_balance_is_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history, other = History(tmp_path), generous(shipped("opal_flows"))
+    head = history.ledger.head
+
+    def interrupted() -> tuple[int, str]:
+        found = head()
+        monkeypatch.undo()
+        history.burned(other, FIRST)
+        return found
+
+    monkeypatch.setattr(history.ledger, "head", interrupted)
+    history.released(generous(shipped("opal")), FIRST)
+    arguments = history.write()
+    assert said_of(arguments, capsys)[0] == 0
+    assert said_of(arguments[:1], capsys)[0] == 0
+
+
+def _chained(entries: Sequence[tuple[str, Any]]) -> str:
+    """Write entries as an export does."""
+    lines, before = [], "0" * 64
+    for number, (kind, body) in enumerate(entries, start=1):
+        record = json.dumps({"sequence": number, "previous": before, "kind": kind, "body": body})
+        before = hashlib.sha256(record.encode()).hexdigest()
+        lines.append(json.dumps({"hash": before, "record": record}))
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("of_lost", "code"), [(True, 0), (False, 1)])
+def test_losses_that_were_declared_after_a_disaster_count_as_often_as_they_say(
+    *, of_lost: bool, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = History(tmp_path)
+    card = history.released(shipped("opal"), FIRST)
+    (reserved,) = (
+        entry.body for entry in history.ledger.entries() if entry.kind is EntryKind.RESERVED
+    )
+    lost = [card["ledger"]["sequence"], card["ledger"]["head_sha256"]]
+    recovered = {"superseded": [lost] if of_lost else []}
+    declared = {**reserved, "draws": 2}
+    path = tmp_path / "entries.jsonl"
+    path.write_text(_chained([("recovered", recovered), ("loss_declared", declared)]))
+    found, said = said_of([history.write()[0], "--ledger", str(path)], capsys)
+    assert found == code, said
+    assert "opal_cards, 2 draws in all" in said
+    assert "card_day: epsilon infinite, rho 0.24999999," in said
 
 
 # --- what the product could get wrong: each slip stands in cards and ledger alike ---
