@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from turnstile.estimates.combined_noise import CONFIDENCES
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.noise_sums import half_width
-from turnstile.privacy.noise_terms import term_of
+from turnstile.privacy.noise_terms import Term, term_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,12 @@ def error_bar(event: DrawEvent) -> ErrorBar:
 
     Where multiples of counts are drawn, in counts: the week's own, if all before it were known.
     """
-    widths = (
-        math.ceil(int(half_width([term_of(event)], level)) / event.step) for level in CONFIDENCES
-    )
+    term = term_of(event)
+    widths = (math.ceil(_half_width(term, level) / event.step) for level in CONFIDENCES)
     return ErrorBar(math.sqrt(noise_variance(event.noise, event.scale)) / event.step, *widths)
+
+
+@lru_cache(maxsize=256)  # days and weeks of a table are drawn with one noise
+def _half_width(term: Term, level: float) -> int:
+    """Return the half-width of one noise."""
+    return int(half_width([term], level))

@@ -512,7 +512,7 @@ class Ledger:
             return  # its history is lost, and its losses were declared anew
         if self.hashes[one.at - 1 : one.at] != [head]:
             yield f"entry {one.at} of the export is not the one that the card names"
-        draws = sum(c.draws for c in one.charges), sum(c.draws for c in charged if c.at <= one.at)
+        draws = sum(c.draws for c in one.charges), sum(c.draws for c in charged)
         if draws[0] != draws[1]:
             yield f"{draws[0]} draws stated, {draws[1]} charged in the export"
         end = self.published.get(one.key, len(self.hashes))
@@ -532,27 +532,24 @@ class Ledger:
 # --- the command ---------------------------------------------------------------------------------
 
 
-def figures(found: Mapping[Account, Loss]) -> Iterator[str]:
-    """Say what each unit lost."""
+def figures(title: str, found: Mapping[Account, Loss]) -> None:
+    """Print what each unit lost."""
+    print(title)
     for unit in (unit for unit in {**DAYS, **DAYS_OF_BUSES} if any(u == unit for u, _ in found)):
         loss = largest(found, unit)
         said = ", ".join(f"{name} {shown(amount)}" for name, amount in zip(PARTS, loss))
-        yield f"  {unit}: {said}; epsilon {epsilon_at(loss):.6f} at delta 1e-6"
+        print(f"  {unit}: {said}; epsilon {epsilon_at(loss):.6f} at delta 1e-6")
 
 
-def summary(book: list[Charge]) -> Iterator[str]:
-    """Say what the releases of each family cost together, and in the most spent 52 weeks."""
+def summary(book: list[Charge]) -> None:
+    """Print what the releases of each family cost together, and in the most spent 52 weeks."""
     for family in sorted({one.family for one in book}):
         mine = [one for one in book if one.family == family]
-        accounts = {account for one in mine for account in one.accounts}
-        yield f"{family}, {sum(one.draws for one in mine)} draws in all"
-        yield from figures({account: total(mine, account) for account in accounts})
-        yield f"{family}, in any 52 weeks"
-        windows = {(last - 51, last) for last in (one.weeks[1] for one in mine)}
-        ever = [
-            (account, window) for account in accounts if account[1] == "ever" for window in windows
-        ]
-        yield from figures({(a[0], str(w)): total(mine, a, w) for a, w in ever})
+        sums = {a: total(mine, a) for one in mine for a in one.accounts}
+        figures(f"{family}, {sum(one.draws for one in mine)} draws in all", sums)
+        lifetime, ends = [a for a in sums if a[1] == "ever"], {one.weeks[1] for one in mine}
+        windows = {(a[0], str(n)): total(mine, a, (n - 51, n)) for a in lifetime for n in ends}
+        figures(f"{family}, in any 52 weeks", windows)
 
 
 def findings(releases: dict[str, Release], ledger: Ledger | None) -> Iterator[str]:
@@ -564,7 +561,7 @@ def findings(releases: dict[str, Release], ledger: Ledger | None) -> Iterator[st
         book = [charge._replace(accounts=accounts) for accounts, charge in charges]
         yield from ledger.problems
     for one in releases.values():
-        print("\n".join([one.key, *figures(one.own)]))
+        figures(one.key, one.own)
         family = [charge for charge in book if charge.family == one.family]
         before = [charge for charge in family if charge.at <= one.at]
         found = [*of_draws(one), *of_units(one)]
@@ -572,7 +569,7 @@ def findings(releases: dict[str, Release], ledger: Ledger | None) -> Iterator[st
             ledger.findings(one, family) if ledger else of_accounts(one, [before], are_whole=False)
         )
         yield from (f"{one.key}: {problem}" for problem in found)
-    print("\n".join(summary(book)))
+    summary(book)
 
 
 def main(arguments: list[str] | None = None) -> int:
