@@ -95,7 +95,7 @@ def _taps_dropped(programme: Programme) -> Programme:
 
 def _taps_of_flows(programme: Programme) -> Programme:
     """Flows of taps, one trip protected."""
-    tables = (replace(one, trips_max=None, per_cell_max=None) for one in programme.tables)
+    tables = (replace(table, trips_max=None, per_cell_max=None) for table in programme.tables)
     mechanism = replace(programme.mechanism, unit=ProtectionUnit.TRIP)
     units = shipped("opal_trip").units
     caps = (replace(programme.caps[0], unit=ProtectionUnit.TRIP),)
@@ -110,7 +110,7 @@ def _by_bus_week(programme: Programme) -> Programme:
 
 def _year_of_totals(programme: Programme) -> Programme:
     years = {"totals": FIRST.plus(-52)}  # the year before: years follow each other
-    tables = (replace(one, year_from=years.get(one.name)) for one in programme.tables)
+    tables = (replace(table, year_from=years.get(table.name)) for table in programme.tables)
     # Less noise than a year needs: the half-widths on a card are slow to find for wide noise.
     mechanism = replace(programme.mechanism, amount=200 * programme.mechanism.amount)
     return replace(programme, tables=tuple(tables), mechanism=mechanism)
@@ -218,10 +218,10 @@ def test_a_draw_of_another_programme_between_head_and_balance_is_no_difference(
     head = history.ledger.head
 
     def interrupted() -> tuple[int, str]:
-        found = head()
+        entry = head()
         monkeypatch.undo()
         history.burned(other, FIRST)
-        return found
+        return entry
 
     monkeypatch.setattr(history.ledger, "head", interrupted)
     history.released(generous(shipped("opal")), FIRST)
@@ -254,8 +254,8 @@ def test_losses_that_were_declared_after_a_disaster_count_as_often_as_they_say(
     declared = {**reserved, "draws": 2}
     path = tmp_path / "entries.jsonl"
     path.write_text(_chained([("recovered", recovered), ("loss_declared", declared)]))
-    found, said = said_of([history.write()[0], "--ledger", str(path)], capsys)
-    assert found == code, said
+    exit_code, said = said_of([history.write()[0], "--ledger", str(path)], capsys)
+    assert exit_code == code, said
     assert "opal_cards, 2 draws in all" in said
     assert "card_day: epsilon infinite, rho 0.24999999," in said
 
@@ -268,19 +268,19 @@ def _moves(unit: str, **changes: Callable[[Sensitivity], int]) -> Callable[[Draw
 
     def slip(event: DrawEvent) -> DrawEvent:
         bounds = dict(event.sensitivities)
-        one = bounds[ProtectionUnit(unit)]
-        if one is not None:
-            own = {name: change(one) for name, change in changes.items()}
-            bounds[ProtectionUnit(unit)] = replace(one, **own)
+        moved = bounds[ProtectionUnit(unit)]
+        if moved is not None:
+            slipped = {name: change(moved) for name, change in changes.items()}
+            bounds[ProtectionUnit(unit)] = replace(moved, **slipped)
         return replace(event, sensitivities=tuple(bounds.items()))
 
     return slip
 
 
-def _as_one_week(one: DrawEvent) -> DrawEvent:
+def _as_one_week(event: DrawEvent) -> DrawEvent:
     """Let a card of all weeks pay for this week's counts alone (Y3)."""
-    squared = next(s.l2_squared for u, s in one.sensitivities if u == "card_day" and s)
-    return _moves("card", l2_squared=lambda _: squared)(one)
+    squared = next(s.l2_squared for u, s in event.sensitivities if u == "card_day" and s)
+    return _moves("card", l2_squared=lambda _: squared)(event)
 
 
 PLANNED: dict[str, tuple[Callable[[DrawEvent], DrawEvent], str, str]] = {
@@ -468,7 +468,7 @@ def _gone(*path: str | int) -> Edit:
 
 def _line(part: str, unit: str, **changes: object) -> Edit:
     def edit(card: Any) -> None:
-        (line,) = (one for one in card[part] if one["unit"] == unit)
+        (line,) = (told for told in card[part] if told["unit"] == unit)
         line.update(changes)
 
     return edit
@@ -481,10 +481,10 @@ def _all_larger_noise(card: Any) -> None:
 
 def _without_correction(card: Any) -> None:
     """State the account as it was before a correction."""
-    (line,) = (one for one in card["cumulative"] if one["unit"] == "card")
-    own = Fraction(line["rho_after"]) - Fraction(line["rho_before"])
+    (line,) = (told for told in card["cumulative"] if told["unit"] == "card")
+    step = Fraction(line["rho_after"]) - Fraction(line["rho_before"])
     for name in ("before", "after"):
-        line[f"rho_{name}"] = f"{float(Fraction(line[f'rho_{name}']) - own):.9f}"
+        line[f"rho_{name}"] = f"{float(Fraction(line[f'rho_{name}']) - step):.9f}"
 
 
 _PLACES = ("terms", "tables", "places")
@@ -633,7 +633,7 @@ def test_an_export_whose_entries_were_altered_is_named(
     number = next(n for n, line in enumerate(lines) if '\\"kind\\":\\"reserved\\"' in line)
     entry = json.loads(lines[number])
     record = json.loads(entry["record"])
-    (posting,) = (one for one in record["body"]["postings"] if one[0] == "card")
+    (posting,) = (told for told in record["body"]["postings"] if told[0] == "card")
     posting[3] -= 1
     lines[number] = json.dumps({**entry, "record": json.dumps(record)}) + "\n"
     altered = tmp_path / "entries.jsonl"
@@ -656,7 +656,7 @@ def test_a_burned_draw_of_another_plan_is_taken_at_what_the_ledger_charged(
     arguments = history.write()
     assert said_of(arguments, capsys)[0] == 0
     assert said_of(arguments[:1], capsys)[0] == 0
-    (posting,) = (one for one in card["charges"][0]["postings"] if one[:2] == ["card", "ever"])
+    (posting,) = (told for told in card["charges"][0]["postings"] if told[:2] == ["card", "ever"])
     posting[3] *= 3
     path = next((tmp_path / "public").rglob("release_card.json"))
     path.write_text(json.dumps(card))
@@ -679,7 +679,7 @@ def _run(*arguments: object) -> tuple[int, str]:
 
 def test_it_imports_pythons_library_alone() -> None:
     nodes = list(ast.walk(ast.parse(Path(verify_losses.__file__).read_text())))
-    named = [one.name for node in nodes if isinstance(node, ast.Import) for one in node.names]
+    named = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     named += [str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)]
     assert "fractions" in named
     assert {name.partition(".")[0] for name in named} <= sys.stdlib_module_names

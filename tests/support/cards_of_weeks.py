@@ -58,8 +58,8 @@ class History:
     def begun(self, plan: ReleasePlan, programme: Programme) -> Attempt:
         """Reserve and charge."""
         request = _request(plan, programme)
-        found = self.ledger.reserve(request)
-        return self.ledger.begin_draw(found.attempt_id, request.bindings)
+        reserved = self.ledger.reserve(request)
+        return self.ledger.begin_draw(reserved.attempt_id, request.bindings)
 
     def burned(self, programme: Programme, period: ServicePeriod, revision: int = 0) -> None:
         """Charge a draw that nothing comes of."""

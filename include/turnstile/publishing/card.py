@@ -220,19 +220,19 @@ def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
 
 def _cumulative(plan: ReleasePlan, balances: Iterable[AccountBalance]) -> list[dict[str, Any]]:
     """Return, for every unit, the most spent account that a release touches, before and after."""
-    own = {(posting.unit, posting.scope): posting for posting in plan.postings}
+    touched = {(posting.unit, posting.scope): posting for posting in plan.postings}
     most_spent: dict[str, AccountBalance] = {}
     for account in balances:
         known = most_spent.get(account.unit)
         is_less = known is not None and _order(account) <= _order(known)
-        if (account.unit, account.scope) in own and not is_less:
+        if (account.unit, account.scope) in touched and not is_less:
             most_spent[account.unit] = account
     return [
         {
             "family": account.family,
             "unit": str(account.unit),
             "scope": account.scope,
-            **_before_and_after(account.spent, own[account.unit, account.scope]),
+            **_before_and_after(account.spent, touched[account.unit, account.scope]),
         }
         for account in most_spent.values()
     ]
@@ -247,8 +247,8 @@ def _before_and_after(spent: AccountLoss, posting: Posting) -> dict[str, str | N
     """Return what an account held before a release's own posting, and what it holds with it."""
     said = {}
     for name, of in AMOUNTS:
-        after, own = getattr(spent, of), getattr(posting, of)
-        before = None if after is None or own is None else after - own
+        after, charged = getattr(spent, of), getattr(posting, of)
+        before = None if after is None or charged is None else after - charged
         said[f"{name}_before"] = ledger_text(name, before)
         said[f"{name}_after"] = ledger_text(name, after)
     return said

@@ -83,8 +83,8 @@ def stated_charges(
         attempts: at the key.
         plan_digest: of the release.
     """
-    drawn = {one.attempt_id for one in attempts if one.is_charged}
-    opened = [one.body for one in entries if one.kind in _OPENING and one.attempt_id in drawn]
+    drawn = {attempt.attempt_id for attempt in attempts if attempt.is_charged}
+    opened = [e.body for e in entries if e.kind in _OPENING and e.attempt_id in drawn]
     return [
         {"draws": body.get("draws", 1)}
         | ({} if body["plan_digest"] == plan_digest else {"postings": body["postings"]})

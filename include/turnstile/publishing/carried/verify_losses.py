@@ -61,14 +61,14 @@ def beside(parts: Iterable[Moved]) -> Moved:
     return Moved(sum(l1), sum(l2_squared), max(linf))
 
 
-def exchanged(one: Moved) -> Moved:
+def exchanged(moved: Moved) -> Moved:
     """Counts u come and w go: u.w >= 0, so squares add up, and no cell moves by both (4.3)."""
-    return Moved(2 * one.l1, 2 * one.l2_squared, one.linf)
+    return Moved(2 * moved.l1, 2 * moved.l2_squared, moved.linf)
 
 
-def stepped(one: Moved, steps: int) -> Moved:
+def stepped(moved: Moved, steps: int) -> Moved:
     """Each record moves its cell by so many steps."""
-    return Moved(steps * one.l1, steps**2 * one.l2_squared, steps * one.linf)
+    return Moved(steps * moved.l1, steps**2 * moved.l2_squared, steps * moved.linf)
 
 
 class Vector(NamedTuple):
@@ -86,7 +86,7 @@ class Vector(NamedTuple):
 
 def in_cell(table: Any, axes: Iterable[str]) -> int:
     """Records of a unit, mode and day in one cell: it lies within those of fewer axes (4.5)."""
-    held = [one["at_most"] for one in table["limits"] if set(one["by"]) <= set(axes)]
+    held = [limit["at_most"] for limit in table["limits"] if set(limit["by"]) <= set(axes)]
     return int(min([table["records_at_most"], *held]))
 
 
@@ -116,7 +116,7 @@ def moved_by(unit: str, card: Any, vector: Vector) -> Moved | None:
     if unit == "trip":
         # It drives out one record at most in each limit, by a table's own limit only from the cell
         # into which it falls itself; without limits one of the k (4.3, 4.5).
-        limits = {tuple(sorted(one["by"])) for one in vector.first["limits"]}
+        limits = {tuple(sorted(limit["by"])) for limit in vector.first["limits"]}
         others = max(len(limits - {tuple(sorted(table["by"]))}) for table in tables)
         return exchanged(counted(tables, max(1, min(most, others))))
     if not bounded:
@@ -143,15 +143,15 @@ def moved_by_taps(card: Any, tables: list[Any]) -> Moved:
 def moved_by_bus(unit: str, vector: Vector) -> Moved:
     """Bus-days are added up in each cell: one of a bus, day and cell at most (M1, M2)."""
     table = vector.first
-    own, bounded = DAYS_OF_BUSES[unit], DAYS_OF_BUSES[table["bounded"]]
+    span, bounded = DAYS_OF_BUSES[unit], DAYS_OF_BUSES[table["bounded"]]
     weeks = {week_of(day) for day in vector.days}
-    several = min(own, len(vector.days)) if bounded == 1 else len(weeks)
-    times = several if own > bounded else 1  # bounded units in one unit
+    several = min(span, len(vector.days)) if bounded == 1 else len(weeks)
+    times = several if span > bounded else 1  # bounded units in one unit
     moved = packed(times * table["records_at_most"], times * min(bounded, len(vector.days)))
     is_sum = vector.draw["statistic"] == "sum"
     if is_sum:  # tenths of a mean in a range V, less its middle: from -5V to 5V (M1)
         moved = stepped(moved, 5 * table["range"])
-    if own >= bounded:
+    if span >= bounded:
         return moved
     moved = exchanged(moved)  # and where either sign occurs, a cell may move by both (M5)
     return Moved(moved.l1, 2 * moved.l2_squared, 2 * moved.linf) if is_sum else moved
@@ -221,10 +221,10 @@ def vectors_of(card: Any) -> Iterator[Vector]:
     for draw in card["draws"]:
         joint = [names for names in terms["joint"] if draw["table"] in names]
         tables = {name: terms["tables"][name] for name in (joint or [[draw["table"]]])[0]}
-        of_joint = [one for one in card["draws"] if one["table"] in tables and joint]
+        of_joint = [piece for piece in card["draws"] if piece["table"] in tables and joint]
         noise_and_rule = ("noise", "scale", "threshold", "bounded", "records_at_most", "limits")
-        both = [{**one, **tables[one["table"]]} for one in of_joint]
-        if any(one.get(n) != both[0].get(n) for one in both for n in noise_and_rule):
+        both = [{**piece, **tables[piece["table"]]} for piece in of_joint]
+        if any(piece.get(n) != both[0].get(n) for piece in both for n in noise_and_rule):
             raise ValueError(f"{' and '.join(tables)} are joined, and differ")
         groups = defaultdict[Any, list[date]](list)
         for day in days if next(iter(tables)) == draw["table"] else []:
@@ -251,7 +251,7 @@ def multiples_of(span: int, vector: Vector) -> list[int]:
 
 def losses_of(card: Any) -> dict[Account, Loss]:
     """Return what a release costs every unit in each scope that it touches (1.3, 1.4)."""
-    found = defaultdict[Account, Loss](Loss)
+    losses = defaultdict[Account, Loss](Loss)
     for vector in vectors_of(card):
         year = vector.first.get("year_to_date", {"not_held": []})
         for unit, span in units_of(card).items():
@@ -262,8 +262,8 @@ def losses_of(card: Any) -> dict[Account, Loss]:
                 held = [day for day in days if not age or str(day) not in year["not_held"]]
                 # A scope pays once for a vector, however many of its days and modes it reads.
                 for scope in {scope_of(span, d, m) for d in held for m in card["terms"]["modes"]}:
-                    found[unit, scope] = found[unit, scope].plus(loss)
-    return found
+                    losses[unit, scope] = losses[unit, scope].plus(loss)
+    return losses
 
 
 def units_of(card: Any) -> dict[str, int]:
@@ -295,7 +295,7 @@ def epsilon_at(loss: Loss, delta: Fraction = Fraction(1, 10**6)) -> float:
     rho = (ln(1/delta') - ln alpha)/(alpha - 1)^2: bisected.
     """
     left = delta - (loss.delta or 0)
-    found = [math.inf if loss.epsilon is None or left < 0 else float(loss.epsilon)]
+    epsilons = [math.inf if loss.epsilon is None or left < 0 else float(loss.epsilon)]
     if loss.rho is not None and left > 0:
         rho, log, low, high = float(loss.rho), -math.log(left), -40.0, 40.0  # of ln(alpha - 1)
         for _ in range(100):
@@ -303,8 +303,8 @@ def epsilon_at(loss: Loss, delta: Fraction = Fraction(1, 10**6)) -> float:
             is_below = rho * math.exp(2 * middle) < log - math.log1p(math.exp(middle))
             low, high = (middle, high) if is_below else (low, middle)
         more, alpha = math.exp(high), 1 + math.exp(high)
-        found.append(alpha * rho + (log - math.log(alpha)) / more + math.log(more / alpha))
-    return max(0.0, min(found))
+        epsilons.append(alpha * rho + (log - math.log(alpha)) / more + math.log(more / alpha))
+    return max(0.0, min(epsilons))
 
 
 # --- what is held against it: a card, cards together, the ledger's export ------------------------
@@ -334,15 +334,15 @@ class Release:
         if "terms" not in card:
             raise ValueError(OLD)
         self.card, self.exact = card, losses_of(card)
-        self.own = {account: loss.up() for account, loss in self.exact.items()}
+        self.rounded = {account: loss.up() for account, loss in self.exact.items()}
         self.key, self.family = card["release"], card["cumulative"][0]["family"]
         self.at, days = card["ledger"]["sequence"], card["service_days"]
         named = self.at, self.key, card["plan_sha256"], self.family
         weeks = [week_of(date.fromisoformat(day)) for day in (days[0], days[-1])]
         self.charges = []  # burned draws too (6.1); of another plan at the ledger's own amounts
-        for one in card["charges"]:
-            cost = posted(one["postings"]) if "postings" in one else self.own
-            self.charges.append(Charge(*named, (weeks[0], weeks[1]), one["draws"], cost))
+        for charge in card["charges"]:
+            cost = posted(charge["postings"]) if "postings" in charge else self.rounded
+            self.charges.append(Charge(*named, (weeks[0], weeks[1]), charge["draws"], cost))
 
 
 def exact(text: Any) -> Fraction:
@@ -363,11 +363,11 @@ def stated(figures: Any, after: str = "") -> Loss:
 
 def posted(postings: Any) -> dict[Account, Loss]:
     """Read a ledger's postings: unit, scope, and amounts in whole parts."""
-    found = {}
+    accounts = {}
     for unit, scope, *amounts in postings:
         pairs = zip(amounts, PARTS.values())
-        found[unit, scope] = Loss(*(None if a is None else Fraction(a, n) for a, n in pairs))
-    return found
+        accounts[unit, scope] = Loss(*(None if a is None else Fraction(a, n) for a, n in pairs))
+    return accounts
 
 
 def shown(amount: Fraction | None) -> str:
@@ -376,74 +376,76 @@ def shown(amount: Fraction | None) -> str:
     return text.rstrip("0").rstrip(".")
 
 
-def differing(what: str, said: Loss, own: Loss) -> Iterator[str]:
+def differing(what: str, said: Loss, computed: Loss) -> Iterator[str]:
     """Name every amount that is stated otherwise than it is computed."""
-    for name, one, other in zip(PARTS, said, own):
-        if one != other:
-            yield f"{what}: {name} {shown(one)} stated, {shown(other)} computed"
+    for name, amount, correct in zip(PARTS, said, computed):
+        if amount != correct:
+            yield f"{what}: {name} {shown(amount)} stated, {shown(correct)} computed"
 
 
-def largest(found: Mapping[Account, Loss], unit: str) -> Loss:
+def largest(losses: Mapping[Account, Loss], unit: str) -> Loss:
     """Return the largest of each amount: the scopes of a unit are disjoint (1.3)."""
-    columns: Any = zip(*(loss for (own, _), loss in found.items() if own == unit))
+    columns: Any = zip(*(loss for (name, _), loss in losses.items() if name == unit))
     return Loss(*(None if None in column else max(column) for column in columns))
 
 
 def total(book: Iterable[Charge], account: Account, window: tuple[int, int] = (0, EVER)) -> Loss:
     """Add up what an account lost: of a window each release that touches it, once (6.6)."""
-    found = Loss()
-    for one in book:
-        if account in one.accounts and one.weeks[0] <= window[1] and one.weeks[1] >= window[0]:
-            found = found.plus(one.accounts[account], one.draws)
-    return found
+    sums = Loss()
+    for charge in book:
+        is_within = charge.weeks[0] <= window[1] and charge.weeks[1] >= window[0]
+        if is_within and account in charge.accounts:
+            sums = sums.plus(charge.accounts[account], charge.draws)
+    return sums
 
 
-def of_draws(one: Release) -> Iterator[str]:
+def of_draws(release: Release) -> Iterator[str]:
     """Hold what a card states of its draws against its terms."""
-    units = units_of(one.card)
-    told = {(d["table"], d["statistic"]): d["sensitivity"] for d in one.card["draws"]}
-    for vector in vectors_of(one.card):
+    units = units_of(release.card)
+    told = {(d["table"], d["statistic"]): d["sensitivity"] for d in release.card["draws"]}
+    for vector in vectors_of(release.card):
         for name, unit in ((name, unit) for name in vector.tables for unit in units):
-            moved = moved_by(unit, one.card, vector)
-            own = moved and list(stepped(moved, multiples_of(units[unit], vector)[0])[:2])
+            moved = moved_by(unit, release.card, vector)
+            computed = moved and list(stepped(moved, multiples_of(units[unit], vector)[0])[:2])
             said = told[name, vector.draw["statistic"]][unit]
             said = said and [said["l1"], said["l2_squared"]]
-            if said != own:
-                yield f"{unit}, {name}: l1 and l2^2 {said} stated, {own} computed"
+            if said != computed:
+                yield f"{unit}, {name}: l1 and l2^2 {said} stated, {computed} computed"
 
 
-def of_units(one: Release) -> Iterator[str]:
+def of_units(release: Release) -> Iterator[str]:
     """Hold the figures of every unit against its terms."""
-    for unit in units_of(one.card):
-        said, loss = one.card["guarantee"]["units"][unit], largest(one.exact, unit)
+    for unit in units_of(release.card):
+        said, loss = release.card["guarantee"]["units"][unit], largest(release.exact, unit)
         yield from differing(unit, stated(said), loss.up())
         # Replacing one is two steps: group privacy (2.2; Bun & Steinke 2016, Proposition 1.9).
         twice = Loss(loss.epsilon and 2 * loss.epsilon, loss.rho and 4 * loss.rho, loss.delta)
         replaced = stated({**said, "delta_replace": said["delta"]}, "_replace")
         yield from differing(f"{unit}, replaced", replaced, twice.up())
-        text, own = said["epsilon_at_delta_1e-6"], epsilon_at(loss)
+        text, computed = said["epsilon_at_delta_1e-6"], epsilon_at(loss)
         epsilon = math.inf if text is None else float(exact(text))
-        if epsilon != own and not -1e-9 < epsilon - own < 1.1e-6:  # it is rounded up to 1e-6
-            yield f"{unit}: epsilon at delta 1e-6 {epsilon} stated, {own:.6f} computed"
+        is_rounded_up = epsilon == computed or -1e-9 < epsilon - computed < 1.1e-6
+        if not is_rounded_up:
+            yield f"{unit}: epsilon at delta 1e-6 {epsilon} stated, {computed:.6f} computed"
 
 
-def of_accounts(one: Release, books: list[list[Charge]], *, are_whole: bool) -> Iterator[str]:
+def of_accounts(release: Release, books: list[list[Charge]], *, are_whole: bool) -> Iterator[str]:
     """Hold what a card states of accounts and windows against charges.
 
     Args:
-        one: the release.
+        release: whose card it is.
         books: charges of its family, in each state of the ledger in which the card may be made.
         are_whole: False where charges may be missing: no less may be stated, but more.
     """
     lines = []
-    for line in one.card["cumulative"]:
+    for line in release.card["cumulative"]:
         account, said = (line["unit"], line["scope"]), stated(line, "_after")
         lines.append((", ".join(account), said, account, (0, EVER)))
         before = stated(line, "_before")
         yield from differing(
-            f"{', '.join(account)}, after", said, before.plus(one.own.get(account, Loss()))
+            f"{', '.join(account)}, after", said, before.plus(release.rounded.get(account, Loss()))
         )
-    for line in one.card["windows"]:
+    for line in release.card["windows"]:
         first, last = map(week_named, line["window"].split(".."))
         what, weeks = f"{line['unit']}, {line['window']}", last - first + 1
         lines.append((what, stated(line), (line["unit"], "ever"), (first, last)))
@@ -468,10 +470,10 @@ class Ledger:
         path = place / ENTRIES if place.is_dir() else place
         for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
             written = json.loads(line)
-            entry, own = json.loads(written["record"]), written["record"].encode()
+            entry, text = json.loads(written["record"]), written["record"].encode()
             chained = written["hash"], entry["previous"], entry["sequence"]
             before = (self.hashes or ["0" * 64])[-1]
-            self.hashes.append(hashlib.sha256(own).hexdigest())
+            self.hashes.append(hashlib.sha256(text).hexdigest())
             if chained != (self.hashes[-1], before, number):
                 self.problems.append(f"entry {number} of the export does not continue the chain")
             self.follow(number, entry["kind"], entry["body"])
@@ -484,44 +486,48 @@ class Ledger:
         if kind in ("draw_begun", "voided", "loss_declared"):
             self.holds[body["attempt"]][2] = number
         if kind in ("draw_begun", "loss_declared"):
-            one = self.opened[body["attempt"]]
-            weeks = week_named(one.get("first_week") or one["week"]), week_named(one["week"])
-            named = number, one["key"], one["plan_digest"], one["family"]
-            self.charges.append(Charge(*named, weeks, one.get("draws", 1), posted(one["postings"])))
+            asked = self.opened[body["attempt"]]
+            named = number, asked["key"], asked["plan_digest"], asked["family"]
+            first, last = asked.get("first_week") or asked["week"], asked["week"]
+            weeks, accounts = (week_named(first), week_named(last)), posted(asked["postings"])
+            self.charges.append(Charge(*named, weeks, asked.get("draws", 1), accounts))
         if kind == "published":
             self.published[body["key"]] = number
         if kind == "recovered":
             self.lost += body["superseded"]
 
-    def findings(self, one: Release, book: list[Charge]) -> Iterator[str]:
+    def findings(self, release: Release, book: list[Charge]) -> Iterator[str]:
         """Hold a card against the entries; `book` has its family's charges, as we reckon them."""
-        charged = [c for c in self.charges if c.key == one.key]
-        of_plan = [c for c in charged if c.plan == one.card["plan_sha256"]]
+        charged = [c for c in self.charges if c.key == release.key]
+        of_plan = [c for c in charged if c.plan == release.card["plan_sha256"]]
         if not of_plan:
             yield "no draw charged in the export under the card's plan, one computed"
         for c in of_plan:
-            accounts = sorted(c.accounts.keys() | one.own.keys())
-            pairs = {a: [of.get(a, Loss()) for of in (c.accounts, one.own)] for a in accounts}
-            wrong = [account for account, (said, own) in pairs.items() if said != own]
+            accounts = sorted(c.accounts.keys() | release.rounded.keys())
+            both = c.accounts, release.rounded
+            pairs = {account: [of.get(account, Loss()) for of in both] for account in accounts}
+            wrong = [account for account, (said, computed) in pairs.items() if said != computed]
             for account in {unit: (unit, scope) for unit, scope in reversed(wrong)}.values():
                 of_unit = sum(unit == account[0] for unit, _ in wrong)
                 what = f"{', '.join(account)}, entry {c.at} (1 of {of_unit} accounts)"
                 yield from differing(what, *pairs[account])
-        head = one.card["ledger"]["head_sha256"]
-        if [one.at, head] in self.lost:
+        head = release.card["ledger"]["head_sha256"]
+        if [release.at, head] in self.lost:
             return  # its history is lost, and its losses were declared anew
-        if self.hashes[one.at - 1 : one.at] != [head]:
-            yield f"entry {one.at} of the export is not the one that the card names"
-        draws = sum(c.draws for c in one.charges), sum(c.draws for c in charged)
+        if self.hashes[release.at - 1 : release.at] != [head]:
+            yield f"entry {release.at} of the export is not the one that the card names"
+        draws = sum(c.draws for c in release.charges), sum(c.draws for c in charged)
         if draws[0] != draws[1]:
             yield f"{draws[0]} draws stated, {draws[1]} charged in the export"
-        end = self.published.get(one.key, len(self.hashes))
-        states = [one.at, *(c.at for c in book if one.at < c.at < end)]  # others may draw meanwhile
+        end = self.published.get(release.key, len(self.hashes))
+        # Others may draw while a card is made: its balances are of its entry, or of a later one.
+        states = [release.at, *(c.at for c in book if release.at < c.at < end)]
         books = [[c for c in book if c.at <= state] for state in states]
-        yield from of_accounts(one, books, are_whole=True)
-        if (one.family, True) in {(of, at <= one.at < end) for of, at, end in self.holds.values()}:
+        yield from of_accounts(release, books, are_whole=True)
+        held = [of for of, at, end in self.holds.values() if at <= release.at < end]
+        if release.family in held:
             return  # the most spent window is chosen with what is held, which cards do not state
-        for line in one.card["windows"]:
+        for line in release.card["windows"]:
             ends, account = {c.weeks[1] for c in books[0]}, (line["unit"], "ever")
             sums = [total(books[0], account, (end - line["weeks"] + 1, end)) for end in ends]
             said, most = stated(line).rho, [s.rho for s in sums if s.rho is not None]
@@ -532,43 +538,44 @@ class Ledger:
 # --- the command ---------------------------------------------------------------------------------
 
 
-def figures(title: str, found: Mapping[Account, Loss]) -> None:
+def figures(title: str, losses: Mapping[Account, Loss]) -> None:
     """Print what each unit lost."""
     print(title)
-    for unit in (unit for unit in {**DAYS, **DAYS_OF_BUSES} if any(u == unit for u, _ in found)):
-        loss = largest(found, unit)
+    for unit in (unit for unit in {**DAYS, **DAYS_OF_BUSES} if any(u == unit for u, _ in losses)):
+        loss = largest(losses, unit)
         said = ", ".join(f"{name} {shown(amount)}" for name, amount in zip(PARTS, loss))
         print(f"  {unit}: {said}; epsilon {epsilon_at(loss):.6f} at delta 1e-6")
 
 
 def summary(book: list[Charge]) -> None:
     """Print what the releases of each family cost together, and in the most spent 52 weeks."""
-    for family in sorted({one.family for one in book}):
-        mine = [one for one in book if one.family == family]
-        sums = {a: total(mine, a) for one in mine for a in one.accounts}
-        figures(f"{family}, {sum(one.draws for one in mine)} draws in all", sums)
-        lifetime, ends = [a for a in sums if a[1] == "ever"], {one.weeks[1] for one in mine}
+    for family in sorted({charge.family for charge in book}):
+        mine = [charge for charge in book if charge.family == family]
+        sums = {a: total(mine, a) for charge in mine for a in charge.accounts}
+        figures(f"{family}, {sum(charge.draws for charge in mine)} draws in all", sums)
+        lifetime, ends = [a for a in sums if a[1] == "ever"], {charge.weeks[1] for charge in mine}
         windows = {(a[0], str(n)): total(mine, a, (n - 51, n)) for a in lifetime for n in ends}
         figures(f"{family}, in any 52 weeks", windows)
 
 
 def findings(releases: dict[str, Release], ledger: Ledger | None) -> Iterator[str]:
     """Print what releases cost, and yield all in which cards, terms and ledger differ."""
-    book = [charge for one in releases.values() for charge in one.charges]
+    book = [charge for release in releases.values() for charge in release.charges]
     if ledger is not None:
-        own = {(one.key, one.card["plan_sha256"]): one.own for one in releases.values()}
-        charges = ((own.get((c.key, c.plan), c.accounts), c) for c in ledger.charges)
+        plans = {(of.key, of.card["plan_sha256"]): of.rounded for of in releases.values()}
+        charges = ((plans.get((c.key, c.plan), c.accounts), c) for c in ledger.charges)
         book = [charge._replace(accounts=accounts) for accounts, charge in charges]
         yield from ledger.problems
-    for one in releases.values():
-        figures(one.key, one.own)
-        family = [charge for charge in book if charge.family == one.family]
-        before = [charge for charge in family if charge.at <= one.at]
-        found = [*of_draws(one), *of_units(one)]
-        found += (
-            ledger.findings(one, family) if ledger else of_accounts(one, [before], are_whole=False)
-        )
-        yield from (f"{one.key}: {problem}" for problem in found)
+    for release in releases.values():
+        figures(release.key, release.rounded)
+        family = [charge for charge in book if charge.family == release.family]
+        before = [charge for charge in family if charge.at <= release.at]
+        problems = [*of_draws(release), *of_units(release)]
+        if ledger is None:
+            problems += of_accounts(release, [before], are_whole=False)
+        else:
+            problems += ledger.findings(release, family)
+        yield from (f"{release.key}: {problem}" for problem in problems)
     summary(book)
 
 
@@ -584,9 +591,9 @@ def main(arguments: list[str] | None = None) -> int:
         unread += [] if paths else [f"{place} holds no {CARD}"]
         for path in paths:
             try:
-                one = Release(json.loads(path.read_bytes()))
-                is_other = releases.setdefault(one.key, one).card != one.card
-                problems += [f"{one.key}: two cards of it differ"] if is_other else []
+                release = Release(json.loads(path.read_bytes()))
+                is_other = releases.setdefault(release.key, release).card != release.card
+                problems += [f"{release.key}: two cards of it differ"] if is_other else []
             except (*UNREADABLE, RecursionError) as error:
                 unread.append(f"{path}: {error or type(error).__name__}")
     try:
