@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -75,10 +76,15 @@ def block(slots: int, places: int) -> np.ndarray:
     return chosen
 
 
-@pytest.fixture(scope="module", params=[(LAPLACE, 1, 2), (LAPLACE, 3, 1), (GAUSSIAN, 5, 9)])
-def lab(request: pytest.FixtureRequest) -> tuple[MarginalNoise, Estimates]:
-    side = marginal_noise(*request.param)
+@cache
+def estimated(family: NoiseFamily, cells: int, marginals: int) -> tuple[MarginalNoise, Estimates]:
+    side = marginal_noise(family, cells, marginals)
     return side, Estimates(side)
+
+
+@pytest.fixture(params=[(LAPLACE, 1, 2), (LAPLACE, 3, 1), (GAUSSIAN, 5, 9)])
+def lab(request: pytest.FixtureRequest) -> tuple[MarginalNoise, Estimates]:
+    return estimated(*request.param)
 
 
 @pytest.mark.parametrize(("slots", "places"), [(1, 1), (1, 4), (6, 1), (3, 1), (3, 4), (6, 4)])
@@ -115,8 +121,7 @@ def test_pooled_intervals_cover_what_they_say(
 
 def test_normal_half_widths_would_not_cover_a_laplace_cell() -> None:
     # Negative control: 1.96 standard deviations are not 95 % where noise has Laplace's tails.
-    side = marginal_noise(LAPLACE, 1, 2)
-    found = Estimates(side)
+    side, found = estimated(LAPLACE, 1, 2)
     _, _, error = covered(side, found, (1, 1))
     normal = float((np.abs(found.errors) <= 1.96 * error.standard_deviation).mean())
     assert error.half_width_95 > 1.01 * 1.96 * error.standard_deviation

@@ -22,19 +22,21 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 def test_the_report_is_private_and_no_package_holds_a_byte_of_it(
-    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+    assessed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    spent = assessed.spent()
     assert turnstile("itms", "report", "--week", WEEK) == 0
     output = capsys.readouterr().out
-    folder = landed.home / "private" / "itms" / WEEK / "r0" / "planning"
+    folder = assessed.home / "private" / "itms" / WEEK / "r0" / "planning"
     assert output == f"private: {folder}\n"  # a path, no number of the data
     files = sorted(folder.iterdir())
     assert {path.suffix for path in files} == {".csv", ".svg"}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
-    assert landed.nothing_happened()
+    assert assessed.spent() == spent
+    assert not list(assessed.public.glob("*/*/r*"))
     assert turnstile("run", "itms", "--week", WEEK) == 0
-    published = b"".join(path.read_bytes() for path in landed.public.rglob("*") if path.is_file())
+    published = b"".join(path.read_bytes() for path in assessed.public.rglob("*") if path.is_file())
     for path in files:
         assert path.name.encode() not in published
     assert b"PRIVATE" not in published

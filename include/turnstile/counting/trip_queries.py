@@ -6,6 +6,7 @@ A portable subset: integers, joins, CASE, grouping sets; no function of one engi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -318,6 +319,7 @@ def groups_sql(programme: Programme, rule: BoundingRule | None, kept: str, day_i
     )
 
 
+@lru_cache(maxsize=256)  # asked for each table of each day
 def counted_by(programme: Programme, table: TableSpec) -> tuple[str, ...]:
     """Return the axes of the table that a table is added up from: the finest, or itself."""
     own = tables_of(programme, rule_of(programme, table))

@@ -99,6 +99,7 @@ def _counted_with(programme: Programme, table: TableSpec) -> tuple[TableSpec, ..
     )
 
 
+@lru_cache(maxsize=64)
 def tables_of(programme: Programme, rule: BoundingRule | None) -> tuple[TableSpec, ...]:
     """Return the tables that count the records of a rule."""
     return tuple(table for table in programme.tables if rule_of(programme, table) == rule)

@@ -35,7 +35,6 @@ from turnstile.release.zones import digest_of
 from turnstile.service_calendar import parse_period
 
 CARD = "release_card.json"
-_THE_MODE = "bus"  # of telemetry, whose tables name no mode
 
 
 def numbers_of_package(folder: Path) -> PublicNumbers:
@@ -158,12 +157,14 @@ def _by_day(table: pa.Table, statistic: str) -> dict[date | None, NDArray[np.int
 def _domain(package: Package, promise: Promise, digest: str) -> PublicDomain:
     """Return the public cells, read off the labels of the measurements.
 
-    Labels stand in the order of the domain, and every cell has its row.
+    Labels stand in the order of the domain, and every cell has its row. Tables of one mode do not
+    name it; the plan does.
     """
+    planned = tuple({block.mode for event in package.events for block in event.blocks})
     axes: dict[str, dict[str, tuple[str, ...]]] = {}
     for table in (*promise.tables, *promise.flows):
         rows = package.tables[table.name]
-        modes: tuple[str, ...] = (_THE_MODE,)
+        modes = planned
         of_row = np.zeros(len(rows), dtype=np.int64)
         if "mode" in rows.column_names:
             modes, of_row = _coded(rows, "mode")
