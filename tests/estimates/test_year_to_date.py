@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +28,7 @@ CELLS = DOMAIN.cells(TABLE)
 LAST = ServiceWeek(2016, 34)
 
 
+@cache
 def counts(seed: int) -> list[NDArray[np.int64]]:
     """Seven days of a week that was made up."""
     return [(np.arange(CELLS) * (seed + day)) % 89 for day in range(7)]

@@ -19,6 +19,8 @@ from turnstile.quality.checks import load_report, validate
 from turnstile.quality.findings import Finding, QualityReport, Severity
 from turnstile.quality.metrics import measure
 from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.samples import itms, opal
+from turnstile.sources.snapshot import counts_of
 
 WEEK = "2016-W30"
 CANARY = "3085999999999999"
@@ -59,32 +61,48 @@ def test_a_clean_week_passes_without_a_warning(
     assert len(report.findings) > 20
 
 
-_SEEN_AS = {
-    ("opal", "duplicates"): ({"duplicates"}, Severity.WARN),
-    ("opal", "nulls"): ({"card_id_missing"}, Severity.WARN),
-    ("opal", "outliers"): ({"tap_off_before_tap_on"}, Severity.WARN),
-    ("opal", "late"): ({"outside_week"}, Severity.WARN),
-    ("opal", "missing-day"): ({"days_present"}, Severity.ERROR),
-    ("opal", "future"): ({"future_date"}, Severity.ERROR),
-    ("opal", "unknown-mode"): ({"unknown_mode", "unknown_mode_many"}, Severity.ERROR),
-    ("itms", "duplicates"): ({"duplicates"}, Severity.WARN),
-    ("itms", "nulls"): ({"null_vehicle", "null_coordinates", "null_speed"}, Severity.WARN),
-    ("itms", "outliers"): ({"speed_out_of_range", "coordinates_out_of_range"}, Severity.WARN),
-    ("itms", "late"): ({"outside_week"}, Severity.WARN),
-    ("itms", "missing-day"): ({"days_present"}, Severity.ERROR),
-    ("itms", "future"): ({"future_date"}, Severity.ERROR),
-    ("itms", "wrong-unit"): ({"speed_unit"}, Severity.ERROR),
+# what ingest counts beside rows, the rules of validation that see it besides, and the worst of all
+_SEEN_AS: dict[tuple[str, str], tuple[set[str], set[str], Severity]] = {
+    ("opal", "duplicates"): ({"duplicates"}, set(), Severity.WARN),
+    ("opal", "nulls"): ({"card_id_missing"}, set(), Severity.WARN),
+    ("opal", "outliers"): ({"tap_off_before_tap_on"}, set(), Severity.WARN),
+    ("opal", "late"): ({"outside_week"}, set(), Severity.WARN),
+    ("opal", "missing-day"): (set(), {"days_present"}, Severity.ERROR),
+    ("opal", "future"): ({"future_date"}, set(), Severity.ERROR),
+    ("opal", "unknown-mode"): ({"unknown_mode"}, {"unknown_mode_many"}, Severity.ERROR),
+    ("itms", "duplicates"): ({"duplicates"}, set(), Severity.WARN),
+    ("itms", "nulls"): ({"null_vehicle", "null_coordinates", "null_speed"}, set(), Severity.WARN),
+    ("itms", "outliers"): (
+        {"speed_out_of_range", "coordinates_out_of_range"},
+        set(),
+        Severity.WARN,
+    ),
+    ("itms", "late"): ({"outside_week"}, set(), Severity.WARN),
+    ("itms", "missing-day"): (set(), {"days_present"}, Severity.ERROR),
+    ("itms", "future"): ({"future_date"}, set(), Severity.ERROR),
+    ("itms", "wrong-unit"): (set(), {"speed_unit"}, Severity.ERROR),
 }
 
 
-@pytest.mark.parametrize(("name", "corruptions"), _SEEN_AS)
-def test_corruption_is_seen_by_a_named_rule(
-    zones: Any, programme_of: MakeProgramme, name: str, corruptions: str
+@pytest.mark.parametrize(("name", "corruption"), _SEEN_AS)
+def test_corruption_is_seen_by_ingest_and_by_a_named_rule(
+    zones: Any, programme_of: MakeProgramme, name: str, corruption: str
 ) -> None:
-    _deliver(zones, name, WEEK, "--rows", "3000", "--corruption", corruptions)
+    _deliver(zones, name, WEEK, "--rows", "3000", "--corruption", corruption)
     report = _judged(zones, programme_of(name))
-    assert (_not_kept(report), report.worst) == _SEEN_AS[name, corruptions]
-    assert report.passed is (report.worst is Severity.WARN)
+    snapshot = zones.ingest(programme_of(name), WEEK)
+    counted = {rule for rule, count in counts_of(snapshot).items() if count}
+    of_ingest, of_rules, worst = _SEEN_AS[name, corruption]
+    assert counted == of_ingest | {"rows_in", "rows_out"}
+    assert len(snapshot.days) == (6 if corruption == "missing-day" else 7)
+    assert (_not_kept(report), report.worst) == (of_ingest | of_rules, worst)
+    assert report.passed is (worst is Severity.WARN)
+
+
+def test_every_switch_of_a_feed_is_tried() -> None:
+    of_feeds = (("opal", opal.CORRUPTIONS), ("itms", itms.CORRUPTIONS))
+    switches = {(name, str(corruption)) for name, known in of_feeds for corruption in known}
+    assert set(_SEEN_AS) == switches
 
 
 def test_a_missing_day_may_be_published_with_a_gap_if_the_programme_says_so(

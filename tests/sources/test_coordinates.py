@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import pytest
-from quarantined import quarantine_counts
+from ingested_weeks import Read
 
 from turnstile.programme.source_spec import Extent
-from turnstile.programme.spec import Programme
 
-WEEK = "2022-W01"
 SURAT = Extent(Fraction(20), Fraction(72), Fraction(22), Fraction(74))
 FIJI = Extent(Fraction(-20), Fraction(177), Fraction(-15), Fraction(-178))
 Judged = Callable[..., str]
 
 
 @pytest.fixture
-def judged(zones: Any, programme_of: Callable[..., Programme]) -> Judged:
+def judged(ingested: Read) -> Judged:
     """Return the rule that a position breaks, or `kept`."""
 
     def run(latitude: float, longitude: float, extent: Extent | None = None) -> str:
         header = "license_plate,observationDateTime,speed,latitude,longitude"
         line = f"v,2022-01-08 10:00:00,5,{latitude},{longitude}"
-        zones.deliver(WEEK, {"a.csv": f"{header}\n{line}\n"})
-        counts = quarantine_counts(zones.ingest(programme_of("itms", extent=extent), WEEK))
-        return next((rule for rule, count in counts.items() if count), "kept")
+        _, counts = ingested(line, header=header, week="2022-W01", name="itms", extent=extent)
+        assert counts.pop("rows_in") == 1
+        (rule,) = counts
+        return "kept" if rule == "rows_out" else rule
 
     return run
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from ingested_weeks import Read
 
 from turnstile.counting.tables import count
 from turnstile.errors import ProgrammeError
@@ -19,7 +18,7 @@ from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
-WEEK, FOUR = "2016-W30", 240
+FOUR = 240
 TUESDAY = date(2016, 7, 26)
 
 
@@ -33,9 +32,7 @@ def programme_from(name: str, **changes: str) -> Programme:
     return parse_programme(text, f"{name}.yaml")
 
 
-def test_a_trip_of_the_night_is_of_the_service_day_before(
-    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
-) -> None:
+def test_a_trip_of_the_night_is_of_the_service_day_before(ingested: Read) -> None:
     header = "card_id,mode,tap_on_date,tap_on_time,tap_on_location,"
     header += "tap_off_date,tap_off_time,tap_off_location"
     lines = [
@@ -45,25 +42,22 @@ def test_a_trip_of_the_night_is_of_the_service_day_before(
         "f,bus,2016-08-01,03:59,A,,,",  # of Sunday, the last one of the week
         "g,bus,2016-07-27,02:30,A,2016-07-27,02:29,B",
     ]
-    zones.deliver(WEEK, {"a.csv": "\n".join([header, *lines]) + "\n"})
-    snapshot = zones.ingest(programme_of("opal", day_starts=FOUR), WEEK)
     columns = "card_id, service_date, tap_on_minute, tap_off_date, tap_off_minute"
-    assert rows_of(snapshot, columns) == [
+    rows, _ = ingested(*lines, header=header, read=columns, day_starts=FOUR)
+    assert rows == [
         ("c", TUESDAY, 26 * 60 + 30, date(2016, 7, 27), 250),
         ("d", TUESDAY, 1430, TUESDAY, 27 * 60 + 59),
         ("f", date(2016, 7, 31), 27 * 60 + 59, None, None),
     ]
 
 
-def test_an_observation_of_the_night_too(
-    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
-) -> None:
+def test_an_observation_of_the_night_too(ingested: Read) -> None:
     header = "license_plate,observationDateTime,speed,latitude,longitude"
     times = ["2016-07-27T03:59:59+05:30", "2016-07-26T22:30:00Z", "2016-07-26T03:59:00+05:30"]
     lines = [f"p{n},{time},30,21.17,72.83" for n, time in enumerate(times)]
-    zones.deliver(WEEK, {"a.csv": "\n".join([header, *lines]) + "\n"})
-    snapshot = zones.ingest(programme_of("itms", day_starts=FOUR), WEEK)
-    assert rows_of(snapshot, "vehicle_id, service_date, minute_of_day") == [
+    read = "vehicle_id, service_date, minute_of_day"
+    rows, _ = ingested(*lines, header=header, read=read, name="itms", day_starts=FOUR)
+    assert rows == [
         ("p0", TUESDAY, 27 * 60 + 59),
         ("p1", date(2016, 7, 27), 240),
         ("p2", date(2016, 7, 25), 27 * 60 + 59),

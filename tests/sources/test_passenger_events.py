@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
+from functools import partial
 from itertools import combinations_with_replacement
-from typing import Any
 
 import duckdb
 import pytest
+from ingested_weeks import Read
 
 from turnstile.programme.source_spec import Feed, TapAction
-from turnstile.programme.spec import Programme
 from turnstile.sources import tides_passenger_events
-from turnstile.sources.snapshot import counts_of
 from turnstile.sources.tides_passenger_events import MOST_OF_RECORD, one_row_a_passenger
 
-WEEK, MONDAY = "2016-W30", date(2016, 7, 25)
+MONDAY = date(2016, 7, 25)
 HEADER = (
     "passenger_event_id,service_date,event_timestamp,event_type,stop_id,event_count,"
     "trip_id_scheduled,scheduled_stop_sequence"
@@ -24,22 +23,13 @@ HEADER = (
 READ = "service_date, tap_on_minute, tap_on_location, tap_off_minute, tap_off_location"
 ON, OFF = "Passenger boarded", "Passenger alighted"
 AT = "2016-07-25,2016-07-25T08:00:00+10:00"
-Read = Callable[..., tuple[list[tuple[Any, ...]], dict[str, int]]]
 
 
 @pytest.fixture
-def events(zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]) -> Read:
-    """Ingest lines of events; return rows and the exact counts that are not 0."""
-
-    def run(*lines: str, **source: Any) -> tuple[list[tuple[Any, ...]], dict[str, int]]:
-        zones.deliver(WEEK, {"events.csv": "\n".join([HEADER, *lines]) + "\n"})
-        asked = {"modes": ("bus",), **source}
-        programme = programme_of("opal", feed=Feed.TIDES_PASSENGER_EVENTS, **asked)
-        snapshot = zones.ingest(programme, WEEK)
-        counts = {name: count for name, count in counts_of(snapshot).items() if count}
-        return (rows_of(snapshot, READ) if snapshot.days else []), counts
-
-    return run
+def events(ingested: Read) -> Read:
+    """Rows of lines of events."""
+    feed = Feed.TIDES_PASSENGER_EVENTS
+    return partial(ingested, header=HEADER, read=READ, feed=feed, modes=("bus",))
 
 
 def test_boardings_and_alightings_are_rows_of_one_end(events: Read) -> None:

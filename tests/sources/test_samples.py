@@ -147,50 +147,6 @@ def test_the_service_area_has_about_120_cells() -> None:
     assert len(h3.geo_to_cells(polygon, 7)) == 120
 
 
-_SEEN_AS = {
-    ("opal", Corruption.DUPLICATES): {"duplicates"},
-    ("opal", Corruption.NULLS): {"card_id_missing"},
-    ("opal", Corruption.OUTLIERS): {"tap_off_before_tap_on"},
-    ("opal", Corruption.LATE): {"outside_week"},
-    ("opal", Corruption.MISSING_DAY): set(),
-    ("opal", Corruption.FUTURE): {"future_date"},
-    ("opal", Corruption.UNKNOWN_MODE): {"unknown_mode"},
-    ("itms", Corruption.DUPLICATES): {"duplicates"},
-    ("itms", Corruption.NULLS): {"null_vehicle", "null_coordinates", "null_speed"},
-    ("itms", Corruption.OUTLIERS): {"speed_out_of_range", "coordinates_out_of_range"},
-    ("itms", Corruption.LATE): {"outside_week"},
-    ("itms", Corruption.MISSING_DAY): set(),
-    ("itms", Corruption.FUTURE): {"future_date"},
-    ("itms", Corruption.WRONG_UNIT): set(),  # seen by validation, on the typical speed
-}
-
-
-@pytest.mark.parametrize(("programme", "corruption"), _SEEN_AS)
-def test_corruption_is_seen_by_ingest_under_its_name(
-    tmp_path: Path,
-    zones: Any,
-    programme_of: Callable[..., Programme],
-    programme: str,
-    corruption: Corruption,
-) -> None:
-    out = str(tmp_path / "made")
-    _sample(programme, "--weeks", WEEK, "--rows", "1000", "--corruption", corruption, "--out", out)
-    (tmp_path / "made" / programme).rename(zones.landing)
-    snapshot = zones.ingest(programme_of(programme), WEEK)
-    counts = counts_of(snapshot)
-    others = {"rows_in", "rows_out"}
-    found = {name for name, count in counts.items() if count} - others
-    assert found == _SEEN_AS[programme, corruption]
-    assert len(snapshot.days) == (6 if corruption is Corruption.MISSING_DAY else 7)
-
-
-def test_every_switch_of_a_feed_is_tried() -> None:
-    switches = {("opal", kind) for kind in opal.CORRUPTIONS} | {
-        ("itms", corruptions) for corruptions in itms.CORRUPTIONS
-    }
-    assert set(_SEEN_AS) == switches
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from typing import Any
 
 import pytest
+from ingested_weeks import Read
 
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import DateForm, Feed, TapAction
 from turnstile.programme.spec import Programme
-from turnstile.sources.snapshot import counts_of
 
 HEADER = "tap_id,card_id,mode,action,tapped_at,place"
 WEEK = "2016-W30"
 MONDAY, TUESDAY, SUNDAY = date(2016, 7, 25), date(2016, 7, 26), date(2016, 7, 31)
 ENDS = "card_id, service_date, tap_on_minute, tap_off_date, tap_off_minute, tap_off_location"
-Ingested = Callable[..., tuple[list[tuple[Any, ...]], dict[str, int]]]
 
 
 @pytest.fixture
-def trips(
-    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
-) -> Ingested:
-    """Ingest lines of taps; return trips and the exact counts that are not 0."""
-
-    def run(
-        *lines: str, header: str = HEADER, read: str = ENDS, **source: Any
-    ) -> tuple[list[tuple[Any, ...]], dict[str, int]]:
-        zones.deliver(WEEK, {"taps.csv": "\n".join([header, *lines]) + "\n"})
-        snapshot = zones.ingest(programme_of("opal", feed=Feed.TAPS, **source), WEEK)
-        counts = {name: count for name, count in counts_of(snapshot).items() if count}
-        return (rows_of(snapshot, read) if snapshot.days else []), counts
-
-    return run
+def trips(ingested: Read) -> Read:
+    """Trips of lines of taps."""
+    return partial(ingested, header=HEADER, read=ENDS, feed=Feed.TAPS)
 
 
-def test_a_tap_on_and_the_next_tap_off_of_the_card_are_one_trip(trips: Ingested) -> None:
+def test_a_tap_on_and_the_next_tap_off_of_the_card_are_one_trip(trips: Read) -> None:
     rows, counts = trips(
         "1,c,bus,enter,2016-07-25 08:00:10,A",
         "3,c,bus,exit,2016-07-25 08:20,B",
@@ -48,7 +37,7 @@ def test_a_tap_on_and_the_next_tap_off_of_the_card_are_one_trip(trips: Ingested)
     assert counts == {"rows_in": 4, "rows_out": 1, "joined": 1, "tap_off_without_tap_on": 2}
 
 
-def test_a_missing_tap_off_is_unknown(trips: Ingested) -> None:
+def test_a_missing_tap_off_is_unknown(trips: Read) -> None:
     rows, counts = trips(
         "1,c,bus,enter,2016-07-25 08:00,A",
         "2,c,bus,enter,2016-07-25 09:00,A",
@@ -61,7 +50,7 @@ def test_a_missing_tap_off_is_unknown(trips: Ingested) -> None:
     assert counts == {"rows_in": 3, "rows_out": 2, "joined": 1}
 
 
-def test_a_tap_off_before_the_tap_on_ends_nothing(trips: Ingested) -> None:
+def test_a_tap_off_before_the_tap_on_ends_nothing(trips: Read) -> None:
     rows, counts = trips("1,c,bus,exit,2016-07-25 07:59,B", "2,c,bus,enter,2016-07-25 08:00,A")
     assert rows == [("c", MONDAY, 480, None, None, "UNKNOWN")]
     assert counts["tap_off_without_tap_on"] == 1
@@ -69,7 +58,7 @@ def test_a_tap_off_before_the_tap_on_ends_nothing(trips: Ingested) -> None:
 
 @pytest.mark.parametrize(("off", "is_ended"), [("14:00", True), ("14:01", False)])
 def test_a_tap_off_ends_a_trip_up_to_six_hours_later(
-    trips: Ingested, off: str, *, is_ended: bool
+    trips: Read, off: str, *, is_ended: bool
 ) -> None:
     rows, counts = trips("1,c,bus,enter,2016-07-25 08:00,A", f"2,c,bus,exit,2016-07-25 {off},B")
     assert (rows[0][-1] == "B") is is_ended
@@ -87,7 +76,7 @@ NIGHT = (
 )
 
 
-def test_a_trip_does_not_leave_its_service_day(trips: Ingested) -> None:
+def test_a_trip_does_not_leave_its_service_day(trips: Read) -> None:
     rows, counts = trips(*NIGHT[:4])
     assert rows == [
         ("c", MONDAY, 1430, None, None, "UNKNOWN"),
@@ -96,17 +85,13 @@ def test_a_trip_does_not_leave_its_service_day(trips: Ingested) -> None:
     assert counts == {"rows_in": 4, "rows_out": 2, "tap_off_without_tap_on": 1, "outside_week": 1}
 
 
-def test_a_service_day_may_begin_in_the_night(
-    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
-) -> None:
-    zones.deliver(WEEK, {"taps.csv": "\n".join([HEADER, *NIGHT]) + "\n"})
-    snapshot = zones.ingest(programme_of("opal", feed=Feed.TAPS, day_starts=240), WEEK)
-    assert rows_of(snapshot, ENDS) == [
+def test_a_service_day_may_begin_in_the_night(trips: Read) -> None:
+    rows, counts = trips(*NIGHT, day_starts=240)
+    assert rows == [
         ("c", MONDAY, 1430, MONDAY, 1450, "B"),
         ("d", SUNDAY, 1430, SUNDAY, 1450, "B"),
         ("f", TUESDAY, 1679, None, None, "UNKNOWN"),
     ]
-    counts = {name: count for name, count in counts_of(snapshot).items() if count}
     counted = {"rows_in": 7, "rows_out": 3, "joined": 2}
     assert counts == counted | {"outside_week": 1, "tap_off_without_tap_on": 1}
 
@@ -121,14 +106,14 @@ def test_two_files_may_hold_the_two_ends_of_a_trip(
     assert rows == [("c", MONDAY, 1370, MONDAY, 1390, "B")]
 
 
-def test_at_the_same_time_a_tap_on_comes_before_a_tap_off(trips: Ingested) -> None:
+def test_at_the_same_time_a_tap_on_comes_before_a_tap_off(trips: Read) -> None:
     rows, counts = trips("1,c,bus,exit,2016-07-25 08:00,B", "2,c,bus,enter,2016-07-25 08:00,A")
     assert rows == [("c", MONDAY, 480, MONDAY, 480, "B")]
     assert counts == {"rows_in": 2, "rows_out": 1, "joined": 1}
 
 
 def test_taps_of_one_minute_count_in_the_order_of_their_ids_and_none_is_lost(
-    trips: Ingested,
+    trips: Read,
 ) -> None:
     rows, counts = trips(
         "9,c,bus,exit,2016-07-25 08:00,B",
@@ -143,7 +128,7 @@ def test_taps_of_one_minute_count_in_the_order_of_their_ids_and_none_is_lost(
 
 
 def test_a_tap_that_came_twice_counts_once_and_equal_taps_with_ids_of_their_own_count_each(
-    trips: Ingested,
+    trips: Read,
 ) -> None:
     same = ",c,bus,enter,2016-07-25 08:00,A"
     rows, counts = trips(f"1{same}", f"1{same}", f"2{same}")
@@ -151,7 +136,7 @@ def test_a_tap_that_came_twice_counts_once_and_equal_taps_with_ids_of_their_own_
     assert counts == {"rows_in": 3, "rows_out": 2, "duplicates": 1}
 
 
-def test_a_tap_off_of_another_mode_ends_no_trip(trips: Ingested) -> None:
+def test_a_tap_off_of_another_mode_ends_no_trip(trips: Read) -> None:
     rows, counts = trips(
         "1,c,train,enter,2016-07-25 08:00,A",
         "2,c,bus,exit,2016-07-25 08:10,B",
@@ -161,7 +146,7 @@ def test_a_tap_off_of_another_mode_ends_no_trip(trips: Ingested) -> None:
     assert counts["tap_off_without_tap_on"] == 1
 
 
-def test_what_breaks_a_rule_goes_to_quarantine_by_the_name_of_the_rule(trips: Ingested) -> None:
+def test_what_breaks_a_rule_goes_to_quarantine_by_the_name_of_the_rule(trips: Read) -> None:
     rows, counts = trips(
         "1,,bus,enter,2016-07-25 08:00,A",
         "2,c,hovercraft,enter,2016-07-25 08:00,A",
@@ -183,12 +168,12 @@ def test_what_breaks_a_rule_goes_to_quarantine_by_the_name_of_the_rule(trips: In
     }
 
 
-def test_where_a_file_has_no_actions_every_tap_is_a_tap_on(trips: Ingested) -> None:
+def test_where_a_file_has_no_actions_every_tap_is_a_tap_on(trips: Read) -> None:
     rows, _ = trips("c,bus,2016-07-25 08:00,A", header="card_id,mode,tapped_at,place")
     assert rows == [("c", MONDAY, 480, None, None, "UNKNOWN")]
 
 
-def test_the_sources_own_words_are_mapped(trips: Ingested) -> None:
+def test_the_sources_own_words_are_mapped(trips: Read) -> None:
     rows, counts = trips(
         "c,TRE,CHECK IN,25/07/2016,8,-34.65,-58.449",
         "c,TRE,CHECK OUT,25/07/2016,9,-34.04,-58.45",
@@ -214,11 +199,11 @@ def test_the_sources_own_words_are_mapped(trips: Ingested) -> None:
 
 
 @pytest.mark.parametrize("header", ["card_id,place", "card_id,tap_date,place", "tapped_at,place"])
-def test_a_file_without_card_or_time_is_reported(trips: Ingested, header: str) -> None:
+def test_a_file_without_card_or_time_is_reported(trips: Read, header: str) -> None:
     with pytest.raises(InputError, match="the column is missing"):
         trips(",".join("x" for _ in header.split(",")), header=header)
 
 
-def test_a_file_without_any_place_is_reported(trips: Ingested) -> None:
+def test_a_file_without_any_place_is_reported(trips: Read) -> None:
     with pytest.raises(InputError, match="place"):
         trips("c,2016-07-25 08:00,1", header="card_id,tapped_at,latitude")

@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime
-from typing import Any
+from functools import partial
 
 import pytest
+from ingested_weeks import Read
 
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import Feed, SpeedUnit, TapAction
-from turnstile.programme.spec import Programme
-from turnstile.sources.snapshot import counts_of
 
-WEEK = "2016-W30"
 FARES = "transaction_id,service_date,event_timestamp,token_id,stop_id,fare_action,num_riders"
 PINGS = "location_ping_id,service_date,event_timestamp,vehicle_id,latitude,longitude,speed"
 MONDAY = date(2016, 7, 25)
 READ = "card_id, mode, service_date, tap_on_minute, tap_on_location, tap_off_minute"
-Ingested = Callable[..., tuple[list[tuple[Any, ...]], dict[str, int]]]
 
 
 @pytest.fixture
-def fares(
-    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
-) -> Ingested:
-    """Ingest lines of fare transactions; return trips and the exact counts that are not 0."""
-
-    def run(
-        *lines: str, header: str = FARES, **source: Any
-    ) -> tuple[list[tuple[Any, ...]], dict[str, int]]:
-        zones.deliver(WEEK, {"fares.csv": "\n".join([header, *lines]) + "\n"})
-        asked = {"modes": ("bus",), **source}
-        programme = programme_of("opal", feed=Feed.TIDES_FARE_TRANSACTIONS, **asked)
-        snapshot = zones.ingest(programme, WEEK)
-        counts = {name: count for name, count in counts_of(snapshot).items() if count}
-        return (rows_of(snapshot, READ) if snapshot.days else []), counts
-
-    return run
+def fares(ingested: Read) -> Read:
+    """Trips of lines of fare transactions."""
+    feed = Feed.TIDES_FARE_TRANSACTIONS
+    return partial(ingested, header=FARES, read=READ, feed=feed, modes=("bus",))
 
 
-def test_enter_and_exit_of_a_token_are_one_trip(fares: Ingested) -> None:
+def test_enter_and_exit_of_a_token_are_one_trip(fares: Read) -> None:
     rows, counts = fares(
         "1,2016-07-25,2016-07-25T08:00:00+10:00,t,A,Enter,1",
         "2,2016-07-25,2016-07-24T22:30:00Z,t,B,Exit,1",
@@ -49,7 +33,7 @@ def test_enter_and_exit_of_a_token_are_one_trip(fares: Ingested) -> None:
     assert counts == {"rows_in": 2, "rows_out": 1, "joined": 1}
 
 
-def test_a_group_counts_once_and_nobody_does_not_count(fares: Ingested) -> None:
+def test_a_group_counts_once_and_nobody_does_not_count(fares: Read) -> None:
     rows, counts = fares(
         "1,2016-07-25,2016-07-25T08:00:00,t,A,Enter,12",
         "2,2016-07-25,2016-07-25T09:00:00,t,A,Enter,0",
@@ -60,7 +44,7 @@ def test_a_group_counts_once_and_nobody_does_not_count(fares: Ingested) -> None:
 
 
 def test_what_is_no_tap_is_set_aside_unless_the_programme_says_what_it_does(
-    fares: Ingested,
+    fares: Read,
 ) -> None:
     line = "1,2016-07-25,2016-07-25T08:00:00,t,A,Transfer entrance,1"
     assert fares(line)[1] == {"rows_in": 1, "other_action": 1}
@@ -69,7 +53,7 @@ def test_what_is_no_tap_is_set_aside_unless_the_programme_says_what_it_does(
 
 
 def test_the_service_day_goes_on_past_midnight_and_a_trip_does_not_leave_it(
-    fares: Ingested,
+    fares: Read,
 ) -> None:
     rows, counts = fares(
         "1,2016-07-25,2016-07-25T23:50:00,t,A,Enter,1",
@@ -82,13 +66,13 @@ def test_the_service_day_goes_on_past_midnight_and_a_trip_does_not_leave_it(
 
 
 @pytest.mark.parametrize("nothing", ["", "NA", "NaN"])
-def test_a_transaction_without_a_token_goes_to_quarantine(fares: Ingested, nothing: str) -> None:
+def test_a_transaction_without_a_token_goes_to_quarantine(fares: Read, nothing: str) -> None:
     rows, counts = fares(f"1,2016-07-25,2016-07-25T08:00:00,{nothing},A,Enter,1")
     assert rows == []
     assert counts == {"rows_in": 1, "card_id_missing": 1}
 
 
-def test_a_column_of_modes_is_read_and_needed_where_there_are_several(fares: Ingested) -> None:
+def test_a_column_of_modes_is_read_and_needed_where_there_are_several(fares: Read) -> None:
     line = "1,2016-07-25,2016-07-25T08:00:00,t,A,Enter,1"
     modes = {"modes": ("bus", "train")}
     assert fares(line, **modes)[1] == {"rows_in": 1, "unknown_mode": 1}
@@ -96,27 +80,25 @@ def test_a_column_of_modes_is_read_and_needed_where_there_are_several(fares: Ing
     assert rows[0][1] == "train"
 
 
-def test_a_file_of_an_older_tides_is_reported(fares: Ingested) -> None:
+def test_a_file_of_an_older_tides_is_reported(fares: Read) -> None:
     with pytest.raises(InputError, match="fare_action"):
         fares("1,2016-07-25,x,t,A,Enter,1", header=FARES.replace("fare_action", "action"))
 
 
-def test_vehicle_locations_are_in_metres_a_second(
-    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
-) -> None:
-    lines = [
-        PINGS,
+def test_vehicle_locations_are_in_metres_a_second(ingested: Read) -> None:
+    feed = Feed.TIDES_VEHICLE_LOCATIONS
+    rows, counts = ingested(
         "1,2016-07-25,2016-07-25T08:00:00+05:30,v,21.2,72.8,10",
         "2,2016-07-25,2016-07-25T08:00:30+05:30,v,21.2,72.8,NA",
         "3,2016-07-25,2016-07-25T08:01:00+05:30,v,NA,72.8,10",
         "4,2016-07-25,2016-07-25T08:01:30+05:30,v,21.2,72.8,100",
-    ]
-    zones.deliver(WEEK, {"pings.csv": "\n".join(lines) + "\n"})
-    feed = Feed.TIDES_VEHICLE_LOCATIONS
-    snapshot = zones.ingest(programme_of("itms", feed=feed, speed_unit=feed.speed_unit), WEEK)
-    read = "vehicle_id, observed_at_utc, minute_of_day, speed_milli_kmh"
-    assert rows_of(snapshot, read) == [("v", datetime(2016, 7, 25, 2, 30), 480, 36_000)]  # noqa: DTZ001 - naive UTC
-    counts = counts_of(snapshot)
+        header=PINGS,
+        read="vehicle_id, observed_at_utc, minute_of_day, speed_milli_kmh",
+        name="itms",
+        feed=feed,
+        speed_unit=feed.speed_unit,
+    )
+    assert rows == [("v", datetime(2016, 7, 25, 2, 30), 480, 36_000)]  # noqa: DTZ001 - naive UTC
     rules = ("null_speed", "null_coordinates", "speed_out_of_range")
     assert [counts[rule] for rule in rules] == [1, 1, 1]
 

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ingested_weeks import Zones
-from quarantined import quarantine_counts
+from ingested_weeks import Read, Zones
 
 from turnstile.counting.tables import count
 from turnstile.errors import ProgrammeError
@@ -25,7 +24,6 @@ from turnstile.programme.source_spec import DateForm, Feed, TapAction, WithoutCa
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.snapshot import counts_of
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 WEEK, MONDAY = "2016-W30", date(2016, 7, 25)
@@ -61,27 +59,22 @@ def text(*lines: str, header: str = HEADER) -> str:
     return "\n".join([header, *lines]) + "\n"
 
 
-def test_a_trip_without_a_card_is_a_unit_that_nothing_else_belongs_to(
-    zones: Zones, programme_of: Callable[..., Programme], rows_of: Callable[..., Ids]
-) -> None:
+def test_a_trip_without_a_card_is_a_unit_that_nothing_else_belongs_to(ingested: Read) -> None:
     line = "bus,2016-07-25,08:00,A,,,"
-    lines = (f"c,{line}", f"c,{line.replace('08', '09')}", f",{line}", f" ,{line}A")
-    zones.deliver(WEEK, {"a.csv": text(*lines, f",{line.replace('08', '09')}")})
-    snapshot = zones.ingest(programme_of("opal", without_card=OWN), WEEK)
-    units = Counter(unit for (unit,) in rows_of(snapshot, "card_id"))
+    later = line.replace("08", "09")
+    lines = (f"c,{line}", f"c,{later}", f",{line}", f" ,{line}A", f",{later}")
+    rows, counts = ingested(*lines, header=HEADER, read="card_id", without_card=OWN)
+    units = Counter(unit for (unit,) in rows)
     assert units.pop("c") == 2
     assert list(units.values()) == [1, 1, 1]
-    assert quarantine_counts(snapshot).get("card_id_missing", 0) == 0
+    assert "card_id_missing" not in counts
 
 
-def test_where_they_are_dropped_the_same_rows_are_set_aside(
-    zones: Zones, programme_of: Callable[..., Programme], rows_of: Callable[..., Ids]
-) -> None:
+def test_where_they_are_dropped_the_same_rows_are_set_aside(ingested: Read) -> None:
     line = "bus,2016-07-25,08:00,A,,,"
-    zones.deliver(WEEK, {"a.csv": text(f"c,{line}", f",{line}", f",{line.replace('08', '09')}")})
-    snapshot = zones.ingest(programme_of("opal"), WEEK)
-    assert rows_of(snapshot, "card_id") == [("c",)]
-    assert quarantine_counts(snapshot)["card_id_missing"] == 2
+    lines = (f"c,{line}", f",{line}", f",{line.replace('08', '09')}")
+    rows, counts = ingested(*lines, header=HEADER, read="card_id")
+    assert (rows, counts["card_id_missing"]) == ([("c",)], 2)
 
 
 def test_the_unit_of_a_row_is_the_same_in_every_file_order_and_retry(
@@ -97,21 +90,19 @@ def test_the_unit_of_a_row_is_the_same_in_every_file_order_and_retry(
 
 
 def test_rows_that_are_equal_in_every_field_count_once_unless_they_have_ids(
-    zones: Zones, programme_of: Callable[..., Programme], rows_of: Callable[..., Ids]
+    ingested: Read,
 ) -> None:
     line = ",bus,2016-07-25,08:00,A,,,"
-    zones.deliver(WEEK, {"a.csv": text(line, line)})
-    snapshot = zones.ingest(programme_of("opal", without_card=OWN), WEEK)
-    assert counts_of(snapshot)["duplicates"] == 1
+    assert ingested(line, line, header=HEADER, without_card=OWN)[1]["duplicates"] == 1
     taps = [f"{n},,bus,enter,2016-07-25 08:00,A" for n in (1, 2, 2)]
-    zones.deliver(WEEK, {"a.csv": text(*taps, header=TAPS)})
-    snapshot = zones.ingest(programme_of("opal", feed=Feed.TAPS, without_card=OWN), WEEK)
-    assert counts_of(snapshot)["duplicates"] == 1
-    assert len({unit for (unit,) in rows_of(snapshot, "card_id")}) == 2
+    asked = {"read": "card_id", "feed": Feed.TAPS, "without_card": OWN}
+    rows, counts = ingested(*taps, header=TAPS, **asked)
+    assert counts["duplicates"] == 1
+    assert len(set(rows)) == 2
 
 
 def test_taps_without_a_card_are_never_joined_and_a_tap_off_alone_is_no_trip(
-    zones: Zones, programme_of: Callable[..., Programme], rows_of: Callable[..., Ids]
+    ingested: Read,
 ) -> None:
     lines = (
         "1,,bus,enter,2016-07-25 08:00,A",
@@ -119,21 +110,17 @@ def test_taps_without_a_card_are_never_joined_and_a_tap_off_alone_is_no_trip(
         "3,c,bus,enter,2016-07-25 08:00,A",
         "4,c,bus,exit,2016-07-25 08:20,B",
     )
-    zones.deliver(WEEK, {"a.csv": text(*lines, header=TAPS)})
-    snapshot = zones.ingest(programme_of("opal", feed=Feed.TAPS, without_card=OWN), WEEK)
-    ends = dict(rows_of(snapshot, "card_id, tap_off_location"))
+    asked = {"read": "card_id, tap_off_location", "feed": Feed.TAPS, "without_card": OWN}
+    rows, counts = ingested(*lines, header=TAPS, **asked)
+    ends = dict(rows)
     assert ends.pop("c") == "B"
     assert list(ends.values()) == ["UNKNOWN"]
-    assert quarantine_counts(snapshot)["tap_off_without_tap_on"] == 1
+    assert counts["tap_off_without_tap_on"] == 1
 
 
 @pytest.mark.parametrize(("rule", "kept"), [(OWN, 4), (WithoutCard.DROP, 1)])
 def test_a_day_of_sube_with_cash_fares_follows_the_rule(
-    zones: Zones,
-    programme_of: Callable[..., Programme],
-    rows_of: Callable[..., Ids],
-    rule: WithoutCard,
-    kept: int,
+    ingested: Read, rule: WithoutCard, kept: int
 ) -> None:
     lines = (
         "1,37031563.0,COL,-34.618,-58.436,,8,25/07/2016",
@@ -142,13 +129,11 @@ def test_a_day_of_sube_with_cash_fares_follows_the_rule(
         "4,,TRE,-34.6,-58.4,CHECK IN,11,25/07/2016",
         "5,,TRE,-34.6,-58.4,CHECK OUT,12,25/07/2016",
     )
-    zones.deliver(WEEK, {"trx.csv": text(*lines, header=SUBE)})
-    programme = programme_of("opal", **SUBE_SOURCE, without_card=rule)
-    snapshot = zones.ingest(programme, WEEK)
-    assert len({unit for (unit,) in rows_of(snapshot, "card_id")}) == kept
-    aside = {name: number for name, number in quarantine_counts(snapshot).items() if number}
-    own = {"tap_off_without_tap_on": 1}
-    assert aside == (own if rule is OWN else {"card_id_missing": 4})
+    asked = {"read": "card_id", "without_card": rule, **SUBE_SOURCE}
+    rows, counts = ingested(*lines, header=SUBE, **asked)
+    assert len(set(rows)) == kept
+    aside = {name: count for name, count in counts.items() if not name.startswith("rows_")}
+    assert aside == ({"tap_off_without_tap_on": 1} if rule is OWN else {"card_id_missing": 4})
 
 
 def test_the_rule_is_part_of_snapshot_and_plan() -> None:

@@ -15,8 +15,9 @@ from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.ingest import ingest
-from turnstile.sources.snapshot import Snapshot
+from turnstile.sources.snapshot import Snapshot, counts_of
 
+Read = Callable[..., tuple[list[tuple[Any, ...]], dict[str, int]]]
 _INCLUDE = Path(__file__).resolve().parents[2] / "include"
 
 
@@ -83,3 +84,25 @@ def rows_of() -> Callable[..., list[tuple[Any, ...]]]:
         return duckdb.execute(f"SELECT {columns} FROM {source} ORDER BY ALL").fetchall()
 
     return read
+
+
+@pytest.fixture
+def ingested(
+    zones: Zones, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
+) -> Read:
+    """Ingest a file of a header and lines; return rows and the exact counts that are not 0."""
+
+    def run(
+        *lines: str,
+        header: str,
+        read: str = "*",
+        name: str = "opal",
+        week: str = "2016-W30",
+        **source: Any,
+    ) -> tuple[list[tuple[Any, ...]], dict[str, int]]:
+        zones.deliver(week, {"a.csv": "\n".join([header, *lines]) + "\n"})
+        snapshot = zones.ingest(programme_of(name, **source), week)
+        counts = {rule: count for rule, count in counts_of(snapshot).items() if count}
+        return (rows_of(snapshot, read) if snapshot.days else []), counts
+
+    return run

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from math import comb, sqrt
 
 import numpy as np
@@ -45,6 +46,7 @@ class SumErrors:
     year: float
 
 
+@cache  # asked for each pair of weeks
 def multiples(weeks: int = YEAR_WEEKS) -> tuple[int, ...]:
     """Return n_0, n_1, ...: how often a draw holds this week's counts, last week's, ...
 

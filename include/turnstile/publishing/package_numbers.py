@@ -160,7 +160,7 @@ def _domain(package: Package, promise: Promise, digest: str) -> PublicDomain:
     Labels stand in the order of the domain, and every cell has its row. Tables of one mode do not
     name it; the plan does.
     """
-    planned = tuple({block.mode for event in package.events for block in event.blocks})
+    planned = tuple(sorted({block.mode for event in package.events for block in event.blocks}))
     axes: dict[str, dict[str, tuple[str, ...]]] = {}
     for table in (*promise.tables, *promise.flows):
         rows = package.tables[table.name]
