@@ -16,6 +16,8 @@ from turnstile.programme.spec import Measure, RetentionSpec
 INCLUDE = Path(__file__).parents[2] / "include"
 OPAL = (Path(__file__).parents[1] / "support/programmes/opal.yaml").read_text()
 ITMS = (INCLUDE / "programmes/itms.yaml").read_text()
+MONTH = (INCLUDE / "programmes/itms_month.yaml").read_text()
+SUBE = (Path(__file__).parents[1] / "pipeline/programmes/sube.yaml").read_text()
 
 
 @pytest.mark.parametrize("name", ["opal", "opal_trip", "opal_2017", "itms"])
@@ -61,62 +63,116 @@ def test_an_unknown_programme_is_answered_with_the_known_ones() -> None:
         load_programme("opel", INCLUDE)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "field", "rule"),
-    [
-        ("family:", "familly: x\nfamily:", "familly", "is unknown here"),
-        ('epsilon: "4"\n  split', "epsilon: 4.0\n  split", "mechanism.epsilon", "must be exact"),
-        (
-            'epsilon: "4"\n  split',
-            'epsilon: "-4"\n  split',
-            "mechanism.epsilon",
-            "no positive amount",
-        ),
-        (
-            'epsilon: "4"\n  split',
-            'epsilon: "1/0"\n  split',
-            "mechanism.epsilon",
-            "no positive amount",
-        ),
-        ("Australia/Sydney", "Australia/Sidney", "time.zone", "no IANA time zone"),
-        ("  card_day: {trips_at_most: 10}\n", "", "caps[1].unit", "not bounded"),
-        ("feed: opal_trips", "feed: opal", "source.feed", "is unknown; write one of"),
-        ('"1/8"\n    on_location', '"1/4"\n    on_location', "mechanism.split", "add up to 9/8"),
-        ("slot_minutes: 15", "slot_minutes: 7", "time.slot_minutes", "does not divide"),
-        ("slot_minutes: 15", "slot_minutes: '15'", "time.slot_minutes", "an integer"),
-        ("[tap_on_slot]}", "[tap_on_hour]}", "tables.on_time.by", "is unknown; use"),
-        (
-            "[tap_on_slot, tap_on_location]",
-            "[tap_on_slot, tap_off_location]",
-            "tables.on_time_location.by",
-            "never linked",
-        ),
-        ("name: opal", "name: opel", "name", "the file's own name"),
-        ("title:", "family: twice\ntitle:", "family", "stands twice"),
-        ("week_starts: monday", "week_starts: sunday", "time.week_starts", "must be monday"),
-        ("slots: all_day", 'slots: "21:00-09:00"', "domain.slots", "no stretch of a day"),
-        ('landing: "opal/', 'landing: "../opal/', "source.landing", "below the landing zone"),
-        ("trip: {contributes: 1}", "trip: {contributes: 2}", "units.trip.contributes", "must be 1"),
-        (
-            "trip, relation: add_remove, epsilon",
-            "trip, rho: '1', epsilon",
-            "caps[0].epsilon",
-            "one of",
-        ),
-        ("missing_day: refuse", "missing_day: maybe", "source.missing_day", "is unknown; write"),
-        ('weekly_at: "10:00"', 'weekly_at: "25:00"', "schedule.weekly_at", "no time of day"),
-    ],
-)
+OF_OPAL = [
+    ("family:", "familly: x\nfamily:", "familly", "is unknown here"),
+    ('epsilon: "4"\n  split', "epsilon: 4.0\n  split", "mechanism.epsilon", "must be exact"),
+    (
+        'epsilon: "4"\n  split',
+        'epsilon: "-4"\n  split',
+        "mechanism.epsilon",
+        "no positive amount",
+    ),
+    (
+        'epsilon: "4"\n  split',
+        'epsilon: "1/0"\n  split',
+        "mechanism.epsilon",
+        "no positive amount",
+    ),
+    ("Australia/Sydney", "Australia/Sidney", "time.zone", "no IANA time zone"),
+    ("  card_day: {trips_at_most: 10}\n", "", "caps[1].unit", "not bounded"),
+    ("feed: opal_trips", "feed: opal", "source.feed", "is unknown; write one of"),
+    ('"1/8"\n    on_location', '"1/4"\n    on_location', "mechanism.split", "add up to 9/8"),
+    ("slot_minutes: 15", "slot_minutes: 7", "time.slot_minutes", "does not divide"),
+    ("slot_minutes: 15", "slot_minutes: '15'", "time.slot_minutes", "an integer"),
+    ("[tap_on_slot]}", "[tap_on_hour]}", "tables.on_time.by", "is unknown; use"),
+    (
+        "[tap_on_slot, tap_on_location]",
+        "[tap_on_slot, tap_off_location]",
+        "tables.on_time_location.by",
+        "never linked",
+    ),
+    ("name: opal", "name: opel", "name", "the file's own name"),
+    ("title:", "family: twice\ntitle:", "family", "stands twice"),
+    ("week_starts: monday", "week_starts: sunday", "time.week_starts", "must be monday"),
+    ("slots: all_day", 'slots: "21:00-09:00"', "domain.slots", "no stretch of a day"),
+    ('landing: "opal/', 'landing: "../opal/', "source.landing", "below the landing zone"),
+    ("trip: {contributes: 1}", "trip: {contributes: 2}", "units.trip.contributes", "must be 1"),
+    (
+        "trip, relation: add_remove, epsilon",
+        "trip, rho: '1', epsilon",
+        "caps[0].epsilon",
+        "one of",
+    ),
+    ("missing_day: refuse", "missing_day: maybe", "source.missing_day", "is unknown; write"),
+    ('weekly_at: "10:00"', 'weekly_at: "25:00"', "schedule.weekly_at", "no time of day"),
+]
+OF_ITMS = [
+    (
+        "limits_kmh: [40, 60]",
+        "limits_kmh: [fast]",
+        "tables.speeding.limits_kmh",
+        "positive integers, km/h",
+    ),
+    (
+        "measure: mean_speed, clamp_kmh: 65",
+        "measure: count",
+        "tables.speed.measure",
+        "count is for trips",
+    ),
+    (
+        "by: [slot, cell], measure: mean_speed",
+        "by: [slot], measure: mean_speed",
+        "tables.speed.by",
+        "must be",
+    ),
+    ("h3_resolution: 7", "h3_resolution: 16", "domain.h3_resolution", "too fine"),
+    (
+        "bus_day: {cells_at_most: 40}",
+        "card_day: {trips_at_most: 40}",
+        "units.card_day",
+        "cannot be bounded",
+    ),
+    ("clamp_kmh: 65", "clamp_kmh: 0", "tables.speed.clamp_kmh", "too small"),
+    ('south: "20.5"', 'south: "22.5"', "source.extent.south", "below north"),
+    ('south: "20.5"', 'south: "-90.5"', "source.extent.south", "between -90 and 90"),
+    ('east: "73.5"', 'east: "here"', "source.extent.east", "must be degrees"),
+    ('east: "73.5"', 'est: "73.5"', "source.extent.east", "is missing"),
+    ('east: "73.5"', 'east: "73.5", up: "1"', "source.extent.up", "is unknown"),
+]
+OF_MONTH = [
+    (", first_day: 2021-11-15", "", "schedule.first_day", "first_day: is missing"),
+    ("first_day: 2021-11-15", "first_day: monday", "schedule.first_day", "'monday' is no date"),
+    ("period_days: 31", "period_days: 7", "schedule.first_day", "first_day: is unknown here"),
+]
+OF_SUBE = [
+    ("CHECK OUT: exit", "CHECK OUT: leave", "source.action_names.CHECK OUT", "enter, exit"),
+    ("DD/MM/YYYY", "DD.MM.YYYY", "source.date_form", "MM/DD/YYYY"),
+    ("grid_decimals: 1", "grid_decimals: 4", "source.grid_decimals", "too fine"),
+    ("TRE: train", "TRE: tram", "source.mode_names", "none of the modes"),
+]
+BROKEN = [
+    (name, text, *case)
+    for name, text, cases in (
+        ("opal", OPAL, OF_OPAL),
+        ("itms", ITMS, OF_ITMS),
+        ("itms_month", MONTH, OF_MONTH),
+        ("sube", SUBE, OF_SUBE),
+    )
+    for case in cases
+]
+
+
+@pytest.mark.parametrize(("name", "text", "old", "new", "field", "rule"), BROKEN)
 def test_a_broken_programme_is_one_sentence_with_file_line_and_field(
-    old: str, new: str, field: str, rule: str
+    name: str, text: str, old: str, new: str, field: str, rule: str
 ) -> None:
-    assert old in OPAL
+    assert old in text
     with pytest.raises(ProgrammeError) as failure:
-        parse_programme(OPAL.replace(old, new, 1), "opal.yaml")
+        parse_programme(text.replace(old, new, 1), f"{name}.yaml")
     assert failure.value.exit_code == 2
     assert failure.value.field == field
     assert rule in str(failure.value)
-    assert failure.value.where.startswith("opal.yaml:")
+    assert failure.value.where.startswith(f"{name}.yaml:")
     assert "\n" not in str(failure.value)
 
 
@@ -141,32 +197,6 @@ def test_telemetry_has_its_own_measures_and_limits() -> None:
     assert itms.bound_of(ProtectionUnit.BUS_DAY) is not None
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "rule"),
-    [
-        ("limits_kmh: [40, 60]", "limits_kmh: [fast]", "positive integers, km/h"),
-        ("measure: mean_speed, clamp_kmh: 65", "measure: count", "count is for trips"),
-        ("by: [slot, cell], measure: mean_speed", "by: [slot], measure: mean_speed", "must be"),
-        ("h3_resolution: 7", "h3_resolution: 16", "too fine"),
-        ("bus_day: {cells_at_most: 40}", "card_day: {trips_at_most: 40}", "cannot be bounded"),
-        ("clamp_kmh: 65", "clamp_kmh: 0", "too small"),
-    ],
-)
-def test_a_broken_telemetry_programme_is_refused(old: str, new: str, rule: str) -> None:
-    assert old in ITMS
-    with pytest.raises(ProgrammeError, match=rule):
-        parse_programme(ITMS.replace(old, new, 1), "itms.yaml")
-
-
 def test_periods_of_another_length_are_counted_from_a_day_that_is_stated() -> None:
-    text = (INCLUDE / "programmes/itms_month.yaml").read_text(encoding="utf-8")
-    month = parse_programme(text, "itms_month.yaml")
+    month = parse_programme(MONTH, "itms_month.yaml")
     assert (month.schedule.period_days, month.schedule.first_day) == (31, date(2021, 11, 15))
-    for old, new, rule in (
-        (", first_day: 2021-11-15", "", "first_day: is missing"),
-        ("first_day: 2021-11-15", "first_day: monday", "'monday' is no date"),
-        ("period_days: 31", "period_days: 7", "first_day: is unknown here"),
-    ):
-        assert old in text
-        with pytest.raises(ProgrammeError, match=rule):
-            parse_programme(text.replace(old, new), "itms_month.yaml")

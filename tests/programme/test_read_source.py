@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from turnstile.errors import ProgrammeError
 from turnstile.programme.loading import parse_programme
 from turnstile.programme.source_spec import DateForm, Extent, Feed, SpeedUnit, TapAction
 
@@ -43,40 +42,3 @@ def test_a_source_that_states_no_speed_unit_has_the_one_of_its_feed(
 ) -> None:
     text = ITMS.replace("  speed_unit: km/h\n", "").replace("feed: itms", f"feed: {feed}")
     assert parse_programme(text, "itms.yaml").source.speed_unit is unit
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "field", "rule"),
-    [
-        ("CHECK OUT: exit", "CHECK OUT: leave", "source.action_names.CHECK OUT", "enter, exit"),
-        ("DD/MM/YYYY", "DD.MM.YYYY", "source.date_form", "MM/DD/YYYY"),
-        ("grid_decimals: 1", "grid_decimals: 4", "source.grid_decimals", "too fine"),
-        ("TRE: train", "TRE: tram", "source.mode_names", "none of the modes"),
-    ],
-)
-def test_a_broken_mapping_is_reported_with_its_field(
-    old: str, new: str, field: str, rule: str
-) -> None:
-    assert old in SUBE
-    with pytest.raises(ProgrammeError, match=rule) as failure:
-        parse_programme(SUBE.replace(old, new, 1), "sube.yaml")
-    assert failure.value.field == field
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "side", "rule"),
-    [
-        ('south: "20.5"', 'south: "22.5"', "south", "below north"),
-        ('south: "20.5"', 'south: "-90.5"', "south", "between -90 and 90"),
-        ('east: "73.5"', 'east: "here"', "east", "must be degrees"),
-        ('east: "73.5"', 'est: "73.5"', "east", "is missing"),
-        ('east: "73.5"', 'east: "73.5", up: "1"', "up", "is unknown"),
-    ],
-)
-def test_a_broken_extent_is_reported_with_its_side(
-    old: str, new: str, side: str, rule: str
-) -> None:
-    assert old in ITMS
-    with pytest.raises(ProgrammeError, match=rule) as failure:
-        parse_programme(ITMS.replace(old, new, 1), "itms.yaml")
-    assert failure.value.field == f"source.extent.{side}"

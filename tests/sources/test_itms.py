@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import duckdb
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from quarantined import quarantine_counts
+from ingested_weeks import Read
 
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import SpeedUnit
@@ -146,16 +147,13 @@ _CASES = {rule: (rule, line) for rule, line in _BROKEN.items()} | _ALSO_BROKEN
 
 @pytest.mark.parametrize("case", _CASES)
 def test_a_row_that_breaks_a_rule_goes_to_quarantine_under_its_name(
-    zones: Any, programme_of: Callable[..., Programme], case: str
+    ingested: Read, case: str
 ) -> None:
     rule, line = _CASES[case]
     header = "license_plate,observationDateTime,speed,longitude,latitude"
     good = "P,2022-01-08 05:30:03,130,72.8,21.1"
-    zones.deliver(WEEK, {"a.csv": f"{header}\n{line}\n{good}\n"})
-    snapshot = zones.ingest(programme_of("itms"), WEEK)
-    found = {name: count for name, count in quarantine_counts(snapshot).items() if count}
-    assert found == {rule: 1}
-    assert counts_of(snapshot)["rows_out"] == 1
+    _, counts = ingested(line, good, header=header, name="itms", week=WEEK)
+    assert counts == {"rows_in": 2, "rows_out": 1, rule: 1}
 
 
 def test_meters_per_second_become_kilometers_per_hour(
@@ -175,57 +173,52 @@ def test_a_file_without_coordinates_is_reported(
         zones.ingest(programme_of("itms"), WEEK)
 
 
-def _austin(*lines: str) -> dict[str, str]:
-    return {"a.csv": "\n".join(["vehicle_id,timestamp,speed,latitude,longitude", *lines]) + "\n"}
-
-
-_AUSTIN = {"columns": (("vehicle_id", "vehicle_id"), ("observed_at", "timestamp"))}
-
-
-def test_the_day_on_which_the_clock_leaps_has_its_own_local_hours(
-    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
-) -> None:
-    # Chicago, 8 March 2015: 02:00 standard time becomes 03:00 daylight time.
-    zones.deliver(
-        "2015-W10",
-        _austin(
-            "1,2015-03-08T01:59:59-06:00,5,30.2,-97.7",
-            "2,2015-03-08T03:00:00-05:00,5,30.2,-97.7",
-            "3,2015-03-08T08:30:00Z,5,30.2,-97.7",
-            "4,2015-03-08T23:59:00-05:00,5,30.2,-97.7",
-            "5,2015-03-09T00:00:00-05:00,5,30.2,-97.7",
-            "6,2015-03-08T03:30:00,5,30.2,-97.7",
-        ),
+@pytest.fixture
+def clocks(ingested: Read) -> Read:
+    """Vehicle, minute of the local day and hour in UTC of observations as Austin has them."""
+    return partial(
+        ingested,
+        header="vehicle_id,timestamp,speed,latitude,longitude",
+        read="vehicle_id, minute_of_day, hour(observed_at_utc)",
+        name="itms",
+        columns=(("vehicle_id", "vehicle_id"), ("observed_at", "timestamp")),
     )
-    programme = programme_of("itms", zone="America/Chicago", **_AUSTIN)
-    snapshot = zones.ingest(programme, "2015-W10")
-    assert rows_of(snapshot, "vehicle_id, minute_of_day, hour(observed_at_utc)") == [
+
+
+def test_the_day_on_which_the_clock_leaps_has_its_own_local_hours(clocks: Read) -> None:
+    # Chicago, 8 March 2015: 02:00 standard time becomes 03:00 daylight time.
+    rows, counts = clocks(
+        "1,2015-03-08T01:59:59-06:00,5,30.2,-97.7",
+        "2,2015-03-08T03:00:00-05:00,5,30.2,-97.7",
+        "3,2015-03-08T08:30:00Z,5,30.2,-97.7",
+        "4,2015-03-08T23:59:00-05:00,5,30.2,-97.7",
+        "5,2015-03-09T00:00:00-05:00,5,30.2,-97.7",
+        "6,2015-03-08T03:30:00,5,30.2,-97.7",
+        week="2015-W10",
+        zone="America/Chicago",
+    )
+    assert rows == [
         ("1", 119, 7),
         ("2", 180, 8),
         ("3", 210, 8),
         ("4", 1439, 4),
         ("6", 210, 8),
     ]
-    assert quarantine_counts(snapshot)["outside_week"] == 1
+    assert counts["outside_week"] == 1
 
 
-def test_the_day_on_which_the_clock_goes_back_passes_an_hour_twice(
-    zones: Any, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
-) -> None:
+def test_the_day_on_which_the_clock_goes_back_passes_an_hour_twice(clocks: Read) -> None:
     # Sydney, 3 April 2016: 03:00 daylight time becomes 02:00 standard time.
-    zones.deliver(
-        "2016-W13",
-        _austin(
-            "1,2016-04-03T02:30:00+11:00,5,-33,151",
-            "2,2016-04-03T02:30:00+10:00,5,-33,151",
-            "3,2016-04-02T15:30:00Z,5,-33,151",
-            "4,2016-04-02T16:30:00Z,5,-33,151",
-            "5,2016-04-03T02:30:00,5,-33,151",
-        ),
+    rows, _ = clocks(
+        "1,2016-04-03T02:30:00+11:00,5,-33,151",
+        "2,2016-04-03T02:30:00+10:00,5,-33,151",
+        "3,2016-04-02T15:30:00Z,5,-33,151",
+        "4,2016-04-02T16:30:00Z,5,-33,151",
+        "5,2016-04-03T02:30:00,5,-33,151",
+        week="2016-W13",
+        zone="Australia/Sydney",
     )
-    programme = programme_of("itms", zone="Australia/Sydney", **_AUSTIN)
-    snapshot = zones.ingest(programme, "2016-W13")
-    assert rows_of(snapshot, "vehicle_id, minute_of_day, hour(observed_at_utc)") == [
+    assert rows == [
         ("1", 150, 15),
         ("2", 150, 16),
         ("3", 150, 15),
