@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import pickle
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from turnstile.commands import sample
 from turnstile.programme.source_spec import MissingDay, SpeedUnit
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import load_report, validate
@@ -25,18 +23,6 @@ from turnstile.sources.snapshot import counts_of
 WEEK = "2016-W30"
 CANARY = "3085999999999999"
 MakeProgramme = Callable[..., Programme]
-
-
-def _deliver(zones: Any, programme: str, week: str, *arguments: str) -> None:
-    """Put a sample into the landing zone."""
-    parser = argparse.ArgumentParser()
-    sample.add_parser(parser.add_subparsers())
-    made = zones.root / "made"
-    usual = ["sample", programme, "--weeks", week, "--out", str(made)]
-    args = parser.parse_args([*usual, *arguments])
-    args.command(args)
-    zones.landing.mkdir(exist_ok=True)
-    (made / programme / week).rename(zones.landing / week)
 
 
 def _judged(zones: Any, programme: Programme, week: str = WEEK) -> QualityReport:
@@ -54,7 +40,7 @@ def _not_kept(report: QualityReport) -> set[str]:
 def test_a_clean_week_passes_without_a_warning(
     zones: Any, programme_of: MakeProgramme, name: str
 ) -> None:
-    _deliver(zones, name, WEEK, "--rows", "3000")
+    zones.sample(name, WEEK, "--rows", "3000")
     report = _judged(zones, programme_of(name))
     assert report.passed
     assert report.worst is None
@@ -88,7 +74,7 @@ _SEEN_AS: dict[tuple[str, str], tuple[set[str], set[str], Severity]] = {
 def test_corruption_is_seen_by_ingest_and_by_a_named_rule(
     zones: Any, programme_of: MakeProgramme, name: str, corruption: str
 ) -> None:
-    _deliver(zones, name, WEEK, "--rows", "3000", "--corruption", corruption)
+    zones.sample(name, WEEK, "--rows", "3000", "--corruption", corruption)
     report = _judged(zones, programme_of(name))
     snapshot = zones.ingest(programme_of(name), WEEK)
     counted = {rule for rule, count in counts_of(snapshot).items() if count}
@@ -108,7 +94,7 @@ def test_every_switch_of_a_feed_is_tried() -> None:
 def test_a_missing_day_may_be_published_with_a_gap_if_the_programme_says_so(
     zones: Any, programme_of: MakeProgramme
 ) -> None:
-    _deliver(zones, "opal", WEEK, "--rows", "3000", "--corruption", "missing-day")
+    zones.sample("opal", WEEK, "--rows", "3000", "--corruption", "missing-day")
     report = _judged(zones, programme_of("opal", missing_day=MissingDay.PUBLISH_WITH_GAP))
     assert report.passed
     assert {finding.rule for finding in report.warnings} == {"days_present"}
@@ -117,14 +103,14 @@ def test_a_missing_day_may_be_published_with_a_gap_if_the_programme_says_so(
 def test_a_day_below_the_floor_of_the_programme_stops_the_week(
     zones: Any, programme_of: MakeProgramme
 ) -> None:
-    _deliver(zones, "opal", WEEK, "--rows", "3000")
+    zones.sample("opal", WEEK, "--rows", "3000")
     report = _judged(zones, programme_of("opal", rows_per_day_at_least=300))
     assert _not_kept(report) == {"days_complete"}
     assert not report.passed
 
 
 def test_kilometers_taken_for_meters_are_seen_too(zones: Any, programme_of: MakeProgramme) -> None:
-    _deliver(zones, "itms", WEEK, "--rows", "3000")
+    zones.sample("itms", WEEK, "--rows", "3000")
     report = _judged(zones, programme_of("itms", speed_unit=SpeedUnit.MS, speed_at_most_kmh=300))
     assert "speed_unit" in _not_kept(report)
     assert "not m/s" in report.refusal()
@@ -151,13 +137,13 @@ def test_an_unusual_volume_warns_against_the_weeks_before(
 ) -> None:
     programme = programme_of("opal")
     for week, rows in (("2016-W28", "3000"), ("2016-W29", "3100")):
-        _deliver(zones, "opal", week, "--rows", rows)
+        zones.sample("opal", week, "--rows", rows)
         assert "volume_usual" not in _not_kept(_judged(zones, programme, week))
-    _deliver(zones, "opal", WEEK, "--rows", "1000")
+    zones.sample("opal", WEEK, "--rows", "1000")
     report = _judged(zones, programme)
     assert _not_kept(report) == {"volume_usual"}
     assert report.worst is Severity.WARN
-    _deliver(zones, "opal", "2016-W31", "--rows", "9000")
+    zones.sample("opal", "2016-W31", "--rows", "9000")
     assert "volume_usual" in _not_kept(_judged(zones, programme, "2016-W31"))
 
 
@@ -165,10 +151,10 @@ def test_a_week_that_stops_is_no_measure_for_later_weeks(
     zones: Any, programme_of: MakeProgramme
 ) -> None:
     programme = programme_of("opal")
-    _deliver(zones, "opal", "2016-W29", "--rows", "300", "--corruption", "future")
+    zones.sample("opal", "2016-W29", "--rows", "300", "--corruption", "future")
     assert not _judged(zones, programme, "2016-W29").passed
     assert not list(zones.private.rglob("figures.json"))
-    _deliver(zones, "opal", WEEK, "--rows", "3000")
+    zones.sample("opal", WEEK, "--rows", "3000")
     assert _judged(zones, programme).worst is None
 
 
@@ -179,7 +165,7 @@ def test_a_planted_card_is_in_no_finding_no_message_and_no_log(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    _deliver(zones, "opal", WEEK, "--rows", "3000", "--corruption", "unknown-mode")
+    zones.sample("opal", WEEK, "--rows", "3000", "--corruption", "unknown-mode")
     bad = f"{CANARY},{CANARY},2031-01-01,08:00,{CANARY},,,\n"
     file = next((zones.landing / WEEK).iterdir())
     file.write_text(file.read_text() + bad + f"{CANARY},bus\n{CANARY},bus,2016-07-25,99:00,A,,,\n")
@@ -197,7 +183,7 @@ def test_findings_hold_no_number_of_the_data(zones: Any, programme_of: MakeProgr
     """The same findings come from twice the data: nothing in them counts."""
     texts = []
     for rows, aside in (("3000", "small"), ("6000", "large")):
-        _deliver(zones, "itms", WEEK, "--rows", rows, "--corruption", "nulls,duplicates")
+        zones.sample("itms", WEEK, "--rows", rows, "--corruption", "nulls,duplicates")
         snapshot = zones.ingest(programme_of("itms"), WEEK)
         week = ServiceWeek.parse(WEEK)
         validate(programme_of("itms"), week, snapshot, private=zones.private)
@@ -213,7 +199,7 @@ def test_findings_hold_no_number_of_the_data(zones: Any, programme_of: MakeProgr
 def test_exact_figures_do_not_print_and_cannot_be_pickled(
     zones: Any, programme_of: MakeProgramme
 ) -> None:
-    _deliver(zones, "opal", WEEK, "--rows", "300")
+    zones.sample("opal", WEEK, "--rows", "300")
     programme = programme_of("opal")
     snapshot = zones.ingest(programme, WEEK)
     metrics = measure(programme, ServiceWeek.parse(WEEK), snapshot, private=zones.private)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import pickle
@@ -14,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from turnstile.commands import sample
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
 from turnstile.quality.expectations import Outcome, judge
@@ -138,18 +136,6 @@ def test_figures_come_back_as_they_were_kept_and_do_not_print(tmp_path: Path) ->
 MakeProgramme = Callable[..., Programme]
 
 
-def _deliver(zones: Any, name: str) -> None:
-    parser = argparse.ArgumentParser()
-    sample.add_parser(parser.add_subparsers())
-    made = zones.root / "made"
-    args = parser.parse_args(
-        ["sample", name, "--weeks", str(WEEK), "--rows", "3000", "--out", str(made)]
-    )
-    args.command(args)
-    zones.landing.mkdir(exist_ok=True)
-    (made / name / str(WEEK)).rename(zones.landing / str(WEEK))
-
-
 def _judged(zones: Any, programme: Programme) -> QualityReport:
     snapshot = zones.ingest(programme, str(WEEK))
     return validate(programme, WEEK, snapshot, private=zones.private)
@@ -181,7 +167,7 @@ def test_validation_learns_from_what_it_kept_and_reveals_no_figure(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     programme = programme_of(name)
-    _deliver(zones, name)
+    zones.sample(name, str(WEEK), "--rows", "3000")
     first = _judged(zones, programme)
     assert not LEARNED & {finding.rule for finding in first.findings}
     _pretend_earlier(zones.private, programme, 1)

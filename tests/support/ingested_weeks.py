@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
+from turnstile.cli import main
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
@@ -42,6 +43,14 @@ class Zones:
         for name, content in files.items():
             data = content.encode() if isinstance(content, str) else content
             (folder / name).write_bytes(data)
+
+    def sample(self, programme: str, week: str, *arguments: str) -> None:
+        """Put a generated week into the landing zone."""
+        made = self.root / "made"
+        asked = ["sample", programme, "--weeks", week, "--out", str(made)]
+        assert main([*asked, *arguments]) == 0
+        self.landing.mkdir(exist_ok=True)
+        (made / programme / week).rename(self.landing / week)
 
     def ingest(self, programme: Programme, week: str) -> Snapshot:
         """Ingest a week."""
