@@ -14,11 +14,15 @@ from typing import Any
 
 import pytest
 from deployment_fixtures import (
+    PATCHES,
     assessed,
     check_refuses,
     deployment,
     generated,
+    half_hour_weeks,
     homes,
+    judged_anew,
+    judged_once,
     landed,
     published,
     published_weeks,
@@ -35,7 +39,10 @@ __all__ = [
     "check_refuses",
     "deployment",
     "generated",
+    "half_hour_weeks",
     "homes",
+    "judged_anew",
+    "judged_once",
     "landed",
     "published",
     "published_weeks",
@@ -61,6 +68,7 @@ settings.load_profile("steady")
 def pytest_configure() -> None:
     """Leave nothing of the person's in the environment; Airflow reads its own once, on import."""
     _PERSONS.watch()
+    PATCHES.watch()
     # `python -m pytest` adds the checkout, whose folders a search for plugins would look through.
     sys.path[:] = [place for place in sys.path if place not in {"", str(_ROOT)}]
     for folder in (_AIRFLOW_HOME, _STATE / "person"):

@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from small_deployment import INCLUDE, WEEK, Deployment
+from deployment_fixtures import deployment_in
+from made_homes import MadeHome, MadeHomes
+from small_deployment import WEEK, Deployment
 
 from turnstile.cli import main
 from turnstile.programme.domain_files import load_domain
@@ -23,48 +25,37 @@ CUTS = {"on_time": 35, "on_location": 35, "on_time_location": 18, "off_time_loca
 
 
 @pytest.fixture(scope="module")
-def published_source(tmp_path_factory: pytest.TempPathFactory, generated: Path) -> Deployment:
-    return published("opal_2017", tmp_path_factory.mktemp("source"), generated)
-
-
-@pytest.fixture(scope="module")
-def published_ours(tmp_path_factory: pytest.TempPathFactory, generated: Path) -> Deployment:
-    return published("opal", tmp_path_factory.mktemp("ours"), generated)
-
-
-@pytest.fixture
-def small(published_source: Deployment, monkeypatch: pytest.MonkeyPatch) -> Deployment:
-    """A deployment in which the release of 2017 is published, with its synthetic rows."""
-    return entered(published_source, monkeypatch)
-
-
-@pytest.fixture
-def recommended(published_ours: Deployment, monkeypatch: pytest.MonkeyPatch) -> Deployment:
-    """A deployment in which the recommended programme is published."""
-    return entered(published_ours, monkeypatch)
-
-
-def entered(deployment: Deployment, environment: pytest.MonkeyPatch) -> Deployment:
-    environment.setenv("TURNSTILE_HOME", str(deployment.home))
-    environment.setenv("TURNSTILE_INCLUDE", str(deployment.include))
-    environment.delenv("TURNSTILE_LEDGER_URL", raising=False)
-    return deployment
-
-
-def published(programme: str, folder: Path, generated: Path) -> Deployment:
-    """A deployment of three programmes with few slots, one of them published."""
-    include = folder / "include"
-    shutil.copytree(INCLUDE / "programmes", include / "programmes")
-    shutil.copytree(INCLUDE / "domains", include / "domains")
-    deployment = Deployment(folder / "var", include)
-    shutil.copytree(generated / "opal", deployment.landing("opal").parent)
-    for name, minutes in (("opal", 30), ("opal_trip", 240), ("opal_2017", 240)):
-        deployment.edit(name, "slot_minutes: 15", f"slot_minutes: {minutes}")
-    deployment.edit("opal_2017", "  contact:", "  synthetic_rows: true\n  contact:")
+def made_source(
+    tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, generated: Path
+) -> MadeHome:
+    """Zones in which the release of 2017 is published, with its synthetic rows."""
+    folder = tmp_path_factory.mktemp("source")
     with pytest.MonkeyPatch.context() as environment:
-        entered(deployment, environment)
-        assert main(["run", programme, "--week", WEEK]) == 0
-    return deployment
+        begun = deployment_in(folder, environment)
+    shutil.copytree(generated / "opal", begun.landing("opal").parent)
+    for name in ("opal_trip", "opal_2017"):
+        begun.edit(name, "slot_minutes: 15", "slot_minutes: 240")
+    begun.edit("opal_2017", "  contact:", "  synthetic_rows: true\n  contact:")
+    return homes.get(folder, ("run", "opal_2017", "--week", WEEK))
+
+
+@pytest.fixture
+def small(made_source: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+    """A deployment in which the release of 2017 is published, with its synthetic rows."""
+    return entered(made_source.copy(tmp_path / "small"), monkeypatch)
+
+
+@pytest.fixture
+def recommended(
+    half_hour_weeks: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Deployment:
+    """A deployment in which the recommended programme is published."""
+    return entered(half_hour_weeks.copy(tmp_path / "recommended"), monkeypatch)
+
+
+def entered(made: MadeHome, environment: pytest.MonkeyPatch) -> Deployment:
+    made.enter(environment)
+    return Deployment(made.home, made.include)
 
 
 def package(deployment: Deployment, name: str) -> Path:

@@ -21,6 +21,7 @@ from turnstile.programme.spec import Programme
 from turnstile.release import sensitivities
 
 Cli = Callable[..., int]
+pytestmark = pytest.mark.usefixtures("judged_anew")
 FILE = f"embargoed/itms/{WEEK}/r0/preflight.json"
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from deployment_fixtures import deployment_in
-from made_homes import MadeHomes
+from made_homes import MadeHome
 
 from turnstile.cli import main
 from turnstile.publishing.manifest import MANIFEST, manifest_bytes
@@ -21,22 +20,10 @@ COLUMNS = ["estimate", "low_90", "high_90", "low_95", "high_95"]
 Cli = Callable[..., int]
 
 
-@pytest.fixture(scope="module")
-def public(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> Path:
-    """The public zone of two weeks, made without Airflow."""
-    folder = tmp_path_factory.mktemp("estimates")
-    with pytest.MonkeyPatch.context() as environment:
-        begun = deployment_in(folder, environment)
-    begun.edit("opal", "slot_minutes: 240", "slot_minutes: 30")
-    sample = ("sample", "opal", "--weeks", ":".join(WEEKS), "--rows", "20000", "--seed", "3")
-    runs = [("run", "opal", "--week", week) for week in WEEKS]
-    return homes.get(folder, sample, *runs).home / "public"
-
-
 @pytest.fixture
-def package(public: Path, tmp_path: Path) -> Path:
+def package(half_hour_weeks: MadeHome, tmp_path: Path) -> Path:
     """A copy of the second week's package in a zone of its own, without a ledger or a home."""
-    shutil.copytree(public, tmp_path / "zone", symlinks=True)
+    shutil.copytree(half_hour_weeks.home / "public", tmp_path / "zone", symlinks=True)
     return tmp_path / "zone" / "opal" / WEEKS[1] / "r0"
 
 

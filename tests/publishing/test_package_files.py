@@ -63,8 +63,14 @@ def test_frictionless_accepts_the_descriptor_and_every_table(package: Path) -> N
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_frictionless_refuses_a_table_that_is_not_as_described(copied: Path, suffix: str) -> None:
     one, other = sorted((copied / "measurements").glob(f"*.{suffix}"))[:2]
+    descriptor = copied / "datapackage.json"
+    stated = json.loads(descriptor.read_bytes())
+    own = f"measurements/{one.name}"
+    stated["resources"] = [given for given in stated["resources"] if given["path"] == own]
+    descriptor.write_text(json.dumps(stated))  # the others take long, and are as they were
+    assert validate(str(descriptor)).valid
     one.write_bytes(other.read_bytes())
-    assert not validate(str(copied / "datapackage.json")).valid
+    assert not validate(str(descriptor)).valid
 
 
 def test_the_registry_entry_is_valid_against_the_registrys_schema(

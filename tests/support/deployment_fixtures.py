@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from kept_preflight import KeptPreflight, Patches
 from made_homes import Command, MadeHome, MadeHomes
 from small_deployment import INCLUDE, WEEK, Deployment
 
 from turnstile.cli import main
+from turnstile.pipeline import drawing
+from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.steps import STEPS
 
 STEADY_ITMS = Path(__file__).parent / "programmes/itms.yaml"
+PATCHES = Patches()
 
 
 def deployment_in(folder: Path, environment: pytest.MonkeyPatch) -> Deployment:
@@ -60,6 +64,20 @@ def check_refuses(
         assert "Traceback" not in said
 
     return refused
+
+
+@pytest.fixture(scope="session", autouse=True)
+def judged_once(pytestconfig: pytest.Config) -> None:
+    """Let each programme's synthetic units be tried once, not in each home of a test."""
+    assert pytestconfig.cache is not None
+    kept = KeptPreflight(pytestconfig.cache.mkdir("preflight"), PATCHES.are_none)
+    drawing.require_preflight = kept.require_preflight
+
+
+@pytest.fixture
+def judged_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the test's own homes find everything themselves."""
+    monkeypatch.setattr(drawing, "require_preflight", require_preflight)
 
 
 @pytest.fixture(scope="session")
@@ -118,6 +136,18 @@ def published_weeks(
     return PublishedWeeks(
         assessed.home, public.home, dict(zip(("opal", "itms"), public.printed, strict=True))
     )
+
+
+@pytest.fixture(scope="session")
+def half_hour_weeks(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> MadeHome:
+    """Two weeks of `opal` by half hours, made once; only to be read."""
+    folder = tmp_path_factory.mktemp("half_hours")
+    with pytest.MonkeyPatch.context() as environment:
+        begun = deployment_in(folder, environment)
+    begun.edit("opal", "slot_minutes: 240", "slot_minutes: 30")
+    weeks = (WEEK, "2016-W31")
+    sample = ("sample", "opal", "--weeks", ":".join(weeks), "--rows", "20000", "--seed", "3")
+    return homes.get(folder, sample, *(("run", "opal", "--week", week) for week in weeks))
 
 
 @pytest.fixture

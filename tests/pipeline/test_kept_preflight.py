@@ -1,0 +1,128 @@
+"""Homes of tests share what preflight found of one programme, domain and code, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import kept_preflight
+import pytest
+from deployment_fixtures import PATCHES
+from kept_preflight import KeptPreflight
+from small_deployment import WEEK, Deployment
+
+from turnstile.assessment.gates import pipeline_copy
+from turnstile.commands import run
+from turnstile.errors import RefusedError
+from turnstile.pipeline import canaries, drawing, preflight
+from turnstile.pipeline.context import Release, open_release
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A line for each time that synthetic units were tried; they take no time here."""
+    times: list[str] = []
+    monkeypatch.setattr(canaries, "observed_sensitivities", lambda *_: times.append("tried") or {})
+    for judging in ("audits_of", "plan_gates"):
+        monkeypatch.setattr(pipeline_copy, judging, lambda *_: ())
+    return times
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> KeptPreflight:
+    return KeptPreflight(tmp_path / "kept", lambda: True)
+
+
+@pytest.fixture
+def release(deployment: Deployment) -> Release:
+    assert deployment.home
+    return open_release("itms", WEEK)
+
+
+def in_a_new_home(release: Release, folder: Path, **changes: object) -> Release:
+    """The release, or another one, in a home without its files."""
+    return replace(release, settings=replace(release.settings, home=folder), **changes)
+
+
+def test_the_next_home_of_the_same_programme_tries_nothing(
+    kept: KeptPreflight, release: Release, tried: list[str], tmp_path: Path
+) -> None:
+    kept.require_preflight(release)
+    second = in_a_new_home(release, tmp_path / "second")
+    kept.require_preflight(second)
+    assert tried == ["tried"]
+    assert preflight.trials(second) == {}  # as the assessment reads it
+    assert tried == ["tried"]
+
+
+@pytest.mark.parametrize("changed", ["programme", "domain", "code"])
+def test_another_programme_domain_or_code_is_tried_anew(
+    kept: KeptPreflight,
+    release: Release,
+    tried: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changed: str,
+) -> None:
+    kept.require_preflight(release)
+    second = in_a_new_home(release, tmp_path / "second")
+    if changed == "code":
+        for module in (preflight, kept_preflight):
+            monkeypatch.setattr(module, "code_version", lambda: "other code")
+    else:
+        other = replace(getattr(release, changed), digest="1" * 64)
+        second = replace(second, **{changed: other})
+    kept.require_preflight(second)
+    assert len(tried) == 2
+
+
+def test_a_file_of_something_else_under_the_name_of_this_is_not_believed(
+    kept: KeptPreflight, release: Release, tried: list[str], tmp_path: Path
+) -> None:
+    kept.require_preflight(release)
+    (file,) = (tmp_path / "kept").glob("*.json")
+    file.write_bytes(file.read_bytes().replace(b"programme_digest", b"program_digest"))
+    kept.require_preflight(in_a_new_home(release, tmp_path / "second"))
+    assert len(tried) == 2
+
+
+def test_what_was_refused_is_not_kept(release: Release, tmp_path: Path) -> None:
+    def refuse(_: Release) -> None:
+        raise RefusedError("a gate would fail")
+
+    kept = KeptPreflight(tmp_path / "kept", lambda: True, refuse)
+    with pytest.raises(RefusedError):
+        kept.require_preflight(release)
+    assert not list((tmp_path / "kept").glob("*.json"))
+
+
+def test_while_a_test_replaces_code_nothing_is_shared(
+    release: Release, tried: list[str], tmp_path: Path
+) -> None:
+    shared = KeptPreflight(tmp_path / "kept", PATCHES.are_none)
+    shared.require_preflight(release)  # `tried` replaces a function
+    assert tried == ["tried"]
+    assert not list((tmp_path / "kept").iterdir())
+
+
+def test_a_replaced_attribute_or_item_is_known_until_it_is_put_back() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UNHEARD_OF", "1")
+        assert PATCHES.are_none()
+        patch.setitem({}, "unheard_of", 1)
+        assert not PATCHES.are_none()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "step_named", None)  # above the pipeline
+        assert PATCHES.are_none()
+        patch.setattr(preflight, "trials", None)
+        assert not PATCHES.are_none()
+    assert PATCHES.are_none()
+
+
+def test_the_steps_of_tests_share() -> None:
+    assert isinstance(drawing.require_preflight.__self__, KeptPreflight)
+
+
+@pytest.mark.usefixtures("judged_anew")
+def test_tests_of_preflight_do_not() -> None:
+    assert drawing.require_preflight is preflight.require_preflight

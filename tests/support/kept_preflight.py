@@ -1,0 +1,97 @@
+"""What preflight found for a programme, handed to the next home of it: it is tried once.
+
+The product keeps it between `reserve` and `assess`, and reads it only if programme, domain and code
+are the same; the tests lay the very file into a home where a week of that programme begins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from weakref import WeakSet
+
+import pytest
+
+from turnstile.durable_files import exclusively, replace_durably
+from turnstile.pipeline.code_version import code_version
+from turnstile.pipeline.context import Release
+from turnstile.pipeline.preflight import require_preflight
+
+_NAME = "preflight.json"
+OUT_OF_SIGHT = (  # nothing that preflight judges by imports these
+    *(f"turnstile.{room}" for room in ("cli", "commands", "deployment", "operations", "planning")),
+    *(f"turnstile.pipeline.{module}" for module in ("drawing", "outputs", "steps")),
+)
+
+
+class KeptPreflight:
+    """Files of preflight by what they are of.
+
+    Args:
+        folder: of the cache; it may exist.
+        is_as_it_stands: whether the code that runs is the one on the disk.
+        require: the product's own, which judges what is not known.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        is_as_it_stands: Callable[[], bool],
+        require: Callable[[Release], None] = require_preflight,
+    ) -> None:
+        self._folder, self._is_as_it_stands, self._require = folder, is_as_it_stands, require
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def require_preflight(self, release: Release) -> None:
+        """Judge a release as the product does, in a home that knows what others found."""
+        if not self._is_as_it_stands():
+            self._require(release)
+            return
+        kept, own = self._folder / _name_of(release), release.folders.embargoed / _NAME
+        with exclusively(kept.with_suffix(".lock")):
+            if kept.exists() and not own.exists():
+                replace_durably(own, kept.read_bytes())
+            self._require(release)
+            if not kept.exists():
+                replace_durably(kept, own.read_bytes())
+
+
+def _name_of(release: Release) -> str:
+    of = f"{release.programme.digest} {release.domain.digest} {code_version()}"
+    return f"{hashlib.sha256(of.encode()).hexdigest()[:24]}.json"
+
+
+class Patches:
+    """Knows whether anything is replaced just now: a fault that a test plants lies on no disk."""
+
+    def __init__(self) -> None:
+        self._every: WeakSet[pytest.MonkeyPatch] = WeakSet()
+
+    def watch(self) -> None:
+        """Know each `MonkeyPatch` that is made from now on."""
+        make, every = pytest.MonkeyPatch.__init__, self._every
+
+        def noted(patch: pytest.MonkeyPatch) -> None:
+            make(patch)
+            every.add(patch)
+
+        pytest.MonkeyPatch.__init__ = noted  # type: ignore[method-assign]
+
+    def are_none(self) -> bool:
+        """Whether nothing is that preflight could see; it reads no variable of this process."""
+        replaced = (
+            target
+            for patch in self._every
+            for target, *_ in (*patch._setattr, *patch._setitem)
+            if target is not os.environ  # noqa: TID251
+        )
+        return all(_is_out_of_sight(target) for target in replaced)
+
+
+def _is_out_of_sight(target: object) -> bool:
+    """Whether it is pytest's own, or nothing that preflight judges by can know of it."""
+    home = target.__name__ if isinstance(target, ModuleType) else type(target).__module__
+    return isinstance(target, pytest.Config) or home.startswith(OUT_OF_SIGHT)
