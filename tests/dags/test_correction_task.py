@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -11,7 +10,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from small_deployment import INCLUDE, WEEK, Deployment
+from deployment_fixtures import deployment_in
+from made_homes import MadeHome, MadeHomes
+from small_deployment import WEEK, Deployment
 
 from turnstile.cli import main
 from turnstile.ledger.records import ReleaseKey
@@ -62,29 +63,24 @@ class Question:
 
 
 @pytest.fixture(scope="module")
-def sealed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sealed_once(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> MadeHome:
     """A deployment with a published week of opal."""
     base = tmp_path_factory.mktemp("revision")
-    include = base / "include"
-    for name in ("programmes", "domains"):
-        shutil.copytree(INCLUDE / name, include / name)
-    (include / "people.yaml").write_text("release_officer: [admin, ada]\n", encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TURNSTILE_HOME", str(base / "var"))
-        patch.setenv("TURNSTILE_INCLUDE", str(include))
-        Deployment(base / "var", include).edit("opal", "slot_minutes: 15", "slot_minutes: 240")
-        assert main(["sample", "opal", "--weeks", WEEK, "--rows", "2000", "--seed", "3"]) == 0
-        assert main(["run", "opal", "--week", WEEK]) == 0
-    return base
+    with pytest.MonkeyPatch.context() as environment:
+        begun = deployment_in(base, environment)
+    (begun.include / "people.yaml").write_text("release_officer: [admin, ada]\n", encoding="utf-8")
+    sample = ("sample", "opal", "--weeks", WEEK, "--rows", "2000", "--seed", "3")
+    return homes.get(base, sample, ("run", "opal", "--week", WEEK))
 
 
 @pytest.fixture
-def deployment(sealed_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+def deployment(
+    sealed_once: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Deployment:
     """A copy of it, whose files came again."""
-    shutil.copytree(sealed_once, tmp_path / "copy", symlinks=True)
-    made = Deployment(tmp_path / "copy/var", tmp_path / "copy/include")
-    monkeypatch.setenv("TURNSTILE_HOME", str(made.home))
-    monkeypatch.setenv("TURNSTILE_INCLUDE", str(made.include))
+    own = sealed_once.copy(tmp_path / "copy")
+    own.enter(monkeypatch)
+    made = Deployment(own.home, own.include)
     _restate(made)
     return made
 

@@ -11,22 +11,29 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = "pandas duckdb great_expectations opendp numpy pyarrow h3 scipy dp_accounting altair"
+# Airflow is imported once; each file is parsed in a fork of that process.
 PARSE = f"""
-import importlib.util, sys, time, warnings
+import importlib.util, os, sys, time, warnings
 warnings.simplefilter("ignore")
 sys.path.insert(0, {str(ROOT / "plugins")!r})
 import airflow.sdk, airflow.providers.standard.operators.python
-began = time.process_time()
-for number, path in enumerate(sys.argv[1:]):
-    spec = importlib.util.spec_from_file_location(f"dag_file_{{number}}", path)
+for path in sys.argv[1:]:
+    if child := os.fork():
+        assert os.waitpid(child, 0)[1] == 0, path
+        continue
+    began = time.process_time()
+    spec = importlib.util.spec_from_file_location("dag_file", path)
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
-print(time.process_time() - began, *(name for name in {HEAVY!r}.split() if name in sys.modules))
+    used = time.process_time() - began
+    print(path, used, *(one for one in {HEAVY!r}.split() if one in sys.modules), flush=True)
+    os._exit(0)
 """
 CPU_S = 0.5  # of the processor, so others on the machine hardly matter; 0.1 in practice
+Parsed = dict[str, tuple[float, list[str]]]
 
 
-def _parse(home: Path, *files: Path) -> tuple[float, list[str]]:
-    """Return CPU seconds, beyond Airflow's own import, and the heavy packages that came along."""
+def _parse(home: Path, *files: Path) -> Parsed:
+    """CPU seconds of each file beyond Airflow's own import, and the heavy packages it brought."""
     done = subprocess.run(  # noqa: S603 - our own interpreter and script
         [sys.executable, "-c", PARSE, *map(str, files)],
         env={"PATH": os.defpath, "AIRFLOW_HOME": str(home), "HOME": str(home)},
@@ -35,29 +42,35 @@ def _parse(home: Path, *files: Path) -> tuple[float, list[str]]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    seconds, *heavy = done.stdout.splitlines()[-1].split()
-    return float(seconds), heavy
+    lines = [line.split() for line in done.stdout.splitlines()[-len(files) :]]
+    return {Path(path).name: (float(seconds), heavy) for path, seconds, *heavy in lines}
+
+
+@pytest.fixture(scope="module")
+def parsed(tmp_path_factory: pytest.TempPathFactory) -> Parsed:
+    """Every DAG file; and two of which something is to be seen, between them and after them."""
+    folder = tmp_path_factory.mktemp("parsed")
+    (folder / "heavy.py").write_text("import numpy\n", encoding="utf-8")
+    (folder / "slow.py").write_text(
+        "import time\nend = time.process_time() + 0.6\nwhile time.process_time() < end: ...\n"
+    )
+    first, *others = sorted((ROOT / "dags").glob("*.py"))
+    return _parse(folder, first, folder / "heavy.py", *others, folder / "slow.py")
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "dags").glob("*.py")))
-def test_parsing_is_quick_and_imports_nothing_heavy(name: str, tmp_path: Path) -> None:
-    seconds, heavy = _parse(tmp_path, ROOT / "dags" / name)
+def test_parsing_is_quick_and_imports_nothing_heavy(name: str, parsed: Parsed) -> None:
+    seconds, heavy = parsed[name]
     assert heavy == []
     assert seconds < CPU_S
 
 
-def test_a_dag_file_that_imports_something_heavy_is_seen(tmp_path: Path) -> None:
-    file = tmp_path / "heavy.py"
-    file.write_text("import numpy\n", encoding="utf-8")
-    assert _parse(tmp_path, file)[1] == ["numpy"]
+def test_a_dag_file_that_imports_something_heavy_is_seen(parsed: Parsed) -> None:
+    assert parsed["heavy.py"][1] == ["numpy"]
 
 
-def test_a_dag_file_that_takes_its_time_is_seen(tmp_path: Path) -> None:
-    file = tmp_path / "slow.py"
-    file.write_text(
-        "import time\nend = time.process_time() + 0.6\nwhile time.process_time() < end: ...\n"
-    )
-    assert _parse(tmp_path, file)[0] > CPU_S
+def test_a_dag_file_that_takes_its_time_is_seen(parsed: Parsed) -> None:
+    assert parsed["slow.py"][0] > CPU_S
 
 
 def test_airflow_looks_for_plugins_in_those_modules_alone_that_hold_one() -> None:

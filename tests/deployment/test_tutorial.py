@@ -87,14 +87,10 @@ def test_a_week_of_taps_is_published_and_no_raw_column_leaks(clone: Path) -> Non
         assert f"| `{column}` | " in sheet
 
 
-def test_a_week_of_door_counters_is_published(clone: Path) -> None:
-    said = [run(line, clone) for line in COUNTERS.strip().splitlines()]
-    assert "as published; signed" in said[-1]
-
-
 @pytest.mark.long
-def test_a_week_of_buses_is_published(clone: Path) -> None:
-    said = [run(line, clone) for line in BUSES.strip().splitlines()]
+@pytest.mark.parametrize("lines", [COUNTERS, BUSES], ids=["door counters", "buses"])
+def test_a_week_of_another_feed_is_published(clone: Path, lines: str) -> None:
+    said = [run(line, clone) for line in lines.strip().splitlines()]
     assert "as published; signed" in said[-1]
 
 

@@ -10,6 +10,7 @@ import hashlib
 import mimetypes
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, NamedTuple, TypeVar
 
@@ -54,6 +55,14 @@ class Listed(NamedTuple):
     put_at: datetime
 
 
+@lru_cache(maxsize=1)
+def _described(folder: str | None) -> object:
+    """Return what reads the descriptions of services: once in a process, not for each client."""
+    from botocore.loaders import create_loader
+
+    return create_loader(folder)
+
+
 class Bucket:
     """Objects below a prefix of a bucket.
 
@@ -66,6 +75,7 @@ class Bucket:
 
     def __init__(self, address: StoreAddress, credentials: Mapping[str, str]) -> None:
         import boto3
+        import botocore.session
         from botocore.config import Config
 
         self._address = address
@@ -74,7 +84,10 @@ class Bucket:
             read_timeout=_READ_S,
             retries={"mode": "standard", "total_max_attempts": _TRIES},
         )
-        session = boto3.Session(**credentials)
+        inner = botocore.session.get_session()
+        described = _described(inner.get_config_variable("data_path"))
+        inner.register_component("data_loader", described)
+        session = boto3.Session(botocore_session=inner, **credentials)
         self._client = session.client(
             "s3",
             endpoint_url=address.endpoint,

@@ -99,7 +99,7 @@ def test_cells_that_are_summed_up_show_as_much(noise: NoiseFamily, scale: str) -
 
 def test_simulated_guesses_of_summed_up_cells_are_those_of_each_cell() -> None:
     canaries = 20_000
-    changes = {Change(GAUSSIAN, Fraction(14), 1): 49, Change(GAUSSIAN, Fraction(30), 2): 16}
+    changes = {Change(GAUSSIAN, Fraction(6), 1): 9, Change(GAUSSIAN, Fraction(12), 2): 4}
     (share,) = membership_accuracy(summed_up(changes), weeks=1, canaries=canaries)
     (of_each,) = membership_accuracy(changes, weeks=1, canaries=canaries)
     assert abs(share - of_each) <= 6.2 * 0.5 * math.sqrt(2 / canaries)
