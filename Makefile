@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SUITE_operations := -n 2 --dist loadfile tests/dags tests/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help env release ui test test-long test-mutants compose-test check bench bench-peers bench-utility bench-assessment \
+.PHONY: help env release ui test test-long test-mutants compose-test check checks bench bench-peers bench-utility bench-assessment \
 	lock sbom audit clean
 
 help: ## this list
@@ -59,7 +59,10 @@ test-mutants: env ## small mistakes in what the promise rests on: how many the t
 compose-test: env ## docker-compose.yaml built, started, destroyed, recovered, upgraded, killed (COMPOSE_TEST=--kills 20)
 	$(BIN)/python tests/containers/compose_test.py $(COMPOSE_TEST)
 
-check: env ## lint, types, import rules, unreached definitions
+check: env ## lint, types, import rules, unreached definitions; says how many seconds it took
+	@began=$$(date +%s); $(MAKE) --no-print-directory checks && echo "$$(($$(date +%s) - began)) seconds"
+
+checks: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import shutil
@@ -67,6 +68,7 @@ settings.load_profile("steady")
 
 def pytest_configure() -> None:
     """Leave nothing of the person's in the environment; Airflow reads its own once, on import."""
+    gc.disable()  # hardly anything goes while modules are imported; looking for it takes a fifth
     _PERSONS.watch()
     PATCHES.watch()
     # `python -m pytest` adds the checkout, whose folders a search for plugins would look through.
@@ -104,6 +106,12 @@ class OneAirflow(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
     """Say what `--dist loadfile` keeps together."""
     return OneAirflow(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, and not among what was imported and collected."""
+    gc.enable()
+    gc.freeze()
 
 
 def _cpu_s(*whose: int) -> float:

@@ -15,14 +15,15 @@ from threading import Barrier
 
 import pyarrow.parquet as pq
 import pytest
-from deployment_fixtures import STEADY_ITMS, PublishedWeeks
+from deployment_fixtures import STEADY_ITMS, PublishedWeeks, deployment_in
+from made_homes import MadeHome, MadeHomes
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline import drawing, outputs
 from turnstile.pipeline.context import open_release
-from turnstile.pipeline.steps import step_named
+from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.release.zones import write_once
 
 Cli = Callable[..., int]
@@ -32,6 +33,54 @@ Cli = Callable[..., int]
 def steady_itms(deployment: Deployment) -> None:
     """These tests are about steps, so the shipped programme may change without them."""
     shutil.copyfile(STEADY_ITMS, deployment.include / "programmes/itms.yaml")
+
+
+ROOMY = 'bus_day, relation: add_remove, epsilon: "8"', 'bus_day, epsilon: "80"'
+OF_TWO = "approval: {required: false}", "approval: {required: true, persons: 2}"
+
+
+def steady_home(homes: MadeHomes, folder: Path, generated: Path, *edit: str, to: str) -> MadeHome:
+    """A home in which the steps of a week of an edited `itms` are done up to one, made once."""
+    with pytest.MonkeyPatch.context() as environment:
+        begun = deployment_in(folder, environment)
+    shutil.copyfile(STEADY_ITMS, begun.include / "programmes/itms.yaml")
+    begun.edit("itms", *edit)
+    shutil.copytree(generated / "itms", begun.landing("itms").parent)
+    return homes.get(folder, *((step, "itms", WEEK) for step in STEPS[: STEPS.index(to)]))
+
+
+@pytest.fixture(scope="module")
+def reserved_once(
+    tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, generated: Path
+) -> MadeHome:
+    """Reserved, by a programme with budget for ten draws."""
+    return steady_home(homes, tmp_path_factory.mktemp("reserved"), generated, *ROOMY, to="draw")
+
+
+@pytest.fixture(scope="module")
+def asked_once(
+    tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, generated: Path
+) -> MadeHome:
+    """Before its approval, which two persons give."""
+    return steady_home(homes, tmp_path_factory.mktemp("asked"), generated, *OF_TWO, to="approve")
+
+
+@pytest.fixture
+def reserved(
+    reserved_once: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Deployment:
+    return own_copy(reserved_once, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def asked(asked_once: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+    return own_copy(asked_once, tmp_path, monkeypatch)
+
+
+def own_copy(made: MadeHome, folder: Path, environment: pytest.MonkeyPatch) -> Deployment:
+    own = made.copy(folder / "own")
+    own.enter(environment)
+    return Deployment(own.home, own.include)
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -133,19 +182,18 @@ def test_changed_files_after_sealing_are_noticed_and_change_nothing(
 
 
 def test_a_revision_needs_a_reason_and_is_charged_in_full(
-    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+    reserved: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    landed.edit("itms", 'bus_day, relation: add_remove, epsilon: "8"', 'bus_day, epsilon: "16"')
     turnstile("run", "itms", "--week", WEEK)
     assert turnstile("run", "itms", "--week", WEEK, "--revision", 1) == 2
     assert "--reason" in capsys.readouterr().err
-    spent = landed.spent()["bus_day:2016-07-25"]
+    spent = reserved.spent()["bus_day:2016-07-25"]
     assert turnstile("run", "itms", "--week", WEEK, "--revision", 1, "--reason", "late rows") == 0
     assert spent is not None
-    assert landed.spent()["bus_day:2016-07-25"] == 2 * spent
-    old, new = (landed.public / "itms" / WEEK / f"r{n}" for n in (0, 1))
+    assert reserved.spent()["bus_day:2016-07-25"] == 2 * spent
+    old, new = (reserved.public / "itms" / WEEK / f"r{n}" for n in (0, 1))
     assert digests(old)["manifest.json"] != digests(new)["manifest.json"]
-    assert (landed.public / "itms/latest").resolve() == new.resolve()
+    assert (reserved.public / "itms/latest").resolve() == new.resolve()
 
 
 def test_a_revision_beyond_the_cap_is_refused(published: Deployment, turnstile: Cli) -> None:
@@ -168,30 +216,26 @@ def test_a_changed_programme_without_a_revision_is_refused(
 
 
 def test_death_while_drawing_burns_the_charge_and_a_third_draw_needs_a_person(
-    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, landed: Deployment
+    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, reserved: Deployment
 ) -> None:
-    landed.edit("itms", 'bus_day, relation: add_remove, epsilon: "8"', 'bus_day, epsilon: "80"')
-
     def die(*_: object) -> bytes:
         raise TurnstileError("power cut")
 
     with monkeypatch.context() as broken:
         broken.setattr(drawing, "encode", die)
         assert turnstile("run", "itms", "--week", WEEK) == 1
-        once = landed.spent()["bus_day:2016-07-25"]
+        once = reserved.spent()["bus_day:2016-07-25"]
         assert once  # charged, although nothing was sealed
         assert turnstile("run", "itms", "--week", WEEK) == 1
-        assert landed.spent()["bus_day:2016-07-25"] == 2 * once
+        assert reserved.spent()["bus_day:2016-07-25"] == 2 * once
     assert turnstile("run", "itms", "--week", WEEK) == 3
-    assert landed.spent()["bus_day:2016-07-25"] == 2 * once
-    assert not (landed.public / "itms" / WEEK).exists()
+    assert reserved.spent()["bus_day:2016-07-25"] == 2 * once
+    assert not (reserved.public / "itms" / WEEK).exists()
 
 
 def test_one_death_while_drawing_is_stated_on_the_card_and_its_bytes_set_aside(
-    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, landed: Deployment
+    turnstile: Cli, monkeypatch: pytest.MonkeyPatch, reserved: Deployment
 ) -> None:
-    landed.edit("itms", 'bus_day, relation: add_remove, epsilon: "8"', 'bus_day, epsilon: "80"')
-
     def write_and_die(sealed: Path, content: bytes) -> None:
         write_once(sealed, content)
         write_once(sealed.with_stem("sealed-" + "0" * 16), content)
@@ -201,9 +245,11 @@ def test_one_death_while_drawing_is_stated_on_the_card_and_its_bytes_set_aside(
         broken.setattr(drawing, "write_once", write_and_die)
         turnstile("run", "itms", "--week", WEEK)
     assert turnstile("run", "itms", "--week", WEEK) == 0
-    card = json.loads((landed.public / "itms" / WEEK / "r0" / "release_card.json").read_text())
+    card = json.loads((reserved.public / "itms" / WEEK / "r0" / "release_card.json").read_text())
     assert card["burned_draws"] == 1
-    aside = sorted(one.name.partition("-")[0] for one in landed.home.glob("*/itms/*/*/set-aside/*"))
+    aside = sorted(
+        one.name.partition("-")[0] for one in reserved.home.glob("*/itms/*/*/set-aside/*")
+    )
     assert aside == ["sealed", "sealed"]
 
 
@@ -272,31 +318,29 @@ def test_a_week_that_is_not_over_is_refused(deployment: Deployment, turnstile: C
 
 
 def test_a_programme_that_asks_for_two_people_publishes_after_both_have_said_yes(
-    landed: Deployment, turnstile: Cli
+    asked: Deployment, turnstile: Cli
 ) -> None:
-    landed.edit("itms", "approval: {required: false}", "approval: {required: true, persons: 2}")
     key = ReleaseKey("itms", WEEK)
-    package = landed.public / "itms" / WEEK / "r0"
+    package = asked.public / "itms" / WEEK / "r0"
     assert turnstile("run", "itms", "--week", WEEK) == 3
-    landed.ledger.approve(key, "ada", "release_officer", "looked at it")
-    landed.ledger.approve(key, "ada", "release_officer", "looked again")
-    landed.ledger.approve(key, "eve", "op", "not an officer")
+    asked.ledger.approve(key, "ada", "release_officer", "looked at it")
+    asked.ledger.approve(key, "ada", "release_officer", "looked again")
+    asked.ledger.approve(key, "eve", "op", "not an officer")
     assert turnstile("run", "itms", "--week", WEEK) == 3
     assert not package.exists()
-    landed.ledger.approve(key, "grace", "release_officer", "looked at it")
+    asked.ledger.approve(key, "grace", "release_officer", "looked at it")
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert package.exists()
 
 
-def test_a_rejected_week_stays_embargoed_and_charged(landed: Deployment, turnstile: Cli) -> None:
-    landed.edit("itms", "approval: {required: false}", "approval: {required: true}")
+def test_a_rejected_week_stays_embargoed_and_charged(asked: Deployment, turnstile: Cli) -> None:
     key = ReleaseKey("itms", WEEK)
     turnstile("run", "itms", "--week", WEEK)
-    landed.ledger.approve(key, "ada", "release_officer", "fine")
-    landed.ledger.refuse(key, "grace", "release_officer", "no")
+    asked.ledger.approve(key, "ada", "release_officer", "fine")
+    asked.ledger.refuse(key, "grace", "release_officer", "no")
     assert turnstile("run", "itms", "--week", WEEK) == 3
-    assert not (landed.public / "itms" / WEEK / "r0").exists()
-    assert landed.spent()["bus_day:2016-07-25"]
+    assert not (asked.public / "itms" / WEEK / "r0").exists()
+    assert asked.spent()["bus_day:2016-07-25"]
 
 
 def test_plan_touches_no_data_and_shows_what_is_left(
