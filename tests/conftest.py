@@ -108,7 +108,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
     return OneAirflow(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
     """Look for garbage from now on, and not among what was imported and collected."""
     gc.enable()
     gc.freeze()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import grimp
 import kept_preflight
 import pytest
 from deployment_fixtures import PATCHES
-from kept_preflight import KeptPreflight
+from kept_preflight import OUT_OF_SIGHT, KeptPreflight
 from small_deployment import WEEK, Deployment
 
 from turnstile.assessment.gates import pipeline_copy
@@ -117,6 +118,13 @@ def test_a_replaced_attribute_or_item_is_known_until_it_is_put_back() -> None:
         patch.setattr(preflight, "trials", None)
         assert not PATCHES.are_none()
     assert PATCHES.are_none()
+
+
+def test_nothing_that_preflight_judges_by_imports_what_is_out_of_its_sight() -> None:
+    graph = grimp.build_graph("turnstile", cache_dir=None)
+    judged_by = graph.find_upstream_modules("turnstile.pipeline.preflight")
+    assert {"turnstile.counting.bounding", "turnstile.privacy.mechanisms.dispatch"} <= judged_by
+    assert not [module for module in judged_by if module.startswith(OUT_OF_SIGHT)]
 
 
 def test_the_steps_of_tests_share() -> None:

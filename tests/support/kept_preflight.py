@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from weakref import WeakSet
@@ -21,6 +23,7 @@ from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import require_preflight
 
 _NAME = "preflight.json"
+_KEPT_S = 24 * 3600
 OUT_OF_SIGHT = (  # nothing that preflight judges by imports these
     *(f"turnstile.{room}" for room in ("cli", "commands", "deployment", "operations", "planning")),
     *(f"turnstile.pipeline.{module}" for module in ("drawing", "outputs", "steps")),
@@ -44,6 +47,10 @@ class KeptPreflight:
     ) -> None:
         self._folder, self._is_as_it_stands, self._require = folder, is_as_it_stands, require
         folder.mkdir(parents=True, exist_ok=True)
+        for file in folder.iterdir():  # mostly of code that is no more
+            with suppress(FileNotFoundError):
+                if time.time() - file.stat().st_mtime > _KEPT_S:
+                    file.unlink()
 
     def require_preflight(self, release: Release) -> None:
         """Judge a release as the product does, in a home that knows what others found."""
