@@ -36,7 +36,7 @@ def rho_of(name: str, unit: ProtectionUnit) -> Fraction:
 
 
 @pytest.mark.parametrize(
-    ("name", "epsilon"), [("itms", "3.992"), ("itms_month", "1.472"), ("itms_survey", "0.900")]
+    ("name", "epsilon"), [("itms", "2.142"), ("itms_month", "1.472"), ("itms_survey", "0.900")]
 )
 def test_the_epsilon_in_the_file_is_that_of_the_plan(name: str, epsilon: str) -> None:
     shown = epsilon_tight(Zcdp(rho_of(name, ProtectionUnit.BUS_DAY)), DELTA)

@@ -9,6 +9,7 @@ from pathlib import Path
 from turnstile.errors import InputError
 from turnstile.estimates.error_bars import error_bar
 from turnstile.pipeline.context import Release, open_release
+from turnstile.pipeline.room import crash_sentence, tightest_room
 from turnstile.planning.week_plan import (
     left_under_caps,
     losses,
@@ -96,6 +97,9 @@ def _plan(args: argparse.Namespace) -> int:
     source = release.programme.source
     if source.feed.shape is RowShape.TRIPS:
         print(source.without_card_sentence)
+    room = tightest_room(release.programme, release.domain, release.week)
+    if room is not None:
+        print(crash_sentence(room))
     for line in left_under_caps(release):
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
     if source.feed.shape is RowShape.TELEMETRY:
