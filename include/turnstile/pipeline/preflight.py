@@ -15,6 +15,7 @@ from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity, Pipel
 from turnstile.errors import RefusedError
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
+from turnstile.pipeline.publishable import require_publishable
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.zones import write_atomically
 
@@ -30,6 +31,7 @@ def require_preflight(release: Release) -> None:
     """
     from turnstile.assessment.gates.pipeline_copy import audits_of, plan_gates
 
+    require_publishable(release)
     if _known(release) is not None:
         return
     copy = PipelineCopy(observed=_tried(release))

@@ -211,9 +211,9 @@ def day_above_week(units: Mapping[str, Mapping[str, str | None]]) -> str:
         if rho_of_day and rho_of_week and Fraction(rho_of_day) > Fraction(rho_of_week):
             return (
                 f"A {day} shows more than a {week}: the bound holds for the week, so the records "
-                "of one more day can displace as many of its other days (PRIVACY 4.3), and both are "
-                f"counted; a {week} that comes or goes displaces nothing. What is promised is the "
-                f"{week}."
+                "of one more day can displace as many of its other days (PRIVACY 4.3), and both "
+                f"are counted; a {week} that comes or goes displaces nothing. What is promised "
+                f"is the {week}."
             )
     return ""
 

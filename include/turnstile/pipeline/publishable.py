@@ -1,0 +1,124 @@
+"""Whether a release could be published, found out before anything is held: a rehearsal on zeros.
+
+The tables of the plan are made of zeros in place of noisy numbers, so that a column which nothing
+declares, a full disk, a folder that cannot be written and an earlier package that was altered stop
+a week while it costs nothing. No row and no count is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from turnstile.errors import IntegrityError, RefusedError
+from turnstile.ledger.records import Attempt, Bindings
+from turnstile.ledger.space import require_space
+from turnstile.ledger.states import ReleaseState
+from turnstile.pipeline.context import Release
+from turnstile.privacy.events import DrawEvent
+from turnstile.release.drawn import Drawn
+from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw
+
+_PACKAGE_BYTES = 2**21  # report, card, plan and data package
+_BYTES_PER_CELL = 400  # of every file that holds it, labels and both formats; 150 in practice
+
+
+def require_publishable(release: Release) -> None:
+    """Refuse a release that could not be published as things stand.
+
+    Raises:
+        RefusedError: a table would hold a column that nothing declares.
+        IntegrityError: an earlier package, from which estimates borrow, was altered.
+        InputError: a folder cannot be written, or is full.
+    """
+    unknown = sorted(_unknown_columns(release))
+    if unknown:
+        raise RefusedError(
+            f"{release.key}: its package would hold what nothing declares: "
+            f"{'; '.join(unknown[:5])}; nothing was charged: declare the column "
+            "(programme.fields), or remove it, then run the step reserve again"
+        )
+    _require_earlier(release)
+    require_space(package_space(release))
+
+
+def package_space(release: Release) -> dict[Path, int]:
+    """Return the bytes that a draw and its package take at most, by folder."""
+    cells = sum(_cells(release, event) for event in release.plan.events)
+    package = _PACKAGE_BYTES + cells * _BYTES_PER_CELL
+    return {release.settings.embargoed: 2 * package, release.settings.public: package}
+
+
+def _cells(release: Release, event: DrawEvent) -> int:
+    """Return how many numbers a draw makes."""
+    table = next(one for one in release.programme.tables if one.name == event.table)
+    return release.domain.cells(table)
+
+
+def _unknown_columns(release: Release) -> Iterator[str]:
+    """Name the columns of measurements and presented tables that have no source."""
+    from turnstile.estimates.release_tables import measurements, presented
+    from turnstile.publishing.contents_check import unknown_columns
+
+    events = release.plan.events
+    planned = {(event.table, event.statistic) for event in events}
+    zeros = tuple(
+        NoisyTable(
+            event.table,
+            event.statistic,
+            day_of_draw(event),
+            np.zeros(_cells(release, event), dtype=np.int64),
+        )
+        for event in events
+    )
+    drawn = Drawn(
+        release.programme,
+        release.domain,
+        release.plan,
+        _no_attempt(release),
+        Artefact(zeros, ()),
+    )
+    parts = {"measurements": measurements(drawn)}
+    if not any(event.step > 1 for event in events):  # sums over the year need its other weeks
+        parts["tables"] = presented(drawn)
+    for part, tables in parts.items():
+        for name, table in tables.items():
+            for problem in unknown_columns(table.schema, name, part, planned):
+                yield f"{part}/{name}: {problem}"
+
+
+def _no_attempt(release: Release) -> Attempt:
+    """Return the attempt of a rehearsal, which no ledger knows."""
+    bindings = Bindings(release.programme.digest, release.domain.digest, "")
+    return Attempt(
+        attempt_id="rehearsal",
+        key=release.key,
+        family=release.programme.family,
+        week=str(release.week),
+        state=ReleaseState.RESERVED,
+        bindings=bindings,
+        plan_digest=release.plan.digest,
+        artefact_digest=None,
+        manifest_digest=None,
+        reserved_sequence=0,
+        is_withdrawn=False,
+    )
+
+
+def _require_earlier(release: Release) -> None:
+    """Refuse if a package that estimates would borrow from is not as its manifest says."""
+    from turnstile.estimates.public_numbers import PublicNumbers
+    from turnstile.pipeline.estimating import earlier_now
+    from turnstile.publishing.manifest import differences
+
+    days = tuple(release.week.days)
+    cells = PublicNumbers(str(release.key), release.domain.digest, days, (), {}, {})
+    for one in earlier_now(release, cells):
+        folder = release.settings.public / one.key
+        if problems := differences(folder):
+            raise IntegrityError(
+                f"{folder}: {problems[0]}; nothing was charged: restore the package, from which "
+                "estimates borrow, then run the step reserve again"
+            )
