@@ -72,7 +72,9 @@ def sealed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TURNSTILE_HOME", str(base / "var"))
         patch.setenv("TURNSTILE_INCLUDE", str(include))
-        Deployment(base / "var", include).edit("opal", "slot_minutes: 15", "slot_minutes: 240")
+        made = Deployment(base / "var", include)
+        made.edit("opal", "slot_minutes: 15", "slot_minutes: 240")
+        made.edit("opal", 'rho: "1/12"', 'rho: "1/8"')  # room for one correction, and no more
         assert main(["sample", "opal", "--weeks", WEEK, "--rows", "2000", "--seed", "3"]) == 0
         assert main(["run", "opal", "--week", WEEK]) == 0
     return base
