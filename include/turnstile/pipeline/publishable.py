@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from turnstile.errors import IntegrityError, RefusedError
-from turnstile.ledger.records import Attempt, Bindings
+from turnstile.ledger.fold import FoldedAttempt
+from turnstile.ledger.records import Attempt
 from turnstile.ledger.space import require_space
-from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline.context import Release
 from turnstile.privacy.events import DrawEvent
 from turnstile.release.drawn import Drawn
@@ -91,20 +91,12 @@ def _unknown_columns(release: Release) -> Iterator[str]:
 
 def _no_attempt(release: Release) -> Attempt:
     """Return the attempt of a rehearsal, which no ledger knows."""
-    bindings = Bindings(release.programme.digest, release.domain.digest, "")
-    return Attempt(
-        attempt_id="rehearsal",
-        key=release.key,
-        family=release.programme.family,
-        week=str(release.week),
-        state=ReleaseState.RESERVED,
-        bindings=bindings,
-        plan_digest=release.plan.digest,
-        artefact_digest=None,
-        manifest_digest=None,
-        reserved_sequence=0,
-        is_withdrawn=False,
+    planned, week = release.plan, str(release.plan.charged_in)
+    bound = (planned.programme_digest, planned.domain_digest, "", planned.digest)
+    rehearsed = FoldedAttempt(
+        "rehearsal", str(release.key), planned.family, week, week, bound, (), 0
     )
+    return rehearsed.record
 
 
 def _require_earlier(release: Release) -> None:
