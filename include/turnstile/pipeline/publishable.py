@@ -25,13 +25,11 @@ _PACKAGE_BYTES = 2**21  # report, card, plan and data package
 _BYTES_PER_CELL = 400  # of every file that holds it, labels and both formats; 150 in practice
 
 
-def require_publishable(release: Release) -> None:
-    """Refuse a release that could not be published as things stand.
+def require_columns(release: Release) -> None:
+    """Refuse a release whose package would hold a column that nothing declares.
 
     Raises:
-        RefusedError: a table would hold a column that nothing declares.
-        IntegrityError: an earlier package, from which estimates borrow, was altered.
-        InputError: a folder cannot be written, or is full.
+        RefusedError: it would.
     """
     unknown = sorted(_unknown_columns(release))
     if unknown:
@@ -40,15 +38,26 @@ def require_publishable(release: Release) -> None:
             f"{'; '.join(unknown[:5])}; nothing was charged: declare the column "
             "(programme.fields), or remove it, then run the step reserve again"
         )
-    _require_earlier(release)
+
+
+def require_place(release: Release) -> None:
+    """Refuse a release for which folders, disk or earlier packages are not ready now.
+
+    Raises:
+        IntegrityError: an earlier package, from which estimates borrow, was altered.
+        InputError: a folder cannot be written, or is full.
+    """
     require_space(package_space(release))
+    _require_earlier(release)
 
 
 def package_space(release: Release) -> dict[Path, int]:
     """Return the bytes that a draw and its package take at most, by folder."""
     cells = sum(_cells(release, event) for event in release.plan.events)
     package = _PACKAGE_BYTES + cells * _BYTES_PER_CELL
-    return {release.settings.embargoed: 2 * package, release.settings.public: package}
+    embargoed = release.settings.embargoed / str(release.key)
+    public = release.settings.public / release.key.programme  # appears with the first package
+    return {embargoed: 2 * package, public if public.exists() else public.parent: package}
 
 
 def _cells(release: Release, event: DrawEvent) -> int:
