@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,7 +44,9 @@ def _a_public_zone_that_is_a_file(deployment: Deployment, _: pytest.MonkeyPatch)
 
 
 def _an_embargoed_zone_that_is_a_file(deployment: Deployment, _: pytest.MonkeyPatch) -> None:
-    (deployment.home / "embargoed/opal").write_text("in the way")
+    folder = deployment.home / "embargoed/opal"
+    shutil.rmtree(folder)
+    folder.write_text("in the way")
 
 
 # cause, and what its refusal says
