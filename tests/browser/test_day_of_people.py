@@ -26,11 +26,11 @@ from turnstile.ledger.states import ReleaseState
 
 FIRST, SECOND, THIRD, NO_FILES, BAD, KILLED, TOO_MUCH = (f"2016-W{n}" for n in range(30, 37))
 DELIVERED = f"{FIRST}:{THIRD},{BAD}:{TOO_MUCH}"
-A_WEEK = 874_999_959  # of a card, rho in 1e-9
+A_WEEK = 583_333_331  # of a card, rho in 1e-9
 DRAWS = 7
 EDITS = {
     "approval: {required: false}": "approval: {required: true, persons: 2}",
-    'window_weeks: 52, rho: "48"': f'window_weeks: 52, rho: "{DRAWS * 7}/8"',
+    'window_weeks: 52, rho: "48"': f'window_weeks: 52, rho: "{DRAWS * 7}/12"',
 }
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(MISSING), reason=MISSING)]
@@ -119,7 +119,7 @@ def test_four_weeks_by_name_one_rejected_first_one_without_files_one_with_bad_da
     day.airflow.clear(SECOND, "ask_1", user=ENGINEER)
     day.approve(SECOND)
     assert (day.airflow.runs()[SECOND], day.airflow.runs()[THIRD]) == ("success", "success")
-    card = "epsilon 7.19 for a card"
+    card = "epsilon 5.7 for a card"
     assert all(card in said[week] for week in (SECOND, THIRD, BAD))
     day.spends(2 * A_WEEK, f"{SECOND} and {THIRD}, as shown; {NO_FILES} and {BAD} nothing")
     day.is_out(SECOND)

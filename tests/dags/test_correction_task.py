@@ -68,6 +68,7 @@ def sealed_once(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> M
     base = tmp_path_factory.mktemp("revision")
     with pytest.MonkeyPatch.context() as environment:
         begun = deployment_in(base, environment)
+    begun.edit("opal", 'rho: "1/12"', 'rho: "1/8"')  # room for one correction, and no more
     (begun.include / "people.yaml").write_text("release_officer: [admin, ada]\n", encoding="utf-8")
     sample = ("sample", "opal", "--weeks", WEEK, "--rows", "2000", "--seed", "3")
     return homes.get(base, sample, ("run", "opal", "--week", WEEK))

@@ -78,6 +78,11 @@ def _drawing(place: Place, week: str) -> None:
     place.clock.now += timedelta(hours=2)
 
 
+def _burned(place: Place, week: str) -> None:
+    place.ledger.begin_draw(place.reserve(week), Bindings("p", "d", "s"))
+    place.reserve(week)
+
+
 def _overdue(place: Place, week: str) -> None:
     place.publish(week)
     place.clock.now += timedelta(days=21)
@@ -141,6 +146,7 @@ CAUSES: dict[str, Cause] = {
     "budget_90": _spent(900),
     "hold_stuck": _held,
     "draw_stuck": _drawing,
+    "draw_burned": _burned,
     "release_overdue": _overdue,
     "run_died": _died,
     "run_lasts": _lasts,

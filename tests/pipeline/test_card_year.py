@@ -18,6 +18,7 @@ from turnstile.ledger.encoding import decode_event, encode_event
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.presentation import forecast_lines
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
+from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline.drawing import ledger_cap
 from turnstile.privacy.accounts import NANO, postings
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
@@ -34,6 +35,7 @@ FIRST = ServiceWeek.parse("2016-W01")
 BINDINGS = Bindings("programme", "domain", "snapshot")
 PROGRAMME = load_programme("opal_year", INCLUDE)
 WEEKS = 52
+SHARES = 54  # of the weeks, a draw that dies and a correction
 
 
 @cache
@@ -58,6 +60,14 @@ def asked(number: int, *, revision: int = 0, caps: tuple[Cap, ...] | None = None
     )
 
 
+def filled(number: int, *, revision: int = 0, weeks: int = WEEKS) -> Request:
+    """The same under a cap that a year of weeks fills: what there was before room was left."""
+    (cap,) = (ledger_cap(cap) for cap in PROGRAMME.caps)
+    cost = next(p.rho_nano or 0 for p in planned(FIRST).postings if p.scope == "ever")
+    full = Cap(cap.unit, rho_nano=weeks * cost, window_weeks=cap.window_weeks)
+    return asked(number, revision=revision, caps=(full,))
+
+
 def released(ledger: Ledger, request: Request) -> None:
     attempt = ledger.begin_draw(ledger.reserve(request).attempt_id, BINDINGS)
     ledger.seal(attempt.attempt_id, f"artefact of {request.key}")
@@ -73,50 +83,66 @@ def spent_nano(ledger: Ledger) -> int:
     return next(b.spent.rho_nano or 0 for b in ledger.balance() if b.scope == "ever")
 
 
-def test_a_year_passes_no_cap_and_the_window_rolls(ledger: Ledger) -> None:
+def test_a_year_holds_every_week_a_draw_that_dies_and_a_correction(ledger: Ledger) -> None:
     for number in range(WEEKS):
         released(ledger, asked(number))
+    last = asked(WEEKS)
+    ledger.begin_draw(ledger.reserve(last).attempt_id, BINDINGS)
+    released(ledger, last)  # reserved again: the draw that died is burned and stays charged
+    states = [one.state for one in ledger.attempts(last.key)]
+    assert states == [ReleaseState.BURNED, ReleaseState.SEALED]
+    released(ledger, asked(WEEKS, revision=1))
+    with pytest.raises(BudgetExceeded):  # the window is full: SHARES of them are charged in it
+        ledger.reserve(asked(WEEKS, revision=2))
+    released(ledger, asked(WEEKS + 1))  # and the next week comes out all the same
+    (window,) = (b.spent.rho_nano or 0 for b in ledger.balance() if b.cap is not None)
+    assert NANO * (SHARES - 1) // SHARES < window <= NANO
+
+
+def test_a_year_that_fills_its_cap_passes_none_and_the_window_rolls(ledger: Ledger) -> None:
+    for number in range(WEEKS):
+        released(ledger, filled(number))
         (found,) = ledger.forecast(PROGRAMME.family)
         assert found.reached_in is None  # every week since was ordered knowing that all others fit
-        assert found.path[number][1] == spent_nano(ledger) <= found.limit == NANO
+        assert found.path[number][1] == spent_nano(ledger) <= found.limit
     assert found.correction == found.weekly
     assert found.correction_in is None
     assert "none while every week is released" in "".join(forecast_lines([found]))
-    refused = ledger.refusal_of(asked(WEEKS - 1, revision=1))
+    refused = ledger.refusal_of(filled(WEEKS - 1, revision=1))
     assert isinstance(refused, BudgetExceeded)  # a correction waits until a week was left out
-    released(ledger, asked(WEEKS))
+    released(ledger, filled(WEEKS))
     with pytest.raises(BudgetExceeded):
-        ledger.reserve(asked(WEEKS, revision=1))
+        ledger.reserve(filled(WEEKS, revision=1))
 
 
 def test_the_share_of_a_week_that_was_left_out_pays_for_one_correction(ledger: Ledger) -> None:
     for number in range(WEEKS):
         if number != 3:
-            released(ledger, asked(number))
+            released(ledger, filled(number))
     (found,) = ledger.forecast(PROGRAMME.family)
     assert found.correction_in == str(FIRST.plus(WEEKS - 1))
     assert found.refused_then == str(FIRST.plus(3 + WEEKS))  # when the share has left the window
-    released(ledger, asked(WEEKS - 1, revision=1))
+    released(ledger, filled(WEEKS - 1, revision=1))
     with pytest.raises(BudgetExceeded):
-        ledger.reserve(asked(WEEKS - 1, revision=2))
+        ledger.reserve(filled(WEEKS - 1, revision=2))
 
 
 def test_a_correction_takes_the_share_of_a_later_week_and_the_forecast_says_of_which(
     ledger: Ledger,
 ) -> None:
     for number in range(3):
-        released(ledger, asked(number))
+        released(ledger, filled(number))
     (found,) = ledger.forecast(PROGRAMME.family)
     refused = found.refused_then
     assert (found.correction_in, refused) == (str(FIRST.plus(2)), str(FIRST.plus(WEEKS - 1)))
     assert f"of {FIRST.plus(2)}; then {refused} is refused" in "".join(forecast_lines([found]))
-    released(ledger, asked(2, revision=1))
+    released(ledger, filled(2, revision=1))
     (found,) = ledger.forecast(PROGRAMME.family)
     assert found.reached_in == refused
     for number in range(3, WEEKS - 1):
-        released(ledger, asked(number))
+        released(ledger, filled(number))
     with pytest.raises(BudgetExceeded):
-        ledger.reserve(asked(WEEKS - 1))
+        ledger.reserve(filled(WEEKS - 1))
 
 
 @pytest.mark.long
@@ -143,14 +169,12 @@ def test_no_order_of_weeks_and_corrections_passes_the_cap(ledger: Ledger, seed: 
 
 def test_a_smaller_cap_refuses_the_last_week_as_the_forecast_said(ledger: Ledger) -> None:
     # Negative control: a cap that holds 51 weeks.
-    (cap,) = (ledger_cap(cap) for cap in PROGRAMME.caps)
-    tight = (Cap(cap.unit, rho_nano=NANO * 51 // 52 + 1, window_weeks=cap.window_weeks),)
     for number in range(WEEKS - 1):
-        released(ledger, asked(number, caps=tight))
+        released(ledger, filled(number, weeks=WEEKS - 1))
         (found,) = ledger.forecast(PROGRAMME.family)
         assert found.reached_in == str(FIRST.plus(WEEKS - 1))
     with pytest.raises(BudgetExceeded):
-        ledger.reserve(asked(WEEKS - 1, caps=tight))
+        ledger.reserve(filled(WEEKS - 1, weeks=WEEKS - 1))
 
 
 def test_the_promise_is_an_epsilon_of_a_census_for_a_year() -> None:
@@ -159,8 +183,8 @@ def test_the_promise_is_an_epsilon_of_a_census_for_a_year() -> None:
         for unit in (ProtectionUnit.CARD_WEEK, ProtectionUnit.CARD)
     }
     assert loss is not None
-    assert Fraction(1, 52) - Fraction(2, NANO) < loss <= Fraction(1, 52)
-    year = epsilon_tight(Zcdp(WEEKS * loss), Fraction(1, 10**6))
+    assert Fraction(1, SHARES) - Fraction(2, NANO) < loss <= Fraction(1, SHARES)
+    year = epsilon_tight(Zcdp(SHARES * loss), Fraction(1, 10**6))
     assert year is not None
     assert 7.7 < year <= 7.77  # 8.43 by the simple conversion
 
@@ -184,7 +208,7 @@ def test_a_week_is_one_vector_and_survives_the_ledger() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"1/52"', '"1/51"', "1/51 of 52 weeks is above 1"),
+        ('"1/54"', '"1/51"', "1/51 of 52 weeks is above 1"),
         ('window_weeks: 52, rho: "1"', 'window_weeks: 52, epsilon: "8"', "stated in rho"),
         ("  card_week: {", "  card_day: {trips_at_most: 6}\n  card_week: {", "two units of a day"),
         ("by: [], trips_at_most: 40, per", "by: [tap_on_slot], per", "goes with trips_at_most"),

@@ -17,9 +17,9 @@ AFTER = "2016-W31"
 Turnstile = Callable[..., int]
 
 
-def public_bytes(one: Deployment) -> dict[str, str]:
+def public_bytes(one: Deployment, programme: str = "opal") -> dict[str, str]:
     """Every public file of the first week, by its digest."""
-    files = sorted(path for path in (one.public / f"opal/{WEEK}").rglob("*") if path.is_file())
+    files = sorted(path for path in (one.public / programme / WEEK).rglob("*") if path.is_file())
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
@@ -58,6 +58,50 @@ def test_a_sealed_week_is_issued_again_under_its_text_and_the_next_under_the_new
     assert card["guarantee"]["identity"].startswith("One card is one number of 16 digits")
     assert turnstile("ledger", "verify") == 0
     assert turnstile("package", "verify", deployment.public / f"opal/{AFTER}/r0") == 0
+
+
+def rho_of(deployment: Deployment, programme: str, week: str, unit: str) -> float:
+    card = json.loads((deployment.public / f"{programme}/{week}/r0/release_card.json").read_text())
+    return float(card["guarantee"]["units"][unit]["rho"])
+
+
+@pytest.mark.parametrize(
+    ("name", "digits", "unit", "before", "after"),
+    [
+        ("itms", "c57c4a93eaec", "bus_day", 0.31, 0.1),
+        ("opal", "729415fa846f", "card_day", 0.125, 1 / 12),
+    ],
+)
+def test_a_home_of_the_shipped_text_before_re_issues_its_weeks_and_goes_on_with_smaller_amounts(
+    deployment: Deployment,
+    turnstile: Turnstile,
+    name: str,
+    digits: str,
+    unit: str,
+    before: float,
+    after: float,
+) -> None:
+    file = deployment.include / f"programmes/{name}.yaml"
+    shipped = deployment.include / f"programmes/earlier/{name}.{digits}.yaml"
+    new, old = file.read_text(), shipped.read_text()
+    if name == "opal":  # with the few slots of this deployment: another text, of another digest
+        old = old.replace("slot_minutes: 15", "slot_minutes: 240")
+    file.write_text(old)
+    digest = load_programme(name, deployment.include).digest
+    weeks = f"{WEEK}:{AFTER}"
+    assert turnstile("sample", name, "--weeks", weeks, "--rows", 20_000, "--seed", 3) == 0
+    assert turnstile("run", name, "--week", WEEK) == 0
+    public, head = public_bytes(deployment, name), deployment.ledger.head()
+    kept = shipped.with_name(f"{name}.{digest[:12]}.yaml")
+    assert (kept == shipped) == (name == "itms")
+    kept.write_text(old)
+    file.write_text(new)
+    assert turnstile("run", name, "--week", WEEK) == 0
+    assert (public_bytes(deployment, name), deployment.ledger.head()) == (public, head)
+    assert turnstile("run", name, "--week", AFTER) == 0
+    assert rho_of(deployment, name, WEEK, unit) == pytest.approx(before)
+    assert rho_of(deployment, name, AFTER, unit) == pytest.approx(after)
+    assert turnstile("ledger", "verify") == 0
 
 
 def test_without_that_text_a_sealed_week_is_refused_and_says_what_differs(

@@ -34,7 +34,7 @@ CaseOf = Callable[[Path], Lab]
 # Slots and places of a tap as one vector, and at most two of six trips in a coarse cell.
 COARSE: Texts = (
     ("once_per_finest_cell: true}", "once_per_finest_cell: true, coarse_cell_at_most: 2}"),
-    ('rho: "1/8"', 'rho: "1/8"\n  joint_marginals: true'),
+    ('rho: "1/12"', 'rho: "1/12"\n  joint_marginals: true'),
 )
 FEW_OF_WEEK: Texts = (("trips_at_most: 20", "trips_at_most: 5"),)
 # Taps by place and line, of a bound of their own.

@@ -349,8 +349,8 @@ def test_plan_touches_no_data_and_shows_what_is_left(
     assert turnstile("plan", "opal", "--week", WEEK, "--json") == 0
     plan = json.loads(capsys.readouterr().out)
     assert len(plan["events"]) == 42
-    assert plan["loss"]["trip"]["rho"] == "0.034722221"
-    assert plan["loss"]["card_day"]["rho"] == "0.124999995"
+    assert plan["loss"]["trip"]["rho"] == "0.023148149"
+    assert plan["loss"]["card_day"]["rho"] == "0.083333333"
     assert not (deployment.home / "private" / "opal").exists()
     assert deployment.nothing_happened()
 

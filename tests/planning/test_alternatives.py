@@ -106,7 +106,7 @@ def test_the_command_prints_losses_and_alternatives_and_touches_no_data(
 ) -> None:
     assert turnstile("plan", "opal", "--compare") == 0
     out = capsys.readouterr().out
-    assert "| opal | 1.21 | 2.42 | 7.19 | 93.81 |" in out
+    assert "| opal | 0.97 | 1.94 | 5.70 | 69.60 |" in out
     assert "| opal_2017 | 4.00 (of it delta 1.6e-07) | not bounded | not bounded |" in out
     assert "card-day of 20" in out
     assert deployment.nothing_happened()

@@ -97,7 +97,7 @@ def test_the_price_is_printed_and_a_cap_over_the_window_refuses(
     assert turnstile("plan", "opal", "--year-to-date") == 3
     printed = capsys.readouterr()
     assert "| all 52 weeks | 7.21 | 3.54 |" in printed.out
-    assert "4.34 times the loss, rho 197.51 in place of 45.50" in printed.out
+    assert "4.34 times the loss, rho 131.68 in place of 30.33" in printed.out
     assert "gains at most 1.23, so it is refused" in printed.err
     deployment.edit("opal", 'window_weeks: 52, rho: "48"', 'window_weeks: 52, rho: "198"')
     assert turnstile("plan", "opal", "--year-to-date") == 0  # nothing refuses where it fits

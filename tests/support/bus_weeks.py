@@ -272,8 +272,8 @@ def delays_in_surat(deployment: Deployment, real: Path) -> Story:
     source = real / "surat_itms/suratITMS.csv"
     land_files(deployment.landing("itms", SURAT_WEEK), source)
     deployment.edit("itms_delays", "missing_day: refuse", "missing_day: publish_with_gap")
-    deployment.edit("itms_delays", 'rho: "31/100"', 'rho: "4000"')  # next to no noise
-    deployment.edit("itms_delays", 'rho: "38/100"', 'rho: "4000"')
+    deployment.edit("itms_delays", 'rho: "1/10"', 'rho: "4000"')  # next to no noise
+    deployment.edit("itms_delays", 'rho: "38/100"', 'rho: "12000"')
     deployment.edit("itms_delays", 'rho: "1368"', 'rho: "300000000"')
     busy = shown_delays((yield), surat_delays(source, ["slot", "cell"]), of_buses=5)
     assert len(busy) > 10

@@ -227,7 +227,7 @@ _TEXTS = {
     "unit": (
         ("card_day: {trips_at_most: 6", "card_month: {trips_at_most: 60"),
         ("unit: card_day", "unit: card_month"),
-        ('  rho: "1/8"', '  rho: "8"'),  # a month of a card is hidden by more noise than a day
+        ('  rho: "1/12"', '  rho: "8"'),  # a month of a card is hidden by more noise than a day
         ('rho: "1/4", delta', 'rho: "9", delta'),
     ),
 }

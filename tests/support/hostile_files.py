@@ -329,9 +329,9 @@ def programmes(good: str) -> Iterator[tuple[str, bytes]]:
     )
     yield (
         "an amount of 10,000 digits",
-        good.replace('rho: "1/8"', f'rho: "1/{"9" * 10_000}"').encode(),
+        good.replace('rho: "1/12"', f'rho: "1/{"9" * 10_000}"').encode(),
     )
-    yield "an amount of a huge power", good.replace('rho: "1/8"', 'rho: "1e-999999999"').encode()
+    yield "an amount of a huge power", good.replace('rho: "1/12"', 'rho: "1e-999999999"').encode()
     yield "a landing path upwards", good.replace('"opal/{week}/*"', '"../{week}/*"').encode()
     yield "an absolute landing path", good.replace('"opal/{week}/*"', '"/{week}/*"').encode()
     yield (

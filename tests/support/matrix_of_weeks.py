@@ -42,7 +42,7 @@ DELIVERED = (
 )
 CANARY = "3085220012345678"
 EDITS = {
-    'window_weeks: 52, rho: "48"': 'window_weeks: 52, rho: "21/8"',
+    'window_weeks: 52, rho: "48"': 'window_weeks: 52, rho: "7/4"',
     'weekly_at: "10:00"': 'weekly_at: "00:00"',  # or nothing goes on on a Monday before ten
 }
 SETTINGS = {

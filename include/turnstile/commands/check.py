@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from turnstile.errors import InputError, TurnstileError
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.ledger.records import ReleaseKey
+from turnstile.pipeline.room import shortage, tightest_room
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.keys import reference
 from turnstile.programme.loading import ProgrammeFile, programme_file, programme_files
@@ -22,6 +27,7 @@ from turnstile.sources.feeds import layout_of
 from turnstile.sources.layout import names_in_source
 
 _DECIDE_THE_CELLS = frozenset({"source", "time", "domain", "tables"})
+_SEALS = frozenset({EntryKind.SEALED, EntryKind.LOSS_DECLARED})
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,23 +43,58 @@ def _check(args: argparse.Namespace) -> int:
     if args.keys:
         print(reference(), end="")
         return 0
-    include = Settings.from_environment().include
-    files = programme_files(include)
+    settings = Settings.from_environment()
+    files = programme_files(settings.include)
     if args.programme is not None:
-        files = (programme_file(args.programme, include),)
+        files = (programme_file(args.programme, settings.include),)
     if not files:
         rule = "holds no programme; set TURNSTILE_INCLUDE, or make one (turnstile new)"
-        raise InputError(where=str(include / "programmes"), field="programmes", rule=rule)
-    checked = [(file, problems_of(file.text, file.path.name)) for file in files]
-    problems = [problem for _, one in checked for problem in _problems(one, include)]
-    for warning in (_warning(file, one.programme) for file, one in checked):
-        if warning:
-            print(f"turnstile: warning: {warning}", file=sys.stderr)
+        raise InputError(where=str(settings.include / "programmes"), field="programmes", rule=rule)
+    found = [_judged(file, settings) for file in files]
+    for warning in (sentence for one in found for sentence in one.warnings):
+        print(f"turnstile: warning: {warning}", file=sys.stderr)
+    problems = [problem for one in found for problem in one.problems]
     for problem in problems:
         print(f"turnstile: {problem}", file=sys.stderr)
     if not problems:
         print(f"{', '.join(file.name for file in files)}: in order")
     return InputError.exit_code if problems else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What is wrong with a programme, and what it leaves open and may go on leaving open."""
+
+    problems: tuple[TurnstileError, ...]
+    warnings: tuple[str, ...]
+
+
+def _judged(file: ProgrammeFile, settings: Settings) -> _Judged:
+    """Judge one file."""
+    checked = problems_of(file.text, file.path.name)
+    problems, programme = _problems(checked, settings.include), checked.programme
+    warnings = tuple(filter(None, [_warning(file, programme)]))
+    if problems or programme is None:
+        return _Judged(problems, warnings)
+    period = period_containing(system_clock().date(), programme.schedule)
+    domain = load_domain(programme, settings.include)
+    lacking = shortage(programme, tightest_room(programme, domain, period))
+    if lacking is None:
+        return _Judged((), warnings)
+    if _has_sealed(programme.name, settings):  # its weeks are promised already
+        return _Judged((), (*warnings, str(lacking)))
+    return _Judged((lacking,), warnings)
+
+
+def _has_sealed(programme: str, settings: Settings) -> bool:
+    """Return whether a release of a programme is sealed, by the ledger, if there is one to read."""
+    try:
+        return any(
+            entry.kind in _SEALS and ReleaseKey.parse(str(entry.key)).programme == programme
+            for entry in open_ledger(settings, read_only=True).entries()
+        )
+    except InputError:  # nothing was released here
+        return False
 
 
 def _warning(file: ProgrammeFile, programme: Programme | None) -> str:

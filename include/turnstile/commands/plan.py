@@ -9,6 +9,7 @@ from pathlib import Path
 from turnstile.errors import InputError
 from turnstile.estimates.error_bars import error_bar
 from turnstile.pipeline.context import Release, open_release
+from turnstile.pipeline.room import crash_sentence, tightest_room
 from turnstile.planning.week_plan import (
     left_under_caps,
     losses,
@@ -17,6 +18,7 @@ from turnstile.planning.week_plan import (
 )
 from turnstile.privacy.events import one_of_each_label
 from turnstile.programme.source_spec import RowShape
+from turnstile.publishing.card import day_above_week
 
 _ANY_WEEK = "2016-W30"  # planning tables are the same in every week
 _TRIPS, _BUSES = 2_000_000, 150
@@ -93,16 +95,26 @@ def _plan(args: argparse.Namespace) -> int:
         names = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho")
         values = [figures[name] or "infinite" for name in names]
         print(f"{unit:16} " + " ".join(f"{value:>12}" for value in values))
+    if why := day_above_week(losses(release)):
+        print(why)
     source = release.programme.source
     if source.feed.shape is RowShape.TRIPS:
         print(source.without_card_sentence)
-    for line in left_under_caps(release):
-        print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
+    _print_room(release)
     if source.feed.shape is RowShape.TELEMETRY:
         from turnstile.planning.estimate_tables import written_grain
 
         print(*written_grain(release), sep="\n")
     return 0
+
+
+def _print_room(release: Release) -> None:
+    """Print what a draw costs that dies, and what every capped account has left."""
+    room = tightest_room(release.programme, release.domain, release.week)
+    if room is not None:
+        print(crash_sentence(room))
+    for line in left_under_caps(release):
+        print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
 
 
 def _tables(release: Release, args: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ anew, so their caps are reached at once or never; lifetime accounts fill up (`ac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from turnstile.ledger.account_course import (
@@ -19,15 +19,16 @@ from turnstile.ledger.account_course import (
 from turnstile.ledger.admission import binding_caps
 from turnstile.ledger.amounts import EVER, Cap, is_lifetime_unit
 from turnstile.ledger.changes import AccountRow, Amount, pair_of, week_names
-from turnstile.ledger.fold import Fold, FoldedAttempt
+from turnstile.ledger.fold import Fold
 from turnstile.ledger.folded_accounts import FoldedAccounts
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
+from turnstile.privacy.accounts import Posting
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek, parse_period
 
 YEAR_WEEKS = 52
-_COORDINATES = ("epsilon_micro", "rho_nano", "delta_femto")
+COORDINATES = ("epsilon_micro", "rho_nano", "delta_femto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +90,22 @@ def _of_family(fold: Fold, family: str) -> Iterator[CapForecast]:
     latest = tuple({one.key.partition("/")[0]: one for one in live}.values())
     weeks = (min(week_names(one.weeks)[0] for one in live), max(one.week for one in live))
     for cap in binding_caps(cap for caps in accounts.caps.values() for cap in caps):
-        for coordinate in _COORDINATES:
+        for coordinate in COORDINATES:
             limit = getattr(cap, coordinate)
-            costs = {one.key: _cost(one, cap.unit, coordinate) for one in latest}
+            costs = {one.key: costliest(one.postings, cap.unit, coordinate) for one in latest}
             if limit is not None and (limit or any(cost != 0 for cost in costs.values())):
                 past = _past(accounts, cap, coordinate, weeks)
                 yield _forecast((family, cap, coordinate), past, costs)
 
 
-def _cost(attempt: FoldedAttempt, unit: ProtectionUnit, coordinate: str) -> int | None:
+def costliest(found: Iterable[Posting], unit: ProtectionUnit, coordinate: str) -> int | None:
     """Return what one release costs a unit: of its disjoint accounts, the costliest.
 
     None is infinite; so is the cost to a unit of which the release states nothing.
     """
-    losses = [Amount.of(posting).loss for posting in attempt.postings if posting.unit is unit]
-    found = [getattr(loss, coordinate) for loss in losses]
-    return max(found) if found and None not in found else None
+    losses = [Amount.of(posting).loss for posting in found if posting.unit is unit]
+    amounts = [getattr(loss, coordinate) for loss in losses]
+    return max(amounts) if amounts and None not in amounts else None
 
 
 def _past(accounts: FoldedAccounts, cap: Cap, coordinate: str, weeks: tuple[str, str]) -> Course:

@@ -49,6 +49,7 @@ RULES: dict[str, Rule] = {
     "budget_90": Rule(Severity.ERROR, "nine tenths of a cap are spent or held"),
     "hold_stuck": Rule(Severity.WARN, "a reservation is held and not drawn"),
     "draw_stuck": Rule(Severity.ERROR, "a draw began and was not sealed; its charge stands"),
+    "draw_burned": Rule(Severity.WARN, "a draw died before its seal and stays charged"),
     "release_overdue": Rule(Severity.ERROR, "a week is final and not public"),
     "run_died": Rule(Severity.ERROR, "a run ended without a report"),
     "run_lasts": Rule(Severity.WARN, "a run takes longer than it should"),

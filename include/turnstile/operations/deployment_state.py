@@ -21,7 +21,7 @@ from turnstile.operations.last_verification import (
     ledger_trouble,
 )
 from turnstile.operations.ledger_snapshot import LedgerFollower, LedgerSnapshot
-from turnstile.operations.plan_view import plan_of, plan_view
+from turnstile.operations.plan_view import crash_words, plan_of, plan_view
 from turnstile.operations.programme_now import (
     AirflowNow,
     ProgrammeNow,
@@ -203,7 +203,9 @@ class DeploymentState:
             week = next_week(self._marks(one, snapshot, self._journal(one)))
             if week is not None:
                 planned = plan_of(one, self.settings.include, week)
-                plans[one.name] = plan_view(planned, snapshot.balances)
+                plans[one.name] = plan_view(planned, snapshot.balances) | {
+                    "crash": crash_words(one, self.settings.include, week)
+                }
         return plans
 
     def verdicts_of(self, programme: str) -> dict[tuple[str, str], str]:

@@ -48,6 +48,7 @@ class LedgerSnapshot:
         problems: number of entries that contradict what stands before them.
         accounts: of each budget group, folded from the entries; to copy, not to change.
         public: the entries that tell what became of periods, oldest first.
+        burned: attempts that were charged and never sealed, each with what it was charged.
     """
 
     lines: Sequence[EntryLine]
@@ -58,6 +59,7 @@ class LedgerSnapshot:
     problems: int
     accounts: Mapping[str, FoldedAccounts] = field(default_factory=dict)
     public: Sequence[Entry] = ()
+    burned: Sequence[tuple[Attempt, tuple[Posting, ...]]] = ()
 
     def weeks_of(self, programme: str) -> Mapping[str, Week]:
         """Return what became of every period of a programme, by its name."""
@@ -108,6 +110,11 @@ class LedgerFollower:
             problems=self._problems,
             accounts=self._fold.accounts,
             public=tuple(self._public),
+            burned=tuple(
+                (attempt.record, attempt.postings)
+                for attempt in self._fold.attempts.values()
+                if attempt.record.is_burned
+            ),
         )
 
 

@@ -21,11 +21,13 @@ from turnstile.operations.amount_words import (
     figures_words,
     share_left,
 )
+from turnstile.publishing.card import day_above_week
 
 _WORDS = (
     amount_text,
     cap_text,
     capped_words,
+    day_above_week,
     epsilon_words,
     exact_value,
     exact_words,

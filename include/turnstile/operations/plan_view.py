@@ -11,6 +11,7 @@ from turnstile.estimates.error_bars import error_bar
 from turnstile.ledger.amounts import Cap, is_lifetime_unit
 from turnstile.ledger.records import AccountBalance
 from turnstile.operations.amount_words import rounded_up
+from turnstile.pipeline.room import crash_sentence, tightest_room
 from turnstile.privacy.accounts import Posting
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
@@ -34,6 +35,13 @@ def _planned(name: str, include: str, week: str, digest: str) -> ReleasePlan:
     if programme.digest != digest:  # the file changed between two reads: plan what is there now
         digest = programme.digest
     return make_plan(programme, load_domain(programme, Path(include)), parse_period(week))
+
+
+@lru_cache(maxsize=64)
+def crash_words(programme: Programme, include: Path, week: str) -> str:
+    """Say what a draw of a week costs that dies before its seal; worked out once for each text."""
+    room = tightest_room(programme, load_domain(programme, include), parse_period(week))
+    return "" if room is None else crash_sentence(room)
 
 
 def plan_view(planned: ReleasePlan, balances: tuple[AccountBalance, ...]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.folders import release_folders
 from turnstile.operations.alerts import Alert, of_budget, of_questions, of_retention, of_run
+from turnstile.operations.burned_draws import of_burned
 from turnstile.operations.calendar_of_weeks import WeekMark, behind, calendar_of
 from turnstile.operations.journal import Happening, Journal, Line, open_runs
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
@@ -45,7 +46,7 @@ def watched(
     now: datetime,
 ) -> tuple[Alert, ...]:
     """Return everything that somebody should know, whether it was reported or not."""
-    found, kept = [*of_budget(picture.forecasts)], list[Alert]()
+    found, kept = [*of_budget(picture.forecasts)], [*of_burned(picture)]
     for programme in programmes:
         lines = journal.of_programme(programme.name)
         found += _runs(lines, run_now, now)

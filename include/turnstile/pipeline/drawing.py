@@ -22,16 +22,15 @@ from turnstile.pipeline.context import Release, revision_statement
 from turnstile.pipeline.inputs import current_snapshot, recorded
 from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.pipeline.preflight import require_preflight
+from turnstile.pipeline.publishable import package_space
 from turnstile.pipeline.year_state import carried_keys, multiplied, require_state
 from turnstile.privacy.events import DrawEvent
 from turnstile.programme.terms import binding_terms
-from turnstile.release.sealed import Artefact, NoisyTable, encode
+from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw, encode
 from turnstile.release.zones import commitment, digest_of, write_once
 from turnstile.sources.stated_gaps import stated_gaps
 
 _DRAWING_THREADS = 2
-_PACKAGE_BYTES = 2**21  # report, card, plan and data package
-_BYTES_PER_CELL = 400  # of every file that holds it, labels and both formats; 150 in practice
 
 
 def reserve(release: Release) -> str:
@@ -90,7 +89,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     release.ledger.begin_draw(
         attempt.attempt_id,
         _bindings(release),
-        space=_space(release, sum(table.cells for table in exact)),
+        space=package_space(release),
         code=code_version(),
     )
     _set_leftovers_aside(release)
@@ -99,7 +98,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
         vectors = threads.map(lambda at: draw_one(events[at], counts[at]), largest_first)
         by_event = dict(zip(largest_first, vectors, strict=True))
     drawn = tuple(
-        NoisyTable(event.table, event.statistic, drawn_day(event), by_event[at])
+        NoisyTable(event.table, event.statistic, day_of_draw(event), by_event[at])
         for at, event in enumerate(events)
     )
     content = encode(Artefact(drawn, stated_gaps_of(release), tuple(map(str, carried))))
@@ -136,18 +135,6 @@ def _set_aside(release: Release, leftover: Path) -> None:
         release.say(f"{leftover.name} of a draw that died was moved to {aside.name}")
 
 
-def _space(release: Release, cells: int) -> dict[Path, int]:
-    """Return the bytes that a draw and its package take at most, by folder."""
-    package = _PACKAGE_BYTES + cells * _BYTES_PER_CELL
-    return {release.settings.embargoed: 2 * package, release.settings.public: package}
-
-
-def drawn_day(event: DrawEvent) -> date | None:
-    """Return the service day of a draw; None where it covers several."""
-    days = {block.service_date for block in event.blocks}
-    return days.pop() if len(days) == 1 else None
-
-
 def stated_gaps_of(release: Release) -> tuple[date, ...]:
     """Return the service days that are stated as gaps, from names of files and declared days."""
     names = (name for name, _ in current_snapshot(release).files)
@@ -166,7 +153,7 @@ def _shape(event: DrawEvent) -> tuple[object, ...]:
 
 def _exact_label(event: DrawEvent) -> tuple[str, str, date | None]:
     """Name the exact table that a draw reads."""
-    return event.table, event.statistic, drawn_day(event)
+    return event.table, event.statistic, day_of_draw(event)
 
 
 def _reserved(release: Release) -> Attempt:

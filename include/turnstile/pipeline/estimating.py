@@ -68,11 +68,16 @@ def _fixed_earlier(release: Release, numbers: PublicNumbers) -> tuple[EarlierRel
     path = release.folders.embargoed / FOLDER / _INPUTS
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
-        keys = map(str, islice(_published_keys(release), _LOOKED_AT_MOST))
-        found = comparable(release.settings.public, keys, numbers)
+        found = earlier_now(release, numbers)
         lines = [[one.key, one.manifest_sha256] for one in found]
         write_once(path, json.dumps(lines).encode())
     return tuple(EarlierRelease(*line) for line in json.loads(path.read_bytes()))
+
+
+def earlier_now(release: Release, numbers: PublicNumbers) -> tuple[EarlierRelease, ...]:
+    """Return the earlier releases that would go in now; of the numbers, cells and days count."""
+    keys = map(str, islice(_published_keys(release), _LOOKED_AT_MOST))
+    return comparable(release.settings.public, keys, numbers)
 
 
 def _published_keys(release: Release) -> Iterator[ReleaseKey]:

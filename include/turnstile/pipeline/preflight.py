@@ -15,6 +15,7 @@ from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity, Pipel
 from turnstile.errors import RefusedError
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
+from turnstile.pipeline.publishable import require_columns, require_place
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.zones import write_atomically
 
@@ -30,8 +31,10 @@ def require_preflight(release: Release) -> None:
     """
     from turnstile.assessment.gates.pipeline_copy import audits_of, plan_gates
 
+    require_place(release)  # may be another at any moment
     if _known(release) is not None:
         return
+    require_columns(release)
     copy = PipelineCopy(observed=_tried(release))
     programme, events = release.programme, release.plan.events
     gates = plan_gates(programme, events, copy, audits_of(programme, events, copy))

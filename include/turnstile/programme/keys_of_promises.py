@@ -185,4 +185,13 @@ PROMISES: tuple[Key, ...] = (
         "52",
         least=1,
     ),
+    Key(
+        "redraws",
+        "integer",
+        "1",
+        "draws that may die in any window of a cap: room for them, and for one correction, is left "
+        "beside all releases; 0: none, a draw that dies costs its period, on purpose",
+        "0",
+        least=0,
+    ),
 )

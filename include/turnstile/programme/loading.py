@@ -173,6 +173,7 @@ def read_programme(top: Section) -> Programme:
         digest=hashlib.sha256(canonical_text(top).encode()).hexdigest(),
         meant_for=read_queries(top, shape),
         retention=_retention(top.section("retention"), schedule) if top.has("retention") else None,
+        redraws=top.integer("redraws", 1),
     )
     top.finish()
     return programme

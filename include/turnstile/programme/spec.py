@@ -295,6 +295,8 @@ class Programme:
         digest: SHA-256 of the file's canonical content, without comments or layout.
         meant_for: queries that the release is meant to answer.
         retention: how long private data stay; without it, for ever.
+        redraws: draws that may die before their seal in any window of a cap, for which there is
+            room beside all promised releases and one correction; 0: there need not be any room.
     """
 
     name: str
@@ -314,6 +316,7 @@ class Programme:
     digest: str
     meant_for: tuple[Query, ...] = ()
     retention: RetentionSpec | None = None
+    redraws: int = 1
 
     @property
     def listed(self) -> tuple[str, ...]:

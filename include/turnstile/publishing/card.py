@@ -7,7 +7,7 @@ from the plan, the programme and the ledger (PRIVACY 9).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from fractions import Fraction
 from importlib.metadata import version
@@ -190,6 +190,32 @@ def loss_figures(loss: Loss) -> dict[str, Any]:
         "delta": _text(loss.delta, 15),
         "epsilon_at_delta_1e-6": _text(shown, 6),
     }
+
+
+def day_above_week(units: Mapping[str, Mapping[str, str | None]]) -> str:
+    """Say why one more day of somebody may cost more than one more week, where it does.
+
+    Args:
+        units: figures of `loss_figures`, by unit.
+
+    Examples:
+        >>> figures = {"card_day": {"rho": "0.037"}, "card_week": {"rho": "0.0185"}}
+        >>> day_above_week(figures).partition(":")[0]
+        'A card_day shows more than a card_week'
+        >>> day_above_week({"card_day": {"rho": "0.08"}, "card_week": {"rho": "0.58"}})
+        ''
+    """
+    for subject in ("card", "bus"):
+        day, week = f"{subject}_day", f"{subject}_week"
+        rho_of_day, rho_of_week = (units.get(unit, {}).get("rho") for unit in (day, week))
+        if rho_of_day and rho_of_week and Fraction(rho_of_day) > Fraction(rho_of_week):
+            return (
+                f"A {day} shows more than a {week}: the bound holds for the week, so the records "
+                "of one more day can displace as many of its other days (PRIVACY 4.3), and both "
+                f"are counted; a {week} that comes or goes displaces nothing. What is promised "
+                f"is the {week}."
+            )
+    return ""
 
 
 def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:

@@ -125,7 +125,21 @@ def _of_table(path: Path, part: str, planned: set[tuple[str, str]]) -> Iterator[
     except (pa.ArrowInvalid, OSError):
         yield "cannot be read"
         return
-    statistics = {statistic for table, statistic in planned if table == path.stem}
+    yield from unknown_columns(schema, path.stem, part, planned)
+
+
+def unknown_columns(
+    schema: pa.Schema, name: str, part: str, planned: set[tuple[str, str]]
+) -> Iterator[str]:
+    """Name what is unknown in the columns of one table.
+
+    Args:
+        schema: its columns.
+        name: of the table.
+        part: folder that it stands in.
+        planned: (table, statistic) of every draw.
+    """
+    statistics = {statistic for table, statistic in planned if table == name}
     for column in schema:
         known = field_of(column.name)
         if known is None or known.role not in TABLE_FOLDERS[part]:

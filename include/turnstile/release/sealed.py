@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from turnstile.arrow_columns import column, dates, texts, vector
 from turnstile.errors import IntegrityError
+from turnstile.privacy.events import DrawEvent
 
 _GAPS = b"turnstile.gaps"
 _CARRIED = b"turnstile.carried"
@@ -46,6 +47,12 @@ class NoisyTable:
     statistic: str
     service_date: date | None
     values: NDArray[np.int64]
+
+
+def day_of_draw(event: DrawEvent) -> date | None:
+    """Return the service day of a draw; None where it covers several."""
+    days = {block.service_date for block in event.blocks}
+    return days.pop() if len(days) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,14 +111,14 @@ def test_a_commuter_of_the_shipped_programme_is_recognised_as_often_as_simulated
     plan = make_plan(programme, load_domain(programme, _INCLUDE), ServiceWeek(2016, 30))
     known = forecast(plan.events, (1, 52))
     commuter = [one for one in known.units if one.unit is CARD and not one.is_worst]
-    assert [round(one.guess_right or 0, 3) for one in commuter] == [0.597, 0.962]
+    assert [round(one.guess_right or 0, 3) for one in commuter] == [0.580, 0.927]
     assert "recognises a daily commuter" in commuter[-1].sentence
-    assert "96 times in 100" in commuter[-1].sentence
+    assert "93 times in 100" in commuter[-1].sentence
     assert "does not hide a card over a year" in commuter[-1].sentence
     canaries = 2_000
     changes = typical_changes(plan.events, ProtectionUnit.CARD_WEEK)
     (share,) = membership_accuracy(changes, weeks=1, canaries=canaries)
-    assert abs(share - 0.597) <= 6.2 * 0.5 / math.sqrt(canaries)
+    assert abs(share - 0.580) <= 6.2 * 0.5 / math.sqrt(canaries)
 
 
 def test_the_words_follow_the_figure() -> None:

@@ -1,0 +1,70 @@
+"""What draws cost that died before their seal, unit by unit, and what their caps have left. Pure.
+
+A burned draw is found in the ledger, whoever burned it: the run that was cleared, a person or a
+recovery. Amounts come from the plan and from the ledger's own rows, never from data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from turnstile.ledger.amounts import AccountLoss, amount_text, cap_text, is_lifetime_unit
+from turnstile.ledger.forecast import COORDINATES, costliest
+from turnstile.ledger.records import AccountBalance
+from turnstile.operations.alerts import Alert
+from turnstile.operations.amount_words import epsilon_words
+from turnstile.operations.ledger_snapshot import LedgerSnapshot
+from turnstile.privacy.accounts import Posting
+from turnstile.privacy.units import ProtectionUnit
+
+RULE = "draw_burned"
+
+
+def of_burned(picture: LedgerSnapshot) -> Iterator[Alert]:
+    """Yield an alert for every draw that was charged and never sealed."""
+    for one, charged in picture.burned:
+        cost = ", ".join(_costs(charged))
+        balances = [balance for balance in picture.balances if balance.family == one.family]
+        left = "; ".join(_left(charged, balances)) or "no cap holds for it"
+        yield Alert(
+            RULE,
+            one.key.programme,
+            one.week,
+            one.attempt_id,
+            f"a draw died before its seal and stays charged ({one.attempt_id}): {cost}. "
+            f"Left now: {left}",
+        )
+
+
+def _costs(charged: Sequence[Posting]) -> Iterator[str]:
+    """Yield what the draw cost each unit: of its disjoint accounts, the costliest."""
+    for unit in sorted({posting.unit for posting in charged}):
+        epsilon, rho, delta = (costliest(charged, unit, name) for name in COORDINATES)
+        yield f"{unit} {epsilon_words(AccountLoss(epsilon, rho, delta or 0))}"
+
+
+def _left(charged: Sequence[Posting], balances: Sequence[AccountBalance]) -> Iterator[str]:
+    """Yield what each cap over its accounts has left, and how many such draws that is."""
+    accounts = {(posting.unit, posting.scope) for posting in charged}
+    least: dict[tuple[str, str], tuple[int, int, ProtectionUnit]] = {}
+    for one in balances:
+        is_touched = (one.unit, one.scope) in accounts or is_lifetime_unit(one.unit)
+        if one.cap is None or not is_touched:
+            continue
+        for coordinate in COORDINATES:
+            limit = getattr(one.cap, coordinate)
+            taken = getattr(one.spent + one.held, coordinate)
+            if not limit or taken is None:
+                continue  # a delta that is not used, or an account without a bound
+            found = (limit - taken, limit, one.unit)
+            account = (cap_text(one.cap), coordinate)
+            least[account] = min(found, least.get(account, found))
+    for (cap, coordinate), (left, limit, unit) in least.items():
+        cost = costliest(charged, unit, coordinate)
+        if cost:
+            name = coordinate.partition("_")[0]
+            draws = max(0, left) // cost
+            yield (
+                f"{cap} {name} {amount_text(name, left)} of {amount_text(name, limit)}, room for "
+                f"{draws or 'no'} draw{'s' * (draws > 1)} like it"
+            )

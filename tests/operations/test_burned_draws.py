@@ -1,0 +1,102 @@
+"""A drawing process that is killed between charge and seal: an alarm of its own, with its cost."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.states import ReleaseState
+from turnstile.operations.alerts import Alert, Severity, digest
+from turnstile.operations.delivery import deliver
+from turnstile.operations.journal import Happening, Journal
+from turnstile.operations.ledger_snapshot import LedgerFollower
+from turnstile.operations.watch import watched
+from turnstile.pipeline.steps import step_named
+from turnstile.programme.loading import load_programme
+from turnstile.settings import Settings, system_clock
+
+# The process kills itself, as the kernel would for want of memory, when the noise is drawn and
+# nothing is stored yet.
+DRAW_AND_DIE = f"""
+import os, signal
+from turnstile.pipeline import drawing, steps
+drawing.write_once = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+steps.draw("opal", "{WEEK}")
+"""
+
+
+def seen(deployment: Deployment) -> list[Alert]:
+    """What the watchdog finds now."""
+    found = watched(
+        LedgerFollower(deployment.ledger).now(),
+        (load_programme("opal", deployment.include),),
+        Journal.of(Settings.from_environment()),
+        run_now=lambda *_: None,
+        now=system_clock(),
+    )
+    return [alert for alert in found if alert.rule.startswith("draw")]
+
+
+def draw_and_be_killed() -> None:
+    died = subprocess.run([sys.executable, "-c", DRAW_AND_DIE], check=False)  # noqa: S603 - our own words
+    assert died.returncode == -signal.SIGKILL
+
+
+@pytest.fixture
+def reserved(landed: Deployment) -> Deployment:
+    for step in ("ingest", "validate", "plan", "count", "reserve"):
+        step_named(step)("opal", WEEK)
+    return landed
+
+
+def test_a_draw_that_is_killed_is_reported_once_with_what_it_cost_and_what_is_left(
+    reserved: Deployment,
+) -> None:
+    draw_and_be_killed()
+    assert seen(reserved) == []  # it may yet be at work: draw_stuck tells after an hour
+    step_named("draw")("opal", WEEK)
+    key = ReleaseKey("opal", WEEK)
+    states = [one.state for one in reserved.ledger.attempts(key)]
+    assert states == [ReleaseState.BURNED, ReleaseState.SEALED]
+    (alert,) = seen(reserved)
+    assert (alert.rule, alert.programme, alert.week) == ("draw_burned", "opal", WEEK)
+    assert "card_day epsilon 1.94 at delta 1e-6" in alert.sentence
+    assert "card epsilon 5.7 at delta 1e-6" in alert.sentence
+    assert "card_day rho 0.083333334 of 0.25, room for 1 draw like it" in alert.sentence
+    sent: list[str] = []
+    journal = Journal.of(Settings.from_environment())
+
+    def post(_: object, subject: str, text: str, severity: Severity) -> bool:
+        assert severity is Severity.WARN
+        sent.append(f"{subject}\n{text}")
+        return True
+
+    addresses = dict.fromkeys(Severity, ("officer",))
+    for _ in range(2):
+        deliver(seen(reserved), addresses, journal, send=post, now=system_clock())
+    (message,) = sent
+    assert message.endswith("docs/RUNBOOK.md#draw_burned")
+    told = [line for line in journal.of_week("opal", WEEK) if line.happening is Happening.NOTIFIED]
+    assert [str(line.details["identity"]).partition(":")[0] for line in told] == ["draw_burned"]
+
+
+def test_a_draw_that_is_sealed_is_no_burned_one(reserved: Deployment) -> None:
+    # Negative control.
+    step_named("draw")("opal", WEEK)
+    assert seen(reserved) == []
+
+
+def test_of_a_programme_without_room_nothing_is_left_after_one_death(landed: Deployment) -> None:
+    landed.edit("opal", 'rho: "1/12"', 'rho: "1/8"')
+    for step in ("ingest", "validate", "plan", "count", "reserve"):
+        step_named(step)("opal", WEEK)
+    draw_and_be_killed()
+    step_named("draw")("opal", WEEK)
+    (alert,) = seen(landed)
+    assert "card_day rho 0.00000001 of 0.25, room for no draw like it" in alert.sentence
+    assert alert.sentence in digest([alert])[1]

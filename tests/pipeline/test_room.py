@@ -1,0 +1,182 @@
+"""Room to fail: beside every promised release a draw that dies and a correction are admitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.errors import BudgetExceeded
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import Bindings, ReleaseKey, Request
+from turnstile.pipeline.ledger_caps import ledger_cap
+from turnstile.pipeline.room import crash_sentence, shortage, tightest_room
+from turnstile.pipeline.steps import step_named
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme, parse_programme
+from turnstile.programme.periods import period_named
+from turnstile.programme.spec import Programme
+from turnstile.release.plan import make_plan
+from turnstile.service_calendar import ServicePeriod, ServiceWeek
+
+INCLUDE = Path(__file__).parents[2] / "include"
+EARLIER = INCLUDE / "programmes/earlier"
+BINDINGS = Bindings("programme", "domain", "snapshot")
+DAY_OF_BUSES = "2021-W46"  # its days lie in one month of itms_month
+MONTH = "2021-11-15..2021-12-15"
+WITH_ROOM = ("itms", "itms_delays", "itms_month", "itms_survey", "opal", "opal_year")
+WITHOUT_ROOM = ("opal_2017", "opal_flows", "opal_sums", "opal_trip")
+Cli = Callable[..., int]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    url = f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+    return Ledger.open(url, clock=lambda: datetime(2026, 11, 20, 12, tzinfo=UTC))
+
+
+def request_of(programme: Programme, period: ServicePeriod, revision: int = 0) -> Request:
+    """What the product asks of the ledger; events are of no interest here."""
+    planned = make_plan(programme, load_domain(programme, INCLUDE), period, revision=revision)
+    return Request(
+        key=ReleaseKey(programme.name, str(period), revision),
+        family=planned.family,
+        bindings=BINDINGS,
+        plan_digest=planned.digest,
+        events=(),
+        postings=planned.postings,
+        week=str(planned.charged_in),
+        first_week=str(period.weeks[0]),
+        caps=tuple(ledger_cap(cap) for cap in programme.caps),
+        reason="late file" if revision else None,
+        approver="release officer" if revision else None,
+    )
+
+
+def released(ledger: Ledger, request: Request, *, dies_first: bool = False) -> None:
+    for _ in range(2 if dies_first else 1):  # reserved again, a draw that died is burned
+        attempt = ledger.begin_draw(ledger.reserve(request).attempt_id, BINDINGS)
+    ledger.seal(attempt.attempt_id, f"artefact of {request.key}")
+
+
+def admitted_more(ledger: Ledger, programme: Programme, period: ServicePeriod) -> int:
+    """How many corrections of a released period its caps admit, by the ledger alone."""
+    for revision in count(1):
+        try:
+            released(ledger, request_of(programme, period, revision))
+        except BudgetExceeded:
+            return revision - 1
+    raise AssertionError
+
+
+def admitted_of_week(ledger: Ledger, programme: Programme, week: ServicePeriod) -> int:
+    """How many draws of a week its caps admit, the first included."""
+    released(ledger, request_of(programme, week))
+    return 1 + admitted_more(ledger, programme, week)
+
+
+@pytest.mark.parametrize("amount", ["1/4", "1/8", "1/10", "1/12", "1/13", "1/20", "1/50"])
+def test_the_room_is_what_the_ledger_admits_beside_a_week(ledger: Ledger, amount: str) -> None:
+    text = (INCLUDE / "programmes/opal.yaml").read_text()
+    programme = parse_programme(text.replace('rho: "1/12"', f'rho: "{amount}"'), "opal.yaml")
+    week = ServiceWeek.parse(WEEK)
+    room = tightest_room(programme, load_domain(programme, INCLUDE), week)
+    assert room is not None
+    assert room.draws + 1 == admitted_of_week(ledger, programme, week)
+    assert (shortage(programme, room) is None) == (room.draws >= 2)
+
+
+@pytest.mark.parametrize("share", ["1/10", "1/11", "1/12", "1/14"])
+def test_the_room_of_a_window_is_what_the_ledger_admits_beside_all_of_its_weeks(
+    ledger: Ledger, share: str
+) -> None:
+    text = (INCLUDE / "programmes/opal_year.yaml").read_text()
+    short = text.replace("window_weeks: 52", "window_weeks: 10").replace('"1/54"', f'"{share}"')
+    programme = parse_programme(short, "opal_year.yaml")
+    first = ServiceWeek.parse(WEEK)
+    for number in range(10):
+        released(ledger, request_of(programme, first.plus(number)))
+    room = tightest_room(programme, load_domain(programme, INCLUDE), first)
+    assert room is not None
+    assert room.draws == admitted_more(ledger, programme, first.plus(9)) == int(share[2:]) - 10
+
+
+@pytest.mark.parametrize("name", ["itms", "itms_delays"])
+def test_a_day_of_a_bus_has_room_for_a_draw_that_dies_and_a_correction_beside_month_and_survey(
+    ledger: Ledger, name: str
+) -> None:
+    for beside, period in (("itms_month", MONTH), ("itms_survey", DAY_OF_BUSES)):
+        programme = load_programme(beside, INCLUDE)
+        released(ledger, request_of(programme, period_named(programme, period)))
+    programme, week = load_programme(name, INCLUDE), ServiceWeek.parse(DAY_OF_BUSES)
+    released(ledger, request_of(programme, week), dies_first=True)
+    released(ledger, request_of(programme, week, 1))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(request_of(programme, week, 2))
+
+
+def test_a_day_of_a_card_has_room_for_a_draw_that_dies_and_a_correction(ledger: Ledger) -> None:
+    programme, week = load_programme("opal", INCLUDE), ServiceWeek.parse(WEEK)
+    released(ledger, request_of(programme, week), dies_first=True)
+    released(ledger, request_of(programme, week, 1))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(request_of(programme, week, 2))
+
+
+@pytest.mark.parametrize("file", sorted(EARLIER.glob("*.yaml")), ids=lambda file: file.stem)
+def test_what_was_promised_before_had_no_such_room(ledger: Ledger, file: Path) -> None:
+    # Negative control: the texts that were shipped until this room was left.
+    name = file.stem.partition(".")[0]
+    programme = parse_programme(file.read_text(), f"{name}.yaml")
+    week = ServiceWeek.parse(WEEK)
+    room = tightest_room(programme, load_domain(programme, INCLUDE), week)
+    assert room is not None
+    assert "write redraws: 0" in str(shortage(programme, room))
+    if room.cap.window_weeks is None:
+        assert admitted_of_week(ledger, programme, week) == room.draws + 1 < 3
+
+
+def test_every_shipped_programme_has_room_or_says_on_purpose_that_it_has_none() -> None:
+    for names, redraws in ((WITH_ROOM, 1), (WITHOUT_ROOM, 0)):
+        for name in names:
+            programme = load_programme(name, INCLUDE)
+            assert programme.redraws == redraws
+            period = (
+                ServiceWeek.parse(WEEK) if name != "itms_month" else period_named(programme, MONTH)
+            )
+            room = tightest_room(programme, load_domain(programme, INCLUDE), period)
+            assert room is not None
+            assert shortage(programme, room) is None
+            assert (room.draws >= 2) == bool(redraws)
+            assert ("no release for ever" in crash_sentence(room)) == (room.draws == 0)
+
+
+def test_check_refuses_a_programme_without_room_and_says_how_much_smaller_it_has_to_be(
+    check_refuses: Callable[[str, str, str, str], None], turnstile: Cli, deployment: Deployment
+) -> None:
+    assert turnstile("check", "opal") == 0
+    check_refuses(
+        "opal", 'rho: "1/12"', 'rho: "1/8"', "at most 66.6 % of it fits, or write redraws"
+    )
+    deployment.edit("opal", "approval: {", "redraws: 0\napproval: {")
+    assert turnstile("check", "opal") == 0
+    deployment.edit("opal", "redraws: 0", "redraws: 2")
+    deployment.edit("opal", 'rho: "1/8"', 'rho: "1/12"')
+    assert turnstile("check", "opal") == 2
+
+
+def test_check_warns_of_a_programme_that_has_a_sealed_week_and_goes_on(
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    landed.edit("opal", 'rho: "1/12"', 'rho: "1/8"')
+    for step in ("ingest", "validate", "plan", "count", "reserve"):
+        step_named(step)("opal", WEEK)
+    assert turnstile("check", "opal") == 2  # held, not sealed: nothing is promised by bytes
+    step_named("draw")("opal", WEEK)
+    capsys.readouterr()
+    assert turnstile("check", "opal") == 0
+    assert "warning: opal.yaml: redraws: promises room for 1 draw" in capsys.readouterr().err
