@@ -27,14 +27,11 @@ from turnstile.programme.fields import VISITS
 from turnstile.programme.source_spec import RowShape
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.layout import names_in_source
+from turnstile.sources.made_records import MadeReading, MadeTrip, Record
 from turnstile.sources.raw_records import (
-    MadeReading,
-    MadeTrip,
-    Record,
     csv_lines,
     json_lines,
-    reading_records,
-    trip_records,
+    records_of,
 )
 
 NUMBER_OF_OTHERS = 12
@@ -183,7 +180,7 @@ class Generator:
             reading = MadeReading(
                 unit, day, second, latitude, longitude, speed, shape, late, full, own, trip
             )
-            return reading_records(programme, [reading])
+            return records_of(programme, [reading])
         off = second + chance.choice([1, 60, 600, 7200])
         if self._own.days_of_unit == 1:  # a tap after the day's end is of the next day's unit
             off = min(off, self._starts + 86_399)
@@ -208,7 +205,7 @@ class Generator:
                 trip = replace(trip, on_second=None)
             elif chance.random() > keeps_off:
                 trip = replace(trip, off_second=None)
-        records = trip_records(programme, [trip])
+        records = records_of(programme, [trip])
         for record in records:
             for name in ("tap_id", "transaction_id"):
                 if name in record:

@@ -315,6 +315,10 @@ class Programme:
     meant_for: tuple[Query, ...] = ()
     retention: RetentionSpec | None = None
 
+    def __hash__(self) -> int:
+        """Hash the digest: programmes are looked up for every table of every day."""
+        return hash(self.digest)
+
     @property
     def listed(self) -> tuple[str, ...]:
         """Categories that rows carry, because a public list of the programme names their values."""
