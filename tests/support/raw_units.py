@@ -35,6 +35,7 @@ from turnstile.sources.raw_records import (
 )
 
 NUMBER_OF_OTHERS = 12
+_SPELLINGS = 60
 _EVERY = 7  # day without a unit
 # Small ones; and of those that are records, those that stay the same unit's.
 _CSV = [make for kind, make in CSV.items() if "M" not in kind and "million" not in kind]
@@ -176,9 +177,20 @@ class Generator:
             late = chance.choice([-90_000, 0, 300, 90_000])
             full = chance.choice(["", "EMPTY", "FULL", "6", "no class"])
             own = tuple((name, chance.choice(VALUES)) for name in programme.listed)
-            trip = chance.choice(VALUES)
+            trip, spelling = chance.choice(VALUES), chance.randrange(_SPELLINGS)
             reading = MadeReading(
-                unit, day, second, latitude, longitude, speed, shape, late, full, own, trip
+                unit,
+                day,
+                second,
+                latitude,
+                longitude,
+                speed,
+                shape,
+                late,
+                full,
+                own,
+                trip,
+                spelling,
             )
             return records_of(programme, [reading])
         off = second + chance.choice([1, 60, 600, 7200])
@@ -196,6 +208,7 @@ class Generator:
                 (name, chance.choice(VALUES) + ("/1" if name in VISITS else ""))
                 for name in programme.listed
             ),
+            chance.randrange(_SPELLINGS),
         )
         if programme.source.feed.joins_taps and not self._own.unit.is_record:
             into_day = second - self._starts

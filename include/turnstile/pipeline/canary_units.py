@@ -413,9 +413,10 @@ class _Readings:
         """The readings of one unit: in each of its cells on every day, then in the next cell."""
         numbers = len(self._slots), len(self._places)
         begin = len(self._slots) - 1 if days[0].isoweekday() % 2 else self._turn
+        of_day = replace(case, number=-(-case.number // len(days)))
         found = []
         for n in range(case.number):
-            day, at = days[n % len(days)], lie(case, n // len(days), numbers, (begin, self._turn))
+            day, at = days[n % len(days)], lie(of_day, n // len(days), numbers, (begin, self._turn))
             seconds = range(_READINGS * n, _READINGS * n + _READINGS)
             found += [self._reading(bus, day, at, (second, second), state) for second in seconds]
         return found
