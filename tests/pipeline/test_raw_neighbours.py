@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from planted_faults import FAULTS, Fault, planted
 from raw_cases import CASES, drawn
 from raw_lab import Form, Lab
@@ -21,6 +22,8 @@ from row_table import SEEDS
 from turnstile.errors import InputError
 from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.domain_files import load_domain
+from turnstile.programme.loading import load_programme
 from turnstile.programme.source_spec import Feed
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
@@ -51,10 +54,11 @@ OF_FEED_AND_FORM = frozenset(
 BY_BUDGET = [
     pytest.param(case, marks=() if case in OF_FEED_AND_FORM else pytest.mark.long) for case in CASES
 ]
+INCLUDE = Path(__file__).parents[2] / "include"
 RUNS = 3  # of 24 pairs, or of four
 SEARCHES, PAIRS_OF_SEARCH = 10, 2_000
 RUNS_OF_DRAWN = 4
-RUNS_TO_FIND = 8
+RUNS_TO_FIND = 40
 
 
 def test_each_feed_and_form_has_a_case_in_every_run(tmp_path: Path) -> None:
@@ -91,9 +95,32 @@ def test_no_unit_of_20_000_pairs_moves_a_table_farther_than_is_declared(
 
 # ------------------------------------------------------------ each fault put in, and found
 
-PLANTED = [pytest.param(fault, case, id=f"{fault.name}: {case}") for fault, case in planted()]
-# One of each kind is looked for in every run of the tests.
+PLANTED = [*planted()]
+# Bounds that go wrong for some records of a unit: of every unit in every run. Of others one case.
+OF_EVERY_UNIT = frozenset(
+    {
+        "a bound for each mode",
+        "a bound for workdays, one for weekends",
+        "no bound at weekends",
+        "a bound for hours after midnight",
+        "a bound for each file",
+    }
+)
+# The search has three to find in every run.
 SEARCHED = frozenset({"a bound for each mode", "swallowed line", "shape switch"})
+
+
+def cases_of(is_in_every_run: Callable[[Fault, str], bool]) -> list[ParameterSet]:
+    """Each fault with each case that shows it, the most of them when there is time."""
+    return [
+        pytest.param(
+            fault,
+            case,
+            id=f"{fault.name}: {case}",
+            marks=() if is_in_every_run(fault, case) else pytest.mark.long,
+        )
+        for fault, case in PLANTED
+    ]
 
 
 def test_the_faults_are_many_and_of_every_unit(tmp_path: Path) -> None:
@@ -102,7 +129,10 @@ def test_the_faults_are_many_and_of_every_unit(tmp_path: Path) -> None:
     assert len(FAULTS) >= 25
 
 
-@pytest.mark.parametrize(("fault", "case"), PLANTED)
+@pytest.mark.parametrize(
+    ("fault", "case"),
+    cases_of(lambda fault, case: fault.name in OF_EVERY_UNIT or case == fault.cases[0]),
+)
 def test_the_canaries_of_a_release_find_a_fault(
     fault: Fault, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,11 +143,7 @@ def test_the_canaries_of_a_release_find_a_fault(
 
 @pytest.mark.parametrize(
     ("fault", "case"),
-    [
-        pytest.param(*one.values, id=one.id, marks=marks)
-        for one in PLANTED
-        for marks in [() if one.values[0].name in SEARCHED else pytest.mark.long]
-    ],
+    cases_of(lambda fault, case: fault.name in SEARCHED and case == fault.cases[0]),
 )
 def test_the_search_finds_a_fault(
     fault: Fault, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -128,6 +154,50 @@ def test_the_search_finds_a_fault(
     except InputError:  # what one unit's lines did stopped the week
         found = "stopped"
     assert found is not None
+
+
+_OF_BOUND = (
+    "no bound",
+    "one too many",
+    "no bound at weekends",
+    "no bound on workdays",
+    "a bound for each file",
+)
+_OF_CARDS = (
+    *_OF_BOUND,
+    "a bound for each mode",
+    "no bound in the first mode",
+    "no bound in the last mode",
+    "no bound in the first mode alone",
+    "a bound for each slot",
+    "a bound for each place",
+)
+_OF_WEEKS = ("a bound for workdays, one for weekends", "a bound for each day of a week")
+_OF_BUSES = (*_OF_BOUND, "a bound for each slot of buses", "a bound for each hexagon")
+SHIPPED = {
+    "opal": _OF_CARDS,
+    "opal_sums": _OF_CARDS,
+    "opal_year": (*_OF_CARDS, *_OF_WEEKS),
+    "opal_flows": (*_OF_CARDS, *_OF_WEEKS),
+    "opal_trip": ("a record that came twice", "counted twice"),
+    "itms": _OF_BUSES,
+    "itms_month": _OF_BUSES,
+    "itms_survey": _OF_BUSES,
+    "itms_delays": (*_OF_BUSES, "delays without a clamp"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "fault"), [(name, fault) for name, faults in SHIPPED.items() for fault in faults]
+)
+def test_the_canaries_of_a_shipped_programme_find_a_fault(
+    name: str, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programme = load_programme(name, INCLUDE)
+    own = Lab(programme, load_domain(programme, INCLUDE), programme.mechanism.unit)
+    next(one for one in FAULTS if one.name == fault).put(monkeypatch)
+    assert moved_too_far(own, seed=secrets.randbelow(10**4))
 
 
 @pytest.mark.parametrize("case", BY_BUDGET)

@@ -379,11 +379,6 @@ FAULTS = (
         _form_without(("+', ' ', 'g'", "', ' ', 'g'")),
         (_IN_TEXT,),
     ),
-    Fault(
-        "zeros in front stay",
-        _form_without(("ltrim(", "concat("), ("lpad(", "concat(")),
-        (_IN_DIGITS,),
-    ),
     Fault("a record that came twice", _once_in_each_file, (_TRIP,)),
     Fault("taps joined over days", _joined_within("card_id, mode"), ("taps",)),
     Fault("swallowed line", _swallowed_line, (_DAY,)),

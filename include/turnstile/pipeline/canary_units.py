@@ -38,6 +38,7 @@ _OTHERS = 24  # records of others on each day
 _NAMES = 50
 _DAY_S = 86_400  # later, and earlier, than any clamp
 _SECONDS_PER_MINUTE = 60
+_SHAPES = 3  # so that every shape of a record comes with every spelling
 _READINGS = 2  # of a bus in each of its cells
 _FIRST_WEEK = ServiceWeek(2016, 18)  # any: the programme's rules are the same in all
 _WEEKS_TRIED = 52
@@ -455,5 +456,5 @@ class _Readings:
             state[1],
             OccupancyClass.NOT_ACCEPTING_PASSENGERS,
             listed,
-            spelling=self._turn,
+            spelling=self._turn + turn[0] // _SHAPES,
         )

@@ -9,6 +9,7 @@ from turnstile.sources.identity import EXACT_FLOAT
 
 _LETTERS = 26
 _EVEN = "02468"
+_COMPOSED = str.maketrans("aou", "\u00e4\u00f6\u00fc")
 _HIDDEN = ("\u200b", "\u00ad")
 _BEFORE, _WITHIN, _AFTER = ("\u200b", " "), ("\u00a0", "\u00ad\u00a0"), ("\t", "\ufeff ")
 
@@ -52,7 +53,7 @@ def _of_text(name: str, case: LetterCase | None) -> tuple[object, ...]:
 
     Every other one has a letter that Unicode writes in two ways, and a run of blanks within.
     """
-    composed = name.replace("a", "\u00e4").replace("o", "\u00f6")
+    composed = name.translate(_COMPOSED)
     if name[-1:] in _EVEN:
         return _seen_alike(name.replace(" ", "-"), case)
     return *_seen_alike(composed, case), normalize("NFD", composed), composed.replace(" ", "  ")
