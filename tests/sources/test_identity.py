@@ -33,13 +33,11 @@ from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.identity import in_form
 from turnstile.sources.ingest import snapshot_digest
 from turnstile.sources.made_ids import spelt
+from turnstile.sources.made_records import MadeReading, MadeTrip
 from turnstile.sources.raw_records import (
-    MadeReading,
-    MadeTrip,
     csv_lines,
     json_lines,
-    reading_records,
-    trip_records,
+    records_of,
 )
 
 DAY = date(2016, 7, 25)
@@ -153,7 +151,7 @@ def positions(own: Lab, ids: list[str]) -> bytes:
         )
         for n, one in enumerate(ids * 3)
     ]
-    return "\n".join(json_lines(reading_records(own.programme, readings))).encode()
+    return "\n".join(json_lines(records_of(own.programme, readings))).encode()
 
 
 def test_one_bus_is_one_bus_flat_and_nested(tmp_path: Path) -> None:
@@ -218,11 +216,11 @@ def test_every_feed_sets_ids_of_another_form_aside(
     plain = programme_of("opal" if is_trip else "itms", feed=feed, card_form=None)
     if is_trip:
         trips = [MadeTrip(one, "bus", DAY, 9 * 3600, "A") for one in ("x7", "1234567890", "7")]
-        records = trip_records(plain, trips)
+        records = records_of(plain, trips)
     else:
         ids = ("x7", "1234567890", "7")
         readings = [MadeReading(one, DAY, 36_000, 21.1, 72.8, 9, n) for n, one in enumerate(ids)]
-        records = reading_records(plain, readings)
+        records = records_of(plain, readings)
     zones.deliver(str(WEEK), {"a.ndjson": "\n".join(json_lines(records))})
     field = plain.source.id_field
     form = {"card_form" if is_trip else "vehicle_form": DIGITS}

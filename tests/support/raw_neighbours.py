@@ -10,12 +10,8 @@ import numpy as np
 from raw_lab import PERIOD, WEEK, Lab, Vectors
 from raw_units import Generator
 
-from turnstile.counting.bounding import install_key
-from turnstile.counting.engine import engine
-from turnstile.counting.tables import count
-from turnstile.counting.telemetry import count_telemetry
+from turnstile.counting.tables import count_scopes
 from turnstile.privacy.events import Sensitivity
-from turnstile.programme.source_spec import RowShape
 from turnstile.sources.ingest import ingest
 
 
@@ -35,29 +31,23 @@ def counts_of(own: Lab, files: dict[str, bytes]) -> Vectors:
             progress=lambda _: None,
             timetable=own.timetable,
         )
-        rows, secret = snapshot.folder / "rows", b"one for both weeks"
-        if programme.source.feed.shape is RowShape.TRIPS:
-            tables = count(
-                programme,
-                domain,
-                PERIOD.days,
-                rows,
-                secret=secret,
-                work=root / "work",
-                progress=lambda _: None,
-            )
-            return {
-                (f"{t.table}/{t.statistic}", t.service_date or WEEK.monday): t.reveal_to_mechanism()
-                for t in tables
-            }
-        found: Vectors = {}
-        with engine(root / "work") as connection:
-            install_key(connection, secret)
-            for first in range(0, len(PERIOD.days), own.days_of_unit):
-                days = PERIOD.days[first : first + own.days_of_unit]
-                vectors = count_telemetry(connection, programme, domain, rows, days)
-                found |= {("/".join(label), days[0]): counts for label, counts in vectors.items()}
-        return found
+        tables = count_scopes(
+            programme,
+            domain,
+            PERIOD.days,
+            snapshot.folder / "rows",
+            secret=b"one for both weeks",
+            work=root / "work",
+        )
+        return {
+            (f"{t.table}/{t.statistic}", t.service_date or WEEK.monday): t.reveal_to_mechanism()
+            for t in tables
+        }
+
+
+def pairs_of(own: Lab) -> int:
+    """Neighbouring pairs of one run: of each unit."""
+    return 24 if own.days_of_unit == 1 else len(PERIOD.days) // own.days_of_unit
 
 
 def violations(own: Lab, runs: int, *, seed: int, per_base: int = 8) -> Iterator[str]:

@@ -27,17 +27,15 @@ from turnstile.programme.fields import VISITS
 from turnstile.programme.source_spec import RowShape
 from turnstile.sources.feeds import layout_of
 from turnstile.sources.layout import names_in_source
+from turnstile.sources.made_records import MadeReading, MadeTrip, Record
 from turnstile.sources.raw_records import (
-    MadeReading,
-    MadeTrip,
-    Record,
     csv_lines,
     json_lines,
-    reading_records,
-    trip_records,
+    records_of,
 )
 
 NUMBER_OF_OTHERS = 12
+_SPELLINGS = 60
 _EVERY = 7  # day without a unit
 # Small ones; and of those that are records, those that stay the same unit's.
 _CSV = [make for kind, make in CSV.items() if "M" not in kind and "million" not in kind]
@@ -179,11 +177,22 @@ class Generator:
             late = chance.choice([-90_000, 0, 300, 90_000])
             full = chance.choice(["", "EMPTY", "FULL", "6", "no class"])
             own = tuple((name, chance.choice(VALUES)) for name in programme.listed)
-            trip = chance.choice(VALUES)
+            trip, spelling = chance.choice(VALUES), chance.randrange(_SPELLINGS)
             reading = MadeReading(
-                unit, day, second, latitude, longitude, speed, shape, late, full, own, trip
+                unit,
+                day,
+                second,
+                latitude,
+                longitude,
+                speed,
+                shape,
+                late,
+                full,
+                own,
+                trip,
+                spelling,
             )
-            return reading_records(programme, [reading])
+            return records_of(programme, [reading])
         off = second + chance.choice([1, 60, 600, 7200])
         if self._own.days_of_unit == 1:  # a tap after the day's end is of the next day's unit
             off = min(off, self._starts + 86_399)
@@ -199,6 +208,7 @@ class Generator:
                 (name, chance.choice(VALUES) + ("/1" if name in VISITS else ""))
                 for name in programme.listed
             ),
+            chance.randrange(_SPELLINGS),
         )
         if programme.source.feed.joins_taps and not self._own.unit.is_record:
             into_day = second - self._starts
@@ -208,7 +218,7 @@ class Generator:
                 trip = replace(trip, on_second=None)
             elif chance.random() > keeps_off:
                 trip = replace(trip, off_second=None)
-        records = trip_records(programme, [trip])
+        records = records_of(programme, [trip])
         for record in records:
             for name in ("tap_id", "transaction_id"):
                 if name in record:

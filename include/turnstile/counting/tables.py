@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from turnstile.counting.bounding import install_key
-from turnstile.counting.engine import engine
+from turnstile.counting.engine import Connection, engine
 from turnstile.counting.exact import ExactTable
 from turnstile.counting.telemetry import Vectors, count_telemetry
 from turnstile.counting.trips import count_trips, install_domain
@@ -83,6 +83,47 @@ def count(  # noqa: PLR0913 - the keyword-only rest is where it runs, not what i
         install_domain(connection, domain, programme.time)
         of_trips = partial(count_trips, connection, programme, domain, rows_folder)
         return by_table(each_scope(programme, days, of_trips, progress))
+
+
+def count_scopes(  # noqa: PLR0913 - the keyword-only rest is where it runs
+    programme: Programme,
+    domain: PublicDomain,
+    days: Sequence[date],
+    rows_folder: Path,
+    *,
+    secret: bytes,
+    work: Path,
+) -> tuple[ExactTable, ...]:
+    """Count made-up days, each scope of the bounded unit by itself, of vehicles too.
+
+    So each scope is a trial of its own. Arguments and errors are those of `count`.
+
+    Returns:
+        One table for each table, statistic and day; of vehicles for each scope, by its first day.
+    """
+    check_countable(programme)
+    with engine(work) as connection:
+        install_key(connection, secret)
+        known = connection, programme, domain, rows_folder
+        if programme.source.feed.shape is RowShape.TELEMETRY:
+            of_scope: Callable[[Sequence[date]], list[tuple[ExactTable, ...]]]
+            of_scope = partial(_of_vehicles, *known)
+        else:
+            install_domain(connection, domain, programme.time)
+            of_scope = partial(count_trips, *known)
+        return by_table(each_scope(programme, days, of_scope, lambda _: None))
+
+
+def _of_vehicles(
+    connection: Connection,
+    programme: Programme,
+    domain: PublicDomain,
+    rows_folder: Path,
+    days: Sequence[date],
+) -> list[tuple[ExactTable, ...]]:
+    """Return the vectors of a scope's days as tables of its first day."""
+    vectors = count_telemetry(connection, programme, domain, rows_folder, days)
+    return [tuple(ExactTable(*label, days[0], counts) for label, counts in vectors.items())]
 
 
 def enforced(shape: RowShape) -> tuple[ProtectionUnit, ...]:

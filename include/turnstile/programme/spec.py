@@ -318,6 +318,10 @@ class Programme:
     retention: RetentionSpec | None = None
     redraws: int = 1
 
+    def __hash__(self) -> int:
+        """Hash the digest: programmes are looked up for every table of every day."""
+        return hash(self.digest)
+
     @property
     def listed(self) -> tuple[str, ...]:
         """Categories that rows carry, because a public list of the programme names their values."""

@@ -13,8 +13,10 @@ from collections.abc import Mapping
 
 from turnstile.duckdb_engine import name
 from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme
 from turnstile.sources.itms import typed_sql
 from turnstile.sources.layout import ColumnMissing, FeedLayout
+from turnstile.sources.made_records import MadeReading, Record, position_made
 
 # which a position may leave out
 _FULL, _OF_TRIP = "occupancy", ("route", "direction")
@@ -59,6 +61,24 @@ def _stamp(column: str) -> str:
     return rf"CASE WHEN regexp_matches({column}, '^\d{{9,10}}$') THEN {written} ELSE {column} END"
 
 
+def made(reading: MadeReading, programme: Programme, names: Mapping[str, str]) -> list[Record]:
+    """Return a made-up position: by full path, without the outermost name, or nested."""
+    (paths,) = position_made(reading, programme, names)
+    if reading.shape % 3 == 0:
+        return [paths]
+    short = {path.removeprefix(_OUTERMOST): value for path, value in paths.items()}
+    if reading.shape % 3 == 1:
+        return [short]
+    nested: Record = {}
+    for path, value in short.items():
+        *outer, last = path.split(".")
+        inner = nested
+        for key in outer:
+            inner = inner.setdefault(key, {})  # type: ignore[assignment] # a mapping of mappings
+        inner[last] = value
+    return [{_NESTED: nested}]
+
+
 LAYOUT = FeedLayout(
     shape=RowShape.TELEMETRY,
     names=(
@@ -75,6 +95,7 @@ LAYOUT = FeedLayout(
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,
+    made=made,
     composed={_FULL: (), **{field: (field,) for field in _OF_TRIP}},
     other_columns=lambda names: (
         *(path.removeprefix(_OUTERMOST) for path in names.values()),

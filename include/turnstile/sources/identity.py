@@ -26,9 +26,7 @@ _HIDDEN = rf"{_BLANK}|{_INVISIBLE}"
 _PLAIN_TEXT = "[0-9A-Za-z_-]+"
 # A whole number that went through a column of floats or decimals; a list, an object.
 _NO_TEXT = r"[+-]?[0-9]+(\.0*|(\.[0-9]+)?[eE]\+[0-9]+|\.[0-9]+[eE][0-9]+)|[\[{].*"
-_EXACT_FLOAT = (
-    15  # digits; whole numbers below 10^15 come out of a column of floats as they went in
-)
+EXACT_FLOAT = 15  # digits; whole numbers below 10^15 come out of a column of floats as they went in
 _FOLDED = {LetterCase.UPPER: "upper", LetterCase.LOWER: "lower"}
 # Types of Parquet in which equal ids print alike; `"NULL"` is a column without any.
 _EXACT = frozenset(
@@ -112,7 +110,7 @@ def _canonical(form: IdForm, field: str, folded: str) -> str:
     """SQL of an id that is not plain, in its form; of another form, as it shows."""
     if form.kind is IdKind.DIGITS:
         shown = f"nullif(regexp_replace({field}, '{_HIDDEN}', '', 'g'), '')"
-        point = r"(\.0*)?" if (form.length or 0) <= _EXACT_FLOAT else ""
+        point = r"(\.0*)?" if (form.length or 0) <= EXACT_FLOAT else ""
         short = f"regexp_full_match({shown}, '0*[0-9]{{1,{form.length}}}{point}')"
         digits = f"lpad(ltrim(split_part({shown}, '.', 1), '0'), {form.length}, '0')"
         return f"CASE WHEN {short} THEN {digits} ELSE {shown} END"

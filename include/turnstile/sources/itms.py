@@ -25,6 +25,7 @@ from turnstile.sources.layout import (
     set_aside,
     week_rules,
 )
+from turnstile.sources.made_records import MadeReading, Record, fields_of_reading, named
 from turnstile.sources.zoned import ServiceClock, stamped_sql
 
 _ALWAYS = ("vehicle_id", "observed_at", "speed")
@@ -146,6 +147,19 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """
 
 
+def made(reading: MadeReading, programme: Programme, names: Mapping[str, str]) -> list[Record]:
+    """Return the record of a made-up observation, in the shape whose turn it is."""
+    latitude, longitude = reading.latitude, reading.longitude
+    shapes: tuple[Record, ...] = (
+        {names["coordinates"]: f"[{longitude}, {latitude}]"},
+        {_SPLIT[0]: longitude, _SPLIT[1]: latitude},
+        {_NESTED: {"type": "Point", "coordinates": [longitude, latitude]}},
+        {names["latitude"]: latitude, names["longitude"]: longitude},
+    )
+    fields = named(fields_of_reading(reading, programme, names), names)
+    return [fields | shapes[reading.shape % len(shapes)]]
+
+
 LAYOUT = FeedLayout(
     shape=RowShape.TELEMETRY,
     names=(
@@ -162,6 +176,7 @@ LAYOUT = FeedLayout(
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,
+    made=made,
     other_columns=lambda _: (*_SPLIT, _NESTED),
     composed={"delay_s": ("delay",)},
 )

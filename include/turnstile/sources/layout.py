@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turnstile.duckdb_engine import name, text
 from turnstile.errors import ProgrammeError
@@ -17,6 +17,7 @@ from turnstile.programme.source_spec import RowShape, SourceSpec, WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.canonical import FIRST_BATCH, FROM_TIMETABLE, carried_names, columns_of
+from turnstile.sources.made_records import Record
 from turnstile.sources.stop_approaches import COLUMNS as COLUMNS_OF_TRIP
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class FeedLayout:
         fields_of: SQL of each field over a file's text columns; raises `ColumnMissing`.
         typed_sql: SELECT from `raw` (the fields) of canonical columns, `broken_rule` and `fields`,
             the row as it came, for the quarantine.
+        made: raw records of a `MadeTrip` or a `MadeReading`, whichever the shape; of a programme
+            and the column names of the fields. The canaries of a release are made by it.
         joining: for a feed in which a row is several records.
         other_columns: columns beside those of the names that a record may have in their place.
         composed: what rows may be asked to carry that `typed_sql` makes of these fields.
@@ -83,6 +86,7 @@ class FeedLayout:
     names: tuple[tuple[str, str], ...]
     fields_of: FieldsOf
     typed_sql: Callable[[Programme, ServicePeriod], str]
+    made: Callable[[Any, Programme, Mapping[str, str]], list[Record]]
     joining: Joining | None = None
     other_columns: Callable[[Mapping[str, str]], tuple[str, ...]] = lambda _: ()
     composed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

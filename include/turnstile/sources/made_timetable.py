@@ -9,7 +9,7 @@ from datetime import date
 from turnstile.programme.fields import STOP
 from turnstile.programme.scheduled_calls import Call, ScheduledCalls, scheduled_calls
 from turnstile.programme.spec import Programme
-from turnstile.sources.raw_records import MadeReading
+from turnstile.sources.made_records import MadeReading
 from turnstile.sources.stop_approaches import APART_S
 
 _SERVICE = "daily"

@@ -6,6 +6,7 @@ place or without a time is UNKNOWN altogether: which of the two is lost says not
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from turnstile.duckdb_engine import text
@@ -23,6 +24,8 @@ from turnstile.sources.layout import (
     unit_sql,
     week_rules,
 )
+from turnstile.sources.made_ids import spelt
+from turnstile.sources.made_records import MadeTrip, Record, clock_of, named
 from turnstile.sources.zoned import ServiceClock, changes_around
 
 _FIELDS = (
@@ -102,9 +105,27 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """
 
 
+def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:
+    """Return the line of a made-up trip."""
+    card = spelt(trip.card, programme.source.card_form, trip.spelling + (trip.on_second or 0))
+    found: Record = {"card_id": card, "mode": trip.mode}
+    for end, second, location in (
+        ("on", trip.on_second, trip.on_location),
+        ("off", trip.off_second, trip.off_location),
+    ):
+        at = None if second is None else clock_of(trip.day, second)
+        found |= {
+            f"tap_{end}_date": "" if at is None else f"{at:%Y-%m-%d}",
+            f"tap_{end}_time": "" if at is None else f"{at:%H:%M:%S}",
+            f"tap_{end}_location": location,
+        }
+    return [named(found | dict(trip.categories), names)]
+
+
 LAYOUT = FeedLayout(
     shape=RowShape.TRIPS,
     names=tuple((field, field) for field in _FIELDS),
     fields_of=plain_fields,
     typed_sql=typed_sql,
+    made=made,
 )

@@ -15,6 +15,7 @@ from turnstile.programme.source_spec import DateForm, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.layout import ColumnMissing, FeedLayout, if_there
+from turnstile.sources.made_records import taps_made
 from turnstile.sources.tap_trips import JOINING, Taps, taps_sql
 
 _FIELDS = (
@@ -93,5 +94,6 @@ LAYOUT = FeedLayout(
     names=tuple((field, field) for field in _FIELDS),
     fields_of=fields_of,
     typed_sql=typed_sql,
+    made=taps_made,
     joining=JOINING,
 )

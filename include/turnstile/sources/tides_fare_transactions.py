@@ -16,6 +16,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.layout import ColumnMissing, FeedLayout, if_there
+from turnstile.sources.made_records import taps_made
 from turnstile.sources.tap_trips import JOINING, Taps, taps_sql
 
 _MISSING = ("NA", "NaN")  # and empty text: TIDES 1.0, missingValues
@@ -75,5 +76,6 @@ LAYOUT = FeedLayout(
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,
+    made=taps_made,
     joining=JOINING,
 )

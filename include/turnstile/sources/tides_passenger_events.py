@@ -18,6 +18,7 @@ from turnstile.programme.source_spec import RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.layout import FeedLayout, Joined, Joining
+from turnstile.sources.made_records import MadeTrip, Record, named, taps_of
 from turnstile.sources.tap_trips import Taps, action_sql, taps_sql
 from turnstile.sources.tides_fare_transactions import tides_fields
 
@@ -29,6 +30,12 @@ _ALWAYS = ("tap_id", "service_date", "tapped_at", "action", "place")
 _MAYBE = ("passengers", "mode", "scheduled_trip", "stop_sequence")
 _FIELDS = (*_ALWAYS, *_MAYBE)
 _WORDS = (("Passenger boarded", TapAction.ENTER), ("Passenger alighted", TapAction.EXIT))
+# of a made-up tap: what its event is called, and which category says where it was
+_OF_EVENT = {
+    "Enter": ("Passenger boarded", "boarding_visit"),
+    "Exit": ("Passenger alighted", "alighting_visit"),
+}
+_NO_EVENT = frozenset({"card_id", "riders", *VISITS})
 _VISIT = "scheduled_trip || '/' || stop_sequence"
 
 
@@ -96,6 +103,18 @@ def _number(connection: DuckDBPyConnection, query: str) -> int:
     return int(row[0]) if row else 0
 
 
+def made(trip: MadeTrip, programme: Programme, names: Mapping[str, str]) -> list[Record]:
+    """Return the boarding and the alighting of a made-up ride, which nothing joins."""
+    found = []
+    for tap in taps_of(trip, programme.source):
+        word, visit = _OF_EVENT[str(tap["action"])]
+        values = {name: value for name, value in tap.items() if name not in _NO_EVENT}
+        scheduled, _, sequence = dict(trip.categories).get(visit, "").partition("/")
+        own = {"action": word, "scheduled_trip": scheduled, "stop_sequence": sequence}
+        found.append(named(values | {"passengers": "1"} | own, names))
+    return found
+
+
 LAYOUT = FeedLayout(
     shape=RowShape.TRIPS,
     names=(
@@ -111,6 +130,7 @@ LAYOUT = FeedLayout(
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,
+    made=made,
     joining=Joining(
         columns=(
             ("tap_id", "VARCHAR"),

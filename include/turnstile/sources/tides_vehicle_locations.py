@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from turnstile.programme.source_spec import RowShape
 from turnstile.sources.itms import typed_sql
 from turnstile.sources.layout import FeedLayout, if_there, plain_fields
+from turnstile.sources.made_records import position_made
 
 _IF_THERE = ("delay", "trip", "start_date")
 
@@ -39,5 +40,6 @@ LAYOUT = FeedLayout(
     ),
     fields_of=fields_of,
     typed_sql=typed_sql,
+    made=position_made,
     composed={"delay_s": ("delay",)},
 )
