@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from turnstile.errors import InputError, TurnstileError
+from turnstile.errors import InputError, ProgrammeError, TurnstileError
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.keys import reference
 from turnstile.programme.loading import ProgrammeFile, programme_file, programme_files
@@ -78,6 +78,19 @@ def _problems(checked: Checked, include: Path) -> tuple[TurnstileError, ...]:
     return checked.problems if further is None else (*checked.problems, further)
 
 
+def _check_small_worlds(programme: Programme) -> None:
+    """Refuse a programme of which one unit moves some vector farther than its steps compose to.
+
+    Raises:
+        ProgrammeError: a fault of the program that this programme shows.
+    """
+    from turnstile.pipeline.small_worlds import moved_too_far
+
+    too_far = moved_too_far(programme, Settings.from_environment().small_worlds)
+    if too_far is not None:
+        raise ProgrammeError(where=f"{programme.name}.yaml", field="tables", rule=too_far)
+
+
 def _problem_of_cells(
     programme: Programme, include: Path, *, is_complete: bool
 ) -> TurnstileError | None:
@@ -93,6 +106,7 @@ def _problem_of_cells(
             make_plan(
                 programme, domain, period_containing(system_clock().date(), programme.schedule)
             )
+            _check_small_worlds(programme)
     except TurnstileError as error:
         return error
     return None

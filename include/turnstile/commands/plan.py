@@ -9,6 +9,7 @@ from pathlib import Path
 from turnstile.errors import InputError
 from turnstile.estimates.error_bars import error_bar
 from turnstile.pipeline.context import Release, open_release
+from turnstile.pipeline.small_worlds import beside_each_other, small_worlds
 from turnstile.planning.week_plan import (
     left_under_caps,
     losses,
@@ -98,6 +99,11 @@ def _plan(args: argparse.Namespace) -> int:
         print(source.without_card_sentence)
     for line in left_under_caps(release):
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
+    print(
+        "",
+        *beside_each_other(small_worlds(release.programme, release.settings.small_worlds)),
+        sep="\n",
+    )
     if source.feed.shape is RowShape.TELEMETRY:
         from turnstile.planning.estimate_tables import written_grain
 

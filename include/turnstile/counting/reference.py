@@ -8,14 +8,16 @@ place or a position, the engines alone know.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
 
+from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
 from turnstile.privacy.stability import Bound, Chain
 from turnstile.privacy.units import Block
 
+MILLI = 1000
 Label = int | str | None  # None: in no cell
 
 
@@ -27,14 +29,16 @@ class Row(NamedTuple):
         mode: of the trip or bus.
         day: service day.
         labels: one for each axis of the count.
-        value: what a mean is taken of, in steps from the middle of its range; 1 for a count.
+        total: sum of what a mean is taken of, from the begin of its range, in thousandths.
+        number: of the readings that it is the sum of.
     """
 
     unit: str | None
     mode: str
     day: date
     labels: tuple[Label, ...]
-    value: int = 1
+    total: int = 0
+    number: int = 1
 
 
 class Tap(NamedTuple):
@@ -50,13 +54,29 @@ class Tap(NamedTuple):
 Cells = Counter[tuple[str, date | None, tuple[Label, ...]]]
 
 
+class Judged(NamedTuple):
+    """A row with all that its own content decides.
+
+    Args:
+        row: itself.
+        is_inside: whether it lies in some cell, and has a unit where one is needed.
+        limited: for each limit on cells, the cell of its unit; and how many may lie there.
+        scope: unit and piece of time over which the bound holds; None without a bound.
+    """
+
+    row: Row
+    is_inside: bool
+    limited: tuple[tuple[Hashable, int], ...]
+    scope: Hashable
+
+
 class ReferenceCount:
     """The steps of one chain over rows whose labels are those of some axes."""
 
     def __init__(self, chain: Chain, axes: Sequence[str]) -> None:
         self._chain, self._place = chain, {axis: n for n, axis in enumerate(axes)}
         judged = chain.filter.judged if chain.filter.drops else ()
-        self._judged = [self._places(group) for group in judged]
+        self._groups = [self._places(group) for group in judged]
         limits = () if chain.once is None else chain.once.limits
         self._limits = [(self._places(limit.by), limit.at_most) for limit in limits]
         self._tables = [self._places(by) for by in chain.project.tables]
@@ -64,54 +84,42 @@ class ReferenceCount:
     def _places(self, by: Iterable[str]) -> tuple[int, ...]:
         return tuple(self._place[axis] for axis in by)
 
-    def selected(self, rows: Iterable[Row]) -> list[Row]:
+    def judged(self, row: Row) -> Judged:
+        """Return what the row alone decides: filter, cells that are limited, scope of the bound."""
+        labels, bound = row.labels, self._chain.bound
+        is_inside = not self._groups or any(
+            all(labels[place] is not None for place in group) for group in self._groups
+        )
+        limited = tuple(
+            ((number, row[:3], tuple(labels[place] for place in places)), at_most)
+            for number, (places, at_most) in enumerate(self._limits)
+        )
+        has_unit = row.unit is not None or not self._chain.identify.is_required
+        scope = None if bound is None else (row.unit, _scope(bound, row.day))
+        return Judged(row, is_inside and has_unit, limited, scope)
+
+    def selected(self, rows: Iterable[Judged]) -> list[Row]:
         """Return the rows that count, in the same order.
 
         Args:
             rows: of any units; those of one unit in its keyed order.
         """
-        inside = [row for row in rows if self.is_inside(row)]
-        if self._chain.count.adds_up:
-            inside = self._one_of_each_cell(inside)
-        else:
-            inside = self._lowest_of_each_cell(inside)
-        return inside if self._chain.bound is None else lowest(self._chain.bound, inside)
+        inside = [one for one in rows if one.is_inside]
+        once = self._one_of_each_cell if self._chain.count.adds_up else lowest_of_each_cell
+        left = once(inside) if self._limits else inside
+        bound = self._chain.bound
+        return [one.row for one in (left if bound is None else lowest(left, bound.records_max))]
 
-    def is_inside(self, row: Row) -> bool:
-        """Say whether a row lies in some cell, and has a unit where one is needed."""
-        if self._chain.identify.is_required and row.unit is None:
-            return False
-        labels = row.labels
-        return not self._judged or any(
-            all(labels[place] is not None for place in group) for group in self._judged
-        )
-
-    def _lowest_of_each_cell(self, rows: list[Row]) -> list[Row]:
-        """Return the rows that are among the lowest of all in the cells of every limit."""
-        if not self._limits:
-            return rows
-        before: Counter[tuple[object, ...]] = Counter()
-        lowest_rows = []
-        for row in rows:
-            counts = True
-            for number, (places, at_most) in enumerate(self._limits):
-                cell = (number, row[:3], tuple(row.labels[place] for place in places))
-                counts &= before[cell] < at_most
-                before[cell] += 1
-            if counts:
-                lowest_rows.append(row)
-        return lowest_rows
-
-    def _one_of_each_cell(self, rows: list[Row]) -> list[Row]:
-        """Return one row for each bus, day and cell: the mean of what its own rows state."""
-        values: dict[tuple[object, ...], list[Row]] = {}
-        for row in rows:
-            for places, _ in self._limits:
-                cell = (row[:3], tuple(row.labels[place] for place in places))
-                values.setdefault(cell, []).append(row)
+    def _one_of_each_cell(self, rows: list[Judged]) -> list[Judged]:
+        """Return one row for each bus, day and cell: the sum of what its own rows state."""
+        of_cell: dict[Hashable, list[Judged]] = {}
+        for one in rows:
+            of_cell.setdefault(one.limited, []).append(one)
         return [
-            own[0]._replace(value=round_half_up(sum(row.value for row in own), len(own)))
-            for own in values.values()
+            own[0]._replace(
+                row=own[0].row._replace(total=sum(one.row.total for one in own), number=len(own))
+            )
+            for own in of_cell.values()
         ]
 
     def cells(self, rows: Iterable[Row]) -> list[Cells]:
@@ -124,19 +132,46 @@ class ReferenceCount:
             for cells, places in zip(counts, self._tables, strict=True):
                 labels = tuple(row.labels[place] for place in places)
                 if not (one_end and None in labels):  # an end that the row does not have
-                    cells[row.mode, day, labels] += row.value
+                    cells[row.mode, day, labels] += self._amount(row)
         return counts
 
+    def _amount(self, row: Row) -> int:
+        """Return what a row adds to its cell: 1, or its clamped mean from the middle, in steps.
 
-def lowest(bound: Bound, rows: Iterable[Row]) -> list[Row]:
+        Of a statistic of those above a limit every row is one that is above it.
+        """
+        mean_range = self._chain.count.mean_range
+        if mean_range is None:
+            return 1
+        clamped = min(max(row.total, 0), MILLI * mean_range * row.number)
+        step = MILLI // STEPS_PER_KMH * row.number
+        return (2 * clamped + step) // (2 * step) - center_steps(mean_range)
+
+
+def lowest_of_each_cell(rows: Iterable[Judged]) -> list[Judged]:
+    """Return the rows that are among the lowest of all in each of their limited cells."""
+    before: dict[Hashable, int] = {}
+    low = []
+    for one in rows:
+        counts = True
+        for cell, at_most in one.limited:
+            number = before.get(cell, 0)
+            before[cell] = number + 1
+            counts = counts and number < at_most
+        if counts:
+            low.append(one)
+    return low
+
+
+def lowest(rows: Iterable[Judged], at_most: int) -> list[Judged]:
     """Return the first rows of each unit and scope, as many as a bound lets count."""
-    before: Counter[tuple[str | None, str]] = Counter()
+    before: dict[Hashable, int] = {}
     kept = []
-    for row in rows:
-        unit = row.unit, _scope(bound, row.day)
-        before[unit] += 1
-        if before[unit] <= bound.records_max:
-            kept.append(row)
+    for one in rows:
+        number = before.get(one.scope, 0)
+        before[one.scope] = number + 1
+        if number < at_most:
+            kept.append(one)
     return kept
 
 
@@ -172,13 +207,3 @@ def joined(chain: Chain, taps: Iterable[Tap], axes: Sequence[str]) -> list[Row]:
                 end = following.labels if following and is_ended else (None,) * ends
                 rows.append(Row(tap.unit, tap.mode, tap.day, (*tap.labels, *end)))
     return rows
-
-
-def round_half_up(total: int, number: int) -> int:
-    """Return the mean of whole numbers as one.
-
-    Examples:
-        >>> round_half_up(3, 2), round_half_up(-3, 2)
-        (2, -1)
-    """
-    return (2 * total + number) // (2 * number)
