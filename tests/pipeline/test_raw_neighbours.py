@@ -22,9 +22,9 @@ from turnstile.counting import telemetry, trips
 from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.errors import InputError
 from turnstile.pipeline.canaries import observed_sensitivities
+from turnstile.privacy import stability
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import Feed
-from turnstile.release import sensitivities
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources import ingest as ingest_module
@@ -249,7 +249,8 @@ def shape_switch(patch: pytest.MonkeyPatch) -> None:
 
 def join_over_the_day(patch: pytest.MonkeyPatch) -> None:
     """A tap-off ends a trip of the day before."""
-    patch.setattr(tap_trips, "_JOINED_WITHIN", "card_id, mode")
+    join = tap_trips.JOIN_OF_TAPS
+    patch.setattr(tap_trips, "JOIN_OF_TAPS", replace(join, within=("card_id", "mode")))
 
 
 def bounding_by(change: Callable[[Any, str, str, Bounding, str], None]) -> Patch:
@@ -301,7 +302,7 @@ def none_at_weekends(
 
 def trip_of_one_record(patch: pytest.MonkeyPatch) -> None:
     """A pair of taps is declared as if it could part no other."""
-    patch.setattr(sensitivities, "_PARTED", sensitivities.records_at_most(1))
+    patch.setattr(stability, "_parted", lambda *_: (1, 1))
 
 
 def delays_as_they_come(patch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ _MANY_KINDS = 4  # of dimensions; where there are more, worlds are of one record
 _MODES = ("one mode", "another mode")
 Vector = tuple[tuple[TableSpec, ...], str]
 _Size = tuple[int, ...]
+_FARTHEST = "l0, l1, l2^2 and linf of each vector and unit"
 _NOTHING: _Size = (0, 0, 0, 0)
 
 
@@ -175,13 +176,15 @@ def _kept_or_found(
     path = None if kept is None else kept / f"{digest}.json"
     if path is not None:
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+            content = json.loads(path.read_bytes())
             return {
                 (chains[chain], ProtectionUnit(unit)): tuple(int(number) for number in size)
-                for chain, unit, size in json.loads(path.read_bytes())
+                for chain, unit, size in content[_FARTHEST]
             }
     farthest = _farthest(shape, chains, records)
     if path is not None and path.parent.parent.is_dir():
-        content = [(chains.index(chain), str(u), size) for (chain, u), size in farthest.items()]
+        sizes = [(chains.index(chain), str(u), size) for (chain, u), size in farthest.items()]
+        content = {_FARTHEST: sizes}
         with suppress(OSError):
             path.parent.mkdir(exist_ok=True)
             replace_durably(path, (json.dumps(content) + "\n").encode(), EVERYBODY_READS)
@@ -224,10 +227,12 @@ def _shape(programme: Programme, chains: Sequence[Chain]) -> Shape:
     members = [frozenset(group for group in groups if axis in group) for axis in axes]
     distinct = list(dict.fromkeys(members))
     kinds = tuple(distinct.index(one) for one in members)
-    structure = _structure(chains, axes, kinds, tuple(range(len(distinct))))
+    as_they_are = tuple(range(len(distinct)))
+    ends_differ = chain.join is not None or chain.read.ends_apart  # a tap-off can be without a trip
+    structure = _structure(chains, axes, kinds, as_they_are)
     symmetries = tuple(
         order
-        for order in permutations(range(len(distinct)))
+        for order in ([as_they_are] if ends_differ else permutations(as_they_are))
         if _structure(chains, axes, kinds, order) == structure
     )
     modes = _MODES[: len(programme.source.modes)]

@@ -19,8 +19,9 @@ from turnstile.service_calendar import ServiceWeek
 
 DAYS = ServiceWeek(2016, 30).days[:2]
 _OWN, _OTHER = "the unit", "another"
-_MANY = 5  # records: a dimension tells two sorts of them apart and not three, and they are of two
-# modes or of two days, not of both, so that all worlds of a programme take seconds
+# So that all worlds of a programme take seconds: a dimension tells two sorts of so many records
+# apart and not three; they are of two modes or days, not of both; and all are slow, or all fast.
+_MANY = 5
 _PAIR = 2  # taps of one trip
 _OTHER_TAPS = 2 * _PAIR  # of two trips, which a pair of taps can part
 _FASTEST = 10**9  # above every range of a mean; the slowest is 0
@@ -151,9 +152,10 @@ def _of_readings(shape: Shape, records: int) -> Iterator[World]:
     for number in range(1, records + 1):
         for days in names(number, len(DAYS)):
             pieces = tuple((0, day) for day in days)
-            for cells, totals in product(
-                _cells(pieces, number), product((0, _FASTEST), repeat=number)
-            ):
+            speeds = tuple(product((0, _FASTEST), repeat=number))
+            if number >= _MANY:
+                speeds = speeds[0], speeds[-1]  # all are slow, or all fast
+            for cells, totals in product(_cells(pieces, number), speeds):
                 rows = [
                     Row(_OWN, shape.modes[0], DAYS[day], (cell,) * len(shape.axes), total)
                     for day, cell, total in zip(days, cells, totals, strict=True)
@@ -221,15 +223,18 @@ def _of_tapping_cards(shape: Shape, records: int) -> Iterator[World]:
     labels: tuple[Label, ...] = (0, None)
     kinds = tuple(product((True, False), labels, pieces))
     for number in range(1, records + 1):
-        for taps in product(kinds, repeat=number):
-            if taps[0][2] != (0, 0):
+        for chosen in product(kinds, repeat=number):
+            modes, days = ([piece[place] for _, _, piece in chosen] for place in (0, 1))
+            if (modes[0], days[0]) != (0, 0):
                 continue  # the same with the names of two modes, or days, exchanged
-            rows = _joined(shape, [_tap(shape, (is_on, at), piece) for is_on, at, piece in taps])
-            own = [row for row in rows if row.unit == _OWN]
-            if own:
-                world = _world(shape, own)
-                whole = tuple(one for one in world.without if not one[0].is_record)
-                yield World(world.rows, whole)
+            if number >= _MANY and any(modes) and any(days):
+                continue
+            taps = [_tap(shape, (is_on, label), piece) for is_on, label, piece in chosen]
+            nobody = _joined(shape, [])
+            left = [_joined(shape, [t for t in taps if t.day != day]) for day in DAYS]
+            by_unit = ((u, left if u.days_max == 1 else [nobody]) for u in CARD_UNITS[1:])
+            without = tuple((unit, rows) for unit, of_unit in by_unit for rows in of_unit)
+            yield World(_joined(shape, taps), without)
 
 
 def _tap(shape: Shape, end: tuple[bool, Label], piece: tuple[int, int] = (0, 0)) -> Tap:
@@ -241,9 +246,9 @@ def _tap(shape: Shape, end: tuple[bool, Label], piece: tuple[int, int] = (0, 0))
 
 
 def _joined(shape: Shape, taps: Sequence[Tap]) -> list[Row]:
-    """Return the trips of taps, amid which somebody else taps off; in an order of their content."""
-    amid = _tap(shape, (False, 0))._replace(unit=_OTHER)
-    rows = joined(shape.chain, [*taps[:1], amid, *taps[1:]], shape.axes)
+    """Return the trips of taps, amid which somebody else has one; in an order of their content."""
+    begin, end = (_tap(shape, (is_on, 0))._replace(unit=_OTHER) for is_on in (True, False))
+    rows = joined(shape.chain, [begin, *taps[:1], end, *taps[1:]], shape.axes)
     return sorted(rows, key=_keyed)
 
 
