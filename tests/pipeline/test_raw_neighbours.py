@@ -23,6 +23,7 @@ from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.errors import InputError
 from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.privacy import stability
+from turnstile.privacy.sensitivities import records_at_most
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import Feed
 from turnstile.release.plan import make_plan
@@ -302,7 +303,7 @@ def none_at_weekends(
 
 def trip_of_one_record(patch: pytest.MonkeyPatch) -> None:
     """A pair of taps is declared as if it could part no other."""
-    patch.setattr(stability, "_parted", lambda *_: (1, 1))
+    patch.setattr(stability, "_parted", lambda *_: records_at_most(1))
 
 
 def delays_as_they_come(patch: pytest.MonkeyPatch) -> None:

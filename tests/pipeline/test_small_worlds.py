@@ -11,6 +11,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.cli import main
 from turnstile.counting import reference
+from turnstile.pipeline import canaries
 from turnstile.pipeline import small_worlds as searched
 from turnstile.pipeline.small_worlds import Movement, moved_too_far, small_worlds
 from turnstile.privacy import stability
@@ -25,8 +26,8 @@ Fault = Callable[[pytest.MonkeyPatch], None]
 DAY, WEEKLY = ProtectionUnit.CARD_DAY, ProtectionUnit.CARD_WEEK
 
 
-@pytest.fixture(autouse=True)
-def _search_anew() -> Iterator[None]:
+@pytest.fixture
+def search_anew() -> Iterator[None]:
     """Nothing that a fault found, or hid, is remembered."""
     searched._farthest.cache_clear()
     counting_chain.chain_of_vector.cache_clear()
@@ -182,13 +183,16 @@ FAULTS: dict[str, tuple[Programme, Fault, str]] = {
 }
 
 
+def test_without_a_fault_none_of_these_moves_too_far() -> None:
+    assert {moved_too_far(own) for own, _, _ in FAULTS.values()} == {None}
+
+
+@pytest.mark.usefixtures("search_anew")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_named_with_vector_unit_and_size(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own, put, unit = FAULTS[fault]
-    assert moved_too_far(own) is None
-    searched._farthest.cache_clear()
     put(monkeypatch)
     said = moved_too_far(own)
     assert said is not None
@@ -196,6 +200,7 @@ def test_a_planted_fault_is_named_with_vector_unit_and_size(
     assert "in a world of at most" in said
 
 
+@pytest.mark.usefixtures("search_anew")
 def test_a_join_over_cards_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     join_over_cards(monkeypatch)
     said = moved_too_far(of_taps(Outside.UNKNOWN, (UnitBound(DAY, 2),)))
@@ -203,6 +208,7 @@ def test_a_join_over_cards_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "one card_day moves " in said
 
 
+@pytest.mark.usefixtures("search_anew")
 def test_what_was_found_is_kept_by_its_digest_and_found_again_if_it_was_altered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,22 +227,22 @@ def test_what_was_found_is_kept_by_its_digest_and_found_again_if_it_was_altered(
         assert small_worlds(own, tmp_path / "small_worlds") == first
 
 
+@pytest.mark.usefixtures("search_anew")
 def test_check_refuses_what_moves_too_far(
     landed: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["check", "itms"]) == 0
-    searched._farthest.cache_clear()
     bound_off_by_one(monkeypatch)
-    monkeypatch.setattr(searched, "code_version", lambda: "faulty code")
     assert main(["check", "itms"]) == 2
     assert "itms.yaml: tables: one bus_day moves speed/sum by" in capsys.readouterr().err
     assert landed.nothing_happened()
 
 
+@pytest.mark.usefixtures("search_anew")
 def test_preflight_refuses_it_before_any_charge(
     landed: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bound_off_by_one(monkeypatch)
+    monkeypatch.setattr(canaries, "observed_sensitivities", lambda *_: {})
     assert main(["run", "itms", "--week", WEEK]) == 3
     said = capsys.readouterr().err
     assert "one bus_day moves speed/sum by" in said

@@ -18,6 +18,7 @@ from turnstile.privacy.stability import Bound, Chain
 from turnstile.privacy.units import Block
 
 MILLI = 1000
+_COLUMNS = ("card_id", "mode", "service_date")  # the first fields of a tap, as canonical rows say
 Label = int | str | None  # None: in no cell
 
 
@@ -196,9 +197,9 @@ def joined(chain: Chain, taps: Iterable[Tap], axes: Sequence[str]) -> list[Row]:
         raise ValueError("a chain that joins no taps")
     ends = sum(axis in chain.join.of_end for axis in axes)
     of_card: dict[tuple[object, ...], list[Tap]] = {}
+    within = [_COLUMNS.index(name) for name in chain.join.within]
     for tap in taps:
-        own = {"card_id": tap.unit, "mode": tap.mode, "service_date": tap.day}
-        of_card.setdefault(tuple(own[name] for name in chain.join.within), []).append(tap)
+        of_card.setdefault(tuple([tap[place] for place in within]), []).append(tap)
     rows = []
     for own_taps in of_card.values():
         for tap, following in zip(own_taps, (*own_taps[1:], None), strict=True):

@@ -21,6 +21,7 @@ from turnstile.privacy.sensitivities import (
     difference_of_sums,
     marginals_of_distinct_cells,
     packed,
+    records_at_most,
     repeated,
     side_by_side,
 )
@@ -226,7 +227,9 @@ class Count:
     def sensitivity(self, moved: Movement, tables: tuple[By, ...]) -> Sensitivity | None:
         """Return how far the vector moves; None if nothing bounds it."""
         if moved.kept is None:
-            return None if moved.added is None else self._of_records(moved, tables)
+            if moved.added is None:
+                return None
+            return side_by_side(*(_parted(moved, by) for by in tables))
         if self.adds_up:
             return self._of_added_days(moved, tables[0], moved.kept)
         if moved.instances is not None:
@@ -235,10 +238,6 @@ class Count:
         if moved.added == 1 and not moved.other_ends:
             exchanged = max(1, min(moved.kept, moved.displaced))
         return difference_of_counts(_of_kept(moved, tables, exchanged))
-
-    def _of_records(self, moved: Movement, tables: tuple[By, ...]) -> Sensitivity:
-        """Return how far a record moves tables that nothing bounds, each of them in full."""
-        return side_by_side(*(packed(*_parted(moved, by)) for by in tables))
 
     def _of_added_days(self, moved: Movement, by: By, kept: int) -> Sensitivity:
         """Return how far a unit moves a vector to whose cells each of its days adds."""
@@ -290,17 +289,17 @@ class Chain:
         return self.count.sensitivity(self.movement(unit, days), self.project.tables)
 
 
-def _parted(moved: Movement, by: By) -> tuple[int, int]:
-    """Return records more or fewer of a table that nothing bounds, and how many share a cell.
+def _parted(moved: Movement, by: By) -> Sensitivity:
+    """Return how far a record moves a table that nothing bounds.
 
     A pair of taps, by the ends that the table, or the filter before it, sees (S3, S4, S7).
     """
     added = 1 if moved.has_one_end else moved.added or 0
     of_end = [axis in moved.of_end for axis in by]
     if not moved.other_ends or not (any(of_end) or moved.is_coupled):
-        return added, added
+        return records_at_most(added)
     sees_rows = any(of_end) and not all(of_end)
-    return added + moved.other_ends * (_TWO if sees_rows else 1), _TWO
+    return packed(added + moved.other_ends * (_TWO if sees_rows else 1), _TWO)
 
 
 def _of_kept(moved: Movement, tables: tuple[By, ...], records: int) -> Sensitivity:
