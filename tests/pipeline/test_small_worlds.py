@@ -55,6 +55,13 @@ def of_taps(outside: Outside, units: tuple[UnitBound, ...] = ()) -> Programme:
     return replace(own, source=source, domain=domain, tables=tables)
 
 
+def of_rides() -> Programme:
+    own = of_taps(Outside.DROP)
+    source = replace(own.source, feed=Feed.TIDES_PASSENGER_EVENTS)
+    by = (("tap_on_location",), ("tap_off_slot", "tap_off_location"), ("route", "tap_off_slot"))
+    return replace(own, source=source, tables=tuple(TableSpec("_".join(b), b) for b in by))
+
+
 def farthest(movements: tuple[Movement, ...], vector: str, unit: ProtectionUnit) -> Movement:
     own = [one for one in movements if one.vector == vector and one.unit is unit]
     return max(own, key=lambda one: one.bound)
@@ -66,7 +73,8 @@ def test_in_a_shipped_programme_nothing_moves_farther_than_composed(name: str) -
 
 
 @pytest.mark.parametrize("outside", Outside)
-def test_neither_does_a_pair_of_taps(outside: Outside) -> None:
+def test_neither_does_a_pair_of_taps_nor_a_ride(outside: Outside) -> None:
+    assert moved_too_far(of_rides()) is None
     assert moved_too_far(of_taps(outside)) is None
     assert moved_too_far(of_taps(outside, (UnitBound(DAY, 2),))) is None
 
@@ -81,6 +89,8 @@ def test_neither_does_a_pair_of_taps(outside: Outside) -> None:
             WEEKLY,
             (3, 3, 3, 1),
         ),
+        (of_rides(), "tap_on_location", ProtectionUnit.TRIP, (1, 1, 1, 1)),
+        (of_rides(), "route_tap_off_slot", ProtectionUnit.TRIP, (1, 1, 1, 1)),
         (of_taps(Outside.DROP), "tap_on_location", ProtectionUnit.TRIP, (3, 3, 5, 2)),
         (of_taps(Outside.UNKNOWN), "tap_on_location", ProtectionUnit.TRIP, (1, 1, 1, 1)),
         (of_taps(Outside.UNKNOWN), "tap_off_location", ProtectionUnit.TRIP, (3, 3, 5, 2)),
@@ -134,6 +144,10 @@ def mean_without_its_clamp(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reference.ReferenceCount, "_amount", lambda _, row: row.total)
 
 
+def a_row_for_each_end(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reference.ReferenceCount, "_amount", lambda *_: 2)
+
+
 def ends_that_are_not_coupled(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(stability.Filter, "after", lambda _, before: before)
 
@@ -177,6 +191,7 @@ FAULTS: dict[str, tuple[Programme, Fault, str]] = {
     "a trip that displaces none": (_FEW_OF_DAY, one_trip_displaces_none, "trip"),
     "drop declared as uncoupled": (of_taps(Outside.DROP), ends_that_are_not_coupled, "trip"),
     "taps that part nothing": (of_taps(Outside.UNKNOWN), taps_that_part_nothing, "trip"),
+    "two rows for one end of a ride": (of_rides(), a_row_for_each_end, "trip"),
     "a bus per reading": (programme("itms"), one_reading_is_one_bus, "bus_day"),
     "a mean without its clamp": (programme("itms"), mean_without_its_clamp, "bus_day"),
     "a bus bound off by one": (programme("itms"), bound_off_by_one, "bus_day"),
@@ -257,6 +272,10 @@ def test_plan_shows_what_was_found_beside_what_is_composed(
     lines = capsys.readouterr().out.splitlines()
     heads = next(line for line in lines if line.startswith("small worlds"))
     assert "composed" in heads
-    row = next(line for line in lines if line.endswith("speed/sum") and line.startswith("bus_day"))
+    row = next(
+        line
+        for line in lines
+        if line.endswith("speed/sum") and line.startswith("one bus_day moves")
+    )
     assert row.count("l1 975, l2^2 316875") == 2
     assert landed.nothing_happened()

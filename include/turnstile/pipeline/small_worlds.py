@@ -109,9 +109,9 @@ def beside_each_other(movements: Sequence[Movement]) -> Iterator[str]:
                 f"l1 {one.l1}, l2^2 {one.l2_squared}" for one in (moved.composed, moved.found)
             )
             vectors.setdefault((str(moved.unit), composed, found), []).append(moved.vector)
-    yield f"{f'small worlds, bound {largest}':16} {'composed':>24} {'found at most':>24}"
+    yield f"{f'small worlds, bound {largest}':22} {'composed':>24} {'found at most':>24}"
     for (unit, composed, found), names in vectors.items():
-        yield f"{unit:16} {composed:>24} {found:>24}  {', '.join(names)}"
+        yield f"{f'one {unit} moves':22} {composed:>24} {found:>24}  {', '.join(names)}"
 
 
 def _under_bound(programme: Programme, bound: int, kept: Path | None) -> Iterator[Movement]:

@@ -15,6 +15,7 @@ from itertools import combinations_with_replacement, product
 from turnstile.counting.reference import Label, Row, Tap, joined
 from turnstile.privacy.stability import Chain
 from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, ProtectionUnit
+from turnstile.programme.fields import OF_OFF, OF_ON
 from turnstile.service_calendar import ServiceWeek
 
 DAYS = ServiceWeek(2016, 30).days[:2]
@@ -178,13 +179,12 @@ def _cells(pieces: tuple[tuple[int, int], ...], most: int) -> tuple[tuple[int, .
 def _of_rides(shape: Shape, records: int) -> Iterator[World]:
     """Yield worlds of boardings and alightings, of which one of each is the unit."""
     labels: tuple[Label, ...] = (0, 1, None)
-    begins = len(shape.axes) - shape.ends
 
     def row(end: tuple[bool, Label]) -> Row:
         is_on, label = end
-        own = ((label,) * begins, (None,) * shape.ends)
-        other = ((None,) * begins, (label,) * shape.ends)
-        return Row(None, shape.modes[0], DAYS[0], sum(own if is_on else other, ()))
+        of_other = OF_OFF if is_on else OF_ON  # a category is of both
+        labels = tuple(None if axis in of_other else label for axis in shape.axes)
+        return Row(None, shape.modes[0], DAYS[0], labels)
 
     for number in range(records - 1):
         for ends in product(product((True, False), labels), repeat=number):
