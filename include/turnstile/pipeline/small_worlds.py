@@ -34,7 +34,6 @@ from turnstile.release.sensitivities import sensitivities
 
 BOUNDS = (1, 2, 3)
 _MORE = 2  # records of a unit above its bound
-_MANY_KINDS = 4  # of dimensions; where there are more, worlds are of one record less
 _MODES = ("one mode", "another mode")
 Vector = tuple[tuple[TableSpec, ...], str]
 _Size = tuple[int, ...]
@@ -157,7 +156,7 @@ def _of_selection(
 ) -> Iterator[Movement]:
     """Yield the farthest movement of each unit, for vectors that count the same records."""
     shape = _shape(programme, tuple(chains.values()))
-    records = bound + _MORE - (max(shape.kinds, default=0) >= _MANY_KINDS)
+    records = bound + _MORE
     farthest = _kept_or_found(shape, tuple(dict.fromkeys(chains.values())), records, kept)
     for vector, chain in chains.items():
         alike = [other for other in chains.values() if _are_alike(shape, chain, other)]
@@ -225,8 +224,8 @@ def _shape(programme: Programme, chains: Sequence[Chain]) -> Shape:
     of_end = used & set(chain.join.of_end if chain.join else OF_OFF)
     axes = (*sorted(used - of_end), *sorted(of_end))
     members = [frozenset(group for group in groups if axis in group) for axis in axes]
-    distinct = list(dict.fromkeys(members))
-    kinds = tuple(distinct.index(one) for one in members)
+    distinct = [one for one in dict.fromkeys(members) if one]
+    kinds = tuple(distinct.index(one) if one else -1 for one in members)
     as_they_are = tuple(range(len(distinct)))
     ends_differ = chain.join is not None or chain.read.ends_apart  # a tap-off can be without a trip
     structure = _structure(chains, axes, kinds, as_they_are)

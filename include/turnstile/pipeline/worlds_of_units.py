@@ -20,9 +20,10 @@ from turnstile.service_calendar import ServiceWeek
 
 DAYS = ServiceWeek(2016, 30).days[:2]
 _OWN, _OTHER = "the unit", "another"
-# So that all worlds of a programme take seconds: a dimension tells two sorts of so many records
-# apart and not three; they are of two modes or days, not of both; and all are slow, or all fast.
+# So that all worlds of a programme take seconds: so many records are of two modes or of two days,
+# not of both, and all are slow, or all fast; a dimension tells fewer sorts of trips apart than 3.
 _MANY = 5
+_WORLDS_MAX = 50_000
 _PAIR = 2  # taps of one trip
 _OTHER_TAPS = 2 * _PAIR  # of two trips, which a pair of taps can part
 _FASTEST = 10**9  # above every range of a mean; the slowest is 0
@@ -46,7 +47,7 @@ class Shape:
         axes: dimensions of the rows; those of a trip's end come last.
         ends: how many those are.
         kinds: for each axis the number of its kind: axes of one kind are in the same tables and
-            limits, so that they tell the same rows apart.
+            limits, so that they tell the same rows apart; -1 of those that are in none.
         symmetries: permutations of kinds that change no limit and no table but for its name.
         modes: names of one or two modes.
     """
@@ -102,20 +103,34 @@ def _of_trips(shape: Shape, records: int) -> Iterator[World]:
 
 def _trips(shape: Shape, number: int) -> Iterator[list[Row]]:
     """Yield so many trips of one card."""
-    days = DAYS if shape.chain.bound else DAYS[:1]
     kinds = max(shape.kinds, default=-1) + 1
-    for modes, of_days in product(names(number, len(shape.modes)), names(number, len(days))):
-        if number >= _MANY and any(modes) and any(of_days):
-            continue
-        labels_max = 2 if number >= _MANY else 3
-        columns = _columns(tuple(zip(modes, of_days, strict=True)), labels_max)
-        for labels in product(columns, repeat=kinds):
+    labels_max = _labels_max(shape, number, kinds)
+    for pieces in _pieces(shape, number):
+        for labels in product(_columns(pieces, labels_max), repeat=kinds):
             if any(tuple(labels[n] for n in order) < labels for order in shape.symmetries):
                 continue
+            of_kind = *labels, (0,) * number  # the last is that of no kind
             yield [
-                Row(_OWN, shape.modes[mode], days[day], tuple(labels[k][n] for k in shape.kinds))
-                for n, (mode, day) in enumerate(zip(modes, of_days, strict=True))
+                Row(_OWN, shape.modes[mode], DAYS[day], tuple(of_kind[k][n] for k in shape.kinds))
+                for n, (mode, day) in enumerate(pieces)
             ]
+
+
+def _pieces(shape: Shape, number: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield the modes and days of so many trips."""
+    days = len(DAYS) if shape.chain.bound else 1
+    for modes, of_days in product(names(number, len(shape.modes)), names(number, days)):
+        if number < _MANY or not (any(modes) and any(of_days)):
+            yield tuple(zip(modes, of_days, strict=True))
+
+
+def _labels_max(shape: Shape, number: int, kinds: int) -> int:
+    """Return how many sorts of trips each dimension tells apart in a mode and day, at most 3."""
+    for most in (3, 2):
+        worlds_at_most = sum(len(_columns(own, most)) ** kinds for own in _pieces(shape, number))
+        if worlds_at_most <= _WORLDS_MAX * len(shape.symmetries):
+            return most
+    return 1
 
 
 @cache
