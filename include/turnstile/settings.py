@@ -101,6 +101,11 @@ class Settings:
         return self.home / "embargoed"
 
     @property
+    def small_worlds(self) -> Path:
+        """What was found in small worlds of programmes: nothing of any data."""
+        return self.home / "small_worlds"
+
+    @property
     def public(self) -> Path:
         """Zone of published packages."""
         return self.home / "public"

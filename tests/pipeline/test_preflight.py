@@ -14,11 +14,11 @@ from turnstile.errors import RefusedError
 from turnstile.pipeline import canaries, preflight
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.privacy import stability
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms import dispatch
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.spec import Programme
-from turnstile.release import sensitivities
 
 Cli = Callable[..., int]
 pytestmark = pytest.mark.usefixtures("judged_anew")
@@ -45,13 +45,13 @@ def test_a_sensitivity_that_is_too_small_is_refused_before_any_charge(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    packed = sensitivities.packed
+    packed = stability.packed
 
     def one_less(records: int, per_cell: int) -> Sensitivity:
         right = packed(records, per_cell)
         return replace(right, l1=right.l1 - 1)
 
-    monkeypatch.setattr(sensitivities, "packed", one_less)
+    monkeypatch.setattr(stability, "packed", one_less)
     assert turnstile("run", "itms", "--week", WEEK) == 3
     said = capsys.readouterr().err
     assert "gate declared_sensitivity would fail" in said

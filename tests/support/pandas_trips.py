@@ -13,8 +13,9 @@ import pandas as pd
 
 from turnstile.counting.bounding import message
 from turnstile.counting.trip_queries import axes_of, trip_bounding
+from turnstile.privacy.stability import Bound, OnceInACell
 from turnstile.privacy.units import Block
-from turnstile.programme.bounding_rule import BoundingRule, rule_of
+from turnstile.programme.counting_chain import chain_of
 from turnstile.programme.domain import UNKNOWN, PublicDomain, layout
 from turnstile.programme.spec import Programme
 
@@ -34,12 +35,14 @@ def pandas_tables(
         ignore_index=True,
     )
     kept = {
-        rule: trips if rule is None else _lowest(trips, programme, rule, days, secret)
-        for rule in {rule_of(programme, table) for table in programme.tables}
+        (once, bound): trips
+        if bound is None
+        else _lowest(trips, programme, (once, bound), days, secret)
+        for once, bound in {chain_of(programme, table).selection for table in programme.tables}
     }
     found: dict[Label, np.ndarray] = {}
     for table in programme.tables:
-        of_rule = kept[rule_of(programme, table)]
+        of_rule = kept[chain_of(programme, table).selection]
         for number, day in enumerate(days):
             counts = np.zeros(domain.cells(table), dtype=np.int64)
             of_day = of_rule[of_rule["day_index"] == number]
@@ -82,13 +85,14 @@ def _indexed(
 def _lowest(
     trips: pd.DataFrame,
     programme: Programme,
-    rule: BoundingRule,
+    selection: tuple[OnceInACell | None, Bound],
     days: Sequence[date],
     secret: bytes,
 ) -> pd.DataFrame:
     """Return the trips of each unit that count."""
-    bounding = trip_bounding(programme, rule)
-    scopes = [rule.unit.scope(Block(days[number], "")) for number in trips["day_index"]]
+    once, bound = selection
+    bounding = trip_bounding(programme, once, bound)
+    scopes = [bound.unit.scope(Block(days[number], "")) for number in trips["day_index"]]
     records = trips[["card_id", *bounding.cell]].itertuples(index=False, name=None)
     hashes = [
         hmac.new(secret, message(scope, cell, card), hashlib.sha256).hexdigest()

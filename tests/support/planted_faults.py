@@ -15,8 +15,9 @@ import pytest
 
 from turnstile.counting import tables, telemetry, trip_queries, trips
 from turnstile.counting.bounding import Bounding, keep_at_most
-from turnstile.programme import bounding_rule
-from turnstile.release import sensitivities
+from turnstile.privacy import stability
+from turnstile.privacy.sensitivities import records_at_most
+from turnstile.programme import counting_chain
 from turnstile.sources import identity, itms, lines, opal_trips, reading, tap_trips
 from turnstile.sources import ingest as ingest_module
 from turnstile.sources.zoned import ServiceClock
@@ -183,14 +184,20 @@ def _week_by_day(patch: pytest.MonkeyPatch) -> None:
 
 
 def _last_table_unbounded(patch: pytest.MonkeyPatch) -> None:
-    """Of the last table every record counts."""
-    rule_of = bounding_rule.rule_of
+    """Of the last table the engine counts every record, whatever its chain declares."""
 
     def of_others(programme: Any, table: Any) -> Any:
-        return None if table == programme.tables[-1] else rule_of(programme, table)
+        chain = counting_chain.chain_of(programme, table)
+        is_last = table == programme.tables[-1]
+        return replace(chain, once=None, bound=None) if is_last else chain
 
-    for module in (trips, trip_queries, bounding_rule):
-        patch.setattr(module, "rule_of", of_others)
+    def alike(programme: Any, selection: Any) -> Any:
+        return [t for t in programme.tables if of_others(programme, t).selection == selection]
+
+    patch.setattr(trip_queries, "tables_of", alike)
+    for module in (trips, trip_queries):
+        patch.setattr(module, "chain_of", of_others)
+        patch.setattr(module, "counted_by", trip_queries.counted_by.__wrapped__)  # as it is now
 
 
 def _ids_of_files(change: Callable[[str, str, Any], str]) -> Patch:
@@ -286,8 +293,9 @@ def _shape_switch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(itms, "_shapes", lambda *found: list(shapes(*found))[:1])
 
 
-def _joined_within(columns: str) -> Patch:
-    return lambda patch: patch.setattr(tap_trips, "_JOINED_WITHIN", columns)
+def _joined_within(*columns: str) -> Patch:
+    join = replace(tap_trips.JOIN_OF_TAPS, within=columns)
+    return lambda patch: patch.setattr(tap_trips, "JOIN_OF_TAPS", join)
 
 
 class _CalendarDay(ServiceClock):
@@ -308,7 +316,7 @@ def _day_by_calendar(patch: pytest.MonkeyPatch) -> None:
 
 def _trip_of_one_record(patch: pytest.MonkeyPatch) -> None:
     """A pair of taps is declared as if it could part no other."""
-    patch.setattr(sensitivities, "_PARTED", sensitivities.records_at_most(1))
+    patch.setattr(stability, "_parted", lambda *_: records_at_most(1))
 
 
 def _delays_as_they_come(patch: pytest.MonkeyPatch) -> None:
@@ -380,7 +388,7 @@ FAULTS = (
         (_IN_TEXT,),
     ),
     Fault("a record that came twice", _once_in_each_file, (_TRIP,)),
-    Fault("taps joined over days", _joined_within("card_id, mode"), ("taps",)),
+    Fault("taps joined over days", _joined_within("card_id", "mode"), ("taps",)),
     Fault("swallowed line", _swallowed_line, (_DAY,)),
     Fault("shape switch", _shape_switch, (_BUS_DAY,)),
     Fault("counted twice", _counted_twice, (*_EVERY, _TRIP, "passenger events")),

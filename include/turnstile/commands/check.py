@@ -7,10 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from turnstile.errors import InputError, TurnstileError
-from turnstile.ledger.entries import EntryKind
+from turnstile.errors import InputError, ProgrammeError, TurnstileError
 from turnstile.ledger.of_deployment import open_ledger
-from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.room import shortage, tightest_room
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.keys import reference
@@ -27,7 +25,6 @@ from turnstile.sources.feeds import layout_of
 from turnstile.sources.layout import names_in_source
 
 _DECIDE_THE_CELLS = frozenset({"source", "time", "domain", "tables"})
-_SEALS = frozenset({EntryKind.SEALED, EntryKind.LOSS_DECLARED})
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -89,10 +86,8 @@ def _judged(file: ProgrammeFile, settings: Settings) -> _Judged:
 def _has_sealed(programme: str, settings: Settings) -> bool:
     """Return whether a release of a programme is sealed, by the ledger, if there is one to read."""
     try:
-        return any(
-            entry.kind in _SEALS and ReleaseKey.parse(str(entry.key)).programme == programme
-            for entry in open_ledger(settings, read_only=True).entries()
-        )
+        weeks = open_ledger(settings, read_only=True).weeks(programme).values()
+        return any(week.last_sealed is not None for week in weeks)
     except InputError:  # nothing was released here
         return False
 
@@ -119,6 +114,19 @@ def _problems(checked: Checked, include: Path) -> tuple[TurnstileError, ...]:
     return checked.problems if further is None else (*checked.problems, further)
 
 
+def _check_small_worlds(programme: Programme) -> None:
+    """Refuse a programme of which one unit moves some vector farther than its steps compose to.
+
+    Raises:
+        ProgrammeError: a fault of the program that this programme shows.
+    """
+    from turnstile.pipeline.small_worlds import moved_too_far
+
+    too_far = moved_too_far(programme, Settings.from_environment().small_worlds)
+    if too_far is not None:
+        raise ProgrammeError(where=f"{programme.name}.yaml", field="tables", rule=too_far)
+
+
 def _problem_of_cells(
     programme: Programme, include: Path, *, is_complete: bool
 ) -> TurnstileError | None:
@@ -134,6 +142,7 @@ def _problem_of_cells(
             make_plan(
                 programme, domain, period_containing(system_clock().date(), programme.schedule)
             )
+            _check_small_worlds(programme)
     except TurnstileError as error:
         return error
     return None

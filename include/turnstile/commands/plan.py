@@ -10,6 +10,7 @@ from turnstile.errors import InputError
 from turnstile.estimates.error_bars import error_bar
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.room import crash_sentence, tightest_room
+from turnstile.pipeline.small_worlds import beside_each_other, small_worlds
 from turnstile.planning.week_plan import (
     left_under_caps,
     losses,
@@ -101,6 +102,8 @@ def _plan(args: argparse.Namespace) -> int:
     if source.feed.shape is RowShape.TRIPS:
         print(source.without_card_sentence)
     _print_room(release)
+    worlds = small_worlds(release.programme, release.settings.small_worlds)
+    print("", *beside_each_other(worlds), sep="\n")
     if source.feed.shape is RowShape.TELEMETRY:
         from turnstile.planning.estimate_tables import written_grain
 

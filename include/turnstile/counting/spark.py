@@ -25,7 +25,7 @@ from turnstile.counting.engine import day_files
 from turnstile.counting.exact import ExactTable
 from turnstile.counting.tables import Progress, by_table, check_countable, each_scope
 from turnstile.counting.trip_queries import lookups, trips_sql
-from turnstile.counting.trips import kept_by_rule, tables_of_days
+from turnstile.counting.trips import kept_by_selection, tables_of_days
 from turnstile.errors import InputError, IntegrityError, ProgrammeError
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
@@ -111,7 +111,7 @@ def _count_days(
     def keep(kept: str, bounding: Bounding, scope: str) -> None:
         spark.sql(_spark(_kept_sql("trip", bounding, scope))).createOrReplaceTempView(kept)
 
-    counted = tables_of_days(programme, domain, days, kept_by_rule(programme, days, keep), run)
+    counted = tables_of_days(programme, domain, days, kept_by_selection(programme, days, keep), run)
     trips.unpersist()
     return counted
 

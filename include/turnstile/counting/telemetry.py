@@ -32,7 +32,7 @@ from turnstile.counting.vehicle_cells import (
 from turnstile.privacy.mechanisms.bounded_mean import centered_delays, centered_steps
 from turnstile.privacy.mechanisms.distinct_over_limit import over_limit
 from turnstile.privacy.units import Block
-from turnstile.programme.bounding_rule import rule_of
+from turnstile.programme.counting_chain import chain_of
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.spec import Measure, Programme, TableSpec
 
@@ -164,12 +164,13 @@ def _slot(programme: Programme, outside_slot: int) -> str:
 
 def _bounded(connection: Connection, programme: Programme, days: Sequence[date]) -> str:
     """Return the relation of the buses' slots and cells that count."""
-    rule = rule_of(programme, programme.tables[0])
-    if rule is None:
+    chain = chain_of(programme, programme.tables[0])
+    if chain.bound is None:
         return "bus_day_cell"
-    day = ("day_index",) if (rule.unit.days_max or 0) > 1 else ()
-    bounding = Bounding("vehicle_id", (*day, *programme.tables[0].by), rule.records_max)
-    scope = rule.unit.scope(Block(days[0], ""))
+    unit = chain.bound.unit
+    day = ("day_index",) if (unit.days_max or 0) > 1 else ()
+    bounding = Bounding("vehicle_id", (*day, *chain.project.tables[0]), chain.bound.records_max)
+    scope = unit.scope(Block(days[0], ""))
     keep_at_most(connection, "bus_day_cell", "kept_bus_cell", bounding=bounding, scope=scope)
     return "kept_bus_cell"
 

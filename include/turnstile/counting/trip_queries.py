@@ -14,10 +14,11 @@ import pyarrow as pa
 from turnstile.arrow_columns import texts, whole
 from turnstile.counting.bounding import Bounding, Limit
 from turnstile.duckdb_engine import text
-from turnstile.programme.bounding_rule import BoundingRule, bound_in_force, rule_of, tables_of
+from turnstile.privacy.stability import Bound, OnceInACell, Selection
+from turnstile.programme.counting_chain import chain_of, tables_of
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.field import Field
-from turnstile.programme.fields import COARSER_OFF, COARSER_ON, OF_OFF, OF_ON, TAPS, categories
+from turnstile.programme.fields import COARSER_OFF, COARSER_ON, TAPS, categories
 from turnstile.programme.mode_slots import minute_of
 from turnstile.programme.public_lists import PERIOD, period_of_slots
 from turnstile.programme.source_spec import RowShape
@@ -152,22 +153,22 @@ def trips_sql(programme: Programme, domain: PublicDomain, number: int, rows: str
 
 
 def _inside(programme: Programme, domain: PublicDomain) -> str:
-    """Return the SQL of the condition that a trip lies in the public cells.
+    """Return the SQL of the condition that a trip lies in the public cells, as its chain says.
 
-    A boarding alone lies in none of the cells of the other end, and is judged by those of its own.
     An axis with UNKNOWN has a cell for every trip; to ask would compute each index twice.
     """
-    used = sorted(
-        axis
-        for axis in {axis for table in programme.tables for axis in table.by}
-        if any(domain.dimension(mode, axis).unknown is None for mode in domain.modes)
+    chain = chain_of(programme, programme.tables[0])
+    judged = (
+        [
+            axis
+            for axis in group
+            if any(domain.dimension(mode, axis).unknown is None for mode in domain.modes)
+        ]
+        for group in chain.filter.judged
     )
-    judged = [used]
-    if programme.source.feed.names_nobody:
-        ends = ((OF_ON, OF_OFF), (OF_OFF, OF_ON))
-        judged = [[a for a in used if a not in other] for own, other in ends if {*own} & {*used}]
     found = (" AND ".join(f"{axis} <> {_OUTSIDE}" for axis in axes) or "true" for axes in judged)
-    has_unit = " AND card_id IS NOT NULL" if bound_in_force(programme) is not None else ""
+    id_field = chain.identify.id_field
+    has_unit = f" AND {id_field} IS NOT NULL" if chain.identify.is_required else ""
     return f"WHERE ({' OR '.join(found)}){has_unit}"  # what has no unit could not be bounded
 
 
@@ -287,23 +288,24 @@ def axes_of(programme: Programme) -> tuple[str, ...]:
     return (*AXES, *(name for name in every if name in used))
 
 
-def trip_bounding(programme: Programme, rule: BoundingRule) -> Bounding:
-    """Return what a rule bounds, in the names of `trips_sql`."""
+def trip_bounding(programme: Programme, once: OnceInACell | None, bound: Bound) -> Bounding:
+    """Return what two steps of a chain keep, in the names of `trips_sql`."""
     # a service day is a part of the unit of a day, and of the cell of a week's
-    day = ("day_index",) if (rule.unit.days_max or 0) > 1 else ()
+    day = ("day_index",) if (bound.unit.days_max or 0) > 1 else ()
     return Bounding(
         unit="card_id",
         cell=(*day, "mode_index", *axes_of(programme)),
-        at_most=rule.records_max,
+        at_most=bound.records_max,
         limits=tuple(
-            Limit((*day, "mode_index", *limit.by), limit.at_most) for limit in rule.limits
+            Limit((*day, "mode_index", *limit.by), limit.at_most)
+            for limit in (once.limits if once else ())
         ),
     )
 
 
-def groups_sql(programme: Programme, rule: BoundingRule | None, kept: str, day_index: int) -> str:
-    """Return the SELECT that counts the finest tables of one rule on one day, in one pass."""
-    tables = tables_of(programme, rule)
+def groups_sql(programme: Programme, selection: Selection, kept: str, day_index: int) -> str:
+    """Return the SELECT that counts the finest tables of one selection on one day, in one pass."""
+    tables = tables_of(programme, selection)
     finest = sorted({counted_by(programme, table) for table in tables})
     sets = ", ".join(f"({', '.join(('mode_index', *by))})" for by in finest)
     every = axes_of(programme)
@@ -322,7 +324,7 @@ def groups_sql(programme: Programme, rule: BoundingRule | None, kept: str, day_i
 @lru_cache(maxsize=256)  # asked for each table of each day
 def counted_by(programme: Programme, table: TableSpec) -> tuple[str, ...]:
     """Return the axes of the table that a table is added up from: the finest, or itself."""
-    own = tables_of(programme, rule_of(programme, table))
+    own = tables_of(programme, chain_of(programme, table).selection)
     finer = (other.by for other in own if set(table.by) <= set(other.by))
     return max(finer, key=lambda by: (len(by), by))
 

@@ -31,8 +31,9 @@ from turnstile.counting.trip_queries import (
     trip_bounding,
     trips_sql,
 )
+from turnstile.privacy.stability import Selection
 from turnstile.privacy.units import Block
-from turnstile.programme.bounding_rule import BoundingRule, rule_of
+from turnstile.programme.counting_chain import chain_of
 from turnstile.programme.domain import PublicDomain, layout
 from turnstile.programme.spec import Programme, TableSpec, TimeSpec
 
@@ -73,7 +74,7 @@ def count_trips(
     def keep(kept: str, bounding: Bounding, scope: str) -> None:
         keep_at_most(connection, "trip", kept, bounding=bounding, scope=scope)
 
-    kept = kept_by_rule(programme, days, keep) if any(files) else {}
+    kept = kept_by_selection(programme, days, keep) if any(files) else {}
     return tables_of_days(programme, domain, days, kept, partial(columns_of, connection))
 
 
@@ -97,31 +98,33 @@ def _read_days(
             )
 
 
-def kept_by_rule(
+def kept_by_selection(
     programme: Programme, days: Sequence[date], keep: Callable[[str, Bounding, str], None]
-) -> dict[BoundingRule | None, str]:
-    """Return the relation of the trips that count, for each rule of the programme's tables.
+) -> dict[Selection, str]:
+    """Return the relation of the trips that count, for each selection of the programme's tables.
 
     Args:
-        programme: whose rules.
+        programme: whose chains.
         days: service days of one scope.
         keep: makes a relation of this name, of the trips that a bound within a scope lets count.
     """
-    found: dict[BoundingRule | None, str] = {}
-    for rule in dict.fromkeys(rule_of(programme, table) for table in programme.tables):
-        if rule is None:
-            found[rule] = "trip"
+    kept: dict[Selection, str] = {}
+    for selection in (chain_of(programme, table).selection for table in programme.tables):
+        once, bound = selection
+        if selection in kept:
             continue
-        found[rule] = f"kept_trip_{len(found)}"
-        keep(found[rule], trip_bounding(programme, rule), rule.unit.scope(Block(days[0], "")))
-    return found
+        kept[selection] = "trip" if bound is None else f"kept_trip_{len(kept)}"
+        if bound is not None:
+            bounding = trip_bounding(programme, once, bound)
+            keep(kept[selection], bounding, bound.unit.scope(Block(days[0], "")))
+    return kept
 
 
 def tables_of_days(
     programme: Programme,
     domain: PublicDomain,
     days: Sequence[date],
-    kept: Mapping[BoundingRule | None, str],
+    kept: Mapping[Selection, str],
     run: Callable[[str], dict[str, NDArray[Any]]],
 ) -> list[tuple[ExactTable, ...]]:
     """Return the exact tables of every day; zeros where nothing was kept because no rows came.
@@ -130,14 +133,14 @@ def tables_of_days(
         programme: whose tables.
         domain: public cells.
         days: service days of one scope.
-        kept: as `kept_by_rule` returns it.
+        kept: as `kept_by_selection` returns it.
         run: runs a query and returns its columns.
     """
     counted = []
     for number, day in enumerate(days):
         groups = {
-            rule: run(groups_sql(programme, rule, relation, number))
-            for rule, relation in kept.items()
+            selection: run(groups_sql(programme, selection, relation, number))
+            for selection, relation in kept.items()
         }
         counted.append(_exact_tables(programme, domain, day, groups))
     return counted
@@ -147,13 +150,14 @@ def _exact_tables(
     programme: Programme,
     domain: PublicDomain,
     day: date,
-    groups: Mapping[BoundingRule | None, dict[str, NDArray[Any]]],
+    groups: Mapping[Selection, dict[str, NDArray[Any]]],
 ) -> tuple[ExactTable, ...]:
-    """Return the exact tables of one day from what `groups_sql` found for each rule."""
+    """Return the exact tables of one day from what `groups_sql` found for each selection."""
     found = []
     for table in programme.tables:
         finest = grouping_id(counted_by(programme, table), axes_of(programme))
-        vector = _vector(domain, table, groups.get(rule_of(programme, table)), finest)
+        selected = groups.get(chain_of(programme, table).selection)
+        vector = _vector(domain, table, selected, finest)
         found.append(ExactTable(table.name, "count", day, vector))
     return tuple(found)
 

@@ -13,6 +13,7 @@ from turnstile.counting.cells import OUTSIDE, cell_numbers, indices_in
 from turnstile.counting.engine import Connection
 from turnstile.counting.pixels import NO_PIXELS, PixelTable, pixel_table
 from turnstile.duckdb_engine import text
+from turnstile.programme.counting_chain import chain_of
 from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.spec import Programme
 
@@ -47,7 +48,7 @@ class VehicleCells:
 
 def vehicle_cells(programme: Programme, domain: PublicDomain) -> VehicleCells:
     """Return how readings become cells of a programme's tables, which all have the same."""
-    mode, axes = domain.modes[0], programme.tables[0].by
+    mode, axes = domain.modes[0], chain_of(programme, programme.tables[0]).project.tables[0]
     to_cells, pixels = _cells_of(domain.dimension(mode, CELL), programme.domain.h3_resolution)
     listed: list[tuple[str, str | None, int]] = []
     for axis in (domain.dimension(mode, name) for name in axes if name not in {SLOT, CELL}):

@@ -1,8 +1,9 @@
 """Preflight: what needs no sealed byte is judged before anything is held, so that it costs nothing.
 
-Trials of synthetic units, the one-run audit of the plan and the fit of the sampler. What the trials
-found is kept beside the sealed bytes, where the assessment reads it: it makes the trials again only
-if programme, domain or code are others by then. Nothing in it was computed from raw data.
+Trials of synthetic units, the one-run audit of the plan, the fit of the sampler and all small
+worlds of the programme's rows. What the trials found is kept beside the sealed bytes, where the
+assessment reads it: it makes the trials again only if programme, domain or code are others by then.
+Nothing in it was computed from raw data.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def require_preflight(release: Release) -> None:
         RefusedError: the release would be stopped after its charge; nothing was held.
     """
     from turnstile.assessment.gates.pipeline_copy import audits_of, plan_gates
+    from turnstile.pipeline.small_worlds import moved_too_far
 
     require_place(release)  # may be another at any moment
     if _known(release) is not None:
@@ -44,6 +46,9 @@ def require_preflight(release: Release) -> None:
             f"{release.key}: gate {failed.gate} would fail: {failed.statement}; nothing was "
             "charged. Mend the programme or the code, then run the step reserve again"
         )
+    too_far = moved_too_far(programme, release.settings.small_worlds)
+    if too_far is not None:
+        raise RefusedError(f"{release.key}: {too_far}; nothing was charged")
     _keep(release, copy.observed)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
 from turnstile.ledger.amounts import AccountLoss
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.inputs import described
+from turnstile.pipeline.small_worlds import small_worlds
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.mechanisms.registry import Calibration
@@ -34,6 +36,18 @@ def week_plan(release: Release) -> dict[str, Any]:
         "source_thresholds": {
             label: f"{threshold:.3f}" for label, threshold, _ in source_thresholds(release)
         },
+        "small_worlds": [
+            {
+                "vector": moved.vector,
+                "unit": str(moved.unit),
+                "bound": moved.bound,
+                "records": moved.records,
+                "composed": asdict(moved.composed),
+                "found": asdict(moved.found),
+            }
+            for moved in small_worlds(release.programme, release.settings.small_worlds)
+            if moved.composed is not None
+        ],
     }
 
 

@@ -9,23 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from turnstile.privacy.stability import CellLimit
 from turnstile.privacy.units import ProtectionUnit, Subject
 from turnstile.programme.spec import Programme, TableSpec, UnitBound
-
-By = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class CellLimit:
-    """How many counted records of a unit may lie in one cell of a mode and service day.
-
-    Args:
-        by: dimensions of the cell, sorted.
-        at_most: records, >= 1.
-    """
-
-    by: By
-    at_most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +27,6 @@ class BoundingRule:
     unit: ProtectionUnit
     records_max: int
     limits: tuple[CellLimit, ...] = ()
-
-    def per_cell_max(self, by: By) -> int:
-        """Return how many counted records of a unit can lie in one cell of a table."""
-        held = [limit.at_most for limit in self.limits if set(limit.by) <= set(by)]
-        return min([*held, self.records_max])
 
     @property
     def counted(self) -> str:
@@ -97,12 +78,6 @@ def _counted_with(programme: Programme, table: TableSpec) -> tuple[TableSpec, ..
     return tuple(
         one for one in programme.tables if one.is_flow and one.trips_max == table.trips_max
     )
-
-
-@lru_cache(maxsize=64)
-def tables_of(programme: Programme, rule: BoundingRule | None) -> tuple[TableSpec, ...]:
-    """Return the tables that count the records of a rule."""
-    return tuple(table for table in programme.tables if rule_of(programme, table) == rule)
 
 
 def _shared_limits(programme: Programme, bound: UnitBound) -> tuple[CellLimit, ...]:

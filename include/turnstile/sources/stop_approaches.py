@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from turnstile.programme.counting_chain import JOIN_OF_STOPS
 from turnstile.programme.scheduled_calls import ScheduledCalls
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _approaches(within_m: int) -> str:
         ), called AS (
             SELECT * FROM near WHERE square_m <= {within_m**2}
             QUALIFY row_number() OVER (
-                PARTITION BY vehicle_id, service_date, trip, run_date, stop
+                PARTITION BY {", ".join(JOIN_OF_STOPS.within)}, trip, run_date, stop
                 ORDER BY square_m, observed_at_utc, latitude, longitude
             ) = 1
         )

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import text
+from turnstile.programme.counting_chain import JOIN_OF_TAPS
 from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import RowShape, TapAction
 from turnstile.programme.spec import Programme
@@ -43,7 +44,6 @@ _OWN = (
     ("action", "VARCHAR"),
     ("tapped_at_utc", "TIMESTAMP"),
 )
-_JOINED_WITHIN = "card_id, mode, service_date"  # so that a card-day's taps decide its rows alone
 _ENDS = ("tap_off_date", "tap_off_minute", "tap_off_location")
 # What may be one end of a trip. A tap-off stands as broken until its tap-on is found.
 _HALF_OF_TRIP = "(broken_rule IS NULL OR broken_rule = 'tap_off_without_tap_on')"
@@ -161,7 +161,7 @@ def _find_ends(connection: DuckDBPyConnection) -> None:
                 AND tapped_at_utc <= lag(tapped_at_utc) OVER taps + {most}, false) AS is_joined,
             {ends}
         FROM tap
-        WINDOW taps AS (PARTITION BY {_JOINED_WITHIN}
+        WINDOW taps AS (PARTITION BY {", ".join(JOIN_OF_TAPS.within)}
             ORDER BY tapped_at_utc, action, TRY_CAST(tap_id AS BIGINT), tap_id, tap_on_location,
                 tap_off_location{carried})
     """)

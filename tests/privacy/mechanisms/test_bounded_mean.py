@@ -20,7 +20,7 @@ from turnstile.privacy.mechanisms.bounded_mean import (
     mean_sd_kmh,
     sum_sensitivity,
 )
-from turnstile.privacy.mechanisms.distinct_over_limit import over_limit, over_sensitivity
+from turnstile.privacy.mechanisms.distinct_over_limit import over_limit
 from turnstile.privacy.sensitivities import cells_at_most
 from turnstile.privacy.units import Block
 
@@ -63,7 +63,7 @@ def test_sum_count_and_limit_cost_a_bus_day_what_the_proof_says() -> None:
     drawn = (
         (gaussian("sum", sums), sum_sensitivity(cells_at_most(cells), CLAMP_KMH)),
         (gaussian("buses", counts), cells_at_most(cells)),
-        (gaussian("over_40", overs), over_sensitivity(cells_at_most(cells))),
+        (gaussian("over_40", overs), cells_at_most(cells)),
     )
     found = sum(loss_of(*pair).rho or 0 for pair in drawn)
     half = 5 * CLAMP_KMH
@@ -106,4 +106,4 @@ def test_a_bus_over_a_limit_adds_no_more_than_it_adds_to_the_count(
 ) -> None:
     added = over_limit(np.array(fastest), limit_kmh)
     assert set(added.tolist()) <= {0, 1}
-    assert added.sum() <= over_sensitivity(cells_at_most(len(fastest))).l1
+    assert added.sum() <= cells_at_most(len(fastest)).l1

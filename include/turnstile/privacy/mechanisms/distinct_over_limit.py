@@ -14,8 +14,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from turnstile.privacy.events import Sensitivity
-
 _MILLI = 1000
 
 
@@ -27,11 +25,3 @@ def over_limit(speed_max_milli: NDArray[np.int64], limit_kmh: int) -> NDArray[np
         [0, 1]
     """
     return (speed_max_milli > limit_kmh * _MILLI).astype(np.int64)
-
-
-def over_sensitivity(counts: Sensitivity) -> Sensitivity:
-    """Return how far a unit moves the table of one limit: no farther than the counts of its cells.
-
-    Each record adds 1 or 0 to the cell in which it adds 1 to the count.
-    """
-    return counts
