@@ -16,6 +16,7 @@ from turnstile.estimates import release_tables
 from turnstile.ledger import space
 from turnstile.pipeline.steps import step_named
 
+pytestmark = pytest.mark.usefixtures("judged_anew")
 AFTER = "2016-W31"
 PACKAGE = Path(__file__).parents[2] / "include/turnstile"
 Plant = Callable[[Deployment, pytest.MonkeyPatch], None]

@@ -50,7 +50,7 @@ def test_the_split_adds_up_to_the_amount_for_the_programmes_unit() -> None:
     losses = loss_by_unit(planned(text_of("itms"), "itms").events)
     bus_day, bus = (losses[unit].rho for unit in (ProtectionUnit.BUS_DAY, ProtectionUnit.BUS))
     assert bus_day is not None
-    assert Fraction(31, 100) - Fraction(1, 10**7) < bus_day <= Fraction(31, 100)
+    assert Fraction(1, 10) - Fraction(1, 10**7) < bus_day <= Fraction(1, 10)
     assert bus == 49 * bus_day  # seven days in one draw: seven times the change, squared
 
 
