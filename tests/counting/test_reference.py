@@ -29,7 +29,8 @@ from turnstile.programme.domain import PublicDomain, layout
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Outside, Programme, TableSpec
-from turnstile.sources.raw_records import MadeTrip, csv_lines, trip_records
+from turnstile.sources.made_records import MadeTrip
+from turnstile.sources.raw_records import csv_lines, records_of
 
 if TYPE_CHECKING:
     from conftest import Lab
@@ -203,7 +204,7 @@ def test_raw_taps_are_joined_and_counted_as_the_product_does(
         else MadeTrip(card, mode, day, None, "", second, place)
         for second, place, (is_on, card, mode) in zip(seconds, places, ends, strict=True)
     ]
-    header, lines = csv_lines(trip_records(own.programme, trips))
+    header, lines = csv_lines(records_of(own.programme, trips))
     file = "\n".join([header, *lines]).encode() + b"\n"
     taps = [
         Tap(card, mode, day, is_on, _labels(own.domain, mode, second, place))
