@@ -1,130 +1,113 @@
-"""The reference of every programme key agrees with what the readers ask for."""
+"""What the schema says of every key: the page, the JSON Schema for editors, and the examples."""
 
 from __future__ import annotations
 
-import re
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from turnstile.cli import main
-from turnstile.programme.key import OPTIONAL, REQUIRED, Key
-from turnstile.programme.keys import KEYS, reference
-from turnstile.programme.loading import load_programme, parse_programme, programme_files
-from turnstile.programme.yaml_section import Section
+from turnstile.programme.loading import parse_programme
+from turnstile.programme.reference import json_schema, reference
+from turnstile.programme.schema import PROGRAMME, entry_of, fields_of
+from turnstile.programme.yaml_text import compose, values_of
 
 ROOT = Path(__file__).parents[2]
-PLACES = ("include/programmes", "tests/support/programmes", "tests/pipeline/programmes")
-KINDS = ("text", "integer", "flag", "amount", "choice", "texts", "section", "sections")
-FREE = (
-    "domain.lists",
-    "domain.periods",
-    "source.columns",
-    "source.mode_names",
-    "source.action_names",
-    "mechanism.split",
-)
-Asked = dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]]
+PROGRAMMES = ROOT / "include/programmes"
+FIRST_LINE = "# yaml-language-server: $schema=programme.schema.json\n"
+SHIPPED = sorted(PROGRAMMES.glob("*.yaml"))
 
 
-def general(path: str, known: set[str]) -> str:
-    """Return a path with free names as NAME and places as N."""
-    path = re.sub(r"\[\d+\]", "[N]", path)
-    if path in known:
-        return path
-    for free in (*FREE, "mechanism.budgets", "tables", "units"):
-        if path.startswith(f"{free}."):
-            rest = path.removeprefix(f"{free}.")
-            _, dot, tail = rest.partition(".") if free in {"tables", "units"} else ("", "", "")
-            return f"{free}.NAME{dot}{tail}"
-    return path
+def keys(section: FieldInfo, path: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every key of the schema that stands in a section, by its path."""
+    for key, field in fields_of(section).items():
+        yield f"{path}{key}", field
+        yield from keys(field, f"{path}{key}.")
+    if (entry := entry_of(section)) is not None:
+        yield f"{path}NAME", entry
+        yield from keys(entry, f"{path}NAME.")
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
-    """What the readers ask for while they read every programme of the repository."""
-    found: Asked = {}
-    known = {key.path for key in KEYS}
-    depth: list[str] = []
-
-    def recorded(kind: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def read(self: Section, key: str, *args: Any, **options: Any) -> Any:
-            if not depth:  # a choice reads a text
-                found[general(self._name(key), known)] = (kind, args, options)
-            depth.append(kind)
-            try:
-                return method(self, key, *args, **options)
-            finally:
-                depth.pop()
-
-        return read
-
-    for kind in KINDS:
-        monkeypatch.setattr(Section, kind, recorded(kind, getattr(Section, kind)))
-    parse_programme.cache_clear()  # a text that was parsed before asks for nothing
-    shutil.copytree(ROOT / "include/domains", tmp_path / "domains")
-    for area in (ROOT / "tests/pipeline/programmes").glob("*.geojson"):
-        shutil.copy(area, tmp_path / "domains")
-    for place in PLACES:
-        shutil.rmtree(tmp_path / "programmes", ignore_errors=True)
-        shutil.copytree(ROOT / place, tmp_path / "programmes")
-        for file in programme_files(tmp_path):
-            load_programme(file.name, tmp_path)
-    return found
+KEYS = dict(keys(FieldInfo.from_annotation(PROGRAMME)))
+del KEYS["caps.NAME"]  # an entry of a list: it has keys, and no name
 
 
-def test_every_key_that_is_asked_for_stands_in_the_reference(asked: Asked) -> None:
-    assert set(asked) - {key.path for key in KEYS} == set()
+def said(field: FieldInfo) -> dict[str, str]:
+    extra: Any = field.json_schema_extra
+    return extra["said"]
 
 
-# No programme of the repository uses these yet; the readers' own tests do.
-UNUSED = {
-    "domain.h3_coarsest",
-    "domain.timetable",
-    "mechanism.budgets.NAME",
-    "mechanism.joint_marginals",
-    "publish.to",
-    "source.card_form.case",
-    "source.vehicle_form.length",
-    "units.NAME.coarse_cell_at_most",
-    "units.bus_week",
-    "units.bus_week.cells_at_most",
-}
+def as_an_editor_reads(path: Path) -> Any:
+    """Return a file with the types that YAML gives its scalars, dates as they are written."""
 
+    class Loader(yaml.SafeLoader):
+        pass
 
-def test_every_key_of_the_reference_is_asked_for(asked: Asked) -> None:
-    assert {key.path for key in KEYS} - set(asked) <= UNUSED
-
-
-def test_type_range_and_default_are_those_of_the_readers(asked: Asked) -> None:
-    for key in KEYS:
-        if key.path in asked:
-            kind, args, options = asked[key.path]
-            assert kind == key.kind or (kind == "texts" and key.choices is not None), key.path
-            assert options.get("least", 0 if kind == "integer" else None) == key.least, key.path
-            if kind == "choice":
-                assert args[0] is key.choices, key.path
-                args = args[1:]
-            assert agrees(key, args, options), key.path
-
-
-def agrees(key: Key, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Tell whether a default is stated as the reader has it; one that depends is in words."""
-    is_in_words = key.default.count(" ") > 0
-    if args:
-        return is_in_words or str(args[0]) == key.default
-    if "default" in options:
-        return is_in_words or str(options["default"]).lower() == key.default
-    return key.default in {REQUIRED, OPTIONAL}
+    Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda _, node: node.value)
+    return yaml.load(path.read_text(), Loader)  # noqa: S506 - a safe loader
 
 
 def test_the_page_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--keys"]) == 0
     printed = capsys.readouterr().out
     assert printed == reference() == (ROOT / "docs/PROGRAMMES.md").read_text()
+
+
+def test_the_schema_beside_the_programmes_is_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["check", "--schema"]) == 0
+    printed = capsys.readouterr().out
+    assert printed == (PROGRAMMES / "programme.schema.json").read_text()
+    Draft202012Validator.check_schema(json.loads(printed))
+
+
+@pytest.mark.parametrize("path", sorted(KEYS))
+def test_every_key_says_what_it_means_and_its_example_is_one(path: str) -> None:
+    field = KEYS[path]
+    assert field.description
+    example = said(field)["example"]
+    if not example:
+        assert fields_of(field) or entry_of(field) or path == "meant_for"
+        return
+    written = values_of(compose(f"it: {example}", "x"))["it"]
+    known: Any = Annotated[(field.annotation, field, *field.metadata)]
+    TypeAdapter(known).validate_python(written)
+    with pytest.raises(ValidationError):
+        TypeAdapter(known).validate_python(3.5)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
+def test_a_shipped_programme_names_the_schema_and_keeps_it(path: Path) -> None:
+    assert path.read_text().startswith(FIRST_LINE)
+    read = as_an_editor_reads(path)
+    validator = Draft202012Validator(json_schema())
+    assert list(validator.iter_errors(read)) == []
+    for section, key, value in (
+        ("time", "slot_minute", 15),
+        ("time", "slot_minutes", "15"),
+        ("source", "feed", "opal"),
+        ("mechanism", "rho", 0.125),
+    ):
+        broken = {**read, section: {**read[section], key: value}}
+        assert list(validator.iter_errors(broken)), (section, key)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
+def test_the_line_that_names_the_schema_changes_no_digest(path: Path) -> None:
+    text = path.read_text()
+    without = text.removeprefix(FIRST_LINE)
+    assert without != text
+    digest = parse_programme(text, path.name).digest
+    assert parse_programme(without, path.name).digest == digest
 
 
 def test_the_shipped_programmes_are_in_order() -> None:

@@ -125,7 +125,7 @@ OF_ITMS = [
         "tables.speed.by",
         "must be",
     ),
-    ("h3_resolution: 7", "h3_resolution: 16", "domain.h3_resolution", "too fine"),
+    ("h3_resolution: 7", "h3_resolution: 16", "domain.h3_resolution", "too large; write 0 to 15"),
     (
         "bus_day: {cells_at_most: 40}",
         "card_day: {trips_at_most: 40}",
@@ -147,7 +147,7 @@ OF_MONTH = [
 OF_SUBE = [
     ("CHECK OUT: exit", "CHECK OUT: leave", "source.action_names.CHECK OUT", "enter, exit"),
     ("DD/MM/YYYY", "DD.MM.YYYY", "source.date_form", "MM/DD/YYYY"),
-    ("grid_decimals: 1", "grid_decimals: 4", "source.grid_decimals", "too fine"),
+    ("grid_decimals: 1", "grid_decimals: 4", "source.grid_decimals", "too large; write 0 to 3"),
     ("TRE: train", "TRE: tram", "source.mode_names", "none of the modes"),
 ]
 BROKEN = [

@@ -181,6 +181,37 @@ def test_two_problems_of_one_section_are_both_found() -> None:
         assert {first[2], second[2]} <= set(fields(text, "opal.yaml")), (first, second)
 
 
+TWELVE = (
+    ("name: opal", "name: opel", "name", "rename one of the two"),
+    ("title:", "titel:", "title", "is titel meant for it?"),
+    ("feed: opal_trips", "feed: opal_trip", "source.feed", "did you mean opal_trips?"),
+    ("missing_day: refuse", "feeed: x", "source.feeed", "is unknown here"),
+    ("slot_minutes: 15", "slot_minutes: 7", "time.slot_minutes", "write 15, 30 or 60"),
+    ("outside: unknown", "outsid: unknown", "domain.outsid", "did you mean outside?"),
+    ("trips_at_most: 6", "trips_at_most: 0", "units.card_day.trips_at_most", "write 1 or more"),
+    ("{by: [tap_on_slot]}", "{by: [slot]}", "tables.on_time.by", "use some of tap_on_slot"),
+    ('rho: "1/12"', "rho: 0.125", "mechanism.rho", "write it in quotes"),
+    ("window_weeks: 52", "windowweeks: 52", "caps[1].windowweeks", "did you mean window_weeks?"),
+    ('"10:00"', '"ten"', "schedule.weekly_at", 'write "10:00"'),
+    ("contact: open", "contract: open", "publish.contact", "is contract meant for it?"),
+)
+
+
+def test_twelve_faults_are_named_in_one_reading_with_line_path_and_nearest_key() -> None:
+    text = OPAL
+    for old, new, _, _ in TWELVE:
+        assert old in text
+        text = text.replace(old, new, 1)
+    found = {problem.field: problem for problem in problems_of(text, "opal.yaml").problems}
+    assert found.keys() == {field for _, _, field, _ in TWELVE}
+    lines = text.splitlines()
+    for _, new, field, said in TWELVE:
+        assert said in found[field].rule
+        line = lines[int(found[field].where.removeprefix("opal.yaml:")) - 1]
+        is_missing = found[field].rule.startswith("is missing")
+        assert is_missing or new.split("\n")[0] in line
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,9 @@ from turnstile.errors import InputError, ProgrammeError, TurnstileError
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.pipeline.room import shortage, tightest_room
 from turnstile.programme.domain_files import load_domain
-from turnstile.programme.keys import reference
 from turnstile.programme.loading import ProgrammeFile, programme_file, programme_files
 from turnstile.programme.problems import Checked, problems_of
+from turnstile.programme.reference import json_schema, reference
 from turnstile.programme.release_schedule import period_containing
 from turnstile.programme.scheduled_calls import read_calls
 from turnstile.programme.spec import Programme
@@ -32,6 +33,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("check", help="check programme files; exit 2 if one is wrong")
     parser.add_argument("programme", nargs="?", help="one programme; all of them without a name")
     parser.add_argument("--keys", action="store_true", help="print every key of a programme file")
+    parser.add_argument(
+        "--schema",
+        action="store_true",
+        help="print the JSON Schema of programme files, for editors",
+    )
     parser.set_defaults(command=_check)
 
 
@@ -39,6 +45,9 @@ def _check(args: argparse.Namespace) -> int:
     """Print what is wrong with each file, or that nothing is."""
     if args.keys:
         print(reference(), end="")
+        return 0
+    if args.schema:
+        print(json.dumps(json_schema(), indent=1))
         return 0
     settings = Settings.from_environment()
     files = programme_files(settings.include)

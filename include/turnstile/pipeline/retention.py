@@ -25,7 +25,8 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline.private_data import Kept, Part, landing_data, private_data
 from turnstile.pipeline.unfinished import is_unfinished
 from turnstile.programme.examples import example_programmes
-from turnstile.programme.loading import ALARM_DAYS, load_programme, programme_files
+from turnstile.programme.loading import load_programme, programme_files
+from turnstile.programme.rules import ALARM_DAYS
 from turnstile.programme.spec import Programme, RetentionSpec
 from turnstile.release.private_copies import PrivateCopies
 from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from turnstile.programme.key import Key, whole
+
+_DIGITS_MOST = 64  # of an id
 
 
 class IdKind(StrEnum):
@@ -23,17 +28,20 @@ class LetterCase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IdForm:
-    """The one spelling that every id is brought to before it names anything.
+    """The one spelling that every id is brought to before it names anything."""
 
-    Args:
-        kind: what an id is.
-        length: of `digits`: how many there are, leading zeros included.
-        case: of `text`: what its letters become.
-    """
-
-    kind: IdKind
-    length: int | None = None
-    case: LetterCase | None = None
+    kind: Annotated[IdKind, Key("what an id is", "digits")]
+    length: Annotated[
+        Annotated[int, whole(2, _DIGITS_MOST)] | None,
+        Key(
+            "of digits: how many; leading zeros are added, or left out, up to it",
+            "9",
+            default="required",
+        ),
+    ] = None
+    case: Annotated[
+        LetterCase | None, Key("of text: what its letters become", "upper", default="keep")
+    ] = None
 
     def sentence(self, what: str) -> str:
         """Say what names one card, or one vehicle; for people.

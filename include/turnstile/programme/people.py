@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from turnstile.errors import InputError
-from turnstile.programme.plain_yaml import plain_yaml
+from turnstile.programme.yaml_text import plain_yaml
 
 PEOPLE_FILE = "people.yaml"
 

@@ -1,121 +1,67 @@
 """Every problem of a programme file in one reading, not the first one only.
 
-The readers stop at the first rule that is broken, and stay that simple. Here the file is read again
-after each complaint, with the key that it names mended in a copy of the YAML nodes: the nearest
-word that is allowed, the example of the reference, or without the key. What cannot be mended gives
-way to a whole section that is known to be good. A complaint about what was mended already, or about
-a section that looks at one that gave way, says nothing of the file, and is left out.
+All keys of all sections are judged at once, and every rule whose sections are in order. What is
+wrong is then mended in a copy of the values: the nearest word that is allowed, the example of the
+schema, or without the key; a section that cannot be mended is given up. What was hidden behind a
+fault is so judged in the next round. A complaint about what was mended already says nothing of the
+file, and is left out.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
-from dataclasses import dataclass, field
-
-import yaml
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import EnumMeta
+from fractions import Fraction
+from functools import partial
+from typing import Any
 
 from turnstile.errors import ProgrammeError
 from turnstile.privacy.mechanisms.registry import MechanismKind
-from turnstile.programme.key import OPTIONAL, REQUIRED, Key
-from turnstile.programme.keys import KEYS, key_at
-from turnstile.programme.loading import read_programme
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.key import Written
+from turnstile.programme.mechanism_spec import MechanismSpec
+from turnstile.programme.rules import broken_rules, mechanism_of
+from turnstile.programme.schema import (
+    Fault,
+    Sections,
+    fields_of,
+    key_at,
+    read_sections,
+    shape_of,
+    value_at,
+)
 from turnstile.programme.source_spec import Feed, RowShape
 from turnstile.programme.spec import Programme
-from turnstile.programme.yaml_section import Section, compose, remove_twice
+from turnstile.programme.yaml_text import Loc, compose, line_of, path_of, remove_twice, values_of
 
-_READINGS_AT_MOST = 200  # each mends something; a file of more problems has its first ones named
-_GOOD = {
-    RowShape.TRIPS: """
-source: {feed: opal_trips, landing: "x/{week}/*", modes: [bus]}
-time: {zone: UTC, slot_minutes: 60}
-domain: {locations: domains/x.csv, slots: all_day}
-units: {card_day: {trips_at_most: 1}}
-tables: {x: {by: [tap_on_slot]}}
-mechanism: {kind: dense_gaussian, unit: card_day, rho: "1", split: {x: "1"}}
-caps: [{unit: card_day, rho: "1"}]
-schedule: {}
-approval: {}
-publish: {licence: x, curator: x, contact: x}
-""",
-    RowShape.TELEMETRY: """
-source: {feed: itms, landing: "x/{week}/*", modes: [bus]}
-time: {zone: UTC, slot_minutes: 60}
-domain: {service_area: domains/x.csv, h3_resolution: 7, slots: all_day}
-units: {bus_day: {cells_at_most: 1}}
-tables: {x: {by: [slot, cell], measure: buses}}
-mechanism: {kind: dense_gaussian, unit: bus_day, rho: "1", split: {x/buses: "1"}}
-caps: [{unit: bus_day, rho: "1"}]
-schedule: {}
-approval: {}
-publish: {licence: x, curator: x, contact: x}
-""",
+_MEANT_FOR = re.compile(r"^is missing; is (.+) meant for it\?$")
+_MEANT = re.compile(r"^(?:is unknown|cannot be bounded) here \(did you mean (.+)\?\)")
+_ROUNDS_AT_MOST = 30
+# what else is given up stands in the way of every question about the public cells
+_EMPTY: dict[str, Any] = {"units": {}, "caps": [], "mechanism": {}}
+_UNKNOWN_NOISE = MechanismSpec(
+    MechanismKind.DENSE_GAUSSIAN, ProtectionUnit.TRIP, Fraction(1), split=()
+)
+_KIND_OF = {
+    "delta": MechanismKind.STABILITY_HISTOGRAM,
+    "epsilon": MechanismKind.DENSE_LAPLACE,
+    "rho": MechanismKind.DENSE_GAUSSIAN,
 }
 _OF_TELEMETRY = {
-    "source.feed": "itms",
-    "tables.NAME.by": "[slot, cell]",
-    "tables.NAME.measure": "buses",
-    "mechanism.unit": "bus_day",
-    "caps[N].unit": "bus_day",
+    "feed": "itms",
+    "modes": "[bus]",
+    "by": "[slot, cell]",
+    "measure": "buses",
+    "unit": "bus_day",
 }
 _OF_THE_OTHER_SHAPE = {
-    RowShape.TRIPS: {"units.bus_day": "card_day", "units.bus_week": "card_week"},
-    RowShape.TELEMETRY: {"units.card_day": "bus_day", "units.card_week": "bus_week"},
+    RowShape.TRIPS: {"bus_day": "card_day", "bus_week": "card_week"},
+    RowShape.TELEMETRY: {"card_day": "bus_day", "card_week": "bus_week"},
 }
-# section -> sections and keys whose rules look at it, and so cannot be judged where it gave way
-_LOOKED_AT_BY = {
-    "domain": ("tables",),
-    "source": ("domain", "units", "tables", "mechanism", "caps", "meant_for"),
-    "units": ("mechanism",),
-    "tables": ("source.timetable", "mechanism", "publish.tides_shapes"),
-    "mechanism": ("publish.tides_shapes",),
-    "caps": ("mechanism",),
-}
-# read before it, so they have no complaint left
-_GIVES_WAY_WITH = {"mechanism": ("tables", "units", "caps")}
-
-
-@dataclass(slots=True)
-class _Reading:
-    """One file while it is mended.
-
-    Args:
-        top: the file's nodes; changed.
-        shape: what its feed becomes, as far as the file tells.
-        mended: fields that are no longer the file's own, with how often each was mended.
-        unjudged: sections that are no longer the file's own, or with keys look at one that is not.
-    """
-
-    top: yaml.MappingNode
-    shape: RowShape
-    mended: Counter[str] = field(default_factory=Counter)
-    unjudged: set[str] = field(default_factory=set)
-
-    def is_of_the_file(self, complaint: ProgrammeError) -> bool:
-        """Tell whether a complaint is about what stands in the file."""
-        about = {complaint.field, _first(complaint.field)}
-        return complaint.field not in self.mended and not about & self.unjudged
-
-    def mend(self, complaint: ProgrammeError) -> None:
-        """Mend what a complaint is about, or let its section give way."""
-        path = complaint.field
-        self.mended[path] += 1
-        if not _mend_key(self.top, path, self.shape, self.mended[path]):
-            above = path.rpartition(".")[0]
-            key = key_at(above)
-            if key is not None and key.default == OPTIONAL:
-                self.mended[above] += 1
-                _remove(_section_of(self.top, above), above.rpartition(".")[2])
-            else:
-                self._give_way(_first(path))
-
-    def _give_way(self, section: str) -> None:
-        """Put a good section in the place of one."""
-        good = compose(_GOOD[self.shape], "good")
-        for name in (section, *_GIVES_WAY_WITH.get(section, ())):
-            _remove(self.top, name)
-            self.top.value.extend(pair for pair in good.value if pair[0].value == name)
-        self.unjudged.update((section, *_LOOKED_AT_BY.get(section, ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +70,7 @@ class Checked:
 
     Args:
         problems: complaints, in the order of the file's lines.
-        programme: what the file says, mended where it has problems; None if it is no mapping.
+        programme: what the file says, mended where it has problems; None where that is unknown.
         mended: sections at the top of the file in which something was mended.
     """
 
@@ -141,127 +87,131 @@ def problems_of(text: str, file: str) -> Checked:
         file: its name.
     """
     try:
-        top = compose(text, file)
+        node = compose(text, file)
     except ProgrammeError as complaint:
         return Checked((complaint,), None, frozenset())
-    found = list(remove_twice(top, file))
-    reading = _Reading(top, _shape(top))
-    programme = None
-    for _ in range(_READINGS_AT_MOST):
-        try:
-            programme = read_programme(Section(file, "", top))
+    problems = list(remove_twice(node, file))
+    mending = _Mending(values_of(node))
+    for _ in range(_ROUNDS_AT_MOST):
+        sections, faults = read_sections(mending.values, file, partial(line_of, node))
+        sections.faulty.update(mending.given_up)
+        faults = mending.of_sections_left((*faults, *broken_rules(sections)))
+        for loc, rule in faults:
+            if not mending.touches(loc):
+                where = f"{file}:{line_of(node, loc)}"
+                problems.append(ProgrammeError(where=where, field=path_of(loc), rule=rule))
+        if not faults:
             break
-        except ProgrammeError as complaint:
-            if reading.is_of_the_file(complaint):
-                found.append(complaint)
-            reading.mend(complaint)
-    mended = frozenset({_first(path) for path in reading.mended} | reading.unjudged)
-    return Checked(tuple(sorted(found, key=_line)), programme, mended)
+        for loc, rule in faults:
+            mending.mend(loc, rule)
+    in_order = sorted(problems, key=lambda it: int(it.where.rpartition(":")[2]))
+    return Checked(tuple(in_order), _programme(sections, mending), mending.sections)
 
 
-def _line(complaint: ProgrammeError) -> int:
-    """Return the line that a complaint names."""
-    return int(complaint.where.rpartition(":")[2])
+def _programme(sections: Sections, mending: _Mending) -> Programme | None:
+    """Return what a mended file says; None where a section that decides the cells is given up."""
+    if not mending.given_up <= set(_EMPTY):
+        return None
+    sections.faulty.clear()
+    noise = _UNKNOWN_NOISE if mending.given_up else mechanism_of(sections)
+    return sections.programme(noise, digest="")
 
 
-def _first(path: str) -> str:
-    """Return the section at the top of the file that a path begins with."""
-    return path.partition(".")[0].partition("[")[0]
+class _Mending:
+    """The values of one file while they are mended.
+
+    Args:
+        values: what stands in the file; changed.
+    """
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+        self.times: Counter[Loc] = Counter()
+        self.given_up: set[str] = set()
+
+    @property
+    def sections(self) -> frozenset[str]:
+        """Sections at the top of the file in which something was mended."""
+        return frozenset(str(loc[0]) for loc in self.times)
+
+    def touches(self, loc: Loc) -> bool:
+        """Tell whether a value, what holds it, or a part of it is no longer the file's own."""
+        if any(loc[:length] in self.times for length in range(1, len(loc) + 1)):
+            return True
+        return len(loc) > 1 and any(mended[: len(loc)] == loc for mended in self.times)
+
+    def of_sections_left(self, faults: Iterable[Fault]) -> tuple[Fault, ...]:
+        """Return the faults of sections that are not given up."""
+        return tuple(fault for fault in faults if fault[0][0] not in self.given_up)
+
+    def mend(self, loc: Loc, rule: str) -> None:
+        """Mend what a complaint is about, or take out what holds it, or give up its section."""
+        while loc and not self._mended(loc, rule):
+            if len(loc) == 1:
+                section = str(loc[0])
+                self.given_up.add(section)
+                self.values.pop(section, None)
+                if section in _EMPTY:
+                    self.values[section] = _EMPTY[section]
+            loc, rule = loc[:-1], ""
+            if loc[:-1] == ("tables",):  # of another table than the file's are other draws
+                self.times["mechanism", "split"] += 1
+
+    def _mended(self, loc: Loc, rule: str) -> bool:
+        """Mend one key, each time in another way; return whether there was one left."""
+        self.times[loc] += 1
+        above, last, field = value_at(self.values, loc[:-1]), str(loc[-1]), key_at(loc)
+        if not isinstance(above, dict):
+            return False
+        known = fields_of(key_at(loc[:-1]))
+        if _renamed(above, last, rule):
+            return True
+        own, shape = above.get(last), shape_of(self.values)
+        if loc[0] == "units" and last in _OF_THE_OTHER_SHAPE[shape]:
+            above[_OF_THE_OTHER_SHAPE[shape][last]] = above.pop(last)
+        elif (
+            field is not None and self.times[loc] == 1 and (good := _good_value(loc, above, shape))
+        ):
+            above[last] = good
+        elif own is not None and (last not in known or not known[last].is_required()):
+            del above[last]
+        else:
+            return False
+        return True
 
 
-def _shape(top: yaml.MappingNode) -> RowShape:
-    """Return what the feed becomes; where it is misspelt, what the domain looks like."""
-    keys = {str(key.value): node for key, node in top.value}
-    of_source = {str(k.value): n for k, n in getattr(keys.get("source"), "value", ()) or ()}
-    try:
-        return Feed(of_source["feed"].value).shape
-    except (KeyError, ValueError, AttributeError):
-        pass
-    domain = keys.get("domain")
-    names = {str(k.value) for k, _ in domain.value} if isinstance(domain, yaml.MappingNode) else ()
-    return RowShape.TELEMETRY if "h3_resolution" in names else RowShape.TRIPS
-
-
-def _section_of(top: yaml.MappingNode, path: str) -> yaml.MappingNode:
-    """Return the mapping that holds the last key of a path; an empty one if there is none."""
-    section: yaml.Node | None = top
-    for way in path.split(".")[:-1]:
-        name, _, index = way.partition("[")
-        section = _value(section, name)
-        if index and isinstance(section, yaml.SequenceNode):
-            section = section.value[int(index.rstrip("]"))]
-    return section if isinstance(section, yaml.MappingNode) else yaml.MappingNode("map", [])
-
-
-def _mend_key(top: yaml.MappingNode, path: str, shape: RowShape, times: int) -> bool:
-    """Mend one key, each time in another way; return whether there was one left."""
-    section, last = _section_of(top, path), path.rpartition(".")[2]
-    key, own = key_at(path), _value(section, last)
-    if own is None and (meant := Section("", "", section).misspelt(last)):
-        _put(section, meant, last, _value(section, meant))
-    elif path in _OF_THE_OTHER_SHAPE[shape] and own is not None:
-        _put(section, last, _OF_THE_OTHER_SHAPE[shape][path], own)
-    elif key is None:
-        near = difflib.get_close_matches(last, _absent_siblings(section, path), n=1)
-        _put(section, last, near[0], own) if near and own else _remove(section, last)
-        return own is not None
-    elif times == 1 and (good := _good_value(key, section, own, shape)) is not None:
-        _put(section, last, last, good)
-    elif own is not None and key.default != REQUIRED:
-        _remove(section, last)
+def _renamed(above: dict[str, Any], key: str, rule: str) -> bool:
+    """Put a known key in the place of the one that is meant for it; tell whether there was one."""
+    if (meant := _MEANT_FOR.search(rule)) is not None:
+        above[key] = above.pop(meant[1])
+    elif (meant := _MEANT.search(rule)) is not None and key in above and meant[1] not in above:
+        above[meant[1]] = above.pop(key)
     else:
         return False
     return True
 
 
-def _absent_siblings(section: yaml.MappingNode, path: str) -> list[str]:
-    """Return the keys that the reference has beside one, and the file has not."""
-    above = path.rpartition(".")[0]
-    found = (key.path.rpartition(".") for key in KEYS)
-    return [last for parent, _, last in found if parent == above and not _value(section, last)]
-
-
-def _good_value(
-    key: Key, section: yaml.MappingNode, own: yaml.Node | None, shape: RowShape
-) -> yaml.Node | None:
-    """Return a value that a key may have: the nearest word, or the example."""
-    word = str(own.value) if isinstance(own, yaml.ScalarNode) else ""
-    allowed = [str(choice) for choice in key.choices or ()]
-    if key.path == "mechanism.kind":  # the one that goes with the amount that is there
-        kind = MechanismKind.DENSE_GAUSSIAN
-        if _value(section, "delta"):
-            kind = MechanismKind.STABILITY_HISTOGRAM
-        elif _value(section, "epsilon"):
-            kind = MechanismKind.DENSE_LAPLACE
-        return _scalar(kind)
-    if key.path == "source.feed":
-        allowed = [str(feed) for feed in Feed if feed.shape is shape]
-    near = [] if word in allowed else difflib.get_close_matches(word, allowed, n=1)
-    if near:
-        return _scalar(near[0])
-    of_shape = _OF_TELEMETRY if shape is RowShape.TELEMETRY else {}
-    example = of_shape.get(key.path, key.example)
-    return yaml.compose(example, Loader=yaml.SafeLoader) if example else None
-
-
-def _scalar(text: str) -> yaml.Node:
-    """Return a text as a node."""
-    return yaml.ScalarNode("tag:yaml.org,2002:str", str(text))
-
-
-def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    """Return the value of a key."""
-    if not isinstance(node, yaml.MappingNode):
+def _good_value(loc: Loc, above: dict[str, Any], shape: RowShape) -> Any:  # noqa: ANN401 - YAML
+    """Return a value that a key may have: the nearest word that is allowed, or the example."""
+    field = key_at(loc)
+    if field is None:
         return None
-    return next((value for name, value in node.value if name.value == key), None)
-
-
-def _put(node: yaml.MappingNode, old: str, new: str, value: yaml.Node | None) -> None:
-    """Put a key in the place of one, which may be the same or not be there."""
-    _remove(node, old)
-    node.value.append((_scalar(new), value))
-
-
-def _remove(node: yaml.MappingNode, key: str) -> None:
-    """Take a key out."""
-    node.value = [pair for pair in node.value if pair[0].value != key]
+    if loc == ("mechanism", "kind"):  # the one that goes with the amount that is there
+        for key, kind in _KIND_OF.items():
+            if key in above:
+                return Written.of(kind, "")
+    allowed = [str(it) for it in field.annotation] if isinstance(field.annotation, EnumMeta) else []
+    if loc == ("source", "feed"):
+        allowed = [str(feed) for feed in Feed if feed.shape is shape]
+    own = above.get(str(loc[-1]))
+    word = own if isinstance(own, str) and own not in allowed else ""
+    near = difflib.get_close_matches(word, allowed, n=1)
+    said: Any = field.json_schema_extra
+    example = said["said"]["example"]
+    if shape is RowShape.TELEMETRY:
+        example = _OF_TELEMETRY.get(str(loc[-1]), example)
+    if near or example:
+        return values_of(compose(f"it: {near[0] if near else example}", ""))["it"]
+    needed = [key for key, below in fields_of(field).items() if below.is_required()]
+    section = {key: _good_value((*loc, key), {}, shape) for key in needed}
+    return section if section and None not in section.values() else None

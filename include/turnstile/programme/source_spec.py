@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 from enum import StrEnum
 from fractions import Fraction
+from typing import Annotated
 
 from turnstile.programme.id_form import IdForm
+from turnstile.programme.key import (
+    Days,
+    Key,
+    Named,
+    Positive,
+    Read,
+    Text,
+    Texts,
+    Whole,
+    degrees,
+    read_text,
+    whole,
+)
+
+STOP_WITHIN_M = 100
+_GRID_FINEST = 3  # decimals of a degree, about 100 m
 
 
 class RowShape(StrEnum):
@@ -111,66 +127,116 @@ class TapAction(StrEnum):
 class Extent:
     """A public box in degrees that holds all positions; west > east is across the antimeridian."""
 
-    south: Fraction
-    west: Fraction
-    north: Fraction
-    east: Fraction
+    south: Annotated[Fraction, degrees(90), Key("degrees, -90 to 90", '"20.5"')]
+    west: Annotated[Fraction, degrees(180), Key("degrees, -180 to 180", '"72.2"')]
+    north: Annotated[Fraction, degrees(90), Key("degrees, -90 to 90", '"21.9"')]
+    east: Annotated[Fraction, degrees(180), Key("degrees, -180 to 180", '"73.5"')]
+
+
+def _landing(value: object) -> str:
+    """Return a glob that stays below the landing zone and names the week."""
+    landing = read_text(value)
+    if landing.startswith("/") or ".." in landing:
+        raise ValueError("must stay below the landing zone; write it without / or ..")
+    if "{week}" not in landing:
+        raise ValueError("names no week; write {week} where the week's name stands")
+    return landing
+
+
+_UNSTATED = "without it ids stay as they come, less outer spaces (FEEDS.md)"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Where the raw rows come from.
+    """Where the raw rows come from; pairs are (the source's own name, what it stands for)."""
 
-    Args:
-        feed: layout of the files.
-        landing: glob below the landing zone; `{week}` stands for the ISO week.
-        modes: legal modes of trips; one name, `bus`, for telemetry.
-        missing_day: what a missing service day means.
-        columns: pairs (canonical name, name in the source) where they differ from the feed's own.
-        mode_names: pairs (value in the source, mode) where they differ.
-        speed_unit: unit of the source's speed column.
-        speed_at_most_kmh: a faster row is an outlier and goes to quarantine.
-        rows_per_day_at_least: volume below which a day is incomplete (0: no floor).
-        action_names: pairs (value in the source, what the tap does) where they differ from the
-            feed's own; for taps.
-        date_form: how dates are written; for taps with a date and a time.
-        grid_decimals: decimals of a degree of the grid cells that stand for places; for taps
-            without a place of their own.
-        extent: box that a position lies in, so that swapped coordinates are found.
-        without_card: what happens to rows without a card id; for trips.
-        files_at_least: how many files an ISO week has at least.
-        absent_days: service days that are known beforehand to have no service; a public fact.
-        timetable: GTFS feed (zip) under `include/` that delays and stops are worked out by, from
-            positions; None: records state their delay, and no stop. For vehicles.
-        stop_within_m: how near to a stop a position must be to be a call at it, meters; beside a
-            timetable.
-        marker: path below the landing zone of a file that the authority writes when the week is
-            complete; `{week}` as in `landing`; empty for none.
-        card_form: spelling that ids of cards are brought to; None: they stay as they come.
-        vehicle_form: the same of vehicles.
-    """
-
-    feed: Feed
-    landing: str
-    modes: tuple[str, ...]
-    missing_day: MissingDay = MissingDay.REFUSE
-    columns: tuple[tuple[str, str], ...] = ()
-    mode_names: tuple[tuple[str, str], ...] = ()
-    speed_unit: SpeedUnit = SpeedUnit.KMH
-    speed_at_most_kmh: int = 130
-    rows_per_day_at_least: int = 1
-    action_names: tuple[tuple[str, TapAction], ...] = ()
-    date_form: DateForm = DateForm.ISO
-    grid_decimals: int = 1
-    extent: Extent | None = None
-    without_card: WithoutCard = WithoutCard.DROP
-    files_at_least: int = 1
-    marker: str = ""
-    absent_days: tuple[date, ...] = ()
-    timetable: str | None = None
-    stop_within_m: int | None = None
-    card_form: IdForm | None = None
-    vehicle_form: IdForm | None = None
+    feed: Annotated[Feed, Key("layout of the files (FEEDS.md)", "opal_trips")]
+    landing: Annotated[
+        str,
+        Read(_landing),
+        Key(
+            "files of a week below the landing zone; {week} stands for the week's name",
+            '"opal/{week}/*"',
+        ),
+    ]
+    modes: Annotated[Texts, Key("public list of modes", "[bus, ferry, train]")]
+    missing_day: Annotated[
+        MissingDay,
+        Key(
+            "a service day without a row stops the week; or it does not, and a day is stated as a "
+            "gap where files are named by service day and it has none (FEEDS.md)",
+            "refuse",
+        ),
+    ] = MissingDay.REFUSE
+    columns: Annotated[
+        tuple[tuple[str, str], ...],
+        Named(Annotated[Text, Key("the source's name of a field", "card_number")]),
+        Key("our field: the source's column"),
+    ] = ()
+    mode_names: Annotated[
+        tuple[tuple[str, str], ...],
+        Named(Annotated[Text, Key("the mode that a name stands for", "bus")]),
+        Key("the source's name: our mode"),
+    ] = ()
+    speed_unit: Annotated[
+        SpeedUnit, Key("unit of the source's speeds", "km/h", default="as the feed says")
+    ] = SpeedUnit.KMH
+    speed_at_most_kmh: Annotated[Positive, Key("faster rows are quarantined, km/h", "130")] = 130
+    rows_per_day_at_least: Annotated[
+        Whole, Key("a day with fewer rows is not complete; a public number, rows", "1000")
+    ] = 1
+    action_names: Annotated[
+        tuple[tuple[str, TapAction], ...],
+        Named(Annotated[TapAction, Key("what the word means", "enter")]),
+        Key("the source's word: what a tap does"),
+    ] = ()
+    date_form: Annotated[DateForm, Key("how dates are written", "DD/MM/YYYY")] = DateForm.ISO
+    grid_decimals: Annotated[
+        int,
+        whole(0, _GRID_FINEST),
+        Key("taps with coordinates: decimals of a degree of the grid", "2"),
+    ] = 1
+    extent: Annotated[Extent | None, Key("box in degrees: what lies outside is no position")] = None
+    without_card: Annotated[
+        WithoutCard, Key("what happens to a row of a trip that names no card", "drop")
+    ] = WithoutCard.DROP
+    files_at_least: Annotated[Positive, Key("files that a complete week has at least", "7")] = 1
+    marker: Annotated[
+        Text,
+        Key(
+            "file that the authority writes when a week is complete, as landing; empty: none",
+            '"opal/{week}.done"',
+        ),
+    ] = ""
+    absent_days: Annotated[
+        Days,
+        Key(
+            "service days without service, known beforehand: neither drawn nor charged, and stated "
+            "as gaps; their rows are not read",
+            "[2016-12-25]",
+        ),
+    ] = ()
+    timetable: Annotated[
+        Text | None,
+        Key(
+            "vehicles: public GTFS feed; delays and stops are worked out from positions by it",
+            "domains/gtfs.zip",
+        ),
+    ] = None
+    stop_within_m: Annotated[
+        Positive | None,
+        Key(
+            "beside timetable: how near to a stop a position is a call at it, meters",
+            "60",
+            default=str(STOP_WITHIN_M),
+        ),
+    ] = None
+    card_form: Annotated[
+        IdForm | None, Key(f"trips: the one spelling of card ids; {_UNSTATED}")
+    ] = None
+    vehicle_form: Annotated[
+        IdForm | None, Key(f"vehicles: the one spelling of their ids; {_UNSTATED}")
+    ] = None
 
     @property
     def id_field(self) -> str:

@@ -1,7 +1,8 @@
 """A release programme as frozen records: what is read, counted, bounded, noised and promised.
 
-The records hold values only; `programme.loading` reads and checks them from YAML, and nothing else
-makes one. Privacy parameters come from here and from nowhere else: never from a run's form.
+Each field says with `Key` what it means in a file; that is the only place where a key stands. The
+records hold values only: `programme.schema` makes them from YAML, and nothing else does. Privacy
+parameters come from here and from nowhere else: never from a run's form.
 """
 
 from __future__ import annotations
@@ -9,28 +10,74 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, time
 from enum import StrEnum
+from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.key import (
+    Clock,
+    Day,
+    DayStarts,
+    Dimensions,
+    Flag,
+    Key,
+    Limits,
+    Named,
+    Positive,
+    Read,
+    Stretch,
+    Text,
+    Texts,
+    Whole,
+    parsed,
+    read_texts,
+    whole,
+)
 from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.service_calendar import DAYS_PER_WEEK, MINUTES_PER_DAY, ServicePeriod, ServiceWeek
+from turnstile.service_calendar import (
+    DAYS_PER_WEEK,
+    MINUTES_PER_DAY,
+    ServicePeriod,
+    ServiceWeek,
+    zone_named,
+)
+
+_H3_FINEST = 15
+_NO_ZONE = "is no IANA time zone; write for example Australia/Sydney"
+_Zone = Annotated[ZoneInfo, parsed(lambda name: zone_named(name, where="zone"), _NO_ZONE)]
+
+
+def _slot_minutes(value: object) -> int:
+    """Return a length of slots that divides a day."""
+    minutes: int = whole(1).read(value)
+    if MINUTES_PER_DAY % minutes:
+        raise ValueError(f"{minutes} does not divide a day; write 15, 30 or 60")
+    return minutes
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSpec:
     """The agency's clock.
 
-    Args:
-        zone: its time zone.
-        slot_minutes: length of a slot; divides a day.
-        day_starts: minutes after midnight at which a service day begins, 0 to 720. What is before
-            that on the clock is of the service day before, at 24:00 and later, as in GTFS.
+    What is before `day_starts` on the clock is of the service day before, at 24:00 and later, as in
+    GTFS.
     """
 
-    zone: ZoneInfo
-    slot_minutes: int
-    day_starts: int = 0
+    zone: Annotated[_Zone, Key("IANA time zone", "Australia/Sydney")]
+    slot_minutes: Annotated[
+        int,
+        Read(_slot_minutes, "integer, 1 or more", {"type": "integer", "minimum": 1}),
+        Key("length of a slot; divides a day", "15"),
+    ]
+    day_starts: Annotated[
+        DayStarts,
+        Key(
+            "hour at which a service day begins; slots then run on to it, as 28:00",
+            '"04:00"',
+            default="00:00",
+        ),
+    ] = 0
 
     @property
     def day_ends(self) -> int:
@@ -59,55 +106,99 @@ class DomainSpec:
     """The public cells: files under `include/`, never the data.
 
     Args:
-        locations: CSV of modes, locations and the areas they are published as; for trips.
-        service_area: GeoJSON polygon, or CSV of H3 cells or of stops; for telemetry.
-        h3_resolution: 0-15; for telemetry. The finest, where the area is a list of cells.
-        ring_cells: cells around each stop that belong to the area, where the area is a stop list.
+        h3_resolution: the finest, where the area is a list of cells.
         first_minute: start of the first slot, minutes after the service day's midnight.
         last_minute: end of the last slot, exclusive; beyond 1440 where a day starts later.
-        outside: where a row goes that lies in no cell.
-        h3_coarsest: coarsest resolution of a list that mixes several; None if it has one.
         service_hours: CSV of the hours of each mode, for trips; None if all modes have the same.
-        timetable: GTFS feed (zip) that the assessment lists cells of one vehicle by; None if none.
         lists: pairs (dimension, CSV of value and label) of the categories that rows carry.
-        regions: CSV of area, region and zone; for tables of regions and zones. None if none.
-        periods: stretches of the service day by name; what is in none of them is OTHER.
     """
 
-    locations: str | None
-    service_area: str | None
-    h3_resolution: int | None
-    ring_cells: int
+    locations: Annotated[
+        Text | None, Key("trips: file of places", "domains/stops.csv", default="required")
+    ]
+    service_area: Annotated[
+        Text | None,
+        Key(
+            "telemetry: GeoJSON polygon, or CSV of H3 cells or of stops",
+            "domains/area.geojson",
+            default="required",
+        ),
+    ]
+    h3_resolution: Annotated[
+        Annotated[int, whole(0, _H3_FINEST)] | None, Key("telemetry", "7", default="required")
+    ]
+    ring_cells: Annotated[
+        Whole, Key("telemetry: cells added around the service area, as rings", "1")
+    ]
     first_minute: int
     last_minute: int
-    outside: Outside
-    h3_coarsest: int | None = None
+    outside: Annotated[
+        Outside,
+        Key(
+            "rows outside the public cells are counted as UNKNOWN or not at all",
+            "drop",
+            default="unknown for trips, drop for telemetry",
+        ),
+    ]
+    h3_coarsest: Annotated[Whole | None, Key("telemetry: coarser cells too", "5")] = None
     service_hours: str | None = None
-    timetable: str | None = None
-    lists: tuple[tuple[str, str], ...] = ()
-    regions: str | None = None
-    periods: tuple[Period, ...] = ()
+    timetable: Annotated[
+        Text | None,
+        Key("public GTFS feed; shows which cells are one vehicle or one stop", "domains/gtfs.zip"),
+    ] = None
+    lists: Annotated[
+        tuple[tuple[str, str], ...],
+        Named(
+            Annotated[
+                Text,
+                Key(
+                    "CSV of value and label, for route and direction; of trips also fare_product "
+                    "and vehicle_trip, of passenger events boarding_visit and alighting_visit",
+                    "domains/routes.csv",
+                ),
+            ]
+        ),
+        Key("our category: its public list"),
+    ] = ()
+    regions: Annotated[
+        Text | None,
+        Key(
+            "trips: CSV of area, region and zone; for tables of origins and destinations",
+            "domains/regions.csv",
+        ),
+    ] = None
+    periods: Annotated[
+        tuple[Period, ...],
+        Named(
+            Annotated[
+                Stretch, Key("a stretch of full slots; what is in none is OTHER", '"07:00-09:00"')
+            ]
+        ),
+        Key("trips: periods of the day, by name"),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class UnitBound:
-    """How much one unit contributes at most.
-
-    Args:
-        unit: what is bounded.
-        contributions_max: trips (or H3-cell-and-slot pairs) of one unit that are counted.
-        once_per_cell: True if no two trips of a unit that are counted share a cell of any table.
-        once_per_finest_cell: True if they share no cell of a table that no other table refines;
-            they may share cells of coarser ones.
-        coarse_cell_max: trips of a unit, mode and service day that may share a cell of a coarser
-            table, beside `once_per_finest_cell`; None: all of them.
-    """
+    """How much one unit contributes at most; its unit and the number of its records are a key."""
 
     unit: ProtectionUnit
     contributions_max: int
-    once_per_cell: bool = False
-    once_per_finest_cell: bool = False
-    coarse_cell_max: int | None = None
+    once_per_cell: Annotated[
+        Flag, Key("no two counted records of a unit share a cell of any table", "true")
+    ] = False
+    once_per_finest_cell: Annotated[
+        Flag, Key("no two counted records of a unit share a slot and place", "true")
+    ] = False
+    coarse_cell_max: Annotated[
+        Positive | None,
+        Key(
+            "beside once_per_finest_cell: counted records of a unit, mode and day in a coarser "
+            "cell",
+            "2",
+            name="coarse_cell_at_most",
+        ),
+    ] = None
 
 
 class OccupancyClass(StrEnum):
@@ -125,6 +216,15 @@ class OccupancyClass(StrEnum):
     def number(self) -> int:
         """Its number in GTFS-realtime, 0 to 6."""
         return list(OccupancyClass).index(self)
+
+
+def _classes(value: object) -> tuple[int, ...]:
+    """Return numbers of classes, in rising order; EMPTY is none, as all are that or fuller."""
+    words = read_texts(value)
+    known = list(OccupancyClass)[1:]
+    if not set(words) <= set(known):
+        raise ValueError(f"must be some of {', '.join(known)}")
+    return tuple(sorted(OccupancyClass(word).number for word in words))
 
 
 class Measure(StrEnum):
@@ -145,29 +245,79 @@ class TableSpec:
 
     Args:
         name: as published.
-        by: dimensions, in order.
-        measure: what is measured in a cell.
-        clamp_kmh: public upper bound V of a speed; for MEAN_SPEED.
-        limits_kmh: speed limits, each a statistic of its own; for BUSES_OVER.
-        classes: numbers of classes of occupancy, each a statistic of its own; for OCCUPANCY.
-        clamp_minutes: public bound D of a delay, which is clamped to -D to D; for MEAN_DELAY.
-        trips_max: trips of the bounded unit that this table counts, a bound of its own; None: the
-            one under `units`, with which tables count the same trips.
-        per_cell_max: those of one mode and service day in one cell; beside `trips_max`.
-        year_from: first week of a year of 52 weeks, to which later years are joined; each draw
-            carries the exact counts of its year so far along (year_to_date.proof.md). None: not.
+        trips_max: without it, tables count the same trips, those of the bound under `units`.
+        classes: numbers of classes of occupancy, each a statistic of its own.
+        year_from: later years are joined to it; each draw carries the exact counts of its year so
+            far along (year_to_date.proof.md).
     """
 
     name: str
-    by: tuple[str, ...]
-    measure: Measure = Measure.COUNT
-    clamp_kmh: int | None = None
-    limits_kmh: tuple[int, ...] = ()
-    trips_max: int | None = None
-    per_cell_max: int | None = None
-    year_from: ServiceWeek | None = None
-    clamp_minutes: int | None = None
-    classes: tuple[int, ...] = ()
+    by: Annotated[
+        Dimensions,
+        Key(
+            "its dimensions; [] for totals by mode and day, beside trips_at_most; of vehicles slot "
+            "and some of cell, route, direction, in all tables the same",
+            "[tap_on_slot]",
+        ),
+    ]
+    measure: Annotated[
+        Measure,
+        Key("what is measured", "buses_over", default="count for trips, mean_speed for telemetry"),
+    ] = Measure.COUNT
+    clamp_kmh: Annotated[
+        Positive | None,
+        Key("mean_speed: speeds are clamped to 0 to this, km/h", "65", default="required"),
+    ] = None
+    limits_kmh: Annotated[
+        Limits, Key("buses_over: integer speed limits, km/h", "[40, 60]", default="required")
+    ] = ()
+    trips_max: Annotated[
+        Positive | None,
+        Key(
+            "trips of a bounded unit that this table counts: a bound of its own",
+            "40",
+            name="trips_at_most",
+        ),
+    ] = None
+    per_cell_max: Annotated[
+        Positive | None,
+        Key(
+            "beside trips_at_most: those of one mode and day in one cell",
+            "8",
+            name="per_cell_at_most",
+        ),
+    ] = None
+    year_from: Annotated[
+        Annotated[
+            ServiceWeek, parsed(ServiceWeek.parse, "is no ISO week; write for example 2016-W27")
+        ]
+        | None,
+        Key(
+            "beside trips_at_most, dense_gaussian: each week's draw carries its year so far along, "
+            "and sums of 13 weeks and of the year are published; a year is 52 weeks, this is the "
+            "first one",
+            "2016-W27",
+            name="year_to_date_from",
+        ),
+    ] = None
+    clamp_minutes: Annotated[
+        Positive | None,
+        Key(
+            "mean_delay: delays are clamped to this early and this late, minutes",
+            "15",
+            default="required",
+        ),
+    ] = None
+    classes: Annotated[
+        tuple[int, ...],
+        Read(_classes, "texts", {"type": "array", "items": {"enum": list(OccupancyClass)[1:]}}),
+        Key(
+            "occupancy: classes of GTFS-realtime; buses that are so full or fuller are counted",
+            "[STANDING_ROOM_ONLY]",
+            name="at_least",
+            default="required",
+        ),
+    ] = ()
 
     @property
     def limits(self) -> tuple[int, ...]:
@@ -202,76 +352,88 @@ class TableSpec:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """When a period is final, in days after its end, and the time of day of the run.
+    """When a period is final, in days after its end, and the time of day of the run."""
 
-    Args:
-        final_after_days: days after the period's end.
-        weekly_at: on the agency's clock.
-        period_days: service days of one release; 7 is an ISO week.
-        first_day: service day on which some period begins, from which all are counted; None for
-            weeks, which begin on Monday.
-    """
-
-    final_after_days: int
-    weekly_at: time
-    period_days: int = DAYS_PER_WEEK
-    first_day: date | None = None
+    final_after_days: Annotated[
+        Whole, Key("days after the week until its files are final", "4")
+    ] = 0
+    weekly_at: Annotated[
+        Clock, Key("time of day in the agency's zone", '"10:00"', default="10:00")
+    ] = time(10)
+    period_days: Annotated[Positive, Key("length of a period, days; 7 is an ISO week", "31")] = (
+        DAYS_PER_WEEK
+    )
+    first_day: Annotated[
+        Day | None,
+        Key(
+            "periods other than weeks: the first service day of the first one",
+            "2021-11-15",
+            default="required",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionSpec:
-    """How long private data stay, in days after the end of their period.
+    """How long private data stay."""
 
-    Args:
-        backfill_days: as long as a period may still be released or corrected; nothing goes earlier.
-        raw_days: raw files and the rows made from them.
-        exact_days: exact tables and figures; those that a year's draws need stay longer.
-    """
-
-    backfill_days: int
-    raw_days: int
-    exact_days: int
+    backfill_days: Annotated[
+        Positive,
+        Key(
+            "days after a period in which it may be released or corrected; nothing is deleted "
+            "earlier",
+            "60",
+        ),
+    ]
+    raw_days: Annotated[
+        Positive, Key("days after a period until its raw files and rows are deleted", "90")
+    ]
+    exact_days: Annotated[
+        Positive,
+        Key(
+            "days after a period until its exact tables and figures are deleted; with "
+            "year_to_date_from not before their year is over",
+            "120",
+        ),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalSpec:
-    """Whether people must say yes, how many, and in which role.
+    """Whether people must say yes, how many, and in which role."""
 
-    Args:
-        required: whether nothing is published without them.
-        persons: how many.
-        role: as `include/people.yaml` names it.
-        not_the_starter: whether the yes of somebody who set the release going counts for nothing;
-            a programme that does not say so means it where two persons or more are needed.
-    """
-
-    required: bool
-    persons: int = 1
-    role: str = "release_officer"
-    not_the_starter: bool = False
+    required: Annotated[Flag, Key("whether people are asked at all", "true")] = False
+    persons: Annotated[Positive, Key("how many people must approve", "2")] = 1
+    role: Annotated[Text, Key("their role in people.yaml", "release_officer")] = "release_officer"
+    not_the_starter: Annotated[
+        Flag,
+        Key(
+            "whoever started the run may not approve it", "true", default="true from two persons on"
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class PublishSpec:
-    """Licence and people behind the package.
+    """Licence and people behind the package, and what it holds beside its tables."""
 
-    Args:
-        licence: SPDX name.
-        curator: who publishes.
-        contact: whom to ask.
-        synthetic_rows: True if the package also holds each count table as that many equal rows.
-        to: addresses of portals that every release is sent to.
-        holidays: CSV of public holidays (service_date, holiday), below the folder of domains.
-        tides_shapes: True if the package also holds its taps in the shape of TIDES 1.0.
-    """
-
-    licence: str
-    curator: str
-    contact: str
-    synthetic_rows: bool = False
-    to: tuple[str, ...] = ()
-    holidays: str | None = None
-    tides_shapes: bool = False
+    licence: Annotated[Text, Key("licence of the data, SPDX", "CC-BY-4.0")]
+    curator: Annotated[Text, Key("who publishes", "Example Transport Authority")]
+    contact: Annotated[Text, Key("where questions go", "open-data@transport.example")]
+    synthetic_rows: Annotated[
+        Flag, Key("stability_histogram: also one row per counted trip", "true")
+    ] = False
+    to: Annotated[
+        Texts,
+        Key("portals that every release is sent to (PORTALS.md)", '["s3://bucket/transport"]'),
+    ] = ()
+    holidays: Annotated[
+        Text | None,
+        Key("public holidays: CSV with service_date, holiday", "domains/holidays_nsw.csv"),
+    ] = None
+    tides_shapes: Annotated[
+        Flag, Key("also as TIDES 1.0 station_activities and stop_visits (PACKAGES.md)", "true")
+    ] = False
 
 
 class Query(StrEnum):
@@ -283,40 +445,62 @@ class Query(StrEnum):
     WEEK_ON_WEEK_CHANGE = "week_on_week_change"
 
 
+def _queries(value: object) -> tuple[Query, ...]:
+    """Return queries that the report can answer."""
+    names = read_texts(value)
+    if unknown := set(names) - set(Query):
+        raise ValueError(f"{min(unknown)!r} is unknown; use some of {', '.join(Query)}")
+    return tuple(map(Query, names))
+
+
 @dataclass(frozen=True, slots=True)
 class Programme:
     """A reviewed promise: everything that a release of one week is made from, except the rows.
 
     Args:
-        name: file name without suffix, and folder in the public zone.
-        title: for people.
+        name: also its folder in the public zone.
         description: one paragraph for the release card.
-        family: programmes that touch the same people or vehicles share one set of accounts.
         digest: SHA-256 of the file's canonical content, without comments or layout.
-        meant_for: queries that the release is meant to answer.
-        retention: how long private data stay; without it, for ever.
-        redraws: draws that may die before their seal in any window of a cap, for which there is
-            room beside all promised releases and one correction; 0: there need not be any room.
     """
 
-    name: str
-    title: str
-    description: str
-    family: str
-    source: SourceSpec
-    time: TimeSpec
-    domain: DomainSpec
-    units: tuple[UnitBound, ...]
-    tables: tuple[TableSpec, ...]
-    mechanism: MechanismSpec
-    caps: tuple[CapSpec, ...]
-    schedule: ScheduleSpec
-    approval: ApprovalSpec
-    publish: PublishSpec
+    name: Annotated[Text, Key("the file's own name, without .yaml", "opal")]
+    title: Annotated[Text, Key("title of the published package", "Opal taps by place and time")]
+    description: Annotated[Text, Key("what is published, in words", "Numbers of tap-ons ...")]
+    family: Annotated[
+        Text,
+        Key(
+            "budget group: programmes that touch the same people or vehicles share one set of "
+            "accounts",
+            "opal_cards",
+        ),
+    ]
+    source: Annotated[SourceSpec, Key("where the rows come from")]
+    time: Annotated[TimeSpec, Key("the agency's clock")]
+    domain: Annotated[DomainSpec, Key("the public cells")]
+    units: Annotated[tuple[UnitBound, ...], Key("contribution bounds, by unit")]
+    tables: Annotated[tuple[TableSpec, ...], Key("published tables, by name")]
+    mechanism: Annotated[MechanismSpec, Key("the noise")]
+    caps: Annotated[tuple[CapSpec, ...], Key("limits on what a unit may lose")]
+    schedule: Annotated[ScheduleSpec, Key("when a week is released")]
+    approval: Annotated[ApprovalSpec, Key("who must say yes before publication")]
+    publish: Annotated[PublishSpec, Key("what the package says of itself")]
     digest: str
-    meant_for: tuple[Query, ...] = ()
-    retention: RetentionSpec | None = None
-    redraws: int = 1
+    meant_for: Annotated[
+        tuple[Query, ...],
+        Read(_queries, "texts", {"type": "array", "items": {"enum": list(Query)}, "minItems": 1}),
+        Key("queries that the release is meant for"),
+    ] = ()
+    retention: Annotated[
+        RetentionSpec | None, Key("how long private data stay; without it, for ever")
+    ] = None
+    redraws: Annotated[
+        Whole,
+        Key(
+            "draws that may die in any window of a cap: room for them, and for one correction, is "
+            "left beside all releases; 0: none, a draw that dies costs its period, on purpose",
+            "0",
+        ),
+    ] = 1
 
     def __hash__(self) -> int:
         """Hash the digest: programmes are looked up for every table of every day."""
