@@ -105,7 +105,8 @@ def problems_of(text: str, file: str) -> Checked:
         for loc, rule in faults:
             mending.mend(loc, rule)
     in_order = sorted(problems, key=lambda it: int(it.where.rpartition(":")[2]))
-    return Checked(tuple(in_order), _programme(sections, mending), mending.sections)
+    programme = None if faults else _programme(sections, mending)
+    return Checked(tuple(in_order), programme, mending.sections)
 
 
 def _programme(sections: Sections, mending: _Mending) -> Programme | None:

@@ -29,7 +29,7 @@ from turnstile.programme.fields import (
 )
 from turnstile.programme.id_form import IdKind
 from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
-from turnstile.programme.schema import Fault, Sections, Unjudged, faults_of_keys
+from turnstile.programme.schema import Fault, Sections, Unjudged, faults_of_keys, fields_of, key_at
 from turnstile.programme.source_spec import Feed, RowShape
 from turnstile.programme.spec import Measure, Outside, TableSpec
 from turnstile.programme.yaml_text import Loc
@@ -73,9 +73,12 @@ def _needed(
         goes: keys, and whether the section is one that may have them.
     """
     needs = tuple(needs)
-    stated = [key for key, _ in (*needs, *goes) if file.stated(*loc, key)]
     needed = [key for key, is_so in needs if is_so]
-    yield from faults_of_keys(loc, stated, needed, [key for key, is_so in (*needs, *goes) if is_so])
+    barred = {key for key, is_so in (*needs, *goes) if not is_so}
+    stated = [key for key in (*needed, *barred) if file.stated(*loc, key)]
+    if stated != needed:
+        known = [key for key in fields_of(key_at(loc)) if key not in barred]
+        yield from faults_of_keys(loc, stated, needed, known)
 
 
 def _name(file: Sections) -> Iterator[Fault]:

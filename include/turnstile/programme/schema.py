@@ -305,17 +305,12 @@ class Sections:
         Raises:
             Unjudged: a section is not in order.
         """
-        others = {"title", "description", "family"}
-        return Programme(
-            **{key: self.forms[key] for key in others},
-            **{
-                key: getattr(self, key)
-                for key in PROGRAMME.model_fields
-                if key not in others | {"mechanism"}
-            },
-            mechanism=mechanism,
-            digest=digest,
-        )
+        sections = {
+            key: getattr(self, key) if key in vars(Sections) else _record(self.forms[key])
+            for key in PROGRAMME.model_fields
+            if key != "mechanism"
+        }
+        return Programme(**sections, mechanism=mechanism, digest=digest)
 
 
 def _record(filled: Any, **made: Any) -> Any:  # noqa: ANN401 - any form and its record
