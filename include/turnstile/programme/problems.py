@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import EnumMeta
 from fractions import Fraction
@@ -42,7 +42,7 @@ _MEANT_FOR = re.compile(r"^is missing; is (.+) meant for it\?$")
 _MEANT = re.compile(r"^(?:is unknown|cannot be bounded) here \(did you mean (.+)\?\)")
 _ROUNDS_AT_MOST = 30
 # what else is given up stands in the way of every question about the public cells
-_EMPTY: dict[str, Any] = {"units": {}, "caps": [], "mechanism": {}}
+_EMPTY: dict[str, Callable[[], Any]] = {"units": dict, "caps": list, "mechanism": dict}
 _UNKNOWN_NOISE = MechanismSpec(
     MechanismKind.DENSE_GAUSSIAN, ProtectionUnit.TRIP, Fraction(1), split=()
 )
@@ -153,7 +153,7 @@ class _Mending:
                 self.given_up.add(section)
                 self.values.pop(section, None)
                 if section in _EMPTY:
-                    self.values[section] = _EMPTY[section]
+                    self.values[section] = _EMPTY[section]()
             loc, rule = loc[:-1], ""
             if loc[:-1] == ("tables",):  # of another table than the file's are other draws
                 self.times["mechanism", "split"] += 1
@@ -161,20 +161,17 @@ class _Mending:
     def _mended(self, loc: Loc, rule: str) -> bool:
         """Mend one key, each time in another way; return whether there was one left."""
         self.times[loc] += 1
-        above, last, field = value_at(self.values, loc[:-1]), str(loc[-1]), key_at(loc)
+        above, last = value_at(self.values, loc[:-1]), str(loc[-1])
         if not isinstance(above, dict):
             return False
-        known = fields_of(key_at(loc[:-1]))
+        known, shape = fields_of(key_at(loc[:-1])), shape_of(self.values)
         if _renamed(above, last, rule):
             return True
-        own, shape = above.get(last), shape_of(self.values)
         if loc[0] == "units" and last in _OF_THE_OTHER_SHAPE[shape]:
             above[_OF_THE_OTHER_SHAPE[shape][last]] = above.pop(last)
-        elif (
-            field is not None and self.times[loc] == 1 and (good := _good_value(loc, above, shape))
-        ):
+        elif self.times[loc] == 1 and (good := _good_value(loc, above, shape)):
             above[last] = good
-        elif own is not None and (last not in known or not known[last].is_required()):
+        elif last in above and (last not in known or not known[last].is_required()):
             del above[last]
         else:
             return False
@@ -183,7 +180,7 @@ class _Mending:
 
 def _renamed(above: dict[str, Any], key: str, rule: str) -> bool:
     """Put a known key in the place of the one that is meant for it; tell whether there was one."""
-    if (meant := _MEANT_FOR.search(rule)) is not None:
+    if (meant := _MEANT_FOR.search(rule)) is not None and meant[1] in above:
         above[key] = above.pop(meant[1])
     elif (meant := _MEANT.search(rule)) is not None and key in above and meant[1] not in above:
         above[meant[1]] = above.pop(key)

@@ -362,9 +362,8 @@ def read_sections(
             forms[key] = value
             continue
         try:
-            forms[key] = (_READERS_OF_UNITS[shape] if key == "units" else reader).validate_python(
-                value
-            )
+            of_shape = _READERS_OF_UNITS[shape] if key == "units" else reader
+            forms[key] = of_shape.validate_python(value)
         except ValidationError as error:
             faults += _faults(error, key, values, shape)
     return Sections(values, forms, file, line), tuple(faults)
@@ -394,11 +393,8 @@ def _sentence(problem: Any) -> str:  # noqa: ANN401 - as pydantic types it
             return "must be a text; write one"
         known = _WORD.findall(problem["ctx"]["expected"])
         return f"{str(value)!r} is unknown{meant_by(value, known)}; write one of {', '.join(known)}"
-    return (
-        "must be a list of mappings"
-        if kind == "list_type"
-        else "must be a mapping of keys and values"
-    )
+    what = "list of mappings" if kind == "list_type" else "mapping of keys and values"
+    return f"must be a {what}"
 
 
 def meant_by(word: str, known: Iterable[str]) -> str:
@@ -433,7 +429,8 @@ def faults_of_keys(
         needed: keys that it must have.
         known: keys that it may have.
     """
-    unknown = [key for key in stated if key not in set(known)]
+    known = sorted(known)
+    unknown = [key for key in stated if key not in known]
     for key in needed:
         if key in stated:
             continue
@@ -442,7 +439,7 @@ def faults_of_keys(
             unknown.remove(near)
         yield (*loc, key), f"is missing; {f'is {near} meant for it?' if near else 'add it'}"
     for key in unknown:
-        of = ", ".join(sorted(known))
+        of = ", ".join(known)
         yield (*loc, key), f"is unknown here{meant_by(key, known)}; remove it, or use one of {of}"
 
 
