@@ -48,7 +48,7 @@ FEEDS_WITH_IDS = [feed for feed in Feed if not feed.names_nobody]
 SHIPPED = Path(__file__).resolve().parents[2] / "include/programmes"
 SNAPSHOT_BEFORE = "26042ded202f63735fe0ef88f0a812d65f724764fe11cad077865343d9bba1fb"
 STATED = "  missing_day: refuse\n"
-SHIPPED_FORM = "_form: {kind: text, case: upper}\n"
+SHIPPED_FORM = "_form: {kind: text, case: lower}\n"
 Column = tuple[pa.DataType | None, list[object]]
 
 
@@ -185,7 +185,9 @@ def test_ids_of_such_types_are_read_where_no_form_is_stated(
     zones: Zones, programme_of: Callable[..., Programme], rows_of: Callable[..., Any]
 ) -> None:
     zones.deliver(str(WEEK), {"a.parquet": typed([7], pa.float64(), 0)})
-    assert rows_of(zones.ingest(programme_of("opal"), str(WEEK)), "card_id") == [("7.0",)]
+    assert rows_of(zones.ingest(programme_of("opal", card_form=None), str(WEEK)), "card_id") == [
+        ("7.0",)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ BY_LINE: Texts = (
     ('    on_time: "1/8"', '    on_time: "1/16"\n    lines: "1/16"'),
 )
 # Ids that come in other spellings than the shipped programmes state.
-_TEXT, _DIGITS = "_form: {kind: text, case: upper}\n", "_form: {kind: digits, length: %s}\n"
-CARDS: Texts = ((f"card{_TEXT}", "card_form: {kind: text, case: lower}\n"),)
+_TEXT, _DIGITS = "_form: {kind: text, case: lower}\n", "_form: {kind: digits, length: %s}\n"
+CARDS: Texts = ((f"card{_TEXT}", "card_form: {kind: text, case: upper}\n"),)
 CARDS_OF_DIGITS: Texts = ((f"card{_TEXT}", f"card{_DIGITS % 6}"),)
 BUSES_OF_DIGITS: Texts = ((f"vehicle{_TEXT}", f"vehicle{_DIGITS % 4}"),)
 NO_CARDS: Texts = ((f"  card{_TEXT}", ""),)
@@ -188,11 +188,8 @@ def drawn(seed: str, folder: Path) -> tuple[str, Lab]:
     key = "card_form" if feed in _CARDS else "vehicle_form"
     ids = "" if feed.names_nobody else chance.choice(("", *_FORMS))
     stated = f"  {key}: {ids}\n" if ids else ""
-    changed = (
-        (f"  {key.removesuffix('_form')}{_TEXT}", stated),
-        *night,
-        *((one, outside) for one in _OUTSIDE),
-    )
+    shipped = f"  {key.removesuffix('_form')}{_TEXT}"
+    changed = ((shipped, stated), *night, *((one, outside) for one in _OUTSIDE))
     own = replace(lab(name, feed, folder, *texts, *changed), form=form)
     if own.programme.units and own.unit is ProtectionUnit.CARD_DAY and chance.random() < 0.2:
         own = replace(own, unit=ProtectionUnit.TRIP)
