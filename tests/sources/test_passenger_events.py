@@ -29,7 +29,7 @@ AT = "2016-07-25,2016-07-25T08:00:00+10:00"
 def events(ingested: Read) -> Read:
     """Rows of lines of events."""
     feed = Feed.TIDES_PASSENGER_EVENTS
-    return partial(ingested, header=HEADER, read=READ, feed=feed, modes=("bus",))
+    return partial(ingested, header=HEADER, read=READ, feed=feed, modes=("bus",), card_form=None)
 
 
 def test_boardings_and_alightings_are_rows_of_one_end(events: Read) -> None:

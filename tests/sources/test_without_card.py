@@ -129,7 +129,7 @@ def test_a_day_of_sube_with_cash_fares_follows_the_rule(
         "4,,TRE,-34.6,-58.4,CHECK IN,11,25/07/2016",
         "5,,TRE,-34.6,-58.4,CHECK OUT,12,25/07/2016",
     )
-    asked = {"read": "card_id", "without_card": rule, **SUBE_SOURCE}
+    asked = {"read": "card_id", "without_card": rule, "card_form": None, **SUBE_SOURCE}
     rows, counts = ingested(*lines, header=SUBE, **asked)
     assert len(set(rows)) == kept
     aside = {name: count for name, count in counts.items() if not name.startswith("rows_")}

@@ -26,6 +26,12 @@ BY_LINE: Texts = (
     ("tables:  ", f"tables:\n{LINES}\n  #"),
     ('    on_time: "1/8"', '    on_time: "1/16"\n    lines: "1/16"'),
 )
+# Ids that come in other spellings than the shipped programmes state.
+_TEXT, _DIGITS = "_form: {kind: text, case: lower}\n", "_form: {kind: digits, length: %s}\n"
+CARDS: Texts = ((f"card{_TEXT}", "card_form: {kind: text, case: upper}\n"),)
+CARDS_OF_DIGITS: Texts = ((f"card{_TEXT}", f"card{_DIGITS % 6}"),)
+BUSES_OF_DIGITS: Texts = ((f"vehicle{_TEXT}", f"vehicle{_DIGITS % 4}"),)
+NO_CARDS: Texts = ((f"  card{_TEXT}", ""),)
 # Boardings and alightings by place, line and visit, of rides that nobody joins.
 _OF_ENDS = """
   boardings: {by: [boarding_visit]}
@@ -40,6 +46,7 @@ _LISTS = ", ".join(
     }.items()
 )
 EVENTS: Texts = (
+    *NO_CARDS,
     ("feed: opal_trips", "feed: tides_passenger_events"),
     ("outside: unknown", "outside: drop"),
     (
@@ -75,11 +82,6 @@ AT_STOPS: Texts = (
     ("[slot, cell]", "[slot, stop]"),
     ("domain:\n", "domain:\n  lists: {stop: domains/lines.csv}\n"),
 )
-# Ids that come in many spellings.
-_STATED = "  missing_day: refuse\n"
-CARDS: Texts = ((_STATED, f"{_STATED}  card_form: {{kind: text, case: upper}}\n"),)
-CARDS_OF_DIGITS: Texts = ((_STATED, f"{_STATED}  card_form: {{kind: digits, length: 6}}\n"),)
-BUSES_OF_DIGITS: Texts = ((_STATED, f"{_STATED}  vehicle_form: {{kind: digits, length: 4}}\n"),)
 FEW_FLOWS: Texts = (("trips_at_most: 20", "trips_at_most: 5"),)
 OF_DAY: Texts = (("card_week: {", "card_day: {"), ("unit: card_week", "unit: card_day"))
 ALL_DAY: Texts = (('slots: "09:00-21:00"', "slots: all_day"),)
@@ -185,8 +187,9 @@ def drawn(seed: str, folder: Path) -> tuple[str, Lab]:
     night = chance.choice(((), BY_NIGHT))
     key = "card_form" if feed in _CARDS else "vehicle_form"
     ids = "" if feed.names_nobody else chance.choice(("", *_FORMS))
-    stated = f"{_STATED}  {key}: {ids}\n" if ids else _STATED
-    changed = ((_STATED, stated), *night, *((one, outside) for one in _OUTSIDE))
+    stated = f"  {key}: {ids}\n" if ids else ""
+    shipped = f"  {key.removesuffix('_form')}{_TEXT}"
+    changed = ((shipped, stated), *night, *((one, outside) for one in _OUTSIDE))
     own = replace(lab(name, feed, folder, *texts, *changed), form=form)
     if own.programme.units and own.unit is ProtectionUnit.CARD_DAY and chance.random() < 0.2:
         own = replace(own, unit=ProtectionUnit.TRIP)
