@@ -122,6 +122,7 @@ def test_a_day_is_charged_once_for_every_window_that_draws_on_it(deployment: Dep
 def test_a_week_and_a_month_that_overlap_add_up_and_the_cap_stops_a_second_pair(
     deployment: Deployment,
 ) -> None:
+    deployment.edit("itms", 'rho: "1/10"', 'rho: "31/100"')  # no room for more
     reserve_and_begin(deployment, "itms", "2016-W30")
     reserve_and_begin(deployment, "itms_month", "2016-07-25..2016-08-24")
     spent = deployment.spent()

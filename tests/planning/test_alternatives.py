@@ -164,7 +164,7 @@ def test_two_in_a_slot_and_a_joint_bound_make_slots_and_places_better(
 def test_a_programme_of_a_year_has_alternatives_too() -> None:
     rows = compared(load_programme("opal_year", INCLUDE), domain_of, WEEK, INCLUDE, mode="ferry")
     assert {"card-week of 10", "card-week of 40"} <= {row.design for row in rows}
-    assert rows[0].cell == pytest.approx(32.6, abs=0.1)
+    assert rows[0].cell == pytest.approx(33.2, abs=0.1)
 
 
 def test_sums_of_the_year_are_not_compared_with_noise_that_they_cannot_have() -> None:
