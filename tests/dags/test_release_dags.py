@@ -95,7 +95,7 @@ def test_a_broken_programme_is_named_and_takes_no_other_down(
     assert set(found.dags) == {*bag.dags, "release_ferries"}
     ((file, error),) = found.import_errors.items()
     assert Path(file).name == "check_programmes.py"  # a file of no DAG: none goes stale with it
-    assert "trams.yaml:1: name: 'trains' must be the file's own name" in error
+    assert "trams.yaml:1: title: is missing; add it" in error
     assert "rubbish.yaml: encoding: is not UTF-8" in error
 
 

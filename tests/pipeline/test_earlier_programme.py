@@ -132,3 +132,20 @@ def test_every_earlier_text_that_is_shipped_reads_and_bears_its_digest() -> None
     for file in (ROOT / "include/programmes/earlier").glob("*.yaml"):
         name, digest = file.stem.split(".")
         assert parse_programme(file.read_text(), f"{name}.yaml").digest.startswith(digest)
+
+
+def test_a_sealed_week_is_published_though_periods_have_another_length_by_now(
+    deployment: Deployment, turnstile: Turnstile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = released(deployment, turnstile)
+    file = deployment.include / "programmes/opal.yaml"
+    digest = load_programme("opal", deployment.include).digest
+    kept = deployment.include / f"programmes/earlier/opal.{digest[:12]}.yaml"
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(file.read_text())
+    stated = 'weekly_at: "10:00"'
+    deployment.edit("opal", stated, f"{stated}, period_days: 14, first_day: 2016-08-01")
+    assert turnstile("run", "opal", "--week", WEEK) == 0
+    assert public_bytes(deployment) == before
+    assert turnstile("run", "opal", "--week", AFTER) == 2  # negative control: nothing is sealed
+    assert "ask for 14 days" in capsys.readouterr().err

@@ -128,7 +128,7 @@ FULL = "[FEW_SEATS_AVAILABLE, "
         ),
         ("stop_delays", "{stop: domains/stop_delays_stops.csv, ", "{", "tables.delay.by"),
         ("occupancy", FULL, "[EMPTY, ", "tables.full.at_least"),
-        ("occupancy", "at_least: ", "at_leest: ", "tables.full.at_least"),
+        ("occupancy", "at_least: ", "at_leest: ", "is unknown here (did you mean at_least?)"),
         ("occupancy", "feed: gtfs_vehicle_positions", "feed: itms", "tables.full.measure"),
         ("itms_delays", "feed: itms", "feed: gtfs_vehicle_positions", "tables.delay.measure"),
         (

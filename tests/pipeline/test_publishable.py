@@ -50,10 +50,31 @@ def _an_embargoed_zone_that_is_a_file(deployment: Deployment, _: pytest.MonkeyPa
     folder.write_text("in the way")
 
 
+def _in_the_way(place: str, *, is_folder: bool = False) -> Plant:
+    def plant(deployment: Deployment, _: pytest.MonkeyPatch) -> None:
+        path = deployment.home / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if is_folder:
+            path.mkdir()
+        else:
+            path.write_text("in the way")
+
+    return plant
+
+
 # cause, and what its refusal says
 CAUSES: dict[str, tuple[Plant, str]] = {
     "a column that nothing declares": (_a_new_column, "riders_aboard has no source"),
     "a full disk": (_a_full_disk, "No space left on device"),
+    "a file where measurements go": (
+        _in_the_way(f"embargoed/opal/{WEEK}/r0/measurements"),
+        "measurements: zone: stands where a folder is made",
+    ),
+    "a file where the week goes": (_in_the_way(f"public/opal/{WEEK}"), "a folder is made"),
+    "a folder where the pointer goes": (
+        _in_the_way("public/opal/latest", is_folder=True),
+        "latest: zone: stands where a file is made",
+    ),
     "a public zone that cannot be written": (_a_public_zone_that_is_a_file, "public"),
     "an embargoed zone that cannot be written": (_an_embargoed_zone_that_is_a_file, "embargoed"),
 }
@@ -76,6 +97,19 @@ def test_it_is_refused_at_reserve_with_nothing_charged(
         with pytest.raises(TurnstileError, match=said):
             step_named("reserve")("opal", WEEK)
     assert counted.nothing_happened()
+
+
+def test_a_snapshot_that_is_away_at_the_draw_costs_nothing(counted: Deployment) -> None:
+    step_named("reserve")("opal", WEEK)
+    rows = counted.home / f"private/opal/{WEEK}/snapshots"
+    aside = rows.rename(rows.with_name("snapshots.aside"))
+    for _ in range(2):  # clearing it again costs nothing either
+        with pytest.raises(TurnstileError, match="snapshot"):
+            step_named("draw")("opal", WEEK)
+    assert not any(counted.spent().values())
+    aside.rename(rows)
+    assert step_named("draw")("opal", WEEK)  # negative control: nothing else was in the way
+    assert any(counted.spent().values())
 
 
 def test_an_earlier_package_that_was_altered_is_refused_at_reserve(

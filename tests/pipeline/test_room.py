@@ -28,8 +28,16 @@ EARLIER = INCLUDE / "programmes/earlier"
 BINDINGS = Bindings("programme", "domain", "snapshot")
 DAY_OF_BUSES = "2021-W46"  # its days lie in one month of itms_month
 MONTH = "2021-11-15..2021-12-15"
+THREE_DAYS = [
+    f"2016-{days}" for days in ("07-31..2016-08-02", "08-03..2016-08-05", "08-06..2016-08-08")
+]
 WITH_ROOM = ("itms", "itms_delays", "itms_month", "itms_survey", "opal", "opal_year")
 WITHOUT_ROOM = ("opal_2017", "opal_flows", "opal_sums", "opal_trip")
+WITHOUT = [
+    file
+    for name in ("itms", "itms_delays", "opal", "opal_year")
+    for file in sorted(EARLIER.glob(f"{name}.*.yaml"))
+]
 Cli = Callable[..., int]
 
 
@@ -127,7 +135,34 @@ def test_a_day_of_a_card_has_room_for_a_draw_that_dies_and_a_correction(ledger: 
         ledger.reserve(request_of(programme, week, 2))
 
 
-@pytest.mark.parametrize("file", sorted(EARLIER.glob("*.yaml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(("cap", "is_admitted"), [("81/1000", False), ("101/1000", True)])
+def test_three_periods_of_three_days_may_touch_one_week(
+    ledger: Ledger, cap: str, *, is_admitted: bool
+) -> None:
+    text = (INCLUDE / "programmes/opal_year.yaml").read_text()
+    for old, new in (
+        ('{unit: card, window_weeks: 52, rho: "1"}', f'{{unit: card_week, rho: "{cap}"}}'),
+        ('share_of_cap: "1/54"', 'rho: "1/50"'),
+        ('weekly_at: "10:00"', 'weekly_at: "10:00", period_days: 3, first_day: 2016-07-25'),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    programme = parse_programme(text, "opal_year.yaml")
+    of_week = [period_named(programme, name) for name in THREE_DAYS]
+    room = tightest_room(programme, load_domain(programme, INCLUDE), of_week[0])
+    assert room is not None
+    assert room.draws == (2 if is_admitted else 1)
+    for period in of_week:
+        released(ledger, request_of(programme, period), dies_first=period is of_week[1])
+    correction = request_of(programme, of_week[1], 1)
+    if is_admitted:
+        released(ledger, correction)
+    else:
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(correction)
+
+
+@pytest.mark.parametrize("file", WITHOUT, ids=lambda file: file.stem)
 def test_what_was_promised_before_had_no_such_room(ledger: Ledger, file: Path) -> None:
     # Negative control: the texts that were shipped until this room was left.
     name = file.stem.partition(".")[0]

@@ -291,7 +291,11 @@ def test_where_the_card_over_the_window_is_the_promise_it_is_refused_with_that_s
     [
         ("trips_at_most: 6, per_cell_at_most: 2, year", "year", "goes with trips_at_most"),
         ("2016-W27}", "2016-07-04}", "is no ISO week"),
-        ("kind: dense_gaussian", "kind: dense_laplace", "must be dense_gaussian"),
+        (
+            'kind: dense_gaussian\n  unit: card_day\n  rho: "1/8"',
+            'kind: dense_laplace\n  unit: card_day\n  epsilon: "1/8"',
+            "must be dense_gaussian",
+        ),
     ],
 )
 def test_a_file_that_asks_for_what_cannot_be_is_refused(

@@ -48,7 +48,8 @@ FEEDS_WITH_IDS = [feed for feed in Feed if not feed.names_nobody]
 SHIPPED = Path(__file__).resolve().parents[2] / "include/programmes"
 SNAPSHOT_BEFORE = "26042ded202f63735fe0ef88f0a812d65f724764fe11cad077865343d9bba1fb"
 STATED = "  missing_day: refuse\n"
-SHIPPED_FORM = "_form: {kind: text, case: lower}\n"
+CARD_FORM = "  card_form: {kind: text, case: lower}\n"
+VEHICLE_FORM = "  vehicle_form: {kind: text, case: keep}\n"
 Column = tuple[pa.DataType | None, list[object]]
 
 
@@ -105,7 +106,7 @@ def spelt_in_every_file(ids: list[str], whole: list[object]) -> dict[str, bytes]
 def opal_lab(folder: Path, form: str | None) -> Lab:
     """A programme of at most six trips of a card and day."""
     stated = "" if form is None else f"  card_form: {form}\n"
-    return lab("opal", Feed.OPAL_TRIPS, folder, (f"  card{SHIPPED_FORM}", stated))
+    return lab("opal", Feed.OPAL_TRIPS, folder, (CARD_FORM, stated))
 
 
 def counted_of_day(own: Lab, files: dict[str, bytes]) -> int:
@@ -135,7 +136,7 @@ def test_one_card_in_all_its_spellings_is_one_card(
 def buses_lab(folder: Path, form: str | None) -> Lab:
     """A programme of at most four pairs of slot and cell of a bus and day."""
     stated = "" if form is None else f"  vehicle_form: {form}\n"
-    return lab("itms", Feed.GTFS_VEHICLE_POSITIONS, folder, (f"  vehicle{SHIPPED_FORM}", stated))
+    return lab("itms", Feed.GTFS_VEHICLE_POSITIONS, folder, (VEHICLE_FORM, stated))
 
 
 def positions(own: Lab, ids: list[str]) -> bytes:

@@ -24,7 +24,7 @@ def _canonical(
     local = utc.dt.tz_convert(zone)
     rows = pd.DataFrame(
         {
-            "vehicle": vehicles.astype(str).str.lower(),  # the form that itms states
+            "vehicle": vehicles.astype(str),
             "utc": utc.dt.tz_localize(None).astype(str),
             "date": local.dt.strftime("%Y-%m-%d"),
             "minute": local.dt.hour * 60 + local.dt.minute,

@@ -27,11 +27,12 @@ BY_LINE: Texts = (
     ('    on_time: "1/8"', '    on_time: "1/16"\n    lines: "1/16"'),
 )
 # Ids that come in other spellings than the shipped programmes state.
-_TEXT, _DIGITS = "_form: {kind: text, case: lower}\n", "_form: {kind: digits, length: %s}\n"
-CARDS: Texts = ((f"card{_TEXT}", "card_form: {kind: text, case: upper}\n"),)
-CARDS_OF_DIGITS: Texts = ((f"card{_TEXT}", f"card{_DIGITS % 6}"),)
-BUSES_OF_DIGITS: Texts = ((f"vehicle{_TEXT}", f"vehicle{_DIGITS % 4}"),)
-NO_CARDS: Texts = ((f"  card{_TEXT}", ""),)
+_CARD, _BUS = "card_form: {kind: text, case: lower}\n", "vehicle_form: {kind: text, case: keep}\n"
+_DIGITS = "_form: {kind: digits, length: %s}\n"
+CARDS: Texts = ((_CARD, "card_form: {kind: text, case: upper}\n"),)
+CARDS_OF_DIGITS: Texts = ((_CARD, f"card{_DIGITS % 6}"),)
+BUSES_OF_DIGITS: Texts = ((_BUS, f"vehicle{_DIGITS % 4}"),)
+NO_CARDS: Texts = ((f"  {_CARD}", ""),)
 # Boardings and alightings by place, line and visit, of rides that nobody joins.
 _OF_ENDS = """
   boardings: {by: [boarding_visit]}
@@ -188,7 +189,7 @@ def drawn(seed: str, folder: Path) -> tuple[str, Lab]:
     key = "card_form" if feed in _CARDS else "vehicle_form"
     ids = "" if feed.names_nobody else chance.choice(("", *_FORMS))
     stated = f"  {key}: {ids}\n" if ids else ""
-    shipped = f"  {key.removesuffix('_form')}{_TEXT}"
+    shipped = f"  {_CARD if feed in _CARDS else _BUS}"
     changed = ((shipped, stated), *night, *((one, outside) for one in _OUTSIDE))
     own = replace(lab(name, feed, folder, *texts, *changed), form=form)
     if own.programme.units and own.unit is ProtectionUnit.CARD_DAY and chance.random() < 0.2:

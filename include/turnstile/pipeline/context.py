@@ -22,7 +22,7 @@ from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.release.zone_copies import ZoneCopies
 from turnstile.release.zones import ReleaseFolders, write_atomically
-from turnstile.service_calendar import ServicePeriod
+from turnstile.service_calendar import ServicePeriod, parse_period
 from turnstile.settings import Settings, system_clock
 
 _log = logging.getLogger("turnstile")
@@ -84,14 +84,15 @@ def open_release(programme: str, week: str, revision: int = 0) -> Release:
     """
     settings = Settings.from_environment()
     spec = load_programme(programme, settings.include)
-    period = period_named(spec, week)
     if revision < 0:
         rule = "0 is the first release of a period; a correction counts up"
         raise InputError(where="--revision", field="revision", rule=rule)
-    key, ledger = ReleaseKey(spec.name, str(period), revision), open_ledger(settings)
+    named, ledger = parse_period(week, where="--week"), open_ledger(settings)
+    key = ReleaseKey(spec.name, str(named), revision)
     found = ledger.find(key)
     if found is not None and found.is_sealed:  # else it is what the file promises now
         spec = bound_programme(programme, found.bindings.programme_digest, settings.include) or spec
+    period = period_named(spec, week)
     return Release(
         settings=settings,
         programme=spec,

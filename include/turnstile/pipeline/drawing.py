@@ -84,7 +84,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
     if [table.label for table in exact] != [_exact_label(event) for event in events]:
         raise IntegrityError(f"{release.key}: exact tables are not the planned ones; count again")
     carried = carried_keys(release)
-    counts = multiplied(release, carried, exact)
+    counts, gaps = multiplied(release, carried, exact), stated_gaps_of(release)
     release.copies.require_writable()
     release.ledger.begin_draw(
         attempt.attempt_id,
@@ -101,7 +101,7 @@ def _drawn(release: Release, attempt: Attempt) -> str:
         NoisyTable(event.table, event.statistic, day_of_draw(event), by_event[at])
         for at, event in enumerate(events)
     )
-    content = encode(Artefact(drawn, stated_gaps_of(release), tuple(map(str, carried))))
+    content = encode(Artefact(drawn, gaps, tuple(map(str, carried))))
     digest = digest_of(content)
     sealed = release.folders.embargoed / f"sealed-{digest[:16]}.parquet"
     write_once(sealed, content)

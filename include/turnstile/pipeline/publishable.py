@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from turnstile.errors import IntegrityError, RefusedError
+from turnstile.errors import InputError, IntegrityError, RefusedError
 from turnstile.ledger.fold import FoldedAttempt
 from turnstile.ledger.records import Attempt
 from turnstile.ledger.space import require_space
@@ -45,10 +45,34 @@ def require_place(release: Release) -> None:
 
     Raises:
         IntegrityError: an earlier package, from which estimates borrow, was altered.
-        InputError: a folder cannot be written, or is full.
+        InputError: a folder cannot be written, or is full, or something lies in the way.
     """
+    _require_kinds(release)
     require_space(package_space(release))
     _require_earlier(release)
+
+
+def _require_kinds(release: Release) -> None:
+    """Refuse a file where a later step makes a folder, and a folder where it writes a file."""
+    embargoed, public = release.settings.embargoed / str(release.key), release.settings.public
+    programme = public / release.key.programme
+    folders = [embargoed / name for name in ("measurements", "tables", "estimates")]
+    folders += [
+        embargoed.parents[1],
+        embargoed.parent,
+        embargoed,
+        programme,
+        programme / release.key.period,
+        programme / "series",
+    ]
+    files = [embargoed / "assessment.json", programme / "latest"]
+    files += [zone / "index.html" for zone in (programme, public)]
+    for path in (*folders, *files):
+        is_folder = path.is_dir() and not path.is_symlink()
+        if (path.exists() and not path.is_dir()) if path in folders else is_folder:
+            asked = "a folder" if path in folders else "a file"
+            rule = f"stands where {asked} is made; move it away, then run the step reserve again"
+            raise InputError(where=str(path), field="zone", rule=rule)
 
 
 def package_space(release: Release) -> dict[Path, int]:

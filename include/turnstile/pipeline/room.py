@@ -123,10 +123,13 @@ def _year_lost(
 def _releases_of_an_account(cap: Cap, period: ServicePeriod) -> int:
     """Return how many releases touch one account of days or a week, at most.
 
-    Periods share no day; a week that is not a period of its own may lie in two of them.
+    Periods share no day, and follow each other: of a week that is not a period of its own they
+    touch the first day and as many times as their length fits into the other six.
     """
     days_max = cap.unit.days_max or 0
-    return 1 if days_max <= 1 or isinstance(period, ServiceWeek) else 2
+    if days_max <= 1 or isinstance(period, ServiceWeek):
+        return 1
+    return 1 + -(-(days_max - 1) // len(period.days))
 
 
 def shortage(programme: Programme, room: Room | None) -> ProgrammeError | None:
@@ -138,8 +141,9 @@ def shortage(programme: Programme, room: Room | None) -> ProgrammeError | None:
     needed = programme.redraws + 1 if programme.redraws else 0
     if room is None or room.draws >= needed:
         return None
+    die = "draw that dies" if programme.redraws == 1 else "draws that die"
     rule = (
-        f"promises room for {programme.redraws} draw{'s' * (programme.redraws > 1)} that die and "
+        f"promises room for {programme.redraws} {die} and "
         f"one correction in any window, and {room}; {_what_fits(room, needed)}, or write "
         "redraws: 0 if a draw that dies may cost its period"
     )
@@ -164,6 +168,6 @@ def crash_sentence(room: Room) -> str:
     if room.draws == 0:
         return f"{lead}; the cap admits no other, so its period would have no release for ever."
     return (
-        f"{lead}. Beside the promised releases the cap admits {room.draws} "
+        f"{lead}. Beside the promised releases of this programme alone the cap admits {room.draws} "
         f"draw{'s' * (room.draws > 1)} more in any window, for those that died and for corrections."
     )
