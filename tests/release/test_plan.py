@@ -119,3 +119,14 @@ def test_an_amount_that_buys_no_noise_is_refused_before_any_data() -> None:
     assert min(event.scale for event in planned(most).events) == Fraction(1, 8)
     with pytest.raises(ProgrammeError, match=r"mechanism\.epsilon: .*leaves nearly every number"):
         planned(more)
+
+
+def test_an_amount_that_buys_only_noise_is_refused_before_any_data() -> None:
+    """A table's share of an eighth, for a trip that moves two counts: scale 2 / (epsilon / 8)."""
+    least, less = (
+        text_of("opal").replace('epsilon: "4"', f'epsilon: "{amount}"')
+        for amount in ("1/10000", "1/20000")
+    )
+    assert max(event.scale for event in planned(least).events) == 160_000
+    with pytest.raises(ProgrammeError, match=r"mechanism\.epsilon: .*hides every number"):
+        planned(less)

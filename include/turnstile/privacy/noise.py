@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,7 @@ def noise_variance(noise: NoiseFamily, scale: Fraction) -> float:
     return float(np.sum(values**2 * probabilities))
 
 
+@lru_cache(maxsize=256)  # asked for each pair of tables and days
 def noise_fourth_cumulant(noise: NoiseFamily, scale: Fraction) -> float:
     """Return E Z^4 - 3 (E Z^2)^2 of one draw; 0 for a normal deviate, above 0 for heavier tails.
 

@@ -30,6 +30,7 @@ from turnstile.release.year_to_date import age_in_year, carried_days, check_year
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 
 _LONGEST_EXACT = 16
+_MOST_SCALE = Fraction(2**18)  # gates tabulate 40 scales to either side before and after a draw
 _LEAST_SCALE = Fraction(1, 8)  # Laplace noise changes one number in 1,500, Gaussian none at all
 
 
@@ -213,6 +214,13 @@ def _event(
     paid_for = own if age is None else over_the_year(own)
     spending = Spending(mechanism.amount * share, paid_for, mechanism.delta, mechanism.calibration)
     noise = mechanism.kind.noise_for(spending)
+    if noise.scale > _MOST_SCALE:
+        raise ProgrammeError(
+            where=f"{programme.name}.yaml",
+            field=f"mechanism.{mechanism.kind.amount}",
+            rule=f"buys noise of scale {float(noise.scale):.3g} on {vector.own.name}, which hides "
+            f"every number; at most {_MOST_SCALE} is drawn and judged: raise the amount",
+        )
     if noise.scale < _LEAST_SCALE:
         raise ProgrammeError(
             where=f"{programme.name}.yaml",
