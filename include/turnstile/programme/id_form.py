@@ -55,5 +55,5 @@ class IdForm:
         letters = "" if self.case is LetterCase.KEEP else f", its letters in {self.case} case"
         return (
             f"One {what} is one text in Unicode's form NFC, without invisible characters and "
-            f"outer blanks{letters}."
+            f"outer blanks, a run of blanks as one{letters}."
         )
