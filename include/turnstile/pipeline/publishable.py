@@ -67,12 +67,11 @@ def _require_kinds(release: Release) -> None:
     ]
     files = [embargoed / "assessment.json", programme / "latest"]
     files += [zone / "index.html" for zone in (programme, public)]
-    for path in (*folders, *files):
-        is_folder = path.is_dir() and not path.is_symlink()
-        if (path.exists() and not path.is_dir()) if path in folders else is_folder:
-            asked = "a folder" if path in folders else "a file"
-            rule = f"stands where {asked} is made; move it away, then run the step reserve again"
-            raise InputError(where=str(path), field="zone", rule=rule)
+    in_the_way = [(path, "a folder") for path in folders if path.exists() and not path.is_dir()]
+    in_the_way += [(path, "a file") for path in files if path.is_dir() and not path.is_symlink()]
+    for path, asked in in_the_way:
+        rule = f"stands where {asked} is made; move it away, then run the step reserve again"
+        raise InputError(where=str(path), field="zone", rule=rule)
 
 
 def package_space(release: Release) -> dict[Path, int]:
