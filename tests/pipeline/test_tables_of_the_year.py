@@ -282,6 +282,7 @@ def test_where_the_card_over_the_window_is_the_promise_it_is_refused_with_that_s
     totals = "{by: [], trips_at_most: 40, per_cell_at_most: 8}"
     carried = totals.replace("}", ", year_to_date_from: 2016-W27}")
     deployment.edit("opal_year", totals, carried)
+    deployment.edit("opal_year", 'window_weeks: 52, rho: "1"', 'window_weeks: 52, rho: "16"')
     assert turnstile("plan", "opal_year", "--week", "2016-W30") == 2
     assert "gains at most 1.23, so it is refused" in capsys.readouterr().err
 
