@@ -501,6 +501,22 @@ EDITS: dict[str, tuple[Edit, int, str]] = {
         1,
         "trip, 2016-07-18/bus/b0, all: rho 0.067202126 stated, 0.016800532 computed",
     ),
+    "a smaller error": (
+        _put(1.5, "draws", 0, "standard_deviation"),
+        1,
+        "on_time: errors [1.5, ",
+    ),
+    "a narrower half": (_put(2, "draws", 0, "half_width_90"), 1, "on_time: errors ["),
+    "a draw that died, left out": (
+        _put(0, "burned_draws"),
+        1,
+        "0 burned draws stated, 1 charged",
+    ),
+    "a bound that is in force": (
+        _put("every record", "guarantee", "counted", "places"),
+        1,
+        "by the terms, and the guarantee says every record",
+    ),
     "another noise": (_put("discrete_laplace", "draws", 0, "noise"), 1, "card_day: epsilon inf"),
     "unknown noise": (_put("gaussian", "draws", 0, "noise"), 2, "gaussian of scale"),
     "no noise": (_put("0", "draws", 0, "scale"), 2, "of scale 0 and threshold"),

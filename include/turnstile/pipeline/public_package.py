@@ -26,7 +26,7 @@ def is_public(release: Release, attempt: Attempt) -> bool:
     if digest_of((public / MANIFEST).read_bytes()) != attempt.manifest_digest:
         raise IntegrityError(
             f"{release.key}: the package in the public zone is not the one that the ledger names; "
-            "move it aside, then run the step publish again"
+            "move it out of the public zone, then run the step publish again"
         )
     return True
 

@@ -9,7 +9,10 @@ Exit: 0 agrees, 1 differs (unit, figure stated, figure computed), 2 cannot be re
 from __future__ import annotations
 
 import argparse
+import bisect
+import functools
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -413,6 +416,41 @@ def of_draws(release: Release) -> Iterator[str]:
                 yield f"{unit}, {name}: l1 and l2^2 {said} stated, {computed} computed"
 
 
+def of_errors(release: Release) -> Iterator[str]:
+    """Hold what a card says for readers against its terms: errors, bounds, draws that died."""
+    card = release.card
+    for draw in card["draws"]:
+        computed = spread(draw["noise"], exact(draw["scale"]), draw.get("step", 1))
+        said = [draw[name] for name in ("standard_deviation", "half_width_90", "half_width_95")]
+        far = [abs(a - b) / (1e-4 + b) for a, b in zip(said, computed)]
+        if max(far) > 1e-3:  # a whole number of a card may stand at the edge of ours
+            yield f"{draw['table']}: errors {said} stated, {computed} computed"
+    guarantee, tables = card["guarantee"], card["terms"]["tables"]
+    for name, table in tables.items():
+        said, bounded = guarantee["counted"][name], table.get("bounded")
+        text = f"at most {table['records_at_most']} of a {bounded}" if bounded else "every record"
+        if text not in said or (bounded and bounded not in guarantee["bounds"]):
+            yield f"{name}: {text} by the terms, and the guarantee says {said}"
+    died = sum(charge["draws"] for charge in card["charges"]) - 1
+    if card["burned_draws"] != died:
+        yield f"{card['burned_draws']} burned draws stated, {died} charged"
+
+
+@functools.cache
+def spread(noise: str, exact_scale: Fraction, step: int) -> tuple[float, int, int]:
+    """Deviation of noise in steps, and the least whole widths that 90 and 95 % of it keep within."""
+    scale, is_gaussian = float(exact_scale), noise == "discrete_gaussian"
+    reach = range(int((9 if is_gaussian else 40) * scale) + 2)  # beyond it less than 1e-16
+    exponents = (-((k / scale) ** 2) / 2 if is_gaussian else -k / scale for k in reach)
+    weights = [math.exp(max(e, -700)) for e in exponents]
+    both = [weights[0], *(2 * weight for weight in weights[1:])]
+    whole = math.fsum(both)
+    deviation = math.sqrt(math.fsum(k * k * weight for k, weight in enumerate(both)) / whole)
+    within = list(itertools.accumulate(both))
+    widths = (bisect.bisect_left(within, part * whole) for part in (0.9, 0.95))
+    return deviation / step, *(-(-width // step) for width in widths)
+
+
 def of_units(release: Release) -> Iterator[str]:
     """Hold the figures of every unit against its terms."""
     for unit in units_of(release.card):
@@ -570,7 +608,7 @@ def findings(releases: dict[str, Release], ledger: Ledger | None) -> Iterator[st
         figures(release.key, release.rounded)
         family = [charge for charge in book if charge.family == release.family]
         before = [charge for charge in family if charge.at <= release.at]
-        problems = [*of_draws(release), *of_units(release)]
+        problems = [*of_draws(release), *of_errors(release), *of_units(release)]
         if ledger is None:
             problems += of_accounts(release, [before], are_whole=False)
         else:

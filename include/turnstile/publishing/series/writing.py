@@ -110,7 +110,7 @@ def _here(periods: Sequence[Period], public: Path) -> list[PublishedRevision]:
         if digest_of(manifest.read_bytes()) != one.manifest_sha256:
             raise IntegrityError(
                 f"{one.key}: the package in the public zone is not the one that the ledger names; "
-                "move it aside, then run the step publish again"
+                "move it out of the public zone, then run the step publish again"
             )
         found.append(one)
     return found
