@@ -199,3 +199,13 @@ def zone_named(name: str, *, where: str) -> ZoneInfo:
     except (ZoneInfoNotFoundError, ValueError):
         rule = f"{name!r} is no IANA time zone; write for example Australia/Sydney"
         raise InputError(where=where, field="time.zone", rule=rule) from None
+
+
+def minute_of(label: str) -> int:
+    """Return minutes after midnight of a label.
+
+    Examples:
+        >>> minute_of("05:15")
+        315
+    """
+    return int(label[:2]) * 60 + int(label[3:])

@@ -199,7 +199,7 @@ def test_the_model_notices_a_ledger_that_looks_at_no_trace(
     site.publish(0)
     history.compare(history.draws())
     before = history.draws()
-    monkeypatch.setattr(Custody, "require_intact", lambda _: ())
+    monkeypatch.setattr(Custody, "require_intact", lambda _: frozenset())
     history.site = replace(site, url=backup).at(monkeypatch)
     folder = site.home / f"embargoed/opal/{week_number(0)}/r0"
     request = site.request(0)

@@ -30,7 +30,7 @@ from ledger_asks import BINDINGS, CARD, LOSS_MICRO, TRIP, Task, ask, noon, trip_
 
 from conftest import Stores
 from turnstile.errors import RefusedError
-from turnstile.ledger import ledger as ledger_module
+from turnstile.ledger import charging
 from turnstile.ledger.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey, Request
@@ -201,11 +201,11 @@ def test_ten_thousand_steps_never_overspend_or_forget(stores: Stores) -> None:
 def test_histories_notice_a_ledger_that_opens_sealed_keys_again(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = ledger_module.answer_to_reserve
-    opens = ledger_module.ReserveAnswer.OPEN_NEW
-    sealed = ledger_module.ReserveAnswer.ANSWER_SEALED
+    real = charging.answer_to_reserve
+    opens = charging.ReserveAnswer.OPEN_NEW
+    sealed = charging.ReserveAnswer.ANSWER_SEALED
     monkeypatch.setattr(
-        ledger_module,
+        charging,
         "answer_to_reserve",
         lambda state: opens if real(state) is sealed else real(state),
     )

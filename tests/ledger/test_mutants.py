@@ -10,7 +10,7 @@ import pytest
 from ledger_asks import ask, drawn
 
 from turnstile.errors import TurnstileError
-from turnstile.ledger import accounts, attempts, ledger, states
+from turnstile.ledger import accounts, attempts, charging, states
 from turnstile.ledger.changes import NOTHING, Change, amounts_by_row, changes_of
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.ledger import Ledger
@@ -50,7 +50,7 @@ def no_sealed_check(patch: Patch) -> None:
         real = states.answer_to_reserve(found)
         return ReserveAnswer.OPEN_NEW if real is ReserveAnswer.ANSWER_SEALED else real
 
-    patch.setattr(ledger, "answer_to_reserve", answer)
+    patch.setattr(charging, "answer_to_reserve", answer)
 
 
 def no_cap_check(patch: Patch) -> None:
@@ -84,15 +84,15 @@ def the_snapshot_in_the_key(patch: Patch) -> None:
 
 
 def a_second_hold_on_retry(patch: Patch) -> None:
-    patch.setattr(ledger, "answer_to_reserve", lambda _: ReserveAnswer.OPEN_NEW)
+    patch.setattr(charging, "answer_to_reserve", lambda _: ReserveAnswer.OPEN_NEW)
 
 
 def a_draw_without_a_limit(patch: Patch) -> None:
-    patch.setattr(ledger, "DRAWS_MAX", 9)
+    patch.setattr(charging, "DRAWS_MAX", 9)
 
 
 def a_draw_that_forgets_its_bindings(patch: Patch) -> None:
-    patch.setattr(ledger, "_other_bindings", lambda *_: None)
+    patch.setattr(charging, "_other_bindings", lambda *_: None)
 
 
 MUTANTS: dict[Callable[[Patch], None], Callable[[Ledger], None]] = {

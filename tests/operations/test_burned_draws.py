@@ -24,8 +24,8 @@ from turnstile.settings import Settings, system_clock
 # nothing is stored yet.
 DRAW_AND_DIE = f"""
 import os, signal
-from turnstile.pipeline import drawing, steps
-drawing.write_once = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from turnstile.pipeline import charged_draw, steps
+charged_draw.write_once = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 steps.draw("opal", "{WEEK}")
 """
 

@@ -21,7 +21,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import ReleaseKey
-from turnstile.pipeline import drawing, outputs
+from turnstile.pipeline import charged_draw, outputs
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.release.zones import write_once
@@ -222,7 +222,7 @@ def test_death_while_drawing_burns_the_charge_and_a_third_draw_needs_a_person(
         raise TurnstileError("power cut")
 
     with monkeypatch.context() as broken:
-        broken.setattr(drawing, "encode", die)
+        broken.setattr(charged_draw, "encode", die)
         assert turnstile("run", "itms", "--week", WEEK) == 1
         once = reserved.spent()["bus_day:2016-07-25"]
         assert once  # charged, although nothing was sealed
@@ -242,7 +242,7 @@ def test_one_death_while_drawing_is_stated_on_the_card_and_its_bytes_set_aside(
         raise TurnstileError("power cut")
 
     with monkeypatch.context() as broken:
-        broken.setattr(drawing, "write_once", write_and_die)
+        broken.setattr(charged_draw, "write_once", write_and_die)
         turnstile("run", "itms", "--week", WEEK)
     assert turnstile("run", "itms", "--week", WEEK) == 0
     card = json.loads((reserved.public / "itms" / WEEK / "r0" / "release_card.json").read_text())

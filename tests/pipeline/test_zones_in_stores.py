@@ -26,7 +26,7 @@ from stored_deployment import KEY, StoredDeployment
 from turnstile.cli import main
 from turnstile.errors import InputError, IntegrityError, StoreError
 from turnstile.ledger.ledger import Ledger
-from turnstile.pipeline import drawing, outputs
+from turnstile.pipeline import charged_draw, outputs
 from turnstile.pipeline.arrival import QUIET_FOR, arrival_of
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.programme.loading import load_programme
@@ -191,7 +191,7 @@ def killing(function: Callable[..., Any], *, before: bool) -> Callable[..., Any]
 
 # where a draw is killed, and whether its bytes were in the store by then
 DRAW_KILLS = (
-    ((drawing, "write_once", False), 0),
+    ((charged_draw, "write_once", False), 0),
     ((zone_copies.ZoneCopies, "keep", False), 1),
     ((Ledger, "seal", True), 1),
 )

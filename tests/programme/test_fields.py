@@ -5,14 +5,8 @@ from __future__ import annotations
 import pytest
 
 from turnstile.programme.field import Field, FieldType, Role
-from turnstile.programme.fields import (
-    COARSER_OFF,
-    COARSER_ON,
-    FIELDS,
-    VISITS,
-    dimensions,
-    field_of,
-)
+from turnstile.programme.field_registry import FIELDS, field_of
+from turnstile.programme.fields import COARSER_OFF, COARSER_ON, VISITS, dimensions
 from turnstile.programme.source_spec import RowShape
 
 LISTED = ("route", "direction", "fare_product", "vehicle_trip", *VISITS)

@@ -18,7 +18,7 @@ from turnstile.programme.domain_build import BuildRules, LocationName, build_dom
 from turnstile.programme.domain_build_sources import read_stops
 from turnstile.programme.domain_lists import ListOf, NamedBy, list_csv
 from turnstile.programme.loading import load_programme
-from turnstile.programme.scheduled_calls import read_calls
+from turnstile.programme.timetable_feed import read_calls
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.samples.tides import ZONE, write_gtfs
 

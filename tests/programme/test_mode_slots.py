@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from turnstile.errors import ProgrammeError
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
-from turnstile.programme.mode_slots import clock, hours_csv, minute_of, slots_by_mode
+from turnstile.programme.mode_slots import clock, hours_csv, slots_by_mode
 from turnstile.programme.spec import Outside, Programme
 from turnstile.release.plan import make_plan
-from turnstile.service_calendar import ServiceWeek
+from turnstile.service_calendar import ServiceWeek, minute_of
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 HOURS = "mode,first,last\nbus,03:52,26:03\ntrain,05:30,24:00\nferry,00:00,24:00\n"

@@ -17,7 +17,7 @@ from frictionless import validate
 from jsonschema import Draft202012Validator
 
 from turnstile.programme.field import PUBLIC_ROLES
-from turnstile.programme.fields import field_of
+from turnstile.programme.field_registry import field_of
 from turnstile.publishing.files import FILES
 
 TABLES = ("estimates", "tables", "measurements")

@@ -22,7 +22,7 @@ from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import Fact, PublishedRevision
 from turnstile.programme.field import PUBLIC_ROLES
-from turnstile.programme.fields import field_of
+from turnstile.programme.field_registry import field_of
 from turnstile.publishing.contents_check import unknown_in_series
 from turnstile.publishing.series import packages
 from turnstile.publishing.series.dataset import columns_of, series_tables

@@ -11,7 +11,7 @@ import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import ProgrammeError
-from turnstile.programme.fields import BY_NAME
+from turnstile.programme.field_registry import BY_NAME
 from turnstile.programme.loading import load_programme
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.tides_shapes import ACTIVITIES, ACTIVITY_COLUMNS, ERRORS

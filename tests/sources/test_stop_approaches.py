@@ -15,9 +15,9 @@ import pytest
 from ingested_weeks import Zones
 
 from turnstile.errors import ProgrammeError
-from turnstile.programme.scheduled_calls import read_calls
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
+from turnstile.programme.timetable_feed import read_calls
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.ingest import ingest
 

@@ -13,12 +13,12 @@ from typing import Any
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey, Request
-from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.privacy.events import DrawEvent
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import stated_losses
+from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.service_calendar import ServicePeriod
 

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from turnstile.pipeline import drawing, inputs
+from turnstile.pipeline import charged_draw, drawing, inputs
 
 _PAUSE_S = 0.05
-_count, _draw, _write_once = inputs.count, drawing.draw, drawing.write_once
+_count, _draw, _write_once = inputs.count, drawing.draw, charged_draw.write_once
 
 
 def wait_at(moment: str, week: str) -> None:
@@ -42,4 +42,4 @@ def _held_write(path: Path, content: bytes) -> None:
     _write_once(path, content)
 
 
-inputs.count, drawing.draw, drawing.write_once = _held_count, _held_draw, _held_write
+inputs.count, drawing.draw, charged_draw.write_once = _held_count, _held_draw, _held_write

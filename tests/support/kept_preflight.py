@@ -26,7 +26,7 @@ _NAME = "preflight.json"
 _KEPT_S = 24 * 3600
 OUT_OF_SIGHT = (  # nothing that preflight judges by imports these
     *(f"turnstile.{room}" for room in ("cli", "commands", "deployment", "operations", "planning")),
-    *(f"turnstile.pipeline.{module}" for module in ("drawing", "outputs", "steps")),
+    *(f"turnstile.pipeline.{module}" for module in ("charged_draw", "drawing", "outputs", "steps")),
 )
 
 

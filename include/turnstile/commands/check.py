@@ -16,8 +16,8 @@ from turnstile.programme.loading import ProgrammeFile, programme_file, programme
 from turnstile.programme.problems import Checked, problems_of
 from turnstile.programme.reference import json_schema, reference
 from turnstile.programme.release_schedule import period_containing
-from turnstile.programme.scheduled_calls import read_calls
 from turnstile.programme.spec import Programme
+from turnstile.programme.timetable_feed import read_calls
 from turnstile.publishing.portals.addresses import portal_address
 from turnstile.publishing.series.days import holidays_of
 from turnstile.release.plan import make_plan

@@ -41,7 +41,8 @@ def _add_report(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _report(args: argparse.Namespace) -> int:
     """Write the private report and print its folder, never a number."""
     from turnstile.pipeline.context import open_release
-    from turnstile.pipeline.inputs import current_snapshot, ingest
+    from turnstile.pipeline.current_snapshot import current_snapshot
+    from turnstile.pipeline.inputs import ingest
     from turnstile.planning.report import write_report
 
     release = open_release(args.programme, args.week)

@@ -16,13 +16,12 @@ from turnstile.counting.bounding import Bounding, Limit
 from turnstile.duckdb_engine import text
 from turnstile.privacy.stability import Bound, OnceInACell, Selection
 from turnstile.programme.counting_chain import chain_of, tables_of
-from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
+from turnstile.programme.domain import PERIOD, UNKNOWN, Dimension, PublicDomain, period_of_slots
 from turnstile.programme.field import Field
 from turnstile.programme.fields import COARSER_OFF, COARSER_ON, TAPS, categories
-from turnstile.programme.mode_slots import minute_of
-from turnstile.programme.public_lists import PERIOD, period_of_slots
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme, TableSpec, TimeSpec
+from turnstile.service_calendar import minute_of
 
 AXES = tuple(axis for tap in TAPS for axis in tap)
 _OUTSIDE = -1

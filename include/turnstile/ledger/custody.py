@@ -44,14 +44,19 @@ class Custody:
     embargoed: Path | None
     clock: Callable[[], datetime]
 
-    def require_intact(self) -> tuple[Trace, ...]:
+    @property
+    def is_wanted(self) -> bool:
+        """Anybody keeps notes."""
+        return self.witnesses.is_wanted
+
+    def require_intact(self) -> frozenset[str]:
         """Refuse to go on unless every trace outside of the ledger agrees with it.
 
         Read are all notes, release cards, packages, staged packages and sealed files, and the last
         entry of every witness; known have to be key, witnesses and clock.
 
         Returns:
-            the traces, as they were read.
+            the keys whose sealed bytes lie under embargo already.
 
         Raises:
             IntegrityError: one of them does not agree.
@@ -70,7 +75,7 @@ class Custody:
             superseded = history.parties.is_superseded
             for finding in note_findings(note, history.hash_at, trusted, superseded):
                 raise _refusal(finding)
-        return found
+        return frozenset(one.key for one in found if one.kind is TraceKind.SEALED)
 
     def require_not_behind(self) -> None:
         """Refuse to write to a ledger that ends before a witness does, or beside it.
@@ -102,7 +107,7 @@ class Custody:
         Raises:
             InputError: a key cannot be made, or a folder cannot be written.
         """
-        if not self.witnesses.is_wanted:
+        if not self.is_wanted:
             return
         parties = self.store.read(parties_in)
         if parties.key is None or (self.witnesses.folders and not parties.witnesses):
@@ -136,7 +141,7 @@ class Custody:
         """
         total = dict(needed)
         own = self.witnesses.space()
-        if self.store.folder is not None and self.witnesses.is_wanted:
+        if self.store.folder is not None and self.is_wanted:
             own[self.store.folder] = max(own.values())
         for folder, size in own.items():
             total[folder] = total.get(folder, 0) + size
@@ -153,7 +158,7 @@ class Custody:
 
     def note(self, release: tuple[ReleaseKey, str] | None = None) -> None:
         """Write a signed note, if there is anywhere to write one."""
-        if self.witnesses.is_wanted:
+        if self.is_wanted:
             parties, head = self.store.read(lambda c: (parties_in(c), facts.head(c)))
             self.witnesses.write(head, release, parties.is_superseded)
 
@@ -173,11 +178,6 @@ def clock_findings(last_at: str | None, now: datetime) -> Iterator[Finding]:
             "the clock, or if it is right: turnstile ledger confirm-clock"
         )
         yield Finding("clock", None, problem)
-
-
-def drew_before(found: tuple[Trace, ...], key: ReleaseKey) -> bool:
-    """Return whether sealed bytes of a key lie under embargo already."""
-    return any(one.kind is TraceKind.SEALED and one.key == str(key) for one in found)
 
 
 def _refusal(finding: Finding) -> IntegrityError:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
 
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
 from turnstile.ledger import (
-    accounts,
     attempts,
     decisions,
     facts,
+    landing_paths,
     parties_facts,
     recovery,
     revisions,
@@ -23,30 +22,12 @@ from turnstile.ledger import (
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey
 from turnstile.ledger.recovery import Recovery
-from turnstile.ledger.states import ReleaseState, Transition, is_allowed, is_repeat
+from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.view import LedgerView
-
-T = TypeVar("T")
 
 
 class Stewardship(LedgerView):
     """A ledger that people speak to; what only a release may do is in `Ledger`."""
-
-    def void(self, attempt_id: str, reason: str, *, person: str | None = None) -> Attempt:
-        """Release a hold; nothing was charged. A second call changes nothing.
-
-        Raises:
-            RefusedError: the attempt has begun to draw, so it stays charged.
-        """
-        return self._end(attempt_id, Transition.VOID, reason, person)
-
-    def burn(self, attempt_id: str, reason: str, *, person: str | None = None) -> Attempt:
-        """Give up a draw; it stays charged. A second call changes nothing.
-
-        Raises:
-            RefusedError: the attempt is not drawing.
-        """
-        return self._end(attempt_id, Transition.BURN, reason, person)
 
     def void_stale(
         self, older_than: timedelta, reason: str = "timed out", *, person: str | None = None
@@ -129,7 +110,7 @@ class Stewardship(LedgerView):
             InputError: no other group has used it.
         """
         body = {"landing": landing, "family": family, "person": person, "reason": reason}
-        return self._write(lambda c: parties_facts.admit_family(c, self._now(), body))
+        return self._write(lambda c: landing_paths.admit_family(c, self._now(), body))
 
     def record_assessment(self, found: Assessed) -> Assessed:
         """Write what the gates said of sealed bytes; a repeat of the last one changes nothing."""
@@ -242,60 +223,6 @@ class Stewardship(LedgerView):
 
     # -- inside ------------------------------------------------------------------------------
 
-    def _write(self, act: Callable[[Connection], T], *, ship: bool = True) -> T:
-        """Run a transaction, then bring what it wrote to every witness.
-
-        Raises:
-            IntegrityError: a witness holds entries that this ledger does not: whatever were written
-                now would part the two for good.
-        """
-        if ship:
-            self._custody.require_not_behind()
-        answer = self._store.write(act)
-        if ship:
-            self._custody.ship()
-        return answer
-
-    def _locked(self, connection: Connection, attempt_id: str) -> Attempt:
-        """Read an attempt again once its family is locked."""
-        accounts.lock_family(connection, attempts.attempt(connection, attempt_id).family)
-        return attempts.attempt(connection, attempt_id)
-
-    def _move(
-        self, connection: Connection, found: Attempt, transition: Transition, **particulars: str
-    ) -> Attempt:
-        """Make a transition, or nothing if it was made before.
-
-        Raises:
-            RefusedError: the state does not allow it.
-        """
-        if is_repeat(transition, found.state):
-            return found
-        if not is_allowed(transition, found.state):
-            raise not_possible(found, transition)
-        attempts.make_transition(connection, self._now(), found, transition, **particulars)
-        return attempts.attempt(connection, found.attempt_id)
-
-    def _end(
-        self, attempt_id: str, transition: Transition, reason: str, person: str | None
-    ) -> Attempt:
-        """Void or burn."""
-        words = {"reason": reason} | ({"person": person} if person else {})
-        return self._write(
-            lambda c: self._move(c, self._locked(c, attempt_id), transition, **words)
-        )
-
     def _decide(self, kind: EntryKind, key: ReleaseKey, **said: str) -> Decision:
         """Write a decision: `person`, `role` and `reason`."""
         return self._write(lambda c: decisions.decide(c, self._now(), kind, key, said))
-
-
-def not_possible(found: Attempt, transition: Transition) -> RefusedError:
-    """Say that a state does not allow a transition."""
-    what_next = (
-        f"to take it back: turnstile ledger withdraw {found.key}"
-        if found.state is ReleaseState.PUBLISHED
-        else "run the week again to go on from there"
-    )
-    state = f"{found.attempt_id} is {found.state.value}"
-    return RefusedError(f"{state}: {transition.value} is not possible; {what_next}")

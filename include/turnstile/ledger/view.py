@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Self
 
 from sqlalchemy import select
-from sqlalchemy.engine import Connection
 
 from turnstile.ledger import attempts, decisions, facts, revisions
+from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.custody import Custody
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.export import write_export
@@ -22,35 +22,32 @@ from turnstile.ledger.records import (
     AccountBalance,
     Assessed,
     Attempt,
-    Bindings,
     Decision,
-    Difference,
     Finding,
     Publication,
     ReleaseKey,
 )
 from turnstile.ledger.store import Store
 from turnstile.ledger.stored_accounts import account_balances
-from turnstile.ledger.tables import ATTEMPT, ENTRY
+from turnstile.ledger.tables import ENTRY
 from turnstile.ledger.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.verification import Scope, verify_store
-from turnstile.ledger.weeks import PUBLIC_KINDS, Week, weeks_of
+from turnstile.ledger.weeks import Week
 from turnstile.ledger.witness import Witnesses
 
 Clock = Callable[[], datetime]
 _ROWS_AT_ONCE = 200
 
 
-class LedgerView:
+class LedgerView(ChargingLedger):
     """A ledger to look at; each call sees one state of it."""
 
     def __init__(
         self, store: Store, *, clock: Clock, witnesses: Witnesses, embargoed: Path | None = None
     ) -> None:
-        self._store = store
-        self._clock = clock
         self._witnesses = witnesses
-        self._custody = Custody(store, witnesses, embargoed, clock)
+        self._custody: Custody
+        super().__init__(store, clock, Custody(store, witnesses, embargoed, clock))
 
     @classmethod
     def open(  # noqa: PLR0913 - each a folder of the deployment
@@ -85,25 +82,9 @@ class LedgerView:
         folders = Witnesses(tuple(witnesses), public, key)
         return cls(store, clock=clock, witnesses=folders, embargoed=embargoed)
 
-    def find(self, key: ReleaseKey) -> Attempt | None:
-        """Return the sealed attempt of a key, else the open one, else the latest, else None."""
-        return self._store.read(lambda c: attempts.leading(attempts.attempts(c, key)))
-
     def attempts(self, key: ReleaseKey) -> tuple[Attempt, ...]:
         """Return every attempt at a key, oldest first; the burned ones were charged too."""
         return self._store.read(lambda c: attempts.attempts(c, key))
-
-    def differences(
-        self, found: Attempt, bindings: Bindings, terms: Mapping[str, str]
-    ) -> tuple[Difference, ...]:
-        """Return what decides loss or cells of a sealed release and is not as it was sealed.
-
-        Args:
-            found: the sealed attempt.
-            bindings: present digests; the snapshot's is not looked at.
-            terms: present terms of the programme, by key.
-        """
-        return self._store.read(lambda c: attempts.differences(c, found, bindings, terms))
 
     def package_findings(self, key: ReleaseKey, package: Path) -> tuple[Finding, ...]:
         """Compare what a staged package states with the entries: key, sealed bytes, card's head.
@@ -117,28 +98,6 @@ class LedgerView:
             return (Finding("card", None, f"{package / CARD} names no entry of the ledger"),)
         history = self._store.read(read_history)
         return tuple(trace_findings((trace,), history.attempts, history.card_hash_at))
-
-    def weeks(self, programme: str) -> Mapping[str, Week]:
-        """Return what became of every period of a programme, by its name."""
-        of_programme = f"{programme}/"
-        made = select(ATTEMPT).where(
-            ATTEMPT.c.release_key.startswith(of_programme, autoescape=True)
-        )
-        said = select(ENTRY.c.record, ENTRY.c.hash).where(
-            ENTRY.c.release_key.startswith(of_programme, autoescape=True),
-            ENTRY.c.kind.in_([kind.value for kind in PUBLIC_KINDS]),
-        )
-
-        def read(connection: Connection) -> Mapping[str, Week]:
-            rows = connection.execute(made.order_by(ATTEMPT.c.reserved_sequence)).all()
-            facts = connection.execute(said.order_by(ENTRY.c.sequence)).all()
-            return weeks_of(
-                programme,
-                map(attempts.to_attempt, rows),
-                (read_entry(row.record, row.hash) for row in facts),
-            )
-
-        return self._store.read(read)
 
     def week(self, programme: str, period: str) -> Week:
         """Return what became of one period; an empty one if the ledger knows nothing of it."""
@@ -222,7 +181,3 @@ class LedgerView:
     def decisions_on_revision(self, key: ReleaseKey) -> tuple[revisions.RevisionDecision, ...]:
         """Return what people said about making a correction, oldest first."""
         return self._store.read(lambda c: revisions.words(c, key))
-
-    def _now(self) -> str:
-        """Return the present instant as entries write it."""
-        return facts.instant(self._clock())

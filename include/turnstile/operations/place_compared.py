@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from turnstile.programme.field import Role
-from turnstile.programme.fields import field_of
+from turnstile.programme.field_registry import field_of
 from turnstile.publishing.carried.sums import Package, Row, Sum
 
 _PLACES = ("tap_on_location", "cell")

@@ -18,8 +18,8 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.folded_accounts import FoldedAccounts
 from turnstile.operations.calendar_of_weeks import PUBLIC, WeekMark
 from turnstile.operations.plan_view import cost_in_words
-from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.programme.spec import Programme
+from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import ReleasePlan
 
 

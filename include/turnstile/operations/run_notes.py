@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from turnstile.ledger.charging import DRAWS_MAX
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.ledger import DRAWS_MAX
 from turnstile.ledger.records import Attempt
 
 

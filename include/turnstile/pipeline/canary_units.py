@@ -26,10 +26,9 @@ from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.programme.bounding_rule import bound_in_force
 from turnstile.programme.domain import UNKNOWN, PublicDomain
 from turnstile.programme.fields import categories
-from turnstile.programme.mode_slots import minute_of
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import OccupancyClass, Programme
-from turnstile.service_calendar import MINUTES_PER_DAY, ServiceDays, ServiceWeek
+from turnstile.service_calendar import MINUTES_PER_DAY, ServiceDays, ServiceWeek, minute_of
 from turnstile.sources.canonical import SPEED_SCALE
 from turnstile.sources.made_records import MadeReading, MadeTrip
 from turnstile.sources.zoned import changes_around

@@ -3,77 +3,37 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from functools import cached_property
 
 from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
-from turnstile.ledger.records import Attempt, ReleaseKey
+from turnstile.ledger.records import ReleaseKey
+from turnstile.pipeline.planned_release import PlannedRelease
 from turnstile.pipeline.revision_in_force import words_that_allow
-from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import bound_programme, load_programme
 from turnstile.programme.periods import period_named
-from turnstile.programme.spec import Programme
-from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.release.zone_copies import ZoneCopies
-from turnstile.release.zones import ReleaseFolders, write_atomically
-from turnstile.service_calendar import ServicePeriod, parse_period
+from turnstile.release.zones import write_atomically
+from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings, system_clock
-
-_log = logging.getLogger("turnstile")
 
 
 @dataclass(frozen=True)  # without slots: the plan is remembered in the instance
-class Release:
-    """Everything that a step needs, except rows.
+class Release(PlannedRelease):
+    """Everything that a step needs, except rows: a release with all of its ledger and its copies.
 
     Args:
-        settings: where the zones are.
-        programme: what is promised.
-        domain: public cells.
-        week: service week, or the service days of a longer period.
-        key: name of the release for ever.
         ledger: open ledger.
-        clock: source of the present instant.
     """
 
-    settings: Settings
-    programme: Programme
-    domain: PublicDomain
-    week: ServicePeriod
-    key: ReleaseKey
     ledger: Ledger
-    clock: Callable[[], datetime]
-
-    @property
-    def folders(self) -> ReleaseFolders:
-        """Where the records of this release live."""
-        return ReleaseFolders(self.settings, self.key)
 
     @property
     def copies(self) -> ZoneCopies:
         """The copies of zones that its steps work on."""
         return ZoneCopies(self.settings, self.key, self.programme.source, self.week)
-
-    @cached_property
-    def plan(self) -> ReleasePlan:
-        """The plan, made once from programme and calendar; it never sees data."""
-        return make_plan(self.programme, self.domain, self.week, revision=self.key.revision)
-
-    @property
-    def sealed(self) -> Attempt | None:
-        """The sealed attempt, if the key has its bytes."""
-        attempt = self.ledger.find(self.key)
-        return attempt if attempt is not None and attempt.is_sealed else None
-
-    def say(self, sentence: str) -> None:
-        """Log one sentence; it must hold nothing that was computed from rows."""
-        _log.info("%s: %s", self.key, sentence)
 
 
 def open_release(programme: str, week: str, revision: int = 0) -> Release:

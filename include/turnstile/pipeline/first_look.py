@@ -13,9 +13,9 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.ledger.revisions import next_after
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.spec import Programme
+from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.settings import Settings
 

@@ -11,18 +11,19 @@ import logging
 import tempfile
 from pathlib import Path
 
-from turnstile.errors import InputError, NotFinal, TurnstileError
+from turnstile.errors import InputError, NotFinal
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.context import Release
+from turnstile.pipeline.current_snapshot import current_snapshot
 from turnstile.pipeline.redelivered_files import changed_files
 from turnstile.programme.release_schedule import final_at
-from turnstile.programme.scheduled_calls import read_calls
+from turnstile.programme.timetable_feed import read_calls
 from turnstile.quality.findings import Finding
 from turnstile.release.plan import ReleasePlan
 from turnstile.release.zones import bounding_secret, commitment, write_atomically
 from turnstile.sources.ingest import ingest as ingest_files
-from turnstile.sources.snapshot import Snapshot, load_snapshot
+from turnstile.sources.snapshot import Snapshot
 
 _log = logging.getLogger("turnstile")
 RESTATED = "restated"
@@ -111,18 +112,6 @@ def count(release: Release) -> str:
     return digest
 
 
-def current_snapshot(release: Release) -> Snapshot:
-    """Return the snapshot that `ingest` chose.
-
-    Raises:
-        TurnstileError: `ingest` has not run.
-    """
-    digest = recorded(release, "snapshot", step="ingest")
-    return load_snapshot(
-        release.settings.private, release.programme.name, str(release.week), digest
-    )
-
-
 def verdicts(release: Release) -> dict[str, str]:
     """Return what leaves the private zone of a judgement: pass, warn, fail or broken, by rule."""
     from turnstile.quality.checks import load_report
@@ -140,18 +129,6 @@ def _verdict(finding: Finding) -> str:
     if finding.passed:
         return "pass"
     return "fail" if finding.stops else "warn"
-
-
-def recorded(release: Release, name: str, *, step: str) -> str:
-    """Return a digest that an earlier step wrote down.
-
-    Raises:
-        TurnstileError: that step has not run.
-    """
-    path = release.folders.private / name
-    if not path.exists():
-        raise TurnstileError(f"{release.key}: step {step} has not run; run it first")
-    return path.read_text()
 
 
 def described(planned: ReleasePlan) -> dict[str, object]:

@@ -12,7 +12,7 @@ import json
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.context import Release
-from turnstile.programme.scheduled_calls import timetable_digest
+from turnstile.programme.timetable_feed import timetable_digest
 from turnstile.release.zones import commitment
 from turnstile.sources.ingest import PARSER_VERSION, snapshot_digest
 from turnstile.sources.landing import fingerprints

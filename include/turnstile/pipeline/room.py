@@ -13,10 +13,10 @@ from turnstile.ledger.account_course import Course, filled
 from turnstile.ledger.admission import binding_caps
 from turnstile.ledger.amounts import Cap, amount_text, cap_text
 from turnstile.ledger.forecast import COORDINATES, costliest
-from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.privacy.accounts import NANO, postings, rounded_up
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.spec import Programme
+from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.release.year_to_date import rho_over_weeks, with_later_draws
 from turnstile.service_calendar import ServicePeriod, ServiceWeek

@@ -7,7 +7,7 @@ from dataclasses import replace
 from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.ledger.refusals import revision_needed
-from turnstile.pipeline.context import Release
+from turnstile.pipeline.planned_release import PlannedRelease
 from turnstile.programme.terms import binding_terms
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact, decode
@@ -15,7 +15,7 @@ from turnstile.release.zones import read_sealed
 from turnstile.service_calendar import parse_period
 
 
-def sealed_attempt(release: Release) -> Attempt:
+def sealed_attempt(release: PlannedRelease) -> Attempt:
     """Return the sealed attempt, made under the present promise.
 
     Raises:
@@ -37,7 +37,7 @@ def sealed_attempt(release: Release) -> Attempt:
     return attempt
 
 
-def read_sealed_bytes(release: Release, attempt: Attempt) -> bytes:
+def read_sealed_bytes(release: PlannedRelease, attempt: Attempt) -> bytes:
     """Read the sealed bytes, checked against the ledger's digest.
 
     Raises:
@@ -47,7 +47,7 @@ def read_sealed_bytes(release: Release, attempt: Attempt) -> bytes:
     return read_sealed(release.folders.embargoed / f"sealed-{digest[:16]}.parquet", digest)
 
 
-def drawn_of(release: Release, attempt: Attempt) -> Drawn:
+def drawn_of(release: PlannedRelease, attempt: Attempt) -> Drawn:
     """Return a sealed release as everything after the draw sees it."""
     artefact = decode(read_sealed_bytes(release, attempt))
     earlier: dict[str, Artefact] = {}
@@ -55,12 +55,12 @@ def drawn_of(release: Release, attempt: Attempt) -> Drawn:
     return Drawn(release.programme, release.domain, release.plan, attempt, artefact, earlier)
 
 
-def release_of(release: Release, key: ReleaseKey) -> Release:
+def release_of(release: PlannedRelease, key: ReleaseKey) -> PlannedRelease:
     """Return another week or revision of the same programme, as it is promised now."""
     return replace(release, key=key, week=parse_period(key.period))
 
 
-def _add_carried(release: Release, artefact: Artefact, known: dict[str, Artefact]) -> None:
+def _add_carried(release: PlannedRelease, artefact: Artefact, known: dict[str, Artefact]) -> None:
     """Read the sealed bytes of all releases that a draw carries along, and what those do.
 
     Raises:

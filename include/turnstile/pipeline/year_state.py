@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from turnstile.counting.exact import ExactTable
 from turnstile.errors import IntegrityError, RefusedError, RevisionNeeded, TurnstileError
 from turnstile.ledger.records import ReleaseKey
-from turnstile.pipeline.context import Release
-from turnstile.pipeline.inputs import recorded
+from turnstile.pipeline.planned_release import PlannedRelease, recorded
 from turnstile.pipeline.sealed_release import release_of, sealed_attempt
 from turnstile.service_calendar import ServiceWeek
 
 Counts = NDArray[np.int64]
 
 
-def carried_keys(release: Release) -> tuple[ReleaseKey, ...]:
+def carried_keys(release: PlannedRelease) -> tuple[ReleaseKey, ...]:
     """Return the earlier releases that the draws of a release carry along, oldest first.
 
     Raises:
@@ -44,7 +43,7 @@ def carried_keys(release: Release) -> tuple[ReleaseKey, ...]:
     return tuple(found)
 
 
-def require_state(release: Release) -> None:
+def require_state(release: PlannedRelease) -> None:
     """Refuse a release whose draws could not hold what they should, before anything is held.
 
     Raises:
@@ -55,7 +54,7 @@ def require_state(release: Release) -> None:
 
 
 def multiplied(
-    release: Release, keys: tuple[ReleaseKey, ...], exact: tuple[ExactTable, ...]
+    release: PlannedRelease, keys: tuple[ReleaseKey, ...], exact: tuple[ExactTable, ...]
 ) -> list[Counts]:
     """Return what noise is added to, one vector a draw: this week's counts, and the year's.
 
@@ -82,7 +81,9 @@ def multiplied(
     return found
 
 
-def _tables_of(release: Release, key: ReleaseKey) -> dict[tuple[str, str, object], ExactTable]:
+def _tables_of(
+    release: PlannedRelease, key: ReleaseKey
+) -> dict[tuple[str, str, object], ExactTable]:
     """Read the exact counts of a week that is carried along."""
     from turnstile.counting.exact_store import load_exact
 

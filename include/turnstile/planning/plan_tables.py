@@ -10,7 +10,6 @@ from statistics import NormalDist
 
 from turnstile.errors import InputError
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.ledger_caps import ledger_cap
 from turnstile.planning.alternatives import AT_DELTA, DesignErrors, as_written, compared
 from turnstile.privacy.accounting import (
     Draw,
@@ -30,6 +29,7 @@ from turnstile.programme.mechanism_spec import CapSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
+from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import loss_by_unit, make_plan
 from turnstile.release.year_to_date import rho_over_weeks, with_later_draws
 from turnstile.service_calendar import ServiceWeek

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from turnstile.counting.tables import count
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.inputs import current_snapshot
+from turnstile.pipeline.current_snapshot import current_snapshot
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.spec import Outside, UnitBound

@@ -23,8 +23,8 @@ from turnstile.errors import InputError
 from turnstile.estimates.labelled import labelled
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.inputs import recorded
 from turnstile.pipeline.outputs import reconcile
+from turnstile.pipeline.planned_release import recorded
 from turnstile.planning.trip_bounds import (
     Counts,
     counts_under,

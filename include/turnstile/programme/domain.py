@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from turnstile.programme.spec import TableSpec
+from turnstile.programme.spec import TableSpec, TimeSpec
+from turnstile.service_calendar import minute_of
 
 UNKNOWN = "UNKNOWN"
+OTHER = "OTHER"
+PERIOD = "day_period"
 Listed = tuple[str, str, str]
 
 
@@ -228,3 +231,21 @@ def layout(domain: PublicDomain, table: TableSpec) -> tuple[Segment, ...]:
         segments.append(Segment(mode, domain.shape(table, mode), offset))
         offset += segments[-1].cells
     return tuple(segments)
+
+
+def period_of_slots(listed: Sequence[Listed], time: TimeSpec) -> list[str]:
+    """Return the label of the period of every slot of a service day.
+
+    Args:
+        listed: of a domain or of lists; its periods.
+        time: slots and the begin of a service day.
+    """
+    stretches: list[tuple[int, int, str]] = []
+    for dimension, stretch, name in listed:
+        if dimension == PERIOD:
+            first, last = stretch.split("-")
+            stretches.append((minute_of(first), minute_of(last), name))
+    return [
+        next((name for first, last, name in stretches if first <= minute < last), OTHER)
+        for minute in range(time.day_starts, time.day_ends, time.slot_minutes)
+    ]

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from turnstile.programme.domain import (
+    PERIOD,
     UNKNOWN,
     Dimension,
     ModeCells,
@@ -21,7 +22,7 @@ from turnstile.programme.domain import (
 from turnstile.programme.fields import categories
 from turnstile.programme.mode_slots import is_all_day, slots_by_mode
 from turnstile.programme.public_file import PublicFile, check_label, open_public_file, refuse
-from turnstile.programme.public_lists import PERIOD, public_lists
+from turnstile.programme.public_lists import public_lists
 from turnstile.programme.service_area import cells_around, cells_of_polygon, checked_cell
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import DomainSpec, Outside, Programme

@@ -1,19 +1,16 @@
-"""The one registry of fields: every column of canonical rows and of published tables.
+"""The registry of fields, its first part: columns of canonical rows, keys and dimensions.
 
-Plain data. The canonical rows (`sources.canonical`), the dimensions that a programme may ask for,
-counting, labelled tables, descriptors and the data dictionary all read it, so that a field is
+Plain data. The canonical rows (`sources.canonical`), the dimensions that a programme may ask for
+and counting read it; `field_registry` adds the columns of published numbers, so that a field is
 described once. A further dimension is one entry here: a category that rows carry as they come,
 with its public labels.
 """
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from turnstile.programme.field import Field, FieldType, Role
-from turnstile.programme.fields_of_numbers import NUMBERS
-from turnstile.programme.fields_of_tides import TIDES
 from turnstile.programme.source_spec import RowShape
 
 _TRIPS, _TELEMETRY = (RowShape.TRIPS,), (RowShape.TELEMETRY,)
@@ -265,42 +262,8 @@ FIELDS: tuple[Field, ...] = (
         )
         for side in ("boarding", "alighting")
     ),
-    *NUMBERS,
-    *TIDES,
 )
 BY_NAME = {field.name: field for field in FIELDS}
-_PATTERNS = [
-    (re.compile(re.escape(field.name).replace(r"\{limit\}", r"(\d+)")), field)
-    for field in FIELDS
-    if "{limit}" in field.name
-]
-
-
-def field_of(name: str) -> Field | None:
-    """Return the entry of a column; None for a column that has none.
-
-    Examples:
-        >>> field_of("over_40").title
-        'Bus-days above {limit} km/h'
-        >>> field_of("card") is None
-        True
-    """
-    patterned = (field for pattern, field in _PATTERNS if pattern.fullmatch(name))
-    return BY_NAME.get(name) or next(patterned, None)
-
-
-def title_of(name: str) -> str:
-    """Return the title of a column, with its own number; the name where it has no entry.
-
-    Examples:
-        >>> title_of("over_40")
-        'Bus-days above 40 km/h'
-    """
-    field = field_of(name)
-    limit = re.search(r"(?:over|class)_(\d+)", name)
-    return name if field is None else field.title.replace("{limit}", limit[1] if limit else "")
-
-
 # A tap has a time and a location, which one table may have together.
 TAPS = (("tap_on_slot", "tap_on_location"), ("tap_off_slot", "tap_off_location"))
 # What is a coarser time or place of a tap: of the one, of the other.

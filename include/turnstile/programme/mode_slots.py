@@ -15,7 +15,7 @@ from pathlib import Path
 
 from turnstile.programme.public_file import PublicFile, open_public_file, refuse
 from turnstile.programme.spec import Programme, TimeSpec
-from turnstile.service_calendar import MINUTES_PER_DAY
+from turnstile.service_calendar import MINUTES_PER_DAY, minute_of
 
 HOURS_HEADER = ("mode", "first", "last")
 _MINUTES_PER_HOUR = 60
@@ -76,16 +76,6 @@ def clock(minute: int) -> str:
 def is_all_day(labels: Labels, slot_minutes: int) -> bool:
     """Return whether every minute of the day has a slot."""
     return len(labels) * slot_minutes == MINUTES_PER_DAY
-
-
-def minute_of(label: str) -> int:
-    """Return minutes after midnight of a label.
-
-    Examples:
-        >>> minute_of("05:15")
-        315
-    """
-    return int(label[:2]) * _MINUTES_PER_HOUR + int(label[3:])
 
 
 def _stretch(programme: Programme) -> tuple[int, int]:

@@ -11,13 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from turnstile.programme.domain import UNKNOWN, Listed, Place
-from turnstile.programme.mode_slots import clock, minute_of
+from turnstile.programme.domain import OTHER, PERIOD, UNKNOWN, Listed, Place, period_of_slots
+from turnstile.programme.mode_slots import clock
 from turnstile.programme.public_file import PublicFile, check_label, open_public_file, refuse
 from turnstile.programme.spec import Programme, TimeSpec
 
-OTHER = "OTHER"
-PERIOD = "day_period"
 _BETWEEN = "/"
 Axes = Iterator[tuple[str, tuple[str, ...]]]
 
@@ -99,24 +97,6 @@ def public_lists(programme: Programme, include: Path) -> PublicLists:
         regions_file=regions_file,
         versions=tuple(versions),
     )
-
-
-def period_of_slots(listed: Sequence[Listed], time: TimeSpec) -> list[str]:
-    """Return the label of the period of every slot of a service day.
-
-    Args:
-        listed: of a domain or of lists; its periods.
-        time: slots and the begin of a service day.
-    """
-    stretches: list[tuple[int, int, str]] = []
-    for dimension, stretch, name in listed:
-        if dimension == PERIOD:
-            first, last = stretch.split("-")
-            stretches.append((minute_of(first), minute_of(last), name))
-    return [
-        next((name for first, last, name in stretches if first <= minute < last), OTHER)
-        for minute in range(time.day_starts, time.day_ends, time.slot_minutes)
-    ]
 
 
 def _period_labels(stretches: Sequence[Listed], time: TimeSpec) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.field import PUBLIC_ROLES, Role
-from turnstile.programme.fields import field_of
+from turnstile.programme.field_registry import field_of
 from turnstile.publishing.allowed_contents import (
     ANYTHING,
     JSON_FILES,

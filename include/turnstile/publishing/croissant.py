@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnstile.programme.fields import field_of, title_of
+from turnstile.programme.field_registry import field_of, title_of
 from turnstile.publishing.contents import Contents, TableFile
 from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.licences import path_of

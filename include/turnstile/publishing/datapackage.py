@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from turnstile.programme.field import Field
-from turnstile.programme.fields import field_of, title_of
+from turnstile.programme.field_registry import field_of, title_of
 from turnstile.publishing.contents import PARTS, Contents, TableFile
 from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.licences import path_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-from turnstile.programme.fields import field_of, title_of
+from turnstile.programme.field_registry import field_of, title_of
 from turnstile.publishing.contents import Contents
 from turnstile.publishing.tides_shapes import column_of_shape, shapes_of
 

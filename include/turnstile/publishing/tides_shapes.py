@@ -18,11 +18,12 @@ import pyarrow.parquet as pq
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.programme.domain import UNKNOWN
 from turnstile.programme.field import Field, Role
-from turnstile.programme.fields import BY_NAME, TAPS
-from turnstile.programme.mode_slots import minute_of
+from turnstile.programme.field_registry import BY_NAME
+from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import Programme, TimeSpec
 from turnstile.publishing.contents import Contents
 from turnstile.publishing.tides_visits import VISIT_COLUMNS, has_visits, visits
+from turnstile.service_calendar import minute_of
 
 ACTIVITIES = "tides/station_activities.csv"
 ERRORS = "tides/station_activities_errors.csv"

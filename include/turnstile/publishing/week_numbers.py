@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from turnstile.estimates.labelled import read_parquet
 from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
 from turnstile.programme.field import Role
-from turnstile.programme.fields import field_of
+from turnstile.programme.field_registry import field_of
 from turnstile.publishing.carried.sums import Package
 from turnstile.publishing.contents import NORMAL_95, Contents, label_of
 

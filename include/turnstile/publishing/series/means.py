@@ -19,7 +19,7 @@ from turnstile.errors import InputError
 from turnstile.estimates.labelled import read_parquet
 from turnstile.estimates.rolling_means import read_week, rolling_means
 from turnstile.programme.field import Role
-from turnstile.programme.fields import field_of
+from turnstile.programme.field_registry import field_of
 from turnstile.publishing.contents import NORMAL_95
 from turnstile.publishing.series.days import SATURDAY
 

@@ -1,0 +1,86 @@
+"""Holds the trusted core to its list: what `trusted_core.txt` names imports nothing else of ours.
+
+Exits 1 if a listed module imports one that is not listed (at its top, within a function, or for
+types alone), if the list names what is not there, or if the core is above its budget of code lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from code_lines import SOURCES, code_lines
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = ".ci/trusted_core.txt"
+LINES_AT_MOST = 8_000
+_OURS = "turnstile"
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Read one module a line, below `turnstile`; what follows a `#` is for people."""
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return tuple(line for line in lines if line)
+
+
+def path_of(module: str, root: Path = ROOT) -> Path:
+    """Return where a module of ours lies."""
+    return root / SOURCES / f"{module.replace('.', '/')}.py"
+
+
+def imports(source: str, is_module: set[str]) -> Iterator[str]:
+    """Yield the modules of ours that a source imports anywhere, by their names below `turnstile`.
+
+    Args:
+        source: of a module.
+        is_module: every module of ours, by which `from room import module` is told from a name.
+    """
+    for node in ast.walk(ast.parse(source)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            origin = node.module or ""
+            both = [(f"{origin}.{one.name}", origin) for one in node.names]
+            names = [whole if _below(whole) in is_module else room for whole, room in both]
+        yield from (_below(name) for name in names if name.split(".")[0] == _OURS)
+
+
+def _below(name: str) -> str:
+    """Return a module's name without the package's own."""
+    return name.partition(".")[2]
+
+
+def faults(modules: tuple[str, ...], root: Path = ROOT) -> Iterator[str]:
+    """Yield what is wrong with a list."""
+    every = {
+        ".".join(path.relative_to(root / SOURCES).with_suffix("").parts)
+        for path in (root / SOURCES).rglob("*.py")
+    }
+    for module in sorted({one for one in modules if modules.count(one) > 1}):
+        yield f"{module} is listed twice"
+    for module in modules:
+        if module not in every:
+            yield f"{module} is listed and not there"
+            continue
+        found = set(imports(path_of(module, root).read_text(encoding="utf-8"), every))
+        for other in sorted(found - set(modules)):
+            yield f"{module} imports {other}, which is not of the trusted core"
+
+
+def main(root: Path = ROOT) -> int:
+    """Print the core's size, and what is wrong."""
+    modules = listed((root / LIST).read_text(encoding="utf-8"))
+    found = list(faults(modules, root))
+    lines = sum(code_lines(path_of(one, root)) for one in modules if path_of(one, root).exists())
+    if lines > LINES_AT_MOST:
+        found.append("it is above its budget: hand in what it needs from outside, or raise it")
+    print(f"trusted core {lines:6,} of {LINES_AT_MOST:6,} lines of code, {len(modules)} modules")
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

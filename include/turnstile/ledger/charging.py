@@ -1,0 +1,417 @@
+"""What charges and what seals: reserve, begin to draw, seal (PRIVACY 1, 3, 6).
+
+One durable transaction per call. Calls of a task that died are made again by its retry: each says
+in its docstring what a second call does. Time comes from a clock. What people say to a ledger, what
+reads it for them and what keeps its second places builds on this (`ledger`).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from turnstile.errors import BudgetExceeded, IntegrityError, RefusedError
+from turnstile.ledger import accounts, attempts, facts, landing_paths, revisions
+from turnstile.ledger.admission import setters
+from turnstile.ledger.entries import read_entry
+from turnstile.ledger.promise import plan_digest
+from turnstile.ledger.records import Attempt, Bindings, Difference, ReleaseKey, Request
+from turnstile.ledger.refusals import budget_exceeded, revision_needed, weeks_of
+from turnstile.ledger.states import (
+    CHARGED_STATES,
+    ReleaseState,
+    ReserveAnswer,
+    Transition,
+    answer_to_reserve,
+    is_allowed,
+    is_repeat,
+)
+from turnstile.ledger.store import Store
+from turnstile.ledger.tables import ATTEMPT, ENTRY
+from turnstile.ledger.weeks import PUBLIC_KINDS, Week
+from turnstile.ledger.weeks import weeks_of as history_of
+
+T = TypeVar("T")
+DRAWS_MAX = 2
+
+
+class SecondPlaces(Protocol):
+    """What knows of a ledger from outside of it: asked before a charge, told of every entry."""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Anybody keeps notes of this ledger."""
+
+    def require_intact(self) -> frozenset[str]:
+        """Refuse unless every trace outside agrees; return the keys whose bytes lie there drawn."""
+
+    def require_not_behind(self) -> None:
+        """Refuse to write to a ledger that ends before a second place does."""
+
+    def require_space(self, needed: Mapping[Path, int]) -> None:
+        """Refuse unless so many bytes fit into each folder."""
+
+    def adopt(self) -> None:
+        """Name key and witnesses in the ledger on first use."""
+
+    def ship(self) -> None:
+        """Bring every entry to every witness."""
+
+    def note(self) -> None:
+        """Write a signed note of the head."""
+
+
+class ChargingLedger:
+    """A durable account: what a release may do to it, and what a draw reads of it.
+
+    Args:
+        store: its database.
+        clock: returns the present instant, aware of its zone.
+        custody: its second places.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], datetime], custody: SecondPlaces) -> None:
+        self._store = store
+        self._clock = clock
+        self._custody = custody
+
+    def find(self, key: ReleaseKey) -> Attempt | None:
+        """Return the sealed attempt of a key, else the open one, else the latest, else None."""
+        return self._store.read(lambda c: attempts.leading(attempts.attempts(c, key)))
+
+    def differences(
+        self, found: Attempt, bindings: Bindings, terms: Mapping[str, str]
+    ) -> tuple[Difference, ...]:
+        """Return what decides loss or cells of a sealed release and is not as it was sealed.
+
+        Args:
+            found: the sealed attempt.
+            bindings: present digests; the snapshot's is not looked at.
+            terms: present terms of the programme, by key.
+        """
+        return self._store.read(lambda c: attempts.differences(c, found, bindings, terms))
+
+    def weeks(self, programme: str) -> Mapping[str, Week]:
+        """Return what became of every period of a programme, by its name."""
+        of_programme = f"{programme}/"
+        made = select(ATTEMPT).where(
+            ATTEMPT.c.release_key.startswith(of_programme, autoescape=True)
+        )
+        said = select(ENTRY.c.record, ENTRY.c.hash).where(
+            ENTRY.c.release_key.startswith(of_programme, autoescape=True),
+            ENTRY.c.kind.in_([kind.value for kind in PUBLIC_KINDS]),
+        )
+
+        def read(connection: Connection) -> Mapping[str, Week]:
+            rows = connection.execute(made.order_by(ATTEMPT.c.reserved_sequence)).all()
+            said_of = connection.execute(said.order_by(ENTRY.c.sequence)).all()
+            return history_of(
+                programme,
+                map(attempts.to_attempt, rows),
+                (read_entry(row.record, row.hash) for row in said_of),
+            )
+
+        return self._store.read(read)
+
+    def reserve(self, request: Request) -> Attempt:
+        """Hold what a release will cost, or return the attempt that exists already.
+
+        A second call resumes a hold, answers with the sealed attempt (whatever the source holds
+        now; look at `artefact_digest`), or burns a draw that was under way and holds a full second
+        charge, at most DRAWS_MAX draws a key.
+
+        Raises:
+            IntegrityError: something outside of this ledger knows more than it does.
+            BudgetExceeded: a cap would be passed; the sentence says what would fit.
+            RevisionNeeded: the key is bound to another programme, domain or (while open) snapshot.
+            RefusedError: the key has no draw left, or its revision follows nothing.
+        """
+        if self._custody.is_wanted:
+            self._custody.require_intact()
+        # A refusal is returned, not raised, inside the transaction: what it found out (a burned
+        # draw) is a fact that has to stay.
+        outcome = self._store.write(lambda c: self._reserve(c, request))
+        if isinstance(outcome, RefusedError):
+            raise outcome
+        return outcome
+
+    def _reserve(self, connection: Connection, request: Request) -> Attempt | RefusedError:
+        """Do what the leading attempt of the key calls for."""
+        accounts.lock_family(connection, request.family)
+        accounts.require_family(connection, request)
+        lead = attempts.leading(attempts.attempts(connection, request.key))
+        if lead is not None and (refusal := _other_request(connection, lead, request)):
+            return refusal
+        answer = answer_to_reserve(lead.state if lead else None)
+        burns = lead is not None and answer is ReserveAnswer.BURN_AND_OPEN_NEW
+        if lead is not None and burns and not attempts.has_started(connection, lead):
+            return lead  # charged, and provably no noise yet: taken up without a second charge
+        if lead is not None and answer in {ReserveAnswer.RESUME, ReserveAnswer.ANSWER_SEALED}:
+            return lead
+        if lead is not None and answer is ReserveAnswer.BURN_AND_OPEN_NEW:
+            reason = "reserved again while drawing"
+            attempts.make_transition(connection, self._now(), lead, Transition.BURN, reason=reason)
+        return self._open_attempt(connection, request)
+
+    def _open_attempt(self, connection: Connection, request: Request) -> Attempt | RefusedError:
+        """Make a new attempt if draws and caps allow it."""
+        found = attempts.attempts(connection, request.key)
+        if sum(one.state in CHARGED_STATES for one in found) >= DRAWS_MAX:
+            return RefusedError(
+                f"{request.key} was drawn {DRAWS_MAX} times and never sealed; a third draw needs a "
+                "person: find out why, then release a revision with a reason and an approver"
+            )
+        if request.key.revision and not attempts.was_drawn(
+            connection, revisions.before(request.key)
+        ):
+            return RefusedError(
+                f"{request.key} corrects {revisions.before(request.key)}, which was never drawn; "
+                "release that one first"
+            )
+        refusal = _refusal(connection, request)
+        if refusal is not None:
+            return refusal
+        now = self._now()
+        if names := _landing_names(request):
+            landing_paths.note_landing(connection, now, names)
+        accounts.record_caps(connection, now, request)
+        return attempts.open_attempt(connection, now, request, len(found) + 1)
+
+    def refusal_of(self, request: Request) -> RefusedError | None:
+        """Return how budget or landing path would refuse a reservation now, or None.
+
+        Nothing is written. The caps are those of the request, beside those of the family's other
+        programmes.
+        """
+        return self._store.read(lambda c: _refusal(c, request))
+
+    def begin_draw(
+        self,
+        attempt_id: str,
+        bindings: Bindings,
+        *,
+        space: Mapping[Path, int] | None = None,
+        code: str = "",
+    ) -> Attempt:
+        """Turn the hold into spent, durably and everywhere; only then may noise be drawn.
+
+        A second call is refused: whoever lost its process reserves again, which burns this attempt.
+        Only an attempt whose charge had not reached every witness goes on under that charge.
+
+        Args:
+            attempt_id: as `reserve` returned it.
+            bindings: present digests.
+            space: bytes that the draw will write, by folder; written there before the charge.
+            code: version of the code that is about to draw, for the record.
+
+        Raises:
+            RefusedError: the attempt is not reserved.
+            RevisionNeeded: programme, domain or snapshot changed since it was reserved.
+            IntegrityError: something outside of this ledger knows more than it does.
+            InputError: something cannot be written, or a folder is full.
+        """
+        said = {"code": code} if code else {}
+        if not self._custody.is_wanted:
+            return self._store.write(lambda c: self._begin(c, attempt_id, bindings, said))
+        drew = self._custody.require_intact()
+        self._custody.require_space(space or {})
+        self._custody.adopt()
+        said["nonce"] = secrets.token_hex(16)  # no two copies of a ledger write the same entry
+
+        def begin(connection: Connection) -> Attempt:
+            attempt = self._locked(connection, attempt_id)
+            if attempt.state is not ReleaseState.DRAWING:
+                return self._begin(connection, attempt_id, bindings, said)
+            if str(attempt.key) in drew or attempts.has_started(connection, attempt):
+                raise not_possible(attempt, Transition.BEGIN_DRAW)
+            return attempt
+
+        self._store.write(begin)
+        self._custody.ship()
+        self._custody.note()
+        begun = self._store.write(lambda c: self._start(c, attempt_id))
+        self._custody.ship()
+        return begun
+
+    def _begin(
+        self, connection: Connection, attempt_id: str, bindings: Bindings, said: Mapping[str, str]
+    ) -> Attempt:
+        """Turn the hold into spent."""
+        found = self._locked(connection, attempt_id)
+        refusal = _other_bindings(found, bindings) if found.is_open else None
+        if refusal is not None:
+            raise refusal
+        return self._move(connection, found, Transition.BEGIN_DRAW, **said)
+
+    def _start(self, connection: Connection, attempt_id: str) -> Attempt:
+        """Let one process draw, once the charge is known everywhere."""
+        found = self._locked(connection, attempt_id)
+        if found.state is not ReleaseState.DRAWING or attempts.has_started(connection, found):
+            raise not_possible(found, Transition.BEGIN_DRAW)
+        attempts.start(connection, self._now(), found)
+        return found
+
+    def seal(self, attempt_id: str, artefact_digest: str) -> Attempt:
+        """Fix the one artefact of the key, for ever.
+
+        A second call with the same digest changes nothing.
+
+        Raises:
+            IntegrityError: the attempt is sealed with another digest.
+            RefusedError: the attempt never drew, or was burned (a late artefact is worthless).
+        """
+
+        def act(connection: Connection) -> Attempt:
+            found = self._locked(connection, attempt_id)
+            if found.is_sealed and found.artefact_digest != artefact_digest:
+                raise IntegrityError(
+                    f"{found.key} is sealed with another artefact; a key has one for ever: "
+                    "discard the new bytes and ask a person"
+                )
+            return self._move(connection, found, Transition.SEAL, artefact_digest=artefact_digest)
+
+        return self._write(act)
+
+    def void(self, attempt_id: str, reason: str, *, person: str | None = None) -> Attempt:
+        """Release a hold; nothing was charged. A second call changes nothing.
+
+        Raises:
+            RefusedError: the attempt has begun to draw, so it stays charged.
+        """
+        return self._end(attempt_id, Transition.VOID, reason, person)
+
+    def burn(self, attempt_id: str, reason: str, *, person: str | None = None) -> Attempt:
+        """Give up a draw; it stays charged. A second call changes nothing.
+
+        Raises:
+            RefusedError: the attempt is not drawing.
+        """
+        return self._end(attempt_id, Transition.BURN, reason, person)
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _write(self, act: Callable[[Connection], T], *, ship: bool = True) -> T:
+        """Run a transaction, then bring what it wrote to every witness.
+
+        Raises:
+            IntegrityError: a witness holds entries that this ledger does not: whatever were written
+                now would part the two for good.
+        """
+        if ship:
+            self._custody.require_not_behind()
+        answer = self._store.write(act)
+        if ship:
+            self._custody.ship()
+        return answer
+
+    def _locked(self, connection: Connection, attempt_id: str) -> Attempt:
+        """Read an attempt again once its family is locked."""
+        accounts.lock_family(connection, attempts.attempt(connection, attempt_id).family)
+        return attempts.attempt(connection, attempt_id)
+
+    def _move(
+        self, connection: Connection, found: Attempt, transition: Transition, **particulars: str
+    ) -> Attempt:
+        """Make a transition, or nothing if it was made before.
+
+        Raises:
+            RefusedError: the state does not allow it.
+        """
+        if is_repeat(transition, found.state):
+            return found
+        if not is_allowed(transition, found.state):
+            raise not_possible(found, transition)
+        attempts.make_transition(connection, self._now(), found, transition, **particulars)
+        return attempts.attempt(connection, found.attempt_id)
+
+    def _end(
+        self, attempt_id: str, transition: Transition, reason: str, person: str | None
+    ) -> Attempt:
+        """Void or burn."""
+        words = {"reason": reason} | ({"person": person} if person else {})
+        return self._write(
+            lambda c: self._move(c, self._locked(c, attempt_id), transition, **words)
+        )
+
+    def _now(self) -> str:
+        """Return the present instant as entries write it."""
+        return facts.instant(self._clock())
+
+
+def _refusal(connection: Connection, request: Request) -> RefusedError | None:
+    """Return why a request cannot be reserved for the first time, or None."""
+    if (names := _landing_names(request)) and (
+        refusal := landing_paths.landing_refusal(connection, names)
+    ):
+        return refusal
+    return _budget_refusal(connection, request)
+
+
+def _landing_names(request: Request) -> tuple[str, str, str] | None:
+    """Return landing pattern, budget group and programme, None if no files are read."""
+    if request.landing is None:
+        return None
+    return request.landing, request.family, request.key.programme
+
+
+def _budget_refusal(connection: Connection, request: Request) -> BudgetExceeded | None:
+    """Return the refusal of a request that would pass a cap, or None."""
+    excess = accounts.excess_of(connection, request)
+    if excess is None:
+        return None
+    weeks = weeks_of(excess.scope, request.week)
+    since = attempts.charged_since(connection, request.family, weeks)
+    stated = accounts.caps_by_programme(connection, request.family)
+    set_by = setters({**stated, request.key.programme: request.caps}, excess.cap)
+    return budget_exceeded(request.key, excess, since, set_by)
+
+
+def _other_request(connection: Connection, found: Attempt, request: Request) -> RefusedError | None:
+    """Refuse a request for a key that is bound to something else.
+
+    A sealed key answers with its bytes whatever the source holds now (PRIVACY 6), and whatever the
+    programme says that decides neither loss nor cells.
+    """
+    if found.is_sealed:
+        differences = attempts.differences(connection, found, request.bindings, request.terms)
+        differences += _other_plan(found, request)
+        return revision_needed(found, differences) if differences else None
+    return _other_bindings(found, request.bindings, request.plan_digest)
+
+
+def _other_plan(found: Attempt, request: Request) -> tuple[Difference, ...]:
+    """Compare plans of a sealed key, as if both named the programme that the key is bound to."""
+    own, asked = found.bindings, request.plan_digest
+    if own.programme_digest != request.bindings.programme_digest:
+        bound = (own.programme_digest, own.domain_digest)
+        asked = plan_digest(*bound, found.key.period, found.key.revision, request.events)
+    return (Difference("plan", found.plan_digest, asked),) if asked != found.plan_digest else ()
+
+
+def _other_bindings(
+    found: Attempt, bindings: Bindings, asked: str | None = None
+) -> RefusedError | None:
+    """Refuse an open attempt that is bound to something else."""
+    if not found.is_open:
+        return None
+    differences = found.bindings.differences(bindings)
+    if asked not in (None, found.plan_digest):
+        differences = (*differences, Difference("plan", found.plan_digest, str(asked)))
+    return revision_needed(found, differences) if differences else None
+
+
+def not_possible(found: Attempt, transition: Transition) -> RefusedError:
+    """Say that a state does not allow a transition."""
+    what_next = (
+        f"to take it back: turnstile ledger withdraw {found.key}"
+        if found.state is ReleaseState.PUBLISHED
+        else "run the week again to go on from there"
+    )
+    state = f"{found.attempt_id} is {found.state.value}"
+    return RefusedError(f"{state}: {transition.value} is not possible; {what_next}")

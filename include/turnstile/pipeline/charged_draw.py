@@ -1,0 +1,180 @@
+"""Reserve, charge, draw, store and seal, straight down a page (PRIVACY 6).
+
+The draw reads exact tables that were counted and sealed before, so the time between charge and
+seal holds nothing but the noise itself and one file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Protocol
+
+from turnstile.errors import IntegrityError, RefusedError
+from turnstile.ledger.encoding import encode_event
+from turnstile.ledger.records import Attempt, Bindings, Request
+from turnstile.pipeline.current_snapshot import current_snapshot
+from turnstile.pipeline.planned_release import PlannedRelease, recorded
+from turnstile.pipeline.year_state import carried_keys, multiplied
+from turnstile.privacy.events import DrawEvent
+from turnstile.programme.terms import binding_terms
+from turnstile.release.ledger_caps import ledger_cap
+from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw, encode
+from turnstile.release.zones import commitment, digest_of, write_once
+from turnstile.sources.stated_gaps import stated_gaps
+
+_DRAWING_THREADS = 2
+Statement = tuple[str | None, str | None]
+"""Reason and approver of a correction; both None for a first release."""
+
+
+class Copies(Protocol):
+    """The stores that zones are copies of, as far as a draw needs them."""
+
+    def require_writable(self) -> None:
+        """Refuse, before a charge, unless the store takes what is drawn."""
+
+    def keep(self, *, is_charged: bool) -> None:
+        """Put what lies under embargo into the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a draw needs of the house around the core; nothing of it moves a loss or a number.
+
+    Args:
+        statement: reason and approver of a correction.
+        space: bytes that draw and package take at most, by folder.
+        code: version of the code that draws.
+        copies: of the zones.
+    """
+
+    statement: Statement
+    space: Mapping[Path, int]
+    code: str
+    copies: Copies
+
+
+def reserved(release: PlannedRelease, statement: Statement) -> Attempt:
+    """Hold what a release costs; a hold whose inputs changed before it was drawn is let go."""
+    request = request_of(release, statement)
+    found = release.ledger.find(release.key)
+    promised = (request.bindings, request.plan_digest)
+    if found is not None and found.is_held and (found.bindings, found.plan_digest) != promised:
+        release.ledger.void(found.attempt_id, "inputs changed before anything was drawn")
+    return release.ledger.reserve(request)
+
+
+def charged_draw(release: PlannedRelease, attempt: Attempt, outside: Outside) -> str:
+    """Draw under a reservation. Nothing before `begin_draw` costs, everything after it does."""
+    from turnstile.counting.exact_store import load_exact
+    from turnstile.privacy.mechanisms.dense import agree
+    from turnstile.privacy.mechanisms.dispatch import draw as draw_one
+
+    events = release.plan.events
+    for event in {_shape(event): event for event in events}.values():
+        agree(event)
+    exact = load_exact(release.folders.private, recorded(release, "exact", step="count"))
+    if [table.label for table in exact] != [_exact_label(event) for event in events]:
+        raise IntegrityError(f"{release.key}: exact tables are not the planned ones; count again")
+    carried = carried_keys(release)
+    counts, gaps = multiplied(release, carried, exact), stated_gaps_of(release)
+    outside.copies.require_writable()
+    release.ledger.begin_draw(
+        attempt.attempt_id,
+        _bindings(release),
+        space=outside.space,
+        code=outside.code,
+    )
+    _set_leftovers_aside(release)
+    largest_first = sorted(range(len(events)), key=lambda at: -counts[at].size)  # both end at once
+    with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
+        vectors = threads.map(lambda at: draw_one(events[at], counts[at]), largest_first)
+        by_event = dict(zip(largest_first, vectors, strict=True))
+    drawn = tuple(
+        NoisyTable(event.table, event.statistic, day_of_draw(event), by_event[at])
+        for at, event in enumerate(events)
+    )
+    content = encode(Artefact(drawn, gaps, tuple(map(str, carried))))
+    digest = digest_of(content)
+    sealed = release.folders.embargoed / f"sealed-{digest[:16]}.parquet"
+    write_once(sealed, content)
+    outside.copies.keep(is_charged=True)
+    try:
+        release.ledger.seal(attempt.attempt_id, digest)
+    except RefusedError:  # burned meanwhile: another draw has the key
+        _set_aside(release, sealed)  # that draw may have moved it as a leftover
+        raise
+    release.say("noise drawn once, bytes sealed")
+    return digest
+
+
+def _set_leftovers_aside(release: PlannedRelease) -> None:
+    """Transition what a draw wrote that died before its seal: charged, burned, never to be used.
+
+    While this draw has the key, nothing of it is sealed. Nothing is ever removed on the way to a
+    draw: should the ledger be wrong, the bytes are still there.
+    """
+    folder = release.folders.embargoed
+    for leftover in (*folder.glob("sealed-*"), *folder.glob("package")):
+        _set_aside(release, leftover)
+
+
+def _set_aside(release: PlannedRelease, leftover: Path) -> None:
+    """Transition one file or folder of a draw that died, unless another draw did already."""
+    aside = release.folders.embargoed / "set-aside"
+    aside.mkdir(exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        leftover.rename(aside / f"{leftover.name}.{secrets.token_hex(4)}")
+        release.say(f"{leftover.name} of a draw that died was moved to {aside.name}")
+
+
+def stated_gaps_of(release: PlannedRelease) -> tuple[date, ...]:
+    """Return the service days that are stated as gaps, from names of files and declared days."""
+    names = (name for name, _ in current_snapshot(release).files)
+    return stated_gaps(release.programme.source, release.week, names)
+
+
+def _shape(event: DrawEvent) -> tuple[object, ...]:
+    """Return what a mechanism is made from, to check each kind of draw once."""
+    return (event.noise, event.scale, event.sensitivities, event.threshold)
+
+
+def _exact_label(event: DrawEvent) -> tuple[str, str, date | None]:
+    """Name the exact table that a draw reads."""
+    return event.table, event.statistic, day_of_draw(event)
+
+
+def _bindings(release: PlannedRelease) -> Bindings:
+    """Return the digests that a key is bound to."""
+    return Bindings(
+        programme_digest=release.programme.digest,
+        domain_digest=release.domain.digest,
+        snapshot_digest=commitment(release.settings, recorded(release, "snapshot", step="ingest")),
+    )
+
+
+def request_of(release: PlannedRelease, statement: Statement) -> Request:
+    """Return what the ledger has to know."""
+    planned = release.plan
+    reason, approver = statement
+    return Request(
+        key=release.key,
+        family=planned.family,
+        bindings=_bindings(release),
+        plan_digest=planned.digest,
+        events=tuple(encode_event(event) for event in planned.events),
+        postings=planned.postings,
+        week=str(planned.charged_in),
+        first_week=str(release.week.weeks[0]),
+        landing=release.programme.source.landing,
+        terms=binding_terms(release.programme, release.week),
+        caps=tuple(ledger_cap(cap) for cap in release.programme.caps),
+        reason=reason,
+        approver=approver,
+    )

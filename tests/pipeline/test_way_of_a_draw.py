@@ -1,0 +1,89 @@
+"""Through how many modules of ours a draw goes, and how many of them are not of the trusted core.
+
+Both figures are held. Those outside are the walk itself, preflight, the ledger's second places and
+the copies of zones.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import pytest
+import trusted_core
+from deployment_fixtures import STEADY_ITMS
+from small_deployment import WEEK, Deployment
+
+import turnstile
+from turnstile.pipeline import charged_draw
+from turnstile.pipeline.context import open_release
+from turnstile.pipeline.drawing import draw
+from turnstile.pipeline.steps import step_named
+from turnstile.publishing.licences import path_of
+from turnstile.release.sealed import Artefact
+
+HOUSE = Path(turnstile.__file__).parent
+MODULES_AT_MOST, OUTSIDE_AT_MOST = 62, 17
+ROOT = Path(__file__).resolve().parents[2]
+BEFORE_THE_DRAW = ("ingest", "validate", "plan", "count", "reserve")
+
+
+def entered(act: Callable[[], object]) -> set[str]:
+    """Modules of ours of which a function is called in this thread."""
+    found: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(str(HOUSE)):
+            found.add(Path(file).relative_to(HOUSE).with_suffix("").as_posix())
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        act()
+    finally:
+        sys.setprofile(before)
+    return found
+
+
+def outside_of(found: set[str]) -> set[str]:
+    """Modules that are not of the trusted core."""
+    listed = trusted_core.listed((ROOT / trusted_core.LIST).read_text(encoding="utf-8"))
+    return found - {one.replace(".", "/") for one in listed}
+
+
+@pytest.fixture
+def counted(landed: Deployment) -> Deployment:
+    """A week of `itms` that is reserved and not drawn."""
+    shutil.copyfile(STEADY_ITMS, landed.include / "programmes/itms.yaml")
+    for step in BEFORE_THE_DRAW:
+        step_named(step)("itms", WEEK, 0)
+    return landed
+
+
+@pytest.mark.usefixtures("counted")
+def test_a_draw_enters_so_many_modules_of_ours() -> None:
+    release = open_release("itms", WEEK)
+    found = entered(lambda: draw(release))
+    assert {"pipeline/charged_draw", "ledger/charging", "release/sealed"} <= found
+    assert release.sealed is not None
+    assert len(found) <= MODULES_AT_MOST, sorted(found)
+    assert len(outside_of(found)) <= OUTSIDE_AT_MOST, sorted(outside_of(found))
+
+
+@pytest.mark.usefixtures("counted")
+def test_a_draw_that_goes_elsewhere_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = charged_draw.encode
+
+    def by_way_of_a_card(artefact: Artefact) -> bytes:
+        path_of("CC-BY-4.0")
+        return real(artefact)
+
+    monkeypatch.setattr(charged_draw, "encode", by_way_of_a_card)
+    release = open_release("itms", WEEK)
+    outside = outside_of(entered(lambda: draw(release)))
+    assert "publishing/licences" in outside
+    assert len(outside) > OUTSIDE_AT_MOST
