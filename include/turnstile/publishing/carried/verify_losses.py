@@ -423,7 +423,7 @@ def of_errors(release: Release) -> Iterator[str]:
         computed = spread(draw["noise"], exact(draw["scale"]), draw.get("step", 1))
         said = [draw[name] for name in ("standard_deviation", "half_width_90", "half_width_95")]
         far = [abs(a - b) / (1e-4 + b) for a, b in zip(said, computed)]
-        if max(far) > 1e-3:  # a whole number of a card may stand at the edge of ours
+        if max(far) > 1e-3:  # floats may put a wide half one off
             yield f"{draw['table']}: errors {said} stated, {computed} computed"
     guarantee, tables = card["guarantee"], card["terms"]["tables"]
     for name, table in tables.items():
@@ -438,7 +438,7 @@ def of_errors(release: Release) -> Iterator[str]:
 
 @functools.cache
 def spread(noise: str, exact_scale: Fraction, step: int) -> tuple[float, int, int]:
-    """Deviation of noise in steps, and the least whole widths that 90 and 95 % of it keep within."""
+    """Deviation of noise in steps, and the least whole widths that hold 90 and 95 % of it."""
     scale, is_gaussian = float(exact_scale), noise == "discrete_gaussian"
     reach = range(int((9 if is_gaussian else 40) * scale) + 2)  # beyond it less than 1e-16
     exponents = (-((k / scale) ** 2) / 2 if is_gaussian else -k / scale for k in reach)
@@ -447,8 +447,10 @@ def spread(noise: str, exact_scale: Fraction, step: int) -> tuple[float, int, in
     whole = math.fsum(both)
     deviation = math.sqrt(math.fsum(k * k * weight for k, weight in enumerate(both)) / whole)
     within = list(itertools.accumulate(both))
-    widths = (bisect.bisect_left(within, part * whole) for part in (0.9, 0.95))
-    return deviation / step, *(-(-width // step) for width in widths)
+    half_90, half_95 = (
+        -(-bisect.bisect_left(within, part * whole) // step) for part in (0.9, 0.95)
+    )
+    return deviation / step, half_90, half_95
 
 
 def of_units(release: Release) -> Iterator[str]:
