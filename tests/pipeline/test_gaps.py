@@ -95,10 +95,11 @@ def test_no_trip_decides_whether_a_day_is_a_gap(landed: Deployment, *, has_file:
     assert drawn_of(sealed, sealed_attempt(sealed)).artefact.gaps == gaps
 
 
+@pytest.mark.parametrize("command", ["plan", "run"])
 def test_a_week_without_a_day_of_service_is_refused(
-    deployment: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+    command: str, landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     days = ", ".join(f"2016-07-{n}" for n in range(25, 32))
-    deployment.edit("opal", MISSING, f"{MISSING}\n  absent_days: [{days}]")
-    assert turnstile("plan", "opal", "--week", WEEK) == 2
+    landed.edit("opal", MISSING, f"{MISSING}\n  absent_days: [{days}]")
+    assert turnstile(command, "opal", "--week", WEEK) == 2
     assert "no service day of 2016-W30 is left" in capsys.readouterr().err

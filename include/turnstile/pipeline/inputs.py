@@ -20,7 +20,7 @@ from turnstile.pipeline.redelivered_files import changed_files
 from turnstile.programme.release_schedule import final_at
 from turnstile.programme.timetable_feed import read_calls
 from turnstile.quality.findings import Finding
-from turnstile.release.plan import ReleasePlan
+from turnstile.release.plan import ReleasePlan, require_service
 from turnstile.release.zones import bounding_secret, commitment, write_atomically
 from turnstile.sources.ingest import ingest as ingest_files
 from turnstile.sources.snapshot import Snapshot
@@ -40,7 +40,9 @@ def ingest(release: Release) -> str:
     Raises:
         NotFinal: the week is not over, or not final yet.
         InputError: a file breaks a rule.
+        ProgrammeError: no day of the week has service.
     """
+    require_service(release.programme, release.week)
     _require_final(release)
     if release.sealed is not None:
         return _sealed_before(release, release.sealed)

@@ -74,6 +74,20 @@ class ReleasePlan:
         return plan_digest(*bound, str(self.week), self.revision, events)
 
 
+def require_service(programme: Programme, week: ServicePeriod) -> None:
+    """Refuse a period that has no day of service.
+
+    Raises:
+        ProgrammeError: every day of it is declared absent.
+    """
+    if not programme.days_of(week):
+        raise ProgrammeError(
+            where=f"{programme.name}.yaml",
+            field="source.absent_days",
+            rule=f"no service day of {week} is left; there is nothing to release",
+        )
+
+
 def make_plan(
     programme: Programme, domain: PublicDomain, week: ServicePeriod, *, revision: int = 0
 ) -> ReleasePlan:
@@ -82,12 +96,7 @@ def make_plan(
     Raises:
         ProgrammeError: one week alone would pass a cap of the programme, or no day has service.
     """
-    if not programme.days_of(week):
-        raise ProgrammeError(
-            where=f"{programme.name}.yaml",
-            field="source.absent_days",
-            rule=f"no service day of {week} is left; there is nothing to release",
-        )
+    require_service(programme, week)
     plan = ReleasePlan(
         programme=programme.name,
         family=programme.family,
