@@ -517,6 +517,11 @@ EDITS: dict[str, tuple[Edit, int, str]] = {
         1,
         "by the terms, and the guarantee says every record",
     ),
+    "noise that nobody draws": (
+        _put("1" + 50 * "0", "draws", 0, "scale"),
+        2,
+        "a scale is above 262144, which is never drawn",
+    ),
     "another noise": (_put("discrete_laplace", "draws", 0, "noise"), 1, "card_day: epsilon inf"),
     "unknown noise": (_put("gaussian", "draws", 0, "noise"), 2, "gaussian of scale"),
     "no noise": (_put("0", "draws", 0, "scale"), 2, "of scale 0 and threshold"),

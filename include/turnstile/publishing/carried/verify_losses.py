@@ -439,11 +439,12 @@ def of_errors(release: Release) -> Iterator[str]:
 @functools.cache
 def spread(noise: str, exact_scale: Fraction, step: int) -> tuple[float, int, int]:
     """Deviation of noise in steps, and the least whole widths that hold 90 and 95 % of it."""
+    if exact_scale > 2**18:
+        raise ValueError("a scale is above 262144, which is never drawn")
     scale, is_gaussian = float(exact_scale), noise == "discrete_gaussian"
     reach = range(int((9 if is_gaussian else 40) * scale) + 2)  # beyond it less than 1e-16
-    exponents = (-((k / scale) ** 2) / 2 if is_gaussian else -k / scale for k in reach)
-    weights = [math.exp(max(e, -700)) for e in exponents]
-    both = [weights[0], *(2 * weight for weight in weights[1:])]
+    both = [2 * math.exp(-((k / scale) ** 2) / 2 if is_gaussian else -k / scale) for k in reach]
+    both[0] = 1.0
     whole = math.fsum(both)
     deviation = math.sqrt(math.fsum(k * k * weight for k, weight in enumerate(both)) / whole)
     within = list(itertools.accumulate(both))
