@@ -168,7 +168,7 @@ class Fold:
         self.by_key[new.key].append(new)
 
     def _move(self, entry: Entry, transition: Transition) -> Iterator[str]:
-        """Transition an attempt, and its amounts with it."""
+        """Move an attempt, and its amounts with it."""
         found = self.attempts.get(entry.body["attempt"])
         if found is None or found.key != entry.body["key"]:
             yield "concerns an attempt that was never reserved"

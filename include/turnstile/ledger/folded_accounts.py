@@ -43,7 +43,7 @@ class FoldedAccounts:
         self.caps[entry.body["programme"]] = tuple(map(decode_cap, entry.body["caps"]))
 
     def apply(self, kind: EntryKind, postings: Iterable[Posting], weeks: str) -> None:
-        """Transition amounts as an entry says; a reservation also states the caps on its rows."""
+        """Move amounts as an entry says; a reservation also states the caps on its rows."""
         changes = changes_of(kind, postings, weeks)
         self._add(changes)
         if kind is EntryKind.RESERVED:

@@ -115,7 +115,7 @@ def charged_draw(release: PlannedRelease, attempt: Attempt, outside: Outside) ->
 
 
 def _set_leftovers_aside(release: PlannedRelease) -> None:
-    """Transition what a draw wrote that died before its seal: charged, burned, never to be used.
+    """Move what a draw wrote that died before its seal: charged, burned, never to be used.
 
     While this draw has the key, nothing of it is sealed. Nothing is ever removed on the way to a
     draw: should the ledger be wrong, the bytes are still there.
@@ -126,7 +126,7 @@ def _set_leftovers_aside(release: PlannedRelease) -> None:
 
 
 def _set_aside(release: PlannedRelease, leftover: Path) -> None:
-    """Transition one file or folder of a draw that died, unless another draw did already."""
+    """Move one file or folder of a draw that died, unless another draw did already."""
     aside = release.folders.embargoed / "set-aside"
     aside.mkdir(exist_ok=True)
     with contextlib.suppress(FileNotFoundError):

@@ -7,11 +7,12 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from turnstile.errors import InputError
 from turnstile.programme.domain_build import PostcodePoint, Stop
 from turnstile.programme.gtfs_feed import (
+    Feed,
     lacking,
     mode_of_route_type,
     read_feed,
@@ -90,7 +91,7 @@ def _texts(stops: pd.DataFrame) -> list[dict[str, str]]:
     ]
 
 
-def _version(feed: Any) -> str:  # noqa: ANN401
+def _version(feed: Feed) -> str:
     """Version by the feed's own word."""
     info = feed.feed_info
     if info is None or "feed_version" not in info or info.empty:
@@ -98,7 +99,7 @@ def _version(feed: Any) -> str:  # noqa: ANN401
     return str(info["feed_version"].iloc[0])
 
 
-def _served(path: Path, feed: Any) -> pd.DataFrame:  # noqa: ANN401
+def _served(path: Path, feed: Feed) -> pd.DataFrame:
     """Return which stop is served in which mode at which times."""
     if fault := lacking(feed, _SERVED):
         refuse_feed(path, f"{fault}, or --mode, for it does not say what serves a stop")

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 from turnstile.errors import InputError
 
@@ -20,9 +20,11 @@ _MODE_OF_HUNDRED = {1: "train", 2: "bus", 4: "subway", 7: "bus", 9: "light_rail"
 _MODE_OF_HUNDRED |= {12: "ferry"}
 _CLOCK = r"^\s*(\d{1,3}):(\d{1,2}):(\d{1,2})\s*$"  # hours go on after midnight
 _Found = TypeVar("_Found")
+Feed: TypeAlias = Any
+"""A feed as gtfs-kit reads it, which has no types."""
 
 
-def read_feed(path: Path) -> Any:  # noqa: ANN401 - gtfs-kit has no types
+def read_feed(path: Path) -> Feed:
     """Read a feed, a zip file or a folder; a table that is not there, or has no rows, is None.
 
     Raises:
@@ -48,7 +50,7 @@ def understood(path: Path, read: Callable[[], _Found]) -> _Found:
         refuse_feed(path, f"does not read as GTFS ({type(error).__name__}); check the feed")
 
 
-def services_on_day(path: Path, feed: Any, day: date) -> list[str]:  # noqa: ANN401
+def services_on_day(path: Path, feed: Feed, day: date) -> list[str]:
     """Return the services of a feed that run on a day.
 
     Raises:
@@ -58,7 +60,7 @@ def services_on_day(path: Path, feed: Any, day: date) -> list[str]:  # noqa: ANN
     return [str(service) for service in runs["service_id"].unique()]
 
 
-def lacking(feed: Any, needed: Mapping[str, tuple[str, ...]]) -> str:  # noqa: ANN401
+def lacking(feed: Feed, needed: Mapping[str, tuple[str, ...]]) -> str:
     """Return what a feed lacks, as the end of a sentence; empty if nothing.
 
     Args:

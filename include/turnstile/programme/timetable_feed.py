@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from turnstile.errors import InputError
 from turnstile.programme.gtfs_feed import (
+    Feed,
     lacking,
     read_feed,
     refuse_feed,
@@ -81,7 +81,7 @@ def timetable_digest(programme: Programme, include: Path) -> str:
     return hashlib.sha256(file.content).hexdigest()
 
 
-def fault_of(feed: Any, zone: ZoneInfo) -> str | None:  # noqa: ANN401 - gtfs-kit has no types
+def fault_of(feed: Feed, zone: ZoneInfo) -> str | None:
     """Return why nobody can be late by a feed; None if somebody can."""
     if missing := lacking(feed, _NEEDED):
         return missing
@@ -98,7 +98,7 @@ def fault_of(feed: Any, zone: ZoneInfo) -> str | None:  # noqa: ANN401 - gtfs-ki
     return None
 
 
-def _calls(feed: Any) -> Iterable[Call]:  # noqa: ANN401
+def _calls(feed: Feed) -> Iterable[Call]:
     """Yield the calls by which lateness can be told."""
     times = feed.stop_times[["trip_id", "stop_id", "stop_sequence", "arrival_time"]].copy()
     times["second"] = seconds_of(times["arrival_time"])

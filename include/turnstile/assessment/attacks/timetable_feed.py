@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError
 from turnstile.programme.gtfs_feed import (
+    Feed,
     lacking,
     mode_of_route_type,
     read_feed,
@@ -89,7 +90,7 @@ def read_timetable(path: Path, wanted: Iterable[date] = ()) -> Timetable:
     return Timetable(path.name, sha256_of(path), days, pd.concat(parts), _stops(feed))
 
 
-def _days(feed: Any, wanted: Iterable[date]) -> tuple[date, ...]:  # noqa: ANN401 - gtfs-kit has no types
+def _days(feed: Feed, wanted: Iterable[date]) -> tuple[date, ...]:
     """Return the wanted days that the feed covers, or else its first week."""
     if feed.calendar is None and feed.calendar_dates is None:
         return ()
@@ -98,7 +99,7 @@ def _days(feed: Any, wanted: Iterable[date]) -> tuple[date, ...]:  # noqa: ANN40
     return tuple(found or feed.get_first_week(as_date_obj=True) or sorted(covered)[:7])
 
 
-def _calls(feed: Any) -> pd.DataFrame:  # noqa: ANN401
+def _calls(feed: Feed) -> pd.DataFrame:
     """Return every call of every run, at a minute of the clock."""
     routes = feed.routes.assign(mode=feed.routes["route_type"].map(mode_of_route_type))
     named = routes.get("route_short_name", routes["route_id"])
@@ -117,7 +118,7 @@ def _calls(feed: Any) -> pd.DataFrame:  # noqa: ANN401
     return found
 
 
-def _by_headway(feed: Any, calls: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
+def _by_headway(feed: Feed, calls: pd.DataFrame) -> pd.DataFrame:
     """Write runs by headway out: one run for each departure, its stops as far apart as stated."""
     import pandas as pd
 
@@ -134,7 +135,7 @@ def _by_headway(feed: Any, calls: pd.DataFrame) -> pd.DataFrame:  # noqa: ANN401
     return pd.concat(found)
 
 
-def _stops(feed: Any) -> pd.DataFrame:  # noqa: ANN401
+def _stops(feed: Feed) -> pd.DataFrame:
     """Return names and places of stops, and the names of their stations."""
     stops = feed.stops
     names = dict(zip(stops["stop_id"], stops["stop_name"].fillna(""), strict=True))
