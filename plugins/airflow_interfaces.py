@@ -6,7 +6,7 @@ only. What only the API server has is imported inside the functions that it call
 """
 # No `from __future__ import annotations`: FastAPI reads annotations of `current_user`'s users.
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import TaskAwaitingInput
 from airflow.sdk.execution_time.hitl import HITLUser
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
+from turnstile.operations.airflow_now import UNDER_WAY, RunNow, TaskNow
 from turnstile.operations.week_requests import KnownRun
 
 if TYPE_CHECKING:
@@ -26,13 +27,15 @@ RUN_TYPES: Any = ["scheduled", "backfill", "manual"]
 """By name: the SDK keeps its enum private."""
 
 
-def run_in_airflow(dag_id: str, run_id: str) -> tuple[str, Mapping[str, str | None]] | None:
+def run_in_airflow(dag_id: str, run_id: str) -> RunNow | None:
     """Return the state of a run and of its tasks, asked from inside a task; None if unknown."""
     if RuntimeTaskInstance.get_dr_count(dag_id, run_ids=[run_id]) == 0:
         return None
     state = RuntimeTaskInstance.get_dagrun_state(dag_id, run_id)
     tasks = RuntimeTaskInstance.get_task_states(dag_id, run_ids=[run_id]).get(run_id, {})
-    return _word(state), {name: one and _word(one) for name, one in tasks.items()}
+    return RunNow(
+        run_id, "", _word(state), {name: TaskNow(one and _word(one)) for name, one in tasks.items()}
+    )
 
 
 def _word(state: Any) -> str:  # noqa: ANN401 - a text, or an enum whose text is not its value
@@ -101,18 +104,45 @@ def paused_by_dag(dag_ids: Iterable[str]) -> dict[str, bool]:
         return {row.dag_id: row.is_paused for row in session.execute(known)}
 
 
-def states_of_runs(run_ids: Iterable[str]) -> dict[str, str]:
-    """Return the state of each run that Airflow knows; in the API server."""
-    from airflow.models.dagrun import DagRun
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
+def runs_now(
+    asked: Mapping[str, Collection[str]], period_of: Callable[[str, datetime | None, str], str]
+) -> dict[str, tuple[RunNow, ...]]:
+    """Return the runs of some DAGs that live or are asked about by name; in the API server.
 
-    wanted = tuple(run_ids)
-    if not wanted:
-        return {}
-    known = select(DagRun.run_id, DagRun.state).where(DagRun.run_id.in_(wanted))
+    Args:
+        asked: names of runs by DAG.
+        period_of: names the period of a run, from its DAG, logical date and the form's field.
+    """
+    from airflow.models.dagrun import DagRun
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.utils.session import create_session
+    from sqlalchemy import or_, select
+
+    named = {run_id for ids in asked.values() for run_id in ids}
+    wanted = select(DagRun.dag_id, DagRun.run_id, DagRun.state, DagRun.logical_date, DagRun.conf)
+    wanted = wanted.where(
+        DagRun.dag_id.in_(tuple(asked)),
+        or_(DagRun.state.in_(tuple(UNDER_WAY)), DagRun.run_id.in_(tuple(named))),
+    )
+    columns = (TaskInstance.dag_id, TaskInstance.run_id, TaskInstance.task_id)
+    found: dict[str, list[RunNow]] = {dag_id: [] for dag_id in asked}
     with create_session() as session:
-        return {row.run_id: _word(row.state) for row in session.execute(known)}
+        runs = session.execute(wanted).all()
+        ids = tuple({run.run_id for run in runs})
+        rows = session.execute(
+            select(*columns, TaskInstance.state, TaskInstance.start_date).where(
+                TaskInstance.dag_id.in_(tuple(asked)), TaskInstance.run_id.in_(ids)
+            )
+        ).all()
+    tasks: dict[tuple[str, str], dict[str, TaskNow]] = {}
+    for row in rows:
+        of_run = tasks.setdefault((row.dag_id, row.run_id), {})
+        of_run[row.task_id] = TaskNow(row.state and _word(row.state), row.start_date)
+    for run in runs:
+        period = period_of(run.dag_id, run.logical_date, str((run.conf or {}).get("week") or ""))
+        known = tasks.get((run.dag_id, run.run_id), {})
+        found[run.dag_id].append(RunNow(run.run_id, period, _word(run.state), known))
+    return {dag_id: tuple(ones) for dag_id, ones in found.items()}
 
 
 def runs_by_start(dag_id: str) -> dict[datetime, KnownRun]:

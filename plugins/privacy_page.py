@@ -22,7 +22,7 @@ from airflow_interfaces import (
     may_change_runs,
     may_read_dag,
     paused_by_dag,
-    states_of_runs,
+    runs_now,
 )
 from release_form import add_release_form
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, params
     from fastapi.responses import Response
 
+    from turnstile.operations.airflow_now import AirflowNow
     from turnstile.operations.page import BudgetPage
-    from turnstile.operations.programme_now import AirflowNow
 
 PREFIX = "/privacy-budget"
 FILES = Path(__file__).resolve().parent / "page_files"
@@ -57,9 +57,7 @@ def make_app() -> "FastAPI":
 
     def visible_to(user: Annotated[Any, Depends(current_user())]) -> frozenset[str]:  # noqa: ANN401 - Airflow's own
         """Return the programmes whose release DAG the user may read; refuse if there is none."""
-        seen = frozenset(
-            one.name for one in budget.programmes() if may_read_dag(f"release_{one.name}", user)
-        )
+        seen = frozenset(name for name in budget.names() if may_read_dag(f"release_{name}", user))
         if not seen:
             raise HTTPException(403, "You may read no release DAG; ask your Airflow administrator")
         return seen
@@ -145,7 +143,7 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
         "/quality": budget.quality,
     }
     for path, answer in sections.items():
-        app.add_api_route(path, _section(answer, visible), methods=["GET"])
+        app.add_api_route(path, _section(budget, answer, visible), methods=["GET"])
 
     @app.get("/ledger")
     def ledger(seen: Annotated[frozenset[str], visible], request: Request) -> Response:
@@ -161,7 +159,9 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
     ) -> Response:
         if programme not in seen:
             raise HTTPException(404, "There is no such week")
-        return HTMLResponse(budget.week(programme, week, revision, place))
+        airflow = _airflow_now(budget, frozenset({programme}))
+        shown = budget.week(programme, week, airflow, revision=revision, place=place)
+        return HTMLResponse(shown)
 
     @app.get("/embargoed/{programme}/{week}")
     def embargoed(
@@ -172,30 +172,38 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
     ) -> Response:
         if programme not in seen or not may_change_runs(f"release_{programme}", user):
             raise HTTPException(403, "This week is under embargo")
-        return HTMLResponse(budget.embargoed(programme, week))
+        airflow = _airflow_now(budget, frozenset({programme}))
+        return HTMLResponse(budget.embargoed(programme, week, airflow))
 
     @app.get("/data/{view}.json")
     def data(seen: Annotated[frozenset[str], visible], view: str, request: Request) -> Response:
-        return JSONResponse(budget.data(view, seen, _asked(request.query_params)))
+        airflow = _airflow_now(budget, seen)
+        return JSONResponse(budget.data(view, seen, _asked(request.query_params), airflow))
 
 
 def _airflow_now(budget: "BudgetPage", programmes: frozenset[str]) -> "AirflowNow":
-    """Return what Airflow says of programmes and of the runs that are open in their journals."""
-    from turnstile.operations.programme_now import AirflowNow
+    """Return what Airflow says of programmes, of their runs that live and of those to ask about."""
+    from turnstile.operations.airflow_now import AirflowNow
 
     found = paused_by_dag(f"release_{name}" for name in programmes)
-    paused = {dag_id.removeprefix("release_"): is_paused for dag_id, is_paused in found.items()}
-    return AirflowNow(paused, states_of_runs(budget.open_run_ids(programmes)))
+    asked = budget.runs_to_ask_about(programmes)
+    runs = runs_now({f"release_{name}": ids for name, ids in asked.items()}, budget.period_of_run)
+    return AirflowNow(
+        {dag_id.removeprefix("release_"): is_paused for dag_id, is_paused in found.items()},
+        {dag_id.removeprefix("release_"): ones for dag_id, ones in runs.items()},
+    )
 
 
 def _section(
-    answer: Callable[[frozenset[str]], str], visible: "params.Depends"
+    budget: "BudgetPage",
+    answer: "Callable[[frozenset[str], AirflowNow], str]",
+    visible: "params.Depends",
 ) -> Callable[..., "Response"]:
     """Return the route of one section."""
     from fastapi.responses import HTMLResponse
 
     def section(seen: Annotated[frozenset[str], visible]) -> HTMLResponse:
-        return HTMLResponse(answer(seen))
+        return HTMLResponse(answer(seen, _airflow_now(budget, seen)))
 
     return section
 

@@ -22,8 +22,8 @@ from airflow_interfaces import (
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, params
 
+    from turnstile.operations.airflow_now import AirflowNow
     from turnstile.operations.page import BudgetPage
-    from turnstile.operations.programme_now import AirflowNow
     from turnstile.operations.week_requests import WeekRequest
 
 _ANSWER_CHARACTERS = 300
@@ -52,7 +52,7 @@ def add_release_form(
         return programme in seen and may_change_runs(f"release_{programme}", user)
 
     def shown(seen: frozenset[str], wanted: dict[str, str], *, may: bool, note: str = "") -> str:
-        airflow = airflow_now(budget, seen & {wanted["programme"]})
+        airflow = airflow_now(budget, seen)
         return budget.release(seen, wanted, airflow, may_release=may, note=note)
 
     @app.get("/release")
@@ -82,7 +82,8 @@ def add_release_form(
         if not may_release(programme, seen, user):
             raise HTTPException(403, "You may not start runs of this programme")
         spec = load_programme(programme, budget.settings.include)
-        if digest_of(spec, budget.weeks_previewed(programme, wanted)) != form.get("seen"):
+        airflow = airflow_now(budget, seen)
+        if digest_of(spec, budget.weeks_previewed(programme, wanted, airflow)) != form.get("seen"):
             note = "Something changed since this was shown. Nothing was asked for; look again."
             return HTMLResponse(shown(seen, wanted, may=True, note=note))
         asked = week_requests(

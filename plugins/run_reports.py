@@ -144,7 +144,9 @@ class RunOfWeek:
         release = open_release(self.programme, self.week, self.revision)
         attempts = release.ledger.attempts(release.key)
         entries = release.ledger.entries_of(release.key)
-        return f"{release.key}: {effect_on_budget(attempts, entries, cost_in_words(release.plan))}"
+        cost, drawing = cost_in_words(release.plan), release.ledger.living_draws()
+        effect = effect_on_budget(attempts, entries, cost, drawing)
+        return f"{release.key}: {effect.sentence}"
 
     def _lines(self) -> tuple[Line, ...]:
         """Return the journal of the week."""

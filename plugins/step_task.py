@@ -16,6 +16,7 @@ from run_reports import RunOfWeek, report_failure, report_resumed, report_succes
 
 from turnstile.errors import StoreError, TurnstileError
 from turnstile.pipeline import steps
+from turnstile.pipeline.drawing_apart import draw_apart
 from turnstile.settings import Settings, system_clock
 
 T = TypeVar("T")
@@ -32,7 +33,10 @@ FROM_ZONE = {"ingest": "landing", "draw": "private", "publish": "embargoed"}
 
 
 def step_task(programme: str, step: str) -> PythonOperator:
-    """Return the task of one step; a draw is never retried, what touches the ledger is pooled."""
+    """Return the task of one step; a draw is never retried, what touches the ledger is pooled.
+
+    A draw works in a process of its own: clearing or killing its task does not take it down.
+    """
     return PythonOperator(
         task_id=step,
         python_callable=run_step,
@@ -63,7 +67,8 @@ def run_step(step: str, programme: str, **context: Any) -> str:  # noqa: ANN401 
 
     def act(run: RunOfWeek) -> str:
         report_resumed(run, step)
-        answer = steps.step_named(step)(programme, run.week, run.revision)
+        act_on = draw_apart if step == steps.draw.__name__ else steps.step_named(step)
+        answer = act_on(programme, run.week, run.revision)
         report_success(run, step)
         return answer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, CronTriggerTimetable
@@ -14,6 +14,10 @@ from run_reports import send_alerts
 from step_task import failure_without_values
 
 from turnstile.settings import Settings, system_clock
+
+if TYPE_CHECKING:
+    from turnstile.operations.airflow_now import AirflowNow
+    from turnstile.operations.page import BudgetPage
 
 
 def operations_dag(
@@ -74,23 +78,27 @@ def audit_ledger() -> str:
 def watch() -> str:
     """Look for what nobody reported, and report it; set the gauges."""
     from turnstile.operations.gauges import gauges
-    from turnstile.operations.journal import Journal
     from turnstile.operations.page import BudgetPage
-    from turnstile.operations.watch import watched
 
     settings = Settings.from_environment()
     page = BudgetPage(settings, system_clock)
-    alerts = watched(
-        page.snapshot(),
-        page.programmes(),
-        Journal.of(settings),
-        run_now=run_in_airflow,
-        now=system_clock(),
-    )
+    alerts = page.watched(_airflow_now(page))
     new = send_alerts(alerts, settings)
     for one in gauges(page.snapshot(), page.programmes(), system_clock()):
         set_gauge(one.name, one.value, dict(one.labels))
     return f"{len(alerts)} findings, {len(new)} sent now"
+
+
+def _airflow_now(page: BudgetPage) -> AirflowNow:
+    """Return what Airflow says, asked from inside a task: of the runs that the journal names."""
+    from turnstile.operations.airflow_now import AirflowNow
+
+    asked = page.runs_to_ask_about(frozenset(page.names()))
+    runs = {
+        name: tuple(run for one in sorted(ids) if (run := run_in_airflow(f"release_{name}", one)))
+        for name, ids in asked.items()
+    }
+    return AirflowNow(runs=runs)
 
 
 def delete_what_is_due() -> str:
@@ -114,9 +122,13 @@ def weekly_digest() -> str:
 
     settings, now = Settings.from_environment(), system_clock()
     page = BudgetPage(settings, system_clock)
-    week = f"{now:%G-W%V}"
+    week, airflow = f"{now:%G-W%V}", _airflow_now(page)
     alerts = [
-        Alert("weekly_digest", one.name, week, sentence=page.in_one_sentence(one))
+        Alert("weekly_digest", one.name, week, sentence=page.in_one_sentence(one, airflow))
         for one in page.programmes()
+    ]
+    alerts += [
+        Alert("weekly_digest", one.name, week, sentence=f"cannot be read: {one.problem}")
+        for one in page.broken(frozenset(page.names()) | page.snapshot().family_of.keys())
     ]
     return f"{len(send_alerts(alerts, settings))} programmes reported"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import platform
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,6 +70,19 @@ def exclusively(path: Path, *, waits: bool = True) -> Iterator[BinaryIO]:
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
         yield file
+
+
+def name_of_lock(file: BinaryIO) -> str:
+    """Name a lock that is held, so that nobody takes another one for it: machine, disk, file.
+
+    A file that came back from a copy is another lock than the one that was held.
+    """
+    try:
+        machine = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:  # no Linux
+        machine = platform.node()
+    found = os.fstat(file.fileno())
+    return f"{machine}/{found.st_dev}/{found.st_ino}"
 
 
 def refuse_if_full(error: Exception) -> None:

@@ -56,6 +56,10 @@ class BudgetExceeded(RefusedError):  # noqa: N818 - the literature's word
     """A cap would be passed; the subclass or caller builds the whole sentence."""
 
 
+class DrawGoesOn(RefusedError):  # noqa: N818
+    """A process draws under the key at this moment: wait for its seal."""
+
+
 class NotFinal(RefusedError):  # noqa: N818
     """The week is not over, or not complete."""
 

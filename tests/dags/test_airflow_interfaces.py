@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -71,7 +72,9 @@ def test_states_are_reported_as_the_database_has_them(
     monkeypatch.setattr(asked, "get_dagrun_state", lambda *_: state.DagRunState.RUNNING)
     tasks = {"a": {"wait": "success", "draw": None}}
     monkeypatch.setattr(asked, "get_task_states", lambda *_, **__: tasks)
-    assert interfaces.run_in_airflow("x", "a") == ("running", {"wait": "success", "draw": None})
+    told = interfaces.run_in_airflow("x", "a")
+    assert (told.run_id, told.state) == ("a", "running")
+    assert {name: one.state for name, one in told.tasks.items()} == tasks["a"]
     monkeypatch.setattr(asked, "get_dr_count", lambda *_, **__: 0)
     assert interfaces.run_in_airflow("x", "a") is None
 
@@ -98,5 +101,36 @@ def test_rights_users_and_runs_are_where_the_page_looks_for_them(
     assert interfaces.may_change_runs("release_opal", operator)
     assert interfaces.paused_by_dag(["release_opal"]) == {}
     assert interfaces.names_people_by_user_id()
-    models = importlib.import_module("airflow.models.dagrun")
-    assert {"run_id", "state"} <= set(models.DagRun.__table__.columns.keys())
+    named = {"release_opal": {"a"}}
+    assert interfaces.runs_now(named, lambda *_: "2016-W30") == {"release_opal": ()}
+
+
+def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
+    interfaces: ModuleType, auth: Any
+) -> None:
+    assert auth is not None
+    session = importlib.import_module("airflow.utils.session")
+    starts = datetime(2016, 7, 24, 14, tzinfo=UTC)
+    of_run = {"run_after": starts, "run_type": "manual", "queued_at": starts}
+    sent = (
+        ("release_opal", "lives", "queued", {"week": "2016-W31"}),
+        ("release_opal", "named", "failed", {}),
+        ("release_opal", "old", "failed", {}),
+        ("release_itms", "named", "success", {}),
+    )
+    dag_run = importlib.import_module("airflow.models.dagrun").DagRun
+    with session.create_session() as opened:
+        for dag_id, run_id, state, conf in sent:
+            run = dag_run(dag_id=dag_id, run_id=run_id, logical_date=starts, conf=conf, **of_run)
+            run._state = state
+            opened.add(run)
+    try:
+        told = interfaces.runs_now(
+            {"release_opal": {"named"}}, lambda _, starts, week: week or f"{starts:%G-W%V}"
+        )
+    finally:
+        with session.create_session() as opened:
+            opened.query(dag_run).delete()
+    seen = {(one.run_id, one.period, one.state) for one in told.pop("release_opal")}
+    assert seen == {("lives", "2016-W31", "queued"), ("named", "2016-W29", "failed")}
+    assert told == {}

@@ -220,6 +220,7 @@ def test_lineage_names_the_zones_and_nothing_of_the_rows(
 ) -> None:
     with monkeypatch.context() as fine:
         fine.setattr(steps, "step_named", lambda _: lambda *_key: CANARY)
+        fine.setattr(step_task, "draw_apart", lambda *_key: CANARY)
         for step in steps.STEPS:
             step_task.run_step(step, "opal", run_id="opal_2016-W30", **INTERVAL)
     _step_that_raises(monkeypatch, ValueError(CANARY))

@@ -28,7 +28,7 @@ KINDS = ("sqlite", "postgresql")
 GUARDED = ("entry", "attempt", "account", "head", "caps")
 RESET = (
     *(f"ALTER TABLE {name} DISABLE TRIGGER ALL" for name in GUARDED),
-    "TRUNCATE entry, head, family, caps, attempt, account",
+    "TRUNCATE entry, head, family, caps, attempt, account, draw_lease",
     *(f"ALTER TABLE {name} ENABLE TRIGGER ALL" for name in GUARDED),
     f"INSERT INTO head VALUES (1, 0, '{'0' * 64}')",
     f"UPDATE ledger_version SET version_num = '{LATEST}'",

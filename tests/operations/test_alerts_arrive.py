@@ -31,6 +31,7 @@ from turnstile.ledger.records import Bindings, Finding
 from turnstile.operations.alerts import RULES, Alert, Severity
 from turnstile.operations.delivery import deliver, send_by_apprise
 from turnstile.operations.journal import Happening
+from turnstile.operations.programme_now import BrokenProgramme
 from turnstile.operations.watch import audited
 from turnstile.settings import Settings
 
@@ -129,7 +130,13 @@ def _overstays(place: Place, week: str) -> None:
     place.say(Happening.OVERSTAYS, week, why="opal is held or drawn now", files=[CANARY])
 
 
+def _unreadable(place: Place, week: str) -> None:
+    problem = f"include/programmes/opal.yaml: line 3: unit: choose trip ({week})"
+    place.broken.append(BrokenProgramme("opal", problem, 1))
+
+
 CAUSES: dict[str, Cause] = {
+    "programme_broken": _unreadable,
     "retention_near": _expires,
     "retention_held": _overstays,
     "week_missing": _missing,
@@ -152,8 +159,8 @@ CAUSES: dict[str, Cause] = {
     "run_lasts": _lasts,
     "audit_failed": _altered,
 }
-# What is sent of a cap is sent once for ever, not once a week.
-OF_THE_LEDGER = {rule for rule in RULES if rule.startswith("budget")}
+# What is sent of a cap or a programme is sent once for ever, not once a week.
+OF_NO_WEEK = {rule for rule in RULES if rule.startswith("budget")} | {"programme_broken"}
 
 
 WATCHED = [rule for rule in RULES if rule != "weekly_digest"]  # that one needs no cause
@@ -212,7 +219,7 @@ def test_an_alert_arrives_at_every_receiver_once_for_its_week_without_a_value(
         assert f"docs/RUNBOOK.md#{rule}" in text
         assert (sent.sentence or RULES[rule].sentence) in text
         assert CANARY not in text
-    if rule not in OF_THE_LEDGER:
+    if rule not in OF_NO_WEEK:
         assert sent.week == (LATER if rule == "release_overdue" else WEEK)
         CAUSES[rule](place, "2016-W33")
         (later,) = _send(place, receivers, rule, place.clock())

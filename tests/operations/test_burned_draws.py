@@ -11,13 +11,12 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
+from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.alerts import Alert, Severity, digest
 from turnstile.operations.delivery import deliver
+from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.journal import Happening, Journal
-from turnstile.operations.ledger_snapshot import LedgerFollower
-from turnstile.operations.watch import watched
 from turnstile.pipeline.steps import step_named
-from turnstile.programme.loading import load_programme
 from turnstile.settings import Settings, system_clock
 
 # The process kills itself, as the kernel would for want of memory, when the noise is drawn and
@@ -30,15 +29,9 @@ steps.draw("opal", "{WEEK}")
 """
 
 
-def seen(deployment: Deployment) -> list[Alert]:
+def seen() -> list[Alert]:
     """What the watchdog finds now."""
-    found = watched(
-        LedgerFollower(deployment.ledger).now(),
-        (load_programme("opal", deployment.include),),
-        Journal.of(Settings.from_environment()),
-        run_now=lambda *_: None,
-        now=system_clock(),
-    )
+    found = DeploymentState(Settings.from_environment(), system_clock).watched(AirflowNow(runs={}))
     return [alert for alert in found if alert.rule.startswith("draw")]
 
 
@@ -58,12 +51,12 @@ def test_a_draw_that_is_killed_is_reported_once_with_what_it_cost_and_what_is_le
     reserved: Deployment,
 ) -> None:
     draw_and_be_killed()
-    assert seen(reserved) == []  # it may yet be at work: draw_stuck tells after an hour
+    assert seen() == []  # it may yet be at work: draw_stuck tells after an hour
     step_named("draw")("opal", WEEK)
     key = ReleaseKey("opal", WEEK)
     states = [one.state for one in reserved.ledger.attempts(key)]
     assert states == [ReleaseState.BURNED, ReleaseState.SEALED]
-    (alert,) = seen(reserved)
+    (alert,) = seen()
     assert (alert.rule, alert.programme, alert.week) == ("draw_burned", "opal", WEEK)
     assert "card_day epsilon 1.94 at delta 1e-6" in alert.sentence
     assert "card epsilon 5.7 at delta 1e-6" in alert.sentence
@@ -78,17 +71,18 @@ def test_a_draw_that_is_killed_is_reported_once_with_what_it_cost_and_what_is_le
 
     addresses = dict.fromkeys(Severity, ("officer",))
     for _ in range(2):
-        deliver(seen(reserved), addresses, journal, send=post, now=system_clock())
+        deliver(seen(), addresses, journal, send=post, now=system_clock())
     (message,) = sent
     assert message.endswith("docs/RUNBOOK.md#draw_burned")
     told = [line for line in journal.of_week("opal", WEEK) if line.happening is Happening.NOTIFIED]
     assert [str(line.details["identity"]).partition(":")[0] for line in told] == ["draw_burned"]
 
 
-def test_a_draw_that_is_sealed_is_no_burned_one(reserved: Deployment) -> None:
+@pytest.mark.usefixtures("reserved")
+def test_a_draw_that_is_sealed_is_no_burned_one() -> None:
     # Negative control.
     step_named("draw")("opal", WEEK)
-    assert seen(reserved) == []
+    assert seen() == []
 
 
 def test_of_a_programme_without_room_nothing_is_left_after_one_death(landed: Deployment) -> None:
@@ -97,6 +91,6 @@ def test_of_a_programme_without_room_nothing_is_left_after_one_death(landed: Dep
         step_named(step)("opal", WEEK)
     draw_and_be_killed()
     step_named("draw")("opal", WEEK)
-    (alert,) = seen(landed)
+    (alert,) = seen()
     assert "card_day rho 0.00000001 of 0.25, room for no draw like it" in alert.sentence
     assert alert.sentence in digest([alert])[1]

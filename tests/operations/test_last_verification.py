@@ -10,10 +10,10 @@ from watched_place import INCLUDE, OPAL, Place
 
 from turnstile.cli import main
 from turnstile.ledger.records import ReleaseKey
+from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.journal import FOLDER, Journal
 from turnstile.operations.last_verification import last_verification, tell_verification
 from turnstile.operations.page import BudgetPage
-from turnstile.operations.programme_now import AirflowNow
 from turnstile.settings import Settings
 
 ALL = frozenset({"opal"})
@@ -32,7 +32,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 def page_of(place: Place) -> str:
     page = BudgetPage(Settings.from_environment(), place.clock)
-    sentence = page.in_one_sentence(OPAL)
+    sentence = page.in_one_sentence(OPAL, AirflowNow())
     html = page.budget(ALL, AirflowNow())
     assert ("in order" in html) == sentence.startswith("in order")
     return html

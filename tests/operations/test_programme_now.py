@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from watched_place import INCLUDE, OPAL, Place
+from watched_place import INCLUDE, Place
 
 from turnstile.ledger.records import Bindings, ReleaseKey
-from turnstile.operations.calendar_of_weeks import calendar_of
+from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.journal import Happening, Journal
-from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.operations.page import BudgetPage
-from turnstile.operations.programme_now import AirflowNow, ProgrammeNow, programme_now
+from turnstile.operations.programme_now import ProgrammeNow
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.settings import Settings
 
@@ -34,13 +33,9 @@ def _now(
     standing: ApprovalStanding | None = None,
     paused: bool = False,
     state: str | None = "running",
+    tasks: Mapping[str, str | None] | None = None,
 ) -> ProgrammeNow:
-    lines = place.journal.of_programme("opal")
-    approvals = {"opal/2016-W31/r0": standing} if standing else {}
-    snapshot = LedgerFollower(place.ledger).now()
-    marks = calendar_of(OPAL, snapshot, lines, place.clock.now, approvals)
-    runs = {} if state is None else {"run": state}
-    return programme_now(OPAL, marks, lines, place.clock.now, AirflowNow({"opal": paused}, runs))
+    return place.now(place.airflow(state, tasks, paused=paused), standing)
 
 
 def _seal(place: Place, week: str) -> None:
@@ -73,7 +68,7 @@ def test_weeks_after_the_last_known_one_are_overdue_however_many(
     place.publish("2016-W30")
     place.clock.now += timedelta(days=700)
     (found,) = _now(place, paused=paused).attention
-    assert (found.weeks, found.state) == ("2016-W31 to 2018-W26", "overdue")
+    assert (found.weeks, found.state) == ("2016-W31 to 2018-W25", "overdue")
     assert ("its DAG is paused" in found.reason) == paused
 
 
@@ -102,9 +97,18 @@ def test_a_week_that_waits_for_people_says_who_may_still_answer(
 ) -> None:
     place.publish("2016-W30")
     _seal(place, "2016-W31")
-    (found,) = _now(place, standing=standing).attention
+    place.say(Happening.ASKED, "2016-W31", task="ask", sentence="x")
+    run = "failed" if state == "withheld" else "running"
+    if state == "withheld":
+        place.say(Happening.FAILED, "2016-W31", step="publish", kind="OSError", sentence="x")
+    (found,) = _now(place, standing=standing, state=run, tasks=_asking(state)).attention
     assert found.state == state
     assert found.reason == (str(standing) if state != "withheld" else found.reason)
+
+
+def _asking(state: str) -> dict[str, str | None]:
+    """What Airflow says of the question of a week that is in a state."""
+    return {"ask": "awaiting_input" if state != "withheld" else "failed"}
 
 
 @pytest.mark.parametrize(
@@ -142,9 +146,7 @@ def test_a_week_that_was_stated_to_have_no_release_is_said_to_be_that(
     (found,) = _now(place).attention
     assert found.weeks == week
     place.ledger.declare_no_release(ReleaseKey(programme, week), "ana", "strike")
-    lines = place.journal.of_programme("opal")
-    marks = calendar_of(OPAL, LedgerFollower(place.ledger).now(), lines, place.clock.now)
-    mark = next(one for one in marks if one.week == week)
+    mark = next(one for one in place.marks() if one.week == week)
     if before in {"drawing", "another programme"}:
         assert _now(place).attention == (found,)
         assert mark.state == ("charged" if before == "drawing" else "missing")
@@ -160,11 +162,11 @@ def test_a_run_that_died_is_said_and_a_working_or_waiting_one_is_not(place: Plac
     assert _now(place, state="running").verdict == "in order"
     assert _now(place).answer == "2016-W30 is out; a run works on 2016-W31."
     for state in ("failed", None):
-        assert [one.state for one in _now(place, state=state).attention] == ["died"]
+        assert [one.state for one in _now(place, state=state).attention] == ["dead"]
     place.say(Happening.WAITS, "2016-W31", sentence="no file in landing/opal/2016-W31")
     place.clock.now += timedelta(days=8)
     now = _now(place)
-    assert "2016-W31 waits: no file in landing/opal/2016-W31." in now.answer
+    assert "2016-W31 waits: no file in landing/opal/2016-W31 (since 2016-08-01 12:00" in now.answer
     assert now.verdict == "in order"
 
 
@@ -186,13 +188,17 @@ def test_what_a_live_run_reserved_or_drew_is_no_trouble_and_what_a_dead_one_left
     place.publish("2016-W30")
     place.say(Happening.BEGUN, "2016-W31")
     act(place, "2016-W31")
-    for state in ("running", "queued"):
+    says = {
+        "running": "a run works on 2016-W31",
+        "queued": "the run of 2016-W31 is queued; Airflow begins it next",
+    }
+    for state, words in says.items():
         now = _now(place, state=state)
         assert (now.verdict, now.attention) == ("in order", ())
-        assert now.answer == "2016-W30 is out; a run works on 2016-W31."
-    died, week = _now(place, state="failed").attention
-    assert (died.state, week.state) == ("died", left)
-    assert {"another draw is charged" in one.next_step for one in (died, week)} == {costs}
+        assert now.answer == f"2016-W30 is out; {words}."
+    (died,) = _now(place, state="failed").attention
+    assert died.state == "dead"
+    assert ("it charges eps 4 once more" in died.next_step) == costs
     place.say(Happening.FAILED, "2016-W31", step="draw", kind="TurnstileError", sentence="x")
     (week,) = _now(place).attention
     assert (week.state, week.reason) == (left, "x")
@@ -214,19 +220,20 @@ def test_an_unanswered_week_says_which_weeks_it_holds_up_and_they_say_what_stand
 ) -> None:
     place.publish("2016-W30")
     _ask(place, "2016-W31")
-    (asked,) = _now(place, standing=OPEN).attention
+    asking = _asking("asked")
+    (asked,) = _now(place, standing=OPEN, tasks=asking).attention
     assert "cannot begin" not in asked.next_step  # nothing is due yet
     place.clock.now += timedelta(days=22)
-    asked, late = _now(place, standing=OPEN).attention
+    asked, late = _now(place, standing=OPEN, tasks=asking).attention
     assert "Until then 2016-W32 to 2016-W33 cannot begin" in asked.next_step
     assert "the run of 2016-W31 stands before it and waits for people" in late.reason
     assert "See to 2016-W31 first" in late.next_step
     first = "The run of 2016-W31 comes first, and waits for people."
-    assert _now(place, standing=OPEN).not_at_once == first
-    paused = _now(place, standing=OPEN, paused=True).not_at_once
+    assert _now(place, standing=OPEN, tasks=asking).not_at_once == first
+    paused = _now(place, standing=OPEN, paused=True, tasks=asking).not_at_once
     assert paused == f"The DAG is paused: no run begins until somebody unpauses it. {first}"
-    (_, asked, late) = _now(place, standing=OPEN, state="failed").attention  # its run has died
-    assert "cannot begin" not in asked.next_step
+    (dead, late) = _now(place, standing=OPEN, state="failed").attention  # its run has died
+    assert (dead.state, "cannot begin" in dead.next_step) == ("dead", False)
     assert "stands before" not in late.reason
     assert _now(place, standing=OPEN, state="failed").not_at_once == ""
 
@@ -239,7 +246,7 @@ def test_a_question_that_ended_is_not_called_asked_until_it_is_asked_again(place
     assert (found.state, found.reason) == ("withheld", f"no answer; {OPEN}")
     assert "clear that task" in found.next_step
     place.say(Happening.ASKED, "2016-W31", task="ask", sentence="x")
-    (found,) = _now(place, standing=OPEN).attention
+    (found,) = _now(place, standing=OPEN, tasks=_asking("asked")).attention
     assert found.state == "asked"
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from watched_place import INCLUDE, OPAL, Place
+from watched_place import INCLUDE, Place
 
 from turnstile.ledger.records import Bindings, Finding, ReleaseKey
 from turnstile.operations.alerts import Alert
@@ -14,6 +14,7 @@ from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.journal import Happening, Line, instant
 from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.operations.watch import audited
+from turnstile.operations.week_states import Evidence
 from turnstile.programme.loading import load_programme
 from turnstile.settings import Settings
 
@@ -51,8 +52,11 @@ def test_a_draw_is_stuck_after_an_hour_and_a_sealed_one_never(place: Place) -> N
 def test_a_run_that_ended_without_a_word_died(place: Place, state: str | None) -> None:
     place.say(Happening.BEGUN, "2016-W30")
     assert _rules(place.watched("running")) == set()
-    subject = "run, taken up 2016-08-01T12:00:00+00:00"
-    assert place.watched(state) == [Alert("run_died", "opal", "2016-W30", subject)]
+    (found,) = place.watched(state)
+    assert (found.rule, found.week, found.run_id) == ("run_died", "2016-W30", "run")
+    assert "taken up 2016-08-01T12:00:00+00:00" in found.identity
+    (shown,) = place.now(place.airflow(state)).attention
+    assert found.sentence == f"2016-W30: {shown.reason}. {shown.next_step}"  # as the page says it
 
 
 def test_a_run_that_said_how_it_ended_did_not_die(place: Place) -> None:
@@ -96,8 +100,11 @@ def test_a_week_that_is_known_to_have_stopped_is_not_reported_again_for_being_la
     place.publish("2016-W30")
     place.say(Happening.BEGUN, "2016-W31")
     place.say(Happening.FAILED, "2016-W31", step="validate", kind="InputError", sentence="bad")
-    place.clock.now = datetime(2016, 8, 20, tzinfo=UTC)
+    place.clock.now = datetime(2016, 8, 14, tzinfo=UTC)
     assert _rules(place.watched("failed")) == {"week_stopped"}
+    place.clock.now = datetime(2016, 8, 20, tzinfo=UTC)  # and the next one nobody took up
+    found = {(one.rule, one.week) for one in place.watched("failed")}
+    assert found == {("week_stopped", "2016-W31"), ("release_overdue", "2016-W32")}
 
 
 def test_a_failure_that_could_not_be_sent_is_sent_by_the_watchdog(place: Place) -> None:
@@ -151,12 +158,7 @@ def test_the_calendar_knows_every_state(place: Place) -> None:
     place.say(Happening.FAILED, "2016-W32", step="validate", kind="InputError", sentence="rule")
     place.reserve("2016-W34")
     place.clock.now += timedelta(days=60)
-    marks = calendar_of(
-        OPAL,
-        LedgerFollower(place.ledger).now(),
-        place.journal.of_programme("opal"),
-        place.clock.now,
-    )
+    marks = place.marks(place.airflow(None))
     states = {mark.week: mark.state for mark in marks}
     assert states == {
         "2016-W30": "published",
@@ -177,7 +179,8 @@ def test_the_calendar_of_another_period_counts_such_periods(place: Place) -> Non
         Line(at, Happening.FAILED, "itms_month", period, "run", details)
         for period in ("2015-11-09..2015-12-09", "2016-01-10..2016-02-09")
     ]
-    marks = calendar_of(month, LedgerFollower(place.ledger).now(), lines, place.clock.now)
+    snapshot = LedgerFollower(place.ledger).now()
+    marks = calendar_of(month, snapshot, Evidence(lines), place.clock.now)
     assert [(mark.week, mark.state) for mark in marks[:4]] == [
         ("2015-11-09..2015-12-09", "stopped"),
         ("2015-12-10..2016-01-09", "missing"),

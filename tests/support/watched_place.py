@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -11,12 +11,23 @@ from typing import Self
 from turnstile.ledger.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
+from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
 from turnstile.operations.alerts import Alert
+from turnstile.operations.calendar_of_weeks import calendar_of
 from turnstile.operations.journal import Happening, Journal, Line, instant
 from turnstile.operations.ledger_snapshot import LedgerFollower
+from turnstile.operations.programme_now import (
+    BrokenProgramme,
+    GoingOn,
+    ProgrammeNow,
+    programme_now,
+    weeks_to_go_on_with,
+)
 from turnstile.operations.watch import watched
+from turnstile.operations.week_states import Evidence, WeekMark
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.programme.loading import load_programme
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
@@ -41,6 +52,7 @@ class Place:
     ledger: Ledger
     journal: Journal
     clock: Clock
+    broken: list[BrokenProgramme] = field(default_factory=list)
 
     @classmethod
     def new(cls, folder: Path) -> Self:
@@ -71,18 +83,44 @@ class Place:
     def say(self, happening: Happening, week: str, run_id: str = "run", **details: object) -> None:
         self.journal.write(Line(instant(self.clock.now), happening, "opal", week, run_id, details))
 
+    def airflow(
+        self,
+        state: str | None = "running",
+        tasks: Mapping[str, str | None] | None = None,
+        *,
+        paused: bool = False,
+    ) -> AirflowNow:
+        """What an Airflow says whose runs of opal are all in one state, or that has none."""
+        of = {name: TaskNow(one) for name, one in (tasks or {}).items()}
+        ids = {line.run_id for line in self.journal.of_programme("opal")} - {""}
+        runs = [] if state is None else [RunNow(run_id, "", state, of) for run_id in sorted(ids)]
+        return AirflowNow({"opal": paused}, {"opal": tuple(runs)})
+
+    def marks(
+        self, airflow: AirflowNow | None = None, standing: ApprovalStanding | None = None
+    ) -> tuple[WeekMark, ...]:
+        """The calendar of opal, as a deployment that asked Airflow reads it."""
+        keys = (str(attempt.key) for attempt in LedgerFollower(self.ledger).now().attempts)
+        evidence = Evidence(
+            self.journal.of_programme("opal"),
+            dict.fromkeys(keys, standing) if standing else {},
+            airflow or self.airflow(),
+            self.ledger.living_draws(),
+        )
+        return calendar_of(OPAL, LedgerFollower(self.ledger).now(), evidence, self.clock.now)
+
+    def now(
+        self, airflow: AirflowNow | None = None, standing: ApprovalStanding | None = None
+    ) -> ProgrammeNow:
+        """Where opal stands."""
+        marks = self.marks(airflow, standing)
+        going_on = dict.fromkeys(weeks_to_go_on_with(marks), GoingOn("another is drawn", "eps 4"))
+        return programme_now(OPAL, marks, self.clock.now, airflow or self.airflow(), going_on)
+
     def watched(
         self, state: str | None = "running", tasks: Mapping[str, str | None] | None = None
     ) -> list[Alert]:
-        found = watched(
-            LedgerFollower(self.ledger).now(),
-            (OPAL,),
-            self.journal,
-            run_now=lambda dag_id, _: (
-                (state, tasks or {"draw": "running"})
-                if state is not None and dag_id == "release_opal"
-                else None
-            ),
-            now=self.clock.now,
-        )
-        return list(found)
+        airflow = self.airflow(state, tasks or {"draw": "running"})
+        of_opal = (self.now(airflow), self.marks(airflow), self.journal.of_programme("opal"))
+        picture = LedgerFollower(self.ledger).now()
+        return list(watched(picture, [of_opal], self.broken, self.clock.now))

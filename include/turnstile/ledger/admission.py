@@ -118,6 +118,24 @@ def first_excess(
     return None
 
 
+def most_taken(
+    caps: Iterable[Cap], asked: Mapping[AccountRow, Amount], weeks: str, taken: Taken
+) -> dict[Cap, Amount]:
+    """Return what has been taken of each cap by that account of a loss which has least left.
+
+    Args:
+        caps: in force, from `binding_caps`.
+        asked: the loss by row, from `amounts_by_row`; taken already.
+        weeks: service week of the loss, or FIRST..LAST.
+        taken: looks rows up.
+    """
+    found: dict[Cap, Amount] = {}
+    for cap in caps:
+        before = [one for _, one, _ in _accounts_under(cap, asked, weeks, taken)]
+        found[cap] = Amount(*(max(column) for column in zip(*before, strict=True)))
+    return found
+
+
 def _accounts_under(
     cap: Cap, asked: Mapping[AccountRow, Amount], weeks: str, taken: Taken
 ) -> Iterable[tuple[str, Amount, Amount]]:

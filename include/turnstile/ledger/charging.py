@@ -16,8 +16,8 @@ from typing import Protocol, TypeVar
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
-from turnstile.errors import BudgetExceeded, IntegrityError, RefusedError
-from turnstile.ledger import accounts, attempts, facts, landing_paths, revisions
+from turnstile.errors import BudgetExceeded, DrawGoesOn, IntegrityError, RefusedError
+from turnstile.ledger import accounts, attempts, facts, landing_paths, leases, revisions
 from turnstile.ledger.admission import setters
 from turnstile.ledger.entries import read_entry
 from turnstile.ledger.promise import plan_digest
@@ -119,14 +119,19 @@ class ChargingLedger:
 
         return self._store.read(read)
 
-    def reserve(self, request: Request) -> Attempt:
+    def reserve(self, request: Request, *, holder: str = "") -> Attempt:
         """Hold what a release will cost, or return the attempt that exists already.
 
         A second call resumes a hold, answers with the sealed attempt (whatever the source holds
         now; look at `artefact_digest`), or burns a draw that was under way and holds a full second
         charge, at most DRAWS_MAX draws a key.
 
+        Args:
+            request: what the ledger has to know.
+            holder: names the lock that is held here; a draw under it is dead, whatever its lease.
+
         Raises:
+            DrawGoesOn: another process draws under the key; ask again for its seal.
             IntegrityError: something outside of this ledger knows more than it does.
             BudgetExceeded: a cap would be passed; the sentence says what would fit.
             RevisionNeeded: the key is bound to another programme, domain or (while open) snapshot.
@@ -136,12 +141,14 @@ class ChargingLedger:
             self._custody.require_intact()
         # A refusal is returned, not raised, inside the transaction: what it found out (a burned
         # draw) is a fact that has to stay.
-        outcome = self._store.write(lambda c: self._reserve(c, request))
+        outcome = self._store.write(lambda c: self._reserve(c, request, holder))
         if isinstance(outcome, RefusedError):
             raise outcome
         return outcome
 
-    def _reserve(self, connection: Connection, request: Request) -> Attempt | RefusedError:
+    def _reserve(
+        self, connection: Connection, request: Request, holder: str
+    ) -> Attempt | RefusedError:
         """Do what the leading attempt of the key calls for."""
         accounts.lock_family(connection, request.family)
         accounts.require_family(connection, request)
@@ -150,6 +157,8 @@ class ChargingLedger:
             return refusal
         answer = answer_to_reserve(lead.state if lead else None)
         burns = lead is not None and answer is ReserveAnswer.BURN_AND_OPEN_NEW
+        if lead is not None and burns and _is_drawn_by_another(connection, lead, holder):
+            return _goes_on(lead)
         if lead is not None and burns and not attempts.has_started(connection, lead):
             return lead  # charged, and provably no noise yet: taken up without a second charge
         if lead is not None and answer in {ReserveAnswer.RESUME, ReserveAnswer.ANSWER_SEALED}:
@@ -198,6 +207,7 @@ class ChargingLedger:
         *,
         space: Mapping[Path, int] | None = None,
         code: str = "",
+        holder: str = "",
     ) -> Attempt:
         """Turn the hold into spent, durably and everywhere; only then may noise be drawn.
 
@@ -209,6 +219,8 @@ class ChargingLedger:
             bindings: present digests.
             space: bytes that the draw will write, by folder; written there before the charge.
             code: version of the code that is about to draw, for the record.
+            holder: names the lock under which it is drawn; with it, the draw has a lease that
+                `renew_lease` keeps running.
 
         Raises:
             RefusedError: the attempt is not reserved.
@@ -218,7 +230,7 @@ class ChargingLedger:
         """
         said = {"code": code} if code else {}
         if not self._custody.is_wanted:
-            return self._store.write(lambda c: self._begin(c, attempt_id, bindings, said))
+            return self._store.write(lambda c: self._begin(c, attempt_id, bindings, said, holder))
         drew = self._custody.require_intact()
         self._custody.require_space(space or {})
         self._custody.adopt()
@@ -227,9 +239,11 @@ class ChargingLedger:
         def begin(connection: Connection) -> Attempt:
             attempt = self._locked(connection, attempt_id)
             if attempt.state is not ReleaseState.DRAWING:
-                return self._begin(connection, attempt_id, bindings, said)
+                return self._begin(connection, attempt_id, bindings, said, holder)
             if str(attempt.key) in drew or attempts.has_started(connection, attempt):
                 raise not_possible(attempt, Transition.BEGIN_DRAW)
+            if holder:
+                leases.take(connection, attempt_id, holder)
             return attempt
 
         self._store.write(begin)
@@ -239,14 +253,25 @@ class ChargingLedger:
         self._custody.ship()
         return begun
 
+    def renew_lease(self, attempt_id: str, holder: str) -> None:
+        """Say that the draw goes on; nothing if another process has taken it over."""
+        self._store.write(lambda c: leases.renew(c, attempt_id, holder))
+
     def _begin(
-        self, connection: Connection, attempt_id: str, bindings: Bindings, said: Mapping[str, str]
+        self,
+        connection: Connection,
+        attempt_id: str,
+        bindings: Bindings,
+        said: Mapping[str, str],
+        holder: str,
     ) -> Attempt:
         """Turn the hold into spent."""
         found = self._locked(connection, attempt_id)
         refusal = _other_bindings(found, bindings) if found.is_open else None
         if refusal is not None:
             raise refusal
+        if holder:
+            leases.take(connection, attempt_id, holder)
         return self._move(connection, found, Transition.BEGIN_DRAW, **said)
 
     def _start(self, connection: Connection, attempt_id: str) -> Attempt:
@@ -290,6 +315,7 @@ class ChargingLedger:
         """Give up a draw; it stays charged. A second call changes nothing.
 
         Raises:
+            DrawGoesOn: a process draws under it at this moment.
             RefusedError: the attempt is not drawing.
         """
         return self._end(attempt_id, Transition.BURN, reason, person)
@@ -335,9 +361,14 @@ class ChargingLedger:
     ) -> Attempt:
         """Void or burn."""
         words = {"reason": reason} | ({"person": person} if person else {})
-        return self._write(
-            lambda c: self._move(c, self._locked(c, attempt_id), transition, **words)
-        )
+
+        def act(connection: Connection) -> Attempt:
+            found = self._locked(connection, attempt_id)
+            if transition is Transition.BURN and _is_drawn_by_another(connection, found, ""):
+                raise _goes_on(found)
+            return self._move(connection, found, transition, **words)
+
+        return self._write(act)
 
     def _now(self) -> str:
         """Return the present instant as entries write it."""
@@ -370,6 +401,20 @@ def _budget_refusal(connection: Connection, request: Request) -> BudgetExceeded 
     stated = accounts.caps_by_programme(connection, request.family)
     set_by = setters({**stated, request.key.programme: request.caps}, excess.cap)
     return budget_exceeded(request.key, excess, since, set_by)
+
+
+def _is_drawn_by_another(connection: Connection, found: Attempt, holder: str) -> bool:
+    """Return whether a draw has a lease that runs, and is not under the lock held here."""
+    return found.is_drawing and leases.holder_of(connection, found.attempt_id) not in {None, holder}
+
+
+def _goes_on(found: Attempt) -> DrawGoesOn:
+    """Say that a draw is not to be burned."""
+    return DrawGoesOn(
+        f"{found.attempt_id} is being drawn by a process at this moment; its seal is near, and "
+        f"nothing is burned. Should that process have died, its lease ends within {leases.LEASE_S} "
+        "seconds; then ask again"
+    )
 
 
 def _other_request(connection: Connection, found: Attempt, request: Request) -> RefusedError | None:

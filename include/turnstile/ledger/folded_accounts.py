@@ -7,7 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from turnstile.ledger.admission import CapFigures, Excess, binding_caps, cap_figures, first_excess
+from turnstile.ledger.admission import (
+    CapFigures,
+    Excess,
+    binding_caps,
+    cap_figures,
+    first_excess,
+    most_taken,
+)
 from turnstile.ledger.amounts import Cap
 from turnstile.ledger.changes import (
     NOTHING,
@@ -69,3 +76,7 @@ class FoldedAccounts:
     def excess(self, postings: Iterable[Posting], weeks: str) -> Excess | None:
         """Say which cap a reservation would pass."""
         return first_excess(self._binding(), amounts_by_row(postings, weeks), weeks, self.taken)
+
+    def most_taken(self, postings: Iterable[Posting], weeks: str) -> dict[Cap, Amount]:
+        """Return what each cap has taken, of the account of a posted loss that has least left."""
+        return most_taken(self._binding(), amounts_by_row(postings, weeks), weeks, self.taken)

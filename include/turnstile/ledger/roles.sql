@@ -23,10 +23,11 @@ REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC;
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO turnstile_writer, turnstile_reader;
 
-GRANT SELECT ON ledger_version, entry, head, family, caps, attempt, account
+GRANT SELECT ON ledger_version, entry, head, family, caps, attempt, account, draw_lease
     TO turnstile_writer, turnstile_reader;
 
-GRANT INSERT ON entry, family, caps, attempt, account TO turnstile_writer;
+GRANT INSERT ON entry, family, caps, attempt, account, draw_lease TO turnstile_writer;
+GRANT UPDATE (holder, ends_s) ON draw_lease TO turnstile_writer;
 GRANT UPDATE (sequence, hash) ON head TO turnstile_writer;
 GRANT UPDATE (turns) ON family TO turnstile_writer;
 GRANT UPDATE (family, caps) ON caps TO turnstile_writer;

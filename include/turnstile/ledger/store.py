@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
 
 T = TypeVar("T")
-LATEST = "0003"
+LATEST = "0004"
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _ATTEMPTS_MAX = 8
 _TRY_AGAIN = ("40001", "40P01")

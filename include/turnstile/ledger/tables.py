@@ -61,6 +61,15 @@ ATTEMPT = Table(
     Column("is_withdrawn", Boolean, nullable=False),
 )
 
+LEASE = Table(
+    "draw_lease",
+    METADATA,
+    Column("attempt_id", Text, primary_key=True),
+    Column("holder", Text, nullable=False),
+    Column("ends_s", BigInteger, nullable=False),
+)
+"""Draws under way. No fact: it says who draws now, and until when he need not say so again."""
+
 AMOUNTS = (
     "epsilon_micro",
     "epsilon_unbounded",

@@ -9,7 +9,7 @@ from typing import Self
 
 from sqlalchemy import select
 
-from turnstile.ledger import attempts, decisions, facts, revisions
+from turnstile.ledger import attempts, decisions, facts, leases, revisions
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.custody import Custody
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
@@ -85,6 +85,10 @@ class LedgerView(ChargingLedger):
     def attempts(self, key: ReleaseKey) -> tuple[Attempt, ...]:
         """Return every attempt at a key, oldest first; the burned ones were charged too."""
         return self._store.read(lambda c: attempts.attempts(c, key))
+
+    def living_draws(self) -> frozenset[str]:
+        """Return the attempts that a process draws under at this moment."""
+        return self._store.read(leases.living)
 
     def package_findings(self, key: ReleaseKey, package: Path) -> tuple[Finding, ...]:
         """Compare what a staged package states with the entries: key, sealed bytes, card's head.

@@ -53,6 +53,7 @@ RULES: dict[str, Rule] = {
     "release_overdue": Rule(Severity.ERROR, "a week is final and not public"),
     "run_died": Rule(Severity.ERROR, "a run ended without a report"),
     "run_lasts": Rule(Severity.WARN, "a run takes longer than it should"),
+    "programme_broken": Rule(Severity.ERROR, "a programme's file cannot be read"),
     "week_missing": Rule(Severity.ERROR, "a week did not arrive; nothing was charged"),
     "retention_near": Rule(Severity.ERROR, "private data of an unfinished week will be deleted"),
     "retention_held": Rule(Severity.WARN, "private data stay beyond their programme's days"),
@@ -126,7 +127,7 @@ def _of_verdicts(line: Line) -> Iterable[Alert]:
 
 
 _OF_KIND = {
-    "BudgetExceeded": ("week_refused", "a cap would be passed; nothing was charged"),
+    "BudgetExceeded": ("week_refused", "a cap would be passed; nothing more was charged"),
     "InputError": ("week_stopped", "its input breaks a rule; nothing new is public"),
     "IntegrityError": ("bytes_disagree", "bytes, chain or balances disagree; stop releasing"),
     "NotApproved": ("week_refused", "people have not approved it; it stays under embargo"),

@@ -1,101 +1,57 @@
-"""Every week of a programme with its state: from ledger, journal, calendar and approvals. Pure.
+"""Every week of a programme in its order: those known, those between, those that are due. Pure.
 
-Made from facts about releases and from what runs reported; never from rows.
+What the state of a week is, `week_states` judges; here is which weeks there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.weeks import Week
-from turnstile.operations.journal import Happening, Line, open_runs
+from turnstile.operations.journal import Line
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
-from turnstile.programme.approval_rule import ApprovalStanding
+from turnstile.operations.week_states import TURNS_AND_ENDS, Evidence, WeekMark, state_of_week
 from turnstile.programme.release_schedule import final_at, final_words, period_containing
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod, parse_period
 
-PUBLIC = frozenset({"published", "revised", "withdrawn"})
-REFUSALS = frozenset({"BudgetExceeded", "RefusedError", "RevisionNeeded", "NotFinal"})
+OVERDUE_AFTER = timedelta(hours=24)
 _OVERDUE_SHOWN = 12  # squares of weeks that no run took up, after the last known one
-
-
-@dataclass(frozen=True, slots=True)
-class WeekMark:
-    """One week of the calendar.
-
-    Args:
-        week: ISO week, or days.
-        state: a key of `STATES`.
-        revision: highest revision that was charged or published.
-        run_id: of the last run that took it up; empty if none is known.
-        reason: why it is not public, in one sentence, if it is known.
-        otherwise: state that the ledger gives it if the run that works on it is dead; empty if
-            none works on it, or nothing was reserved yet.
-    """
-
-    week: str
-    state: str
-    revision: int = 0
-    run_id: str = ""
-    reason: str = ""
-    otherwise: str = ""
-
-
-STATES: dict[str, str] = {
-    "published": "public",
-    "revised": "public, and corrected since",
-    "withdrawn": "was public; taken back",
-    "asked": "drawn and charged; people are asked whether it may be public",
-    "rejected": "drawn and charged; somebody rejected it",
-    "withheld": "drawn and charged, and not public",
-    "charged": "charged; its draw has not come to an end",
-    "held": "reserved; not drawn, nothing charged",
-    "refused": "budget, calendar or promise refused it; nothing charged",
-    "stopped": "stopped before anything was charged",
-    "under_way": "a run works on it",
-    "waiting": "waits for its day or its files",
-    "missing": "final, and no run took it up",
-    "declared": "somebody stated that it has no release",
-}
-_IN_ORDER = PUBLIC | {"under_way", "waiting", "declared"}
-TROUBLE = tuple(name for name in STATES if name not in _IN_ORDER)
-_GIVES_WAY = frozenset({"charged", "refused", "stopped", "waiting", "missing"})
+_GIVES_WAY = frozenset({"charged", "refused", "stopped", "waiting", "missing", "dead"})
 """States of a week that end once somebody states that it has no release."""
 
 
 def calendar_of(
-    programme: Programme,
-    snapshot: LedgerSnapshot,
-    journal: Sequence[Line],
-    now: datetime,
-    approvals: Mapping[str, ApprovalStanding] | None = None,
+    programme: Programme, snapshot: LedgerSnapshot, evidence: Evidence, now: datetime
 ) -> tuple[WeekMark, ...]:
     """Return every week from the first that was ever taken up to the last that is final.
+
+    What people were sent makes no week known.
 
     Args:
         programme: says when a week is final.
         snapshot: of the ledger.
-        journal: lines about the programme, oldest first in each week.
+        evidence: what is known beside it.
         now: the present instant, aware.
-        approvals: where they stand, by release key, of those that wait for people.
     """
     reports: dict[str, list[Line]] = {}
-    for line in journal:
-        if line.week != "all":
+    for line in evidence.lines:
+        if line.happening in TURNS_AND_ENDS:
             reports.setdefault(line.week, []).append(line)
     weeks = snapshot.weeks_of(programme.name)
     taken = {name for name, week in weeks.items() if week.attempts}
-    known = {parse_period(name) for name in reports.keys() | taken}
+    runs = (evidence.airflow.runs or {}).get(programme.name, ())
+    asked_for = {run.period for run in runs if run.is_live and run.period}
+    known = {parse_period(name) for name in reports.keys() | taken | asked_for}
     declared, marks = _declared(programme, snapshot), []
     for period in _without_gaps(known, programme, now):
         name = str(period)
         final = final_at(period, programme.schedule, programme.time)
         week = weeks.get(name, Week(name))
-        mark = _mark(week, reports.get(name, ()), approvals or {})
+        mark = state_of_week(programme.name, week, evidence, reports.get(name, ()))
         is_drawn = any(attempt.is_drawing for attempt in week.attempts)
         if name in declared and mark.state in _GIVES_WAY and not is_drawn:
             mark = WeekMark(name, "declared", mark.revision, mark.run_id, declared[name])
@@ -103,7 +59,7 @@ def calendar_of(
             mark = WeekMark(name, "waiting")
         elif mark.state == "missing":
             since = final_words(period, programme.schedule, programme.time)
-            mark = WeekMark(name, "missing", reason=f"final since {since}")
+            mark = replace(mark, reason=f"final since {since}")
         marks.append(mark)
     return tuple(marks)
 
@@ -137,104 +93,69 @@ def _without_gaps(
     return tuple(by_day[day] for day in sorted(by_day))
 
 
-def overdue_since(
+def overdue(
     programme: Programme, marks: Sequence[WeekMark], now: datetime
-) -> tuple[ServicePeriod, ServicePeriod] | None:
-    """Return the first and last period that are final with no run since the last known one."""
-    taken_up = [mark.week for mark in marks if mark.state != "missing"]
-    if not taken_up:
-        return None
+) -> tuple[tuple[ServicePeriod, ServicePeriod], ...]:
+    """Return the first and last of every row of weeks that no run took up for a day since final.
+
+    A row after the last known week goes on to the last week that is final.
+    """
     zone, schedule = programme.time.zone, programme.schedule
-    first = parse_period(taken_up[-1]).plus(1)
-    if final_at(first, schedule, programme.time) > now:
-        return None
-    last = period_containing(now.astimezone(zone).date(), schedule)
-    while final_at(last, schedule, programme.time) > now:
-        last = last.plus(-1)
-    return first, last
+
+    def is_late(period: ServicePeriod) -> bool:
+        return now - final_at(period, schedule, programme.time) > OVERDUE_AFTER
+
+    found: list[list[ServicePeriod]] = []
+    for mark, follows in zip(marks, (None, *marks), strict=False):
+        period = parse_period(mark.week)
+        if mark.state != "missing" or not is_late(period):
+            continue
+        if found and follows is not None and str(found[-1][-1]) == follows.week:
+            found[-1].append(period)
+        else:
+            found.append([period])
+    if found and str(found[-1][-1]) == marks[-1].week:
+        last = period_containing(now.astimezone(zone).date(), schedule)
+        while not is_late(last):
+            last = last.plus(-1)
+        found[-1].append(last)
+    return tuple((row[0], row[-1]) for row in found)
 
 
 def behind(programme: Programme, marks: Sequence[WeekMark], now: datetime, week: str) -> str:
-    """Name the periods after one that are final with no run; empty if there are none.
+    """Name the periods after one that no run takes up before it; empty if there are none.
 
     Airflow runs the weeks of a programme one after the other, so a run that waits holds them up.
     """
     names = [mark.week for mark in marks]
-    later = marks[names.index(week) + 1 :] if week in names else ()
-    missing = [mark.week for mark in later if mark.state == "missing"]
-    since = overdue_since(programme, marks, now)
-    if not missing:
-        return ""
-    last = str(since[1]) if since else missing[-1]
-    return missing[0] if missing[0] == last else f"{missing[0]} to {last}"
+    later = names[names.index(week) + 1 :] if week in names else []
+    return ", ".join(
+        words_of_row(first, last)
+        for first, last in overdue(programme, marks, now)
+        if str(first) in later
+    )
 
 
-def _mark(
-    of_ledger: Week, lines: Sequence[Line], approvals: Mapping[str, ApprovalStanding]
-) -> WeekMark:
-    """Judge one week by its attempts, else by what its runs reported."""
-    week = of_ledger.period
-    run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
-    ends = (line for line in reversed(lines) if line.happening in _TURNS)
-    last = next(ends, None)
-    failed = last if last is not None and last.happening is Happening.FAILED else None
-    if of_ledger.state is not None:
-        mark = _of_attempts(of_ledger, failed, run_id, approvals)
-        is_worked_on = last is not None and last.happening in _WORKS
-        if is_worked_on and mark.state in _LEFT_BY_DEAD_RUNS:
-            return replace(mark, state="under_way", otherwise=mark.state)
-        return mark
-    if failed is not None:
-        is_refusal = failed.details.get("kind") in REFUSALS
-        return WeekMark(week, "refused" if is_refusal else "stopped", 0, run_id, _sentence(failed))
-    if last is not None and last.happening is Happening.WAITS:
-        return WeekMark(week, "waiting", 0, run_id, _sentence(last))
-    if open_runs(tuple(lines)):
-        return WeekMark(week, "under_way", 0, run_id)
-    return WeekMark(week, "missing", 0, run_id)
+def words_of_row(first: ServicePeriod, last: ServicePeriod) -> str:
+    """Return `2016-W31 to 2016-W40`, or the one week."""
+    return str(first) if first == last else f"{first} to {last}"
 
 
-def _of_attempts(
-    of_ledger: Week,
-    failed: Line | None,
-    run_id: str,
-    approvals: Mapping[str, ApprovalStanding],
-) -> WeekMark:
-    """Judge a week that was reserved by what the ledger says, whether a run works on it or not."""
-    reason = _sentence(failed) if failed else ""
-    week, live, state = of_ledger.period, of_ledger.live, str(of_ledger.state)
-    revision = max(attempt.key.revision for attempt in live)
-    if state in PUBLIC:
-        return WeekMark(week, state, revision, run_id)
-    standing = approvals.get(str(live[-1].key))
-    if state == "withheld" and standing is not None and not standing.is_approved:
-        if failed is None or standing.rejected_by:
-            state = "rejected" if standing.rejected_by else "asked"
-            reason = str(standing)
-        else:  # the run that asked has ended: Airflow has no question to answer
-            reason = f"{reason}; {standing}"
-    return WeekMark(week, state, revision, run_id, reason)
+def folded(marks: Sequence[WeekMark]) -> Iterator[tuple[WeekMark, WeekMark, int]]:
+    """Yield weeks as rows of one, but long rows that nobody took up as one: first, last, length."""
+    row: list[WeekMark] = []
+    for mark in (*marks, None):
+        is_missing = mark is not None and mark.state == "missing"
+        if not is_missing and len(row) > _ROW_SHOWN:
+            yield row[0], row[-1], len(row)
+        elif not is_missing:
+            yield from ((one, one, 1) for one in row)
+        row = [*row, mark] if mark is not None and is_missing else []
+        if mark is not None and not is_missing:
+            yield mark, mark, 1
 
 
-def _sentence(line: Line) -> str:
-    """Return what a run said of its end or its wait."""
-    return str(line.details.get("sentence", ""))
-
-
-_TURNS = frozenset(
-    {
-        Happening.BEGUN,
-        Happening.RESUMED,
-        Happening.WAITS,
-        Happening.ASKED,
-        Happening.FAILED,
-        Happening.ENDED,
-    }
-)
-
-
-_WORKS = frozenset({Happening.BEGUN, Happening.RESUMED})
-_LEFT_BY_DEAD_RUNS = frozenset({"held", "charged", "withheld"})
+_ROW_SHOWN = 3  # weeks without a run that are shown one by one
 
 
 def next_week(marks: Sequence[WeekMark]) -> str | None:
@@ -244,6 +165,10 @@ def next_week(marks: Sequence[WeekMark]) -> str | None:
         >>> next_week([WeekMark("2016-W30", "published"), WeekMark("2016-W31", "missing")])
         '2016-W31'
     """
-    idle = {"missing", "waiting", "held", "under_way"}
-    done = [mark.week for mark in marks if (mark.otherwise or mark.state) not in idle]
+    idle = {"missing", "waiting", "held", "under_way", "held_up", "dead"}
+    done = [
+        mark.week
+        for mark in marks
+        if mark.state not in idle or mark.of_budget not in {"nothing", "held"}
+    ]
     return str(parse_period(done[-1]).plus(1)) if done else None

@@ -5,7 +5,7 @@ Reads only. The ledger is followed: what was read stays in memory, and each call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,9 @@ from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.view import LedgerView
-from turnstile.operations.calendar_of_weeks import WeekMark, calendar_of, next_week
+from turnstile.operations.airflow_now import AirflowNow
+from turnstile.operations.alerts import Alert
+from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.journal import Happening, Journal, Line, starters
 from turnstile.operations.last_verification import (
     LastVerification,
@@ -23,18 +25,23 @@ from turnstile.operations.last_verification import (
 from turnstile.operations.ledger_snapshot import LedgerFollower, LedgerSnapshot
 from turnstile.operations.plan_view import crash_words, plan_of, plan_view
 from turnstile.operations.programme_now import (
-    AirflowNow,
+    BrokenProgramme,
+    GoingOn,
     ProgrammeNow,
     of_ledger,
     of_retention,
-    open_runs_by_week,
     programme_now,
+    weeks_to_go_on_with,
 )
-from turnstile.operations.release_preview import WeekPreview, preview
+from turnstile.operations.release_preview import Preview, named, preview
+from turnstile.operations.watch import watched
+from turnstile.operations.week_states import LIVE, Evidence, WeekMark
 from turnstile.pipeline.approvals import standing_of
 from turnstile.pipeline.first_look import in_the_way
 from turnstile.programme.approval_rule import ApprovalStanding
+from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
+from turnstile.programme.release_schedule import period_containing
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod, parse_period
 from turnstile.settings import Settings
@@ -56,8 +63,46 @@ class DeploymentState:
     _follower: LedgerFollower | None = field(default=None, init=False)
 
     def programmes(self) -> tuple[Programme, ...]:
-        """Return the programmes whose files can be read; a broken file hides its own only."""
-        return tuple(self._readable())
+        """Return the programmes of this deployment whose files can be read.
+
+        An example is none of them until somebody adopts it or releases from it.
+        """
+        readable = []
+        for name in self.names():
+            try:
+                readable.append(load_programme(name, self.settings.include))
+            except TurnstileError:
+                continue
+        return tuple(readable)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the deployment's programmes, those whose file is broken too."""
+        examples = example_programmes(self.settings.include) - self.settings.adopted
+        examples -= self.snapshot().family_of.keys()
+        files = (file.name for file in programme_files(self.settings.include))
+        return tuple(name for name in files if name not in examples)
+
+    def broken(self, visible: frozenset[str]) -> tuple[BrokenProgramme, ...]:
+        """Return the programmes that this reader would see if their files could be read."""
+        found = []
+        for name in self.names():
+            try:
+                load_programme(name, self.settings.include)
+            except TurnstileError as error:
+                if name in visible:
+                    found.append(BrokenProgramme(name, str(error), self._public_weeks(name)))
+        gone = self.snapshot().family_of.keys() - set(self.names())
+        rule = "its file is not there any more; put it back, or keep it for what it has published"
+        found += [
+            BrokenProgramme(name, f"include/programmes/{name}.yaml: {rule}", weeks)
+            for name in sorted(gone & visible)
+            if (weeks := self._public_weeks(name))
+        ]
+        return tuple(found)
+
+    def _public_weeks(self, name: str) -> int:
+        """Return how many weeks of a programme are public."""
+        return sum(bool(week.in_force) for week in self.snapshot().weeks_of(name).values())
 
     def warm(self) -> None:
         """Fold the ledger before the first reader comes; trouble shows when they do."""
@@ -71,16 +116,44 @@ class DeploymentState:
         follower = self._followed()
         return LedgerSnapshot((), (), {}, (), (), 0) if follower is None else follower.now()
 
-    def open_run_ids(self, visible: frozenset[str]) -> frozenset[str]:
-        """Return the runs that said that they began, and not how they ended."""
-        journal = Journal.of(self.settings)
-        return frozenset(
-            line.run_id
-            for name in visible
-            for line in open_runs_by_week(journal.of_programme(name))
-        )
+    def runs_to_ask_about(self, visible: frozenset[str]) -> dict[str, frozenset[str]]:
+        """Return the last run of each week that is not public, or that did not say how it ended."""
+        asked = {}
+        for name in sorted(visible):
+            weeks = self.snapshot().weeks_of(name)
+            last: dict[str, Line] = {}
+            for line in self._journal(name):
+                if line.run_id:
+                    last[line.week] = line
+            asked[name] = frozenset(
+                line.run_id
+                for week, line in last.items()
+                if line.happening is not Happening.ENDED
+                or week not in weeks
+                or not weeks[week].published
+            )
+        return asked
 
-    def weeks_previewed(self, programme: str, wanted: Mapping[str, str]) -> tuple[WeekPreview, ...]:
+    def period_of_run(self, dag_id: str, starts: datetime | None, named: str) -> str:
+        """Name the period that a run stands for; empty if it stands for none.
+
+        Args:
+            dag_id: its DAG.
+            starts: its logical date, if it has one.
+            named: the week that its form named; empty without one.
+        """
+        try:
+            programme = load_programme(dag_id.removeprefix("release_"), self.settings.include)
+            if named or starts is None:
+                return str(parse_period(named)) if named else ""
+            day = starts.astimezone(programme.time.zone).date()
+            return str(period_containing(day, programme.schedule))
+        except TurnstileError:
+            return ""
+
+    def weeks_previewed(
+        self, programme: str, wanted: Mapping[str, str], airflow: AirflowNow
+    ) -> Preview:
         """Return what releasing some weeks would do and charge.
 
         Raises:
@@ -88,21 +161,24 @@ class DeploymentState:
         """
         spec = load_programme(programme, self.settings.include)
         periods = periods_asked_for(spec, wanted)
-        snapshot = self.snapshot()
-        plans = [plan_of(spec, self.settings.include, str(period)) for period in periods]
-        marks = {mark.week: mark for mark in self._marks(spec, snapshot, self._journal(spec))}
-        others = in_the_way(
-            spec, (attempt.key for attempt in snapshot.attempts), self.settings.include
-        )
-        return preview(spec, plans, marks, snapshot.accounts.get(spec.family), others)
+        return self._previewed(spec, periods, airflow)
 
-    def _readable(self) -> Iterator[Programme]:
-        """Yield the programmes that can be read."""
-        for file in programme_files(self.settings.include):
-            try:
-                yield load_programme(file.name, self.settings.include)
-            except TurnstileError:
-                continue
+    def _previewed(
+        self, spec: Programme, periods: Sequence[ServicePeriod], airflow: AirflowNow
+    ) -> Preview:
+        """Return what the runs of some periods would do and charge, one after the other."""
+        snapshot, include = self.snapshot(), self.settings.include
+        plans = [plan_of(spec, include, str(period)) for period in periods]
+        marks = {mark.week: mark for mark in self.marks_of(spec, airflow)}
+        before = [
+            plan_of(one, include, mark.week)
+            for one in self.programmes()
+            if one.family == spec.family
+            for mark in self.marks_of(one, airflow)
+            if mark.state in LIVE and mark.run_id and mark.of_budget == "nothing"
+        ]
+        others = in_the_way(spec, (attempt.key for attempt in snapshot.attempts), include)
+        return named(preview(spec, plans, before, marks, snapshot), others)
 
     def seen_by(self, visible: frozenset[str]) -> tuple[Programme, ...]:
         """Return the programmes that this reader sees."""
@@ -123,22 +199,42 @@ class DeploymentState:
             self._follower = LedgerFollower(ledger)
         return self._follower
 
-    def _journal(self, programme: Programme) -> tuple[Line, ...]:
+    def _journal(self, name: str) -> tuple[Line, ...]:
         """Return what runs reported about a programme."""
-        return Journal.of(self.settings).of_programme(programme.name)
+        return Journal.of(self.settings).of_programme(name)
 
-    def now_of(
-        self, programme: Programme, snapshot: LedgerSnapshot, airflow: AirflowNow
-    ) -> ProgrammeNow:
+    def now_of(self, programme: Programme, airflow: AirflowNow) -> ProgrammeNow:
         """Return where a programme stands."""
-        lines = self._journal(programme)
-        marks = self._marks(programme, snapshot, lines)
-        state = programme_now(programme, marks, lines, self.clock(), airflow)
+        snapshot, marks = self.snapshot(), self.marks_of(programme, airflow)
+        state = programme_now(
+            programme, marks, self.clock(), airflow, self._going_on(programme, marks, airflow)
+        )
         entries = [one for one in snapshot.lines if one.programme == programme.name]
-        expiring = of_retention(lines, entries)
+        expiring = of_retention(self._journal(programme.name), entries)
         trouble = self.trouble(snapshot)
         first = (of_ledger(trouble),) if trouble else ()
         return replace(state, attention=(*first, *expiring, *state.attention))
+
+    def watched(self, airflow: AirflowNow) -> tuple[Alert, ...]:
+        """Return everything that somebody should know, in the words of the page."""
+        names = frozenset(self.names())
+        followed = [
+            (self.now_of(one, airflow), self.marks_of(one, airflow), self._journal(one.name))
+            for one in self.programmes()
+        ]
+        broken = self.broken(names | self.snapshot().family_of.keys())
+        return watched(self.snapshot(), followed, broken, self.clock())
+
+    def _going_on(
+        self, programme: Programme, marks: Sequence[WeekMark], airflow: AirflowNow
+    ) -> dict[str, GoingOn]:
+        """Return what the runs of weeks would do whose draws died."""
+        names = weeks_to_go_on_with(marks)
+        if not names:
+            return {}
+        periods = [parse_period(name) for name in names]
+        found = self._previewed(programme, periods, airflow)
+        return {one.week: GoingOn(one.effect, one.charge) for one in found.weeks}
 
     def verified(self, snapshot: LedgerSnapshot) -> LastVerification | None:
         """Return what the ledger's verification last said."""
@@ -148,12 +244,17 @@ class DeploymentState:
         """Say what is known to be wrong with the ledger; empty if nothing is."""
         return ledger_trouble(self.verified(snapshot), snapshot)
 
-    def _marks(
-        self, programme: Programme, snapshot: LedgerSnapshot, lines: Sequence[Line]
-    ) -> tuple[WeekMark, ...]:
+    def marks_of(self, programme: Programme, airflow: AirflowNow) -> tuple[WeekMark, ...]:
         """Return the calendar of a programme."""
-        approvals = self._approvals(programme, snapshot, lines)
-        return calendar_of(programme, snapshot, lines, self.clock(), approvals)
+        snapshot, lines = self.snapshot(), self._journal(programme.name)
+        follower = self._followed()
+        evidence = Evidence(
+            lines,
+            self._approvals(programme, snapshot, lines),
+            airflow,
+            frozenset() if follower is None else follower.ledger.living_draws(),
+        )
+        return calendar_of(programme, snapshot, evidence, self.clock())
 
     def _approvals(
         self, programme: Programme, snapshot: LedgerSnapshot, lines: Sequence[Line]
@@ -172,18 +273,16 @@ class DeploymentState:
                     )
         return found
 
-    def mark_of(self, programme: Programme, week: str) -> WeekMark:
+    def mark_of(self, programme: Programme, week: str, airflow: AirflowNow) -> WeekMark:
         """Return one week of a programme's calendar."""
-        marks = self._marks(programme, self.snapshot(), self._journal(programme))
+        marks = self.marks_of(programme, airflow)
         return next((one for one in marks if one.week == week), WeekMark(week, "missing"))
 
-    def calendars(self, visible: frozenset[str]) -> dict[str, tuple[WeekMark, ...]]:
+    def calendars(
+        self, visible: frozenset[str], airflow: AirflowNow
+    ) -> dict[str, tuple[WeekMark, ...]]:
         """Return the calendars of the programmes that this reader sees."""
-        snapshot = self.snapshot()
-        return {
-            one.name: self._marks(one, snapshot, self._journal(one))
-            for one in self.seen_by(visible)
-        }
+        return {one.name: self.marks_of(one, airflow) for one in self.seen_by(visible)}
 
     def runs(self, visible: frozenset[str]) -> dict[str, str]:
         """Return the last run of each release key."""
@@ -195,12 +294,12 @@ class DeploymentState:
             if line.happening is Happening.BEGUN and line.run_id
         }
 
-    def next_plans(self, visible: frozenset[str]) -> dict[str, Any]:
+    def next_plans(self, visible: frozenset[str], airflow: AirflowNow) -> dict[str, Any]:
         """Return the plan of the next week of each programme."""
         snapshot = self.snapshot()
         plans = {}
         for one in self.seen_by(visible):
-            week = next_week(self._marks(one, snapshot, self._journal(one)))
+            week = next_week(self.marks_of(one, airflow))
             if week is not None:
                 planned = plan_of(one, self.settings.include, week)
                 plans[one.name] = plan_view(planned, snapshot.balances) | {

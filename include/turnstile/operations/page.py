@@ -13,14 +13,15 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.presentation import most_spent
 from turnstile.ledger.records import ReleaseKey
 from turnstile.operations import page_json
+from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.amount_words import cap_states
-from turnstile.operations.calendar_of_weeks import STATES
+from turnstile.operations.calendar_of_weeks import folded
 from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.page_templates import render
 from turnstile.operations.plan_view import plan_of, plan_view
-from turnstile.operations.programme_now import AirflowNow
-from turnstile.operations.release_preview import WeekPreview, seen
+from turnstile.operations.release_preview import Preview, seen
 from turnstile.operations.verdicts import verdict_history
+from turnstile.operations.week_states import STATES
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.release.zone_stores import refresh
@@ -44,7 +45,7 @@ class BudgetPage(DeploymentState):
         forecasts = [one for one in snapshot.forecasts if one.family in families]
         balances = [one for one in most_spent(snapshot.balances) if one.family in families]
         states = sorted(
-            (self.now_of(one, snapshot, airflow) for one in shown),
+            (self.now_of(one, airflow) for one in shown),
             key=lambda state: (state.weeks_public == 0, -len(state.attention)),
         )
         return render(
@@ -58,26 +59,29 @@ class BudgetPage(DeploymentState):
             forecasts=forecasts,
             trouble=self.trouble(snapshot),
             verified=self.verified(snapshot),
+            broken=self.broken(visible),
         )
 
-    def in_one_sentence(self, programme: Programme) -> str:
-        """Say where a programme stands and how full its caps are, without asking Airflow."""
+    def in_one_sentence(self, programme: Programme, airflow: AirflowNow) -> str:
+        """Say where a programme stands and how full its caps are."""
         snapshot = self.snapshot()
-        state = self.now_of(programme, snapshot, AirflowNow())
+        state = self.now_of(programme, airflow)
         mine = [one for one in most_spent(snapshot.balances) if one.family == programme.family]
         used = [one.used for one in cap_states(mine, snapshot.forecasts) if one.forecast]
         troubles = [f"{one.weeks}: {one.reason}" for one in state.attention]
         return f"{state.verdict}: {'; '.join([state.answer.rstrip('.'), *used, *troubles])}"
 
-    def calendar(self, visible: frozenset[str]) -> str:
+    def calendar(self, visible: frozenset[str], airflow: AirflowNow) -> str:
         """Return the weeks of every programme."""
         return render(
             "weeks.html",
             root="",
             section="calendar",
             title="Weeks",
-            calendars=self.calendars(visible),
+            calendars=self.calendars(visible, airflow),
+            folded=folded,
             states=STATES,
+            broken=self.broken(visible),
         )
 
     def ledger(self, visible: frozenset[str], wanted: Mapping[str, str]) -> str:
@@ -100,13 +104,13 @@ class BudgetPage(DeploymentState):
             older=at + 1 if (at + 1) * size < len(lines) else None,
         )
 
-    def plan(self, visible: frozenset[str]) -> str:
+    def plan(self, visible: frozenset[str], airflow: AirflowNow) -> str:
         """Return the next week of every programme."""
         found: dict[str, Any] = {one.name: None for one in self.seen_by(visible)}
-        plans = found | self.next_plans(visible)
+        plans = found | self.next_plans(visible, airflow)
         return render("plan.html", root="", section="plan", title="Next week", plans=plans)
 
-    def quality(self, visible: frozenset[str]) -> str:
+    def quality(self, visible: frozenset[str], _: AirflowNow) -> str:
         """Return the history of verdicts."""
         found = {name: self.verdicts_of(name) for name in sorted(visible)}
         histories = {name: verdict_history(one) for name, one in found.items() if one}
@@ -131,15 +135,15 @@ class BudgetPage(DeploymentState):
             may_release: whether the reader may start runs of the programme.
             note: what is to be said first, such as what became of a click.
         """
-        weeks: tuple[WeekPreview, ...] = ()
+        found: Preview | None = None
         programme, problem = wanted.get("programme", ""), ""
         if programme in visible and wanted.get("first"):
             try:
-                weeks = self.weeks_previewed(programme, wanted)
+                found = self.weeks_previewed(programme, wanted, airflow)
             except TurnstileError as error:
                 problem = str(error)
         spec = next((one for one in self.programmes() if one.name == programme), None)
-        state = self.now_of(spec, self.snapshot(), airflow) if spec and weeks else None
+        state = self.now_of(spec, airflow) if spec and found else None
         return render(
             "release.html",
             root="",
@@ -147,15 +151,23 @@ class BudgetPage(DeploymentState):
             title="Release weeks",
             programmes=self.seen_by(visible),
             wanted={name: wanted.get(name, "") for name in ("programme", "first", "last")},
-            weeks=weeks,
-            seen=seen(spec, weeks) if spec and weeks else "",
+            found=found,
+            seen=seen(spec, found) if spec and found else "",
             not_at_once=state.not_at_once if state else "",
             may_release=may_release,
             problem=problem,
             note=note,
         )
 
-    def week(self, programme: str, week: str, revision: int | None, place: str = "") -> str:
+    def week(
+        self,
+        programme: str,
+        week: str,
+        airflow: AirflowNow,
+        *,
+        revision: int | None = None,
+        place: str = "",
+    ) -> str:
         """Return a published week, with unbiased numbers and estimates of a chosen place.
 
         Raises:
@@ -166,7 +178,7 @@ class BudgetPage(DeploymentState):
 
         spec = load_programme(programme, self.settings.include)
         name = str(parse_period(week, where="page"))
-        mark = self.mark_of(spec, name)
+        mark = self.mark_of(spec, name, airflow)
         number = mark.revision if revision is None else revision
         refresh(self.settings)
         package = self.settings.public / spec.name / name / f"r{number}"
@@ -187,7 +199,7 @@ class BudgetPage(DeploymentState):
             meaning=STATES.get(mark.state, mark.state),
         )
 
-    def embargoed(self, programme: str, week: str) -> str:
+    def embargoed(self, programme: str, week: str, airflow: AirflowNow) -> str:
         """Return a week that waits for approval; for those who may edit the DAG's runs.
 
         Raises:
@@ -197,7 +209,8 @@ class BudgetPage(DeploymentState):
 
         spec = load_programme(programme, self.settings.include)
         name = str(parse_period(week, where="page"))
-        mark = self.mark_of(spec, name)
+        mark = self.mark_of(spec, name, airflow)
+        mark = mark.correction or mark
         refresh(self.settings, ReleaseKey(spec.name, name, mark.revision))
         folder = self.settings.embargoed / spec.name / name / f"r{mark.revision}"
         if not (folder / "assessment.json").is_file():
@@ -226,7 +239,9 @@ class BudgetPage(DeploymentState):
             "problem.html", root=root, section="none", title="Nothing here", sentence=sentence
         )
 
-    def data(self, view: str, visible: frozenset[str], wanted: Mapping[str, str]) -> Any:  # noqa: ANN401 - JSON
+    def data(
+        self, view: str, visible: frozenset[str], wanted: Mapping[str, str], airflow: AirflowNow
+    ) -> Any:  # noqa: ANN401 - JSON
         """Return a view as plain values.
 
         Raises:
@@ -239,12 +254,12 @@ class BudgetPage(DeploymentState):
         if view == "forecast":
             return page_json.forecast_view(snapshot, families)
         if view == "calendar":
-            found = self.calendars(visible)
+            found = self.calendars(visible, airflow)
             return {n: [page_json.plain(m) for m in marks] for n, marks in found.items()}
         if view == "entries":
             lines = page_json.entries_view(snapshot.lines, visible, dict(wanted))
             return [page_json.plain(line) for line in lines[: page_json.PAGE_LINES]]
         if view == "plan":
-            return self.next_plans(visible)
+            return self.next_plans(visible, airflow)
         rule = f"{view!r} is none; choose balance, forecast, calendar, entries or plan"
         raise InputError(where="page", field="view", rule=rule)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from turnstile.ledger.presentation import balance_json, forecast_json, most_spent
@@ -43,5 +44,5 @@ def entries_view(
 
 
 def plain(record: Any) -> dict[str, Any]:  # noqa: ANN401 - a frozen record
-    """Return a record's fields."""
-    return {name: getattr(record, name) for name in record.__slots__}
+    """Return a record's fields, those of records in it too."""
+    return asdict(record)

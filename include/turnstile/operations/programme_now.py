@@ -7,20 +7,15 @@ public, refused, rejected or stopped, no run that died. An alert that was sent c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from turnstile.ledger.entries import EntryKind
-from turnstile.operations.calendar_of_weeks import (
-    PUBLIC,
-    TROUBLE,
-    WeekMark,
-    behind,
-    next_week,
-    overdue_since,
-)
-from turnstile.operations.journal import Happening, Line, open_runs
+from turnstile.operations.airflow_now import AirflowNow
+from turnstile.operations.calendar_of_weeks import behind, next_week, overdue, words_of_row
+from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import EntryLine
+from turnstile.operations.week_states import LIVE, PUBLIC, TROUBLE, WeekMark
 from turnstile.programme.release_schedule import final_at, final_words
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import parse_period
@@ -30,10 +25,8 @@ _NEXT_STEP = {
     "rejected": "Who rejected may approve after clearing the task that asks; nothing is refunded.",
     "withheld": "Open the run, read why its last task stopped, and clear that task: nothing more is"
     " charged.",
-    "charged": "Open the run and clear its task draw: another draw is charged (see the runbook).",
-    "died": "Open the run and clear what failed: no step is done twice for that.",
     "held": "Open the run and clear it: it goes on with the same reservation.",
-    "refused": "Nothing was charged. Read the sentence: what is asked for does not fit.",
+    "refused": "Nothing more was charged. Read the sentence: what is asked for does not fit.",
     "stopped": "Nothing was charged. Mend the input, then clear the run.",
     "missing": "Release it by name.",
     "expires": "Release it, or end its correction, before that day; or state turnstile ledger"
@@ -42,29 +35,49 @@ _NEXT_STEP = {
     "disagrees": "Stop releasing, keep every copy, and run turnstile ledger verify; the runbook"
     " goes on (After a disaster).",
 }
-UNDER_WAY = frozenset({"queued", "running"})
+_OF_A_DRAW = "Its run may be cleared from the task draw on. What that does: {effect}{charge}."
+_OF_THE_DEAD = {
+    "nothing": "Open the run and clear what failed: no step is done twice for that.",
+    "held": _NEXT_STEP["held"],
+    "sealed": _NEXT_STEP["withheld"],
+    "public": "The public numbers stand. Open the run and clear what failed.",
+}
 _ENDS_ALARM = frozenset({EntryKind.PUBLISHED, EntryKind.NO_RELEASE, EntryKind.DELETED})
 _NEVER = datetime.min.replace(tzinfo=UTC)
-_HOLDS_UP = {"asked": "waits for people", "waiting": "waits for its files", "under_way": "works"}
+_HOLDS_UP = {
+    "asked": "waits for people",
+    "waiting": "waits for its files",
+    "under_way": "works",
+    "held_up": "is queued",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class AirflowNow:
-    """What the orchestrator says of programmes and runs.
+class GoingOn:
+    """What the run of a week whose draw died would do now.
 
     Args:
-        paused: programmes that it has a DAG of, and whether it is paused.
-        state_of_run: state of the runs that are open in the journal; None if it was not asked.
+        effect: in one sentence.
+        charge: what it would charge, in words; empty for nothing.
     """
 
-    paused: Mapping[str, bool] = field(default_factory=dict)
-    state_of_run: Mapping[str, str] | None = None
+    effect: str
+    charge: str
 
-    def state_of(self, programme: str) -> str:
-        """Return `active`, `paused` or `no DAG`."""
-        if programme not in self.paused:
-            return "no DAG"
-        return "paused" if self.paused[programme] else "active"
+
+@dataclass(frozen=True, slots=True)
+class BrokenProgramme:
+    """A programme whose file cannot be read.
+
+    Args:
+        name: of the file.
+        problem: which line breaks which rule.
+        weeks_public: how many weeks of it are public.
+    """
+
+    name: str
+    problem: str
+    weeks_public: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +86,7 @@ class Attention:
 
     Args:
         weeks: which, in words.
-        state: a key of `calendar_of_weeks.STATES`, `overdue`, `died`, `expires`, `overstays` or
+        state: a key of `week_states.STATES`, `overdue`, `expires`, `overstays` or
             `disagrees`.
         reason: why, in one sentence.
         next_step: what to do.
@@ -124,27 +137,25 @@ class ProgrammeNow:
 def programme_now(
     programme: Programme,
     marks: Sequence[WeekMark],
-    journal: Sequence[Line],
     now: datetime,
     airflow: AirflowNow,
+    going_on: Mapping[str, GoingOn],
 ) -> ProgrammeNow:
     """Judge a programme.
 
     Args:
         programme: which.
         marks: its calendar.
-        journal: what its runs reported.
         now: the present instant, aware.
         airflow: what Airflow says.
+        going_on: what runs of the weeks would do whose draws died, by week.
     """
     in_airflow = airflow.state_of(programme.name)
-    marks = [_as_airflow_says(mark, airflow.state_of_run) for mark in marks]
     public = [mark.week for mark in marks if mark.state in PUBLIC - {"withdrawn"}]
-    before = _first_in_line(marks, airflow.state_of_run)
+    before = next((one for one in reversed(marks) if one.state in LIVE and one.run_id), None)
     held_up = behind(programme, marks, now, before.week) if before else ""
     attention = [
-        *_died(journal, airflow.state_of_run, marks),
-        *_troubles(marks, before, held_up),
+        *_troubles(marks, before, held_up, going_on),
         *_overdue(programme, marks, now, in_airflow, before),
     ]
     return ProgrammeNow(
@@ -159,14 +170,12 @@ def programme_now(
     )
 
 
-def _as_airflow_says(mark: WeekMark, state_of_run: Mapping[str, str] | None) -> WeekMark:
-    """Return a week as it is left by a run that is dead; as it is if the run lives or none asked.
-
-    What a live run reserved or drew is no trouble: clearing a task of it would kill its draw.
-    """
-    if state_of_run is None or not mark.otherwise or state_of_run.get(mark.run_id) in UNDER_WAY:
-        return mark
-    return replace(mark, state=mark.otherwise)
+def weeks_to_go_on_with(marks: Sequence[WeekMark]) -> tuple[str, ...]:
+    """Return the weeks whose draw was charged and is not going on: advice about them costs."""
+    judged = (mark.correction or mark for mark in marks)
+    return tuple(
+        mark.week for mark in judged if mark.of_budget == "charged" and mark.state in TROUBLE
+    )
 
 
 def of_ledger(trouble: str) -> Attention:
@@ -242,7 +251,8 @@ def _next(programme: Programme, marks: Sequence[WeekMark], now: datetime) -> str
     for state, words in _COMES_NEXT.items():
         found = next((mark for mark in marks if mark.state == state and mark.run_id), None)
         if found is not None and (state != "waiting" or found.reason):
-            return words.format(week=found.week, reason=found.reason)
+            far = f" ({found.reason})" if state == "under_way" and found.reason else ""
+            return f"{words.format(week=found.week, reason=found.reason)}{far}"
     following = next_week(marks)
     if following is None:
         return "it has never run"
@@ -256,18 +266,8 @@ _COMES_NEXT = {
     "asked": "{week} is drawn, and people are asked",
     "under_way": "a run works on {week}",
     "waiting": "{week} waits: {reason}",
+    "held_up": "the run of {week} is {reason}",
 }
-
-
-def _first_in_line(
-    marks: Sequence[WeekMark], state_of_run: Mapping[str, str] | None
-) -> WeekMark | None:
-    """Return the last week whose run waits or works: Airflow takes up later weeks after it."""
-    for mark in reversed(marks):
-        is_live = state_of_run is None or state_of_run.get(mark.run_id) in UNDER_WAY
-        if mark.state in _HOLDS_UP and mark.run_id and is_live:
-            return mark
-    return None
 
 
 def _not_at_once(in_airflow: str, before: WeekMark | None) -> str:
@@ -281,17 +281,37 @@ def _not_at_once(in_airflow: str, before: WeekMark | None) -> str:
 
 
 def _troubles(
-    marks: Sequence[WeekMark], before: WeekMark | None, held_up: str
+    marks: Sequence[WeekMark],
+    before: WeekMark | None,
+    held_up: str,
+    going_on: Mapping[str, GoingOn],
 ) -> Iterator[Attention]:
-    """Yield the weeks that are not as they should be, up to the last that was taken up."""
-    taken_up = [n for n, mark in enumerate(marks) if mark.state != "missing"]
-    for mark in marks[: taken_up[-1] + 1 if taken_up else 0]:
-        if mark.state in TROUBLE:
-            reason = mark.reason or "it gave no reason; the run's last task has it"
-            step = _NEXT_STEP[mark.state]
-            if mark == before and held_up:
-                step += f" Until then {held_up} cannot begin: weeks are released in order."
-            yield Attention(mark.week, mark.state, reason, step, mark.run_id, mark.week)
+    """Yield the weeks that are not as they should be; those without a run are `_overdue`."""
+    for week in marks:
+        mark = week.correction or week
+        if mark.state not in TROUBLE or mark.state == "missing":
+            continue
+        reason = mark.reason or "it gave no reason; the run's last task has it"
+        if week.correction is not None:
+            of = f"r{mark.revision}" if mark.revision > week.revision else "a later run"
+            reason = f"r{week.revision} is public; {of}: {reason}"
+        step = _next_step(mark, week, going_on)
+        if mark == before and held_up:
+            step += f" Until then {held_up} cannot begin: weeks are released in order."
+        yield Attention(mark.week, mark.state, reason, step, mark.run_id, mark.week)
+
+
+def _next_step(mark: WeekMark, week: WeekMark, going_on: Mapping[str, GoingOn]) -> str:
+    """Say what to do, and what it costs."""
+    if mark.of_budget == "charged" and mark.state != "asked":
+        would = going_on.get(mark.week)
+        if would is None:
+            return "The runbook says what a further draw costs (draw_stuck)."
+        charge = f"; it charges {would.charge} once more" if would.charge else ""
+        return _OF_A_DRAW.format(effect=would.effect, charge=charge)
+    if week.correction is not None and mark.of_budget in {"nothing", "public"}:
+        return _OF_THE_DEAD["public"]
+    return _OF_THE_DEAD[mark.of_budget] if mark.state == "dead" else _NEXT_STEP[mark.state]
 
 
 def _overdue(
@@ -301,46 +321,15 @@ def _overdue(
     in_airflow: str,
     before: WeekMark | None,
 ) -> Iterator[Attention]:
-    """Yield, as one, the weeks after the last known one that no run took up."""
-    found = overdue_since(programme, marks, now)
-    if found is None:
-        return
-    first, last = found
-    weeks = str(first) if first == last else f"{first} to {last}"
-    due = final_words(first, programme.schedule, programme.time)
-    reason = f"due since {due}, and no run took it up"
-    step = _NEXT_STEP["missing"]
-    if before is not None:
-        reason += f": the run of {before.week} stands before it and {_HOLDS_UP[before.state]}"
-        step = f"See to {before.week} first; what no run takes up after that, release by name."
-    if in_airflow == "paused":
-        reason += "; its DAG is paused"
-        step = f"Unpause the DAG, or: {step}"
-    yield Attention(weeks, "overdue", reason, step, "", str(first))
-
-
-def _died(
-    journal: Sequence[Line], state_of_run: Mapping[str, str] | None, marks: Sequence[WeekMark]
-) -> Iterator[Attention]:
-    """Yield the runs that ended without a word."""
-    if state_of_run is None:
-        return
-    charged = {mark.week for mark in marks if mark.state == "charged"}
-    for begun in open_runs_by_week(journal):
-        if state_of_run.get(begun.run_id) not in UNDER_WAY:
-            yield Attention(
-                begun.week,
-                "died",
-                f"its run, taken up {begun.at}, ended without saying how",
-                _NEXT_STEP["charged" if begun.week in charged else "died"],
-                begun.run_id,
-                begun.week,
-            )
-
-
-def open_runs_by_week(journal: Sequence[Line]) -> tuple[Line, ...]:
-    """Return the lines that took up the runs which are open, week by week."""
-    weeks: dict[str, list[Line]] = {}
-    for line in journal:
-        weeks.setdefault(line.week, []).append(line)
-    return tuple(begun for lines in weeks.values() for begun in open_runs(tuple(lines)))
+    """Yield the weeks that no run took up, row by row."""
+    for first, last in overdue(programme, marks, now):
+        due = final_words(first, programme.schedule, programme.time)
+        reason = f"due since {due}, and no run took it up"
+        step = _NEXT_STEP["missing"]
+        if before is not None and parse_period(before.week).first_day < first.first_day:
+            reason += f": the run of {before.week} stands before it and {_HOLDS_UP[before.state]}"
+            step = f"See to {before.week} first; what no run takes up after that, release by name."
+        if in_airflow == "paused":
+            reason += "; its DAG is paused"
+            step = f"Unpause the DAG, or: {step}"
+        yield Attention(words_of_row(first, last), "overdue", reason, step, "", str(first))

@@ -1,49 +1,87 @@
 """What a run will do to the budget, said before it does anything. Pure.
 
 The sentence is made from the ledger's attempts at the key, which decide the same when the steps
-come to `reserve` and `draw` (PRIVACY 6).
+come to `reserve` and `draw` (PRIVACY 6). Note, preview and advice say it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from turnstile.ledger.charging import DRAWS_MAX
-from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import Attempt
 
 
-def effect_on_budget(attempts: Sequence[Attempt], entries: Sequence[Entry], cost: str) -> str:
+class DatedFact(Protocol):
+    """An entry of the ledger, or the line that a list shows of it."""
+
+    @property
+    def at(self) -> str:
+        """When, ISO 8601."""
+
+    @property
+    def kind(self) -> EntryKind:
+        """What it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What running the steps of a key again does.
+
+    Args:
+        sentence: in words, with the cost.
+        charges: whether a draw is charged, if a cap allows it.
+        is_refused: whether the ledger refuses it whatever a cap allows.
+    """
+
+    sentence: str
+    charges: bool = False
+    is_refused: bool = False
+
+
+def effect_on_budget(
+    attempts: Sequence[Attempt],
+    facts: Iterable[DatedFact],
+    cost: str,
+    drawing: frozenset[str] = frozenset(),
+) -> Effect:
     """Say what running the steps of a key again costs.
 
     Args:
         attempts: at the key, oldest first.
-        entries: facts about the key, oldest first.
+        facts: about the key, oldest first.
         cost: what one draw charges, in words, such as `epsilon 4 for a trip`.
+        drawing: attempts that a process draws under at this moment.
 
     Examples:
-        >>> effect_on_budget((), (), "epsilon 4 for a trip")
+        >>> effect_on_budget((), (), "epsilon 4 for a trip").sentence
         'never drawn: once its rows pass validation, epsilon 4 for a trip is charged'
     """
     sealed = next((one for one in attempts if one.is_sealed), None)
     if sealed is not None:
-        on = _date_of(entries, sealed, EntryKind.SEALED)
+        days = [fact.at[:10] for fact in facts if fact.kind is EntryKind.SEALED]
+        on = days[-1] if days else "an unknown day"
         if sealed.is_public:
-            return f"week sealed on {on}: re-issued, 0 charged"
-        return f"week sealed on {on}, not published yet: the same bytes go on, 0 charged"
-    drawn = sum(one.is_charged for one in attempts)
+            return Effect(f"week sealed on {on}: re-issued, 0 charged")
+        return Effect(f"week sealed on {on}, not published yet: the same bytes go on, 0 charged")
     last = attempts[-1] if attempts else None
-    if last is not None and last.is_held:
-        return f"a hold exists and is resumed, no second one: {cost} is charged when it draws"
+    if last is not None and last.attempt_id in drawing:
+        return Effect("a draw is under way: its seal is waited for, 0 charged")
     if last is not None and (last.is_drawing or last.is_burned):
-        lost = "a draw that died stays charged"
-        if drawn >= DRAWS_MAX:
-            return f"{lost}; no draw is left, a person decides"
-        return f"{lost}; another {cost} is charged"
-    return f"never drawn: once its rows pass validation, {cost} is charged"
+        return _after_a_death(sum(one.is_charged for one in attempts), cost)
+    words = f"never drawn: once its rows pass validation, {cost} is charged"
+    if last is not None and last.is_held:
+        words = f"a hold exists and is resumed, no second one: {cost} is charged when it draws"
+    return Effect(words, charges=True)
 
 
-def _date_of(entries: Sequence[Entry], attempt: Attempt, kind: EntryKind) -> str:
-    """Return the day on which something happened to an attempt."""
-    days = [e.at[:10] for e in entries if e.kind is kind and e.attempt_id == attempt.attempt_id]
-    return days[-1] if days else "an unknown day"
+def _after_a_death(drawn: int, cost: str) -> Effect:
+    """Say what a key costs whose last draw died, after so many draws."""
+    lost = "a draw that died stays charged"
+    if drawn >= DRAWS_MAX:
+        words = f"{lost}; no draw is left, a person decides (a revision, or no release)"
+        return Effect(words, is_refused=True)
+    return Effect(f"{lost}; another {cost} is charged", charges=True)

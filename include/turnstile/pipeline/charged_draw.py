@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from threading import Event, Thread
 from typing import Protocol
 
-from turnstile.errors import IntegrityError, RefusedError
+from turnstile.errors import IntegrityError, RefusedError, TurnstileError
+from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.encoding import encode_event
+from turnstile.ledger.leases import BEAT_S
 from turnstile.ledger.records import Attempt, Bindings, Request
 from turnstile.pipeline.current_snapshot import current_snapshot
 from turnstile.pipeline.planned_release import PlannedRelease, recorded
@@ -52,22 +55,24 @@ class Outside:
         space: bytes that draw and package take at most, by folder.
         code: version of the code that draws.
         copies: of the zones.
+        holder: names the lock that the drawing process holds.
     """
 
     statement: Statement
     space: Mapping[Path, int]
     code: str
     copies: Copies
+    holder: str
 
 
-def reserved(release: PlannedRelease, statement: Statement) -> Attempt:
+def reserved(release: PlannedRelease, statement: Statement, holder: str) -> Attempt:
     """Hold what a release costs; a hold whose inputs changed before it was drawn is let go."""
     request = request_of(release, statement)
     found = release.ledger.find(release.key)
     promised = (request.bindings, request.plan_digest)
     if found is not None and found.is_held and (found.bindings, found.plan_digest) != promised:
         release.ledger.void(found.attempt_id, "inputs changed before anything was drawn")
-    return release.ledger.reserve(request)
+    return release.ledger.reserve(request, holder=holder)
 
 
 def charged_draw(release: PlannedRelease, attempt: Attempt, outside: Outside) -> str:
@@ -90,28 +95,49 @@ def charged_draw(release: PlannedRelease, attempt: Attempt, outside: Outside) ->
         _bindings(release),
         space=outside.space,
         code=outside.code,
+        holder=outside.holder,
     )
-    _set_leftovers_aside(release)
-    largest_first = sorted(range(len(events)), key=lambda at: -counts[at].size)  # both end at once
-    with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
-        vectors = threads.map(lambda at: draw_one(events[at], counts[at]), largest_first)
-        by_event = dict(zip(largest_first, vectors, strict=True))
-    drawn = tuple(
-        NoisyTable(event.table, event.statistic, day_of_draw(event), by_event[at])
-        for at, event in enumerate(events)
-    )
-    content = encode(Artefact(drawn, gaps, tuple(map(str, carried))))
-    digest = digest_of(content)
-    sealed = release.folders.embargoed / f"sealed-{digest[:16]}.parquet"
-    write_once(sealed, content)
-    outside.copies.keep(is_charged=True)
-    try:
-        release.ledger.seal(attempt.attempt_id, digest)
-    except RefusedError:  # burned meanwhile: another draw has the key
-        _set_aside(release, sealed)  # that draw may have moved it as a leftover
-        raise
+    with _lease_renewed(release.ledger, attempt.attempt_id, outside.holder):
+        _set_leftovers_aside(release)
+        largest_first = sorted(range(len(events)), key=lambda at: -counts[at].size)  # end at once
+        with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
+            vectors = threads.map(lambda at: draw_one(events[at], counts[at]), largest_first)
+            by_event = dict(zip(largest_first, vectors, strict=True))
+        drawn = tuple(
+            NoisyTable(event.table, event.statistic, day_of_draw(event), by_event[at])
+            for at, event in enumerate(events)
+        )
+        content = encode(Artefact(drawn, gaps, tuple(map(str, carried))))
+        digest = digest_of(content)
+        sealed = release.folders.embargoed / f"sealed-{digest[:16]}.parquet"
+        write_once(sealed, content)
+        outside.copies.keep(is_charged=True)
+        try:
+            release.ledger.seal(attempt.attempt_id, digest)
+        except RefusedError:  # burned meanwhile: another draw has the key
+            _set_aside(release, sealed)  # that draw may have moved it as a leftover
+            raise
     release.say("noise drawn once, bytes sealed")
     return digest
+
+
+@contextlib.contextmanager
+def _lease_renewed(ledger: ChargingLedger, attempt_id: str, holder: str) -> Iterator[None]:
+    """Say again and again that the draw lives, so that nobody burns it; late once is no harm."""
+    is_over = Event()
+
+    def beat() -> None:
+        while not is_over.wait(BEAT_S):
+            with contextlib.suppress(TurnstileError):  # the next beat tries again
+                ledger.renew_lease(attempt_id, holder)
+
+    beating = Thread(target=beat, name="draw-lease", daemon=True)
+    beating.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        beating.join()
 
 
 def _set_leftovers_aside(release: PlannedRelease) -> None:

@@ -6,10 +6,15 @@ house adds: preflight, one process at a time, and what a draw is told by it (PRI
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from turnstile.durable_files import exclusively
-from turnstile.pipeline.charged_draw import Outside, charged_draw, reserved
+from turnstile.durable_files import exclusively, name_of_lock
+from turnstile.errors import DrawGoesOn
+from turnstile.ledger.leases import BEAT_S
+from turnstile.ledger.records import Attempt
+from turnstile.pipeline.charged_draw import Outside, Statement, charged_draw, reserved
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release, revision_statement
 from turnstile.pipeline.preflight import require_preflight
@@ -29,16 +34,16 @@ def reserve(release: Release) -> str:
     if release.sealed is not None:
         return "sealed"
     require_state(release)
-    with _alone(release):
+    with _alone(release) as holder:
         require_preflight(release)
-        return reserved(release, revision_statement(release)).attempt_id
+        return _reserved(release, revision_statement(release), holder).attempt_id
 
 
 def draw(release: Release) -> str:
     """Charge, draw, store and seal; return the digest of the sealed bytes.
 
-    A key that is sealed answers with its digest and draws nothing. An attempt that died while
-    drawing is burned and charged again, in full.
+    A key that is sealed answers with its digest and draws nothing. A draw that another process has
+    under way is waited for. An attempt that died while drawing is burned and charged again in full.
 
     Raises:
         RefusedError: the reservation is refused.
@@ -47,25 +52,42 @@ def draw(release: Release) -> str:
     sealed = release.sealed
     if sealed is not None and sealed.artefact_digest is not None:
         return sealed.artefact_digest
-    with _alone(release):
+    with _alone(release) as holder:
         require_preflight(release)  # programme or code may be others than when it was reserved
-        outside = _around(release)
-        attempt = reserved(release, outside.statement)
+        outside = _around(release, holder)
+        attempt = _reserved(release, outside.statement, holder)
         if attempt.is_sealed and attempt.artefact_digest is not None:
             return attempt.artefact_digest
         return charged_draw(release, attempt, outside)
 
 
-def _around(release: Release) -> Outside:
+def _reserved(release: Release, statement: Statement, holder: str) -> Attempt:
+    """Reserve; wait for the seal of a draw that a process elsewhere has under way."""
+    while True:
+        try:
+            return reserved(release, statement, holder)
+        except DrawGoesOn as goes_on:
+            release.say(f"waiting: {goes_on}")
+            time.sleep(BEAT_S)
+
+
+def _around(release: Release, holder: str) -> Outside:
     """Return what the house around the core says of a draw."""
     return Outside(
         statement=revision_statement(release),
         space=package_space(release),
         code=code_version(),
         copies=release.copies,
+        holder=holder,
     )
 
 
-def _alone(release: Release) -> AbstractContextManager[object]:
-    """Keep a second process on this machine from taking a live draw for a dead one."""
-    return exclusively(release.folders.private / ".draw.lock")
+@contextmanager
+def _alone(release: Release) -> Iterator[str]:
+    """Keep a second process on this machine from taking a live draw for a dead one.
+
+    Yields:
+        The name of the lock: what was drawn under it before is drawn by nobody now.
+    """
+    with exclusively(release.folders.private / ".draw.lock") as file:
+        yield name_of_lock(file)

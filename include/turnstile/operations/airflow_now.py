@@ -1,0 +1,97 @@
+"""What the orchestrator says of programmes, runs and tasks, in its own words. Pure.
+
+Whoever asks it hands the answer on in these records: the API server reads its database, a task asks
+through its SDK, a command asks nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+UNDER_WAY = frozenset({"queued", "running"})
+"""States of a run that lives."""
+WORKS = frozenset({"queued", "running", "restarting", "up_for_retry"})
+"""States of a task that a worker has, or gets by itself."""
+ASKS = "awaiting_input"
+WAITS = "deferred"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskNow:
+    """One task of a run.
+
+    Args:
+        state: Airflow's word; None before it is scheduled.
+        began: its present try, aware; None where it has not begun or that is not known.
+    """
+
+    state: str | None
+    began: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunNow:
+    """One run.
+
+    Args:
+        run_id: its name in its DAG.
+        period: that it stands for; empty if that is not known.
+        state: Airflow's word.
+        tasks: by their names, in their order.
+    """
+
+    run_id: str
+    period: str
+    state: str
+    tasks: Mapping[str, TaskNow] = field(default_factory=dict)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether Airflow goes on with it, or will."""
+        return self.state in UNDER_WAY
+
+    @property
+    def works_on(self) -> tuple[str, TaskNow] | None:
+        """The task that a worker has, or gets by itself."""
+        return next(((n, one) for n, one in self.tasks.items() if one.state in WORKS), None)
+
+    def has_task(self, state: str) -> bool:
+        """Return whether a task is in a state."""
+        return any(one.state == state for one in self.tasks.values())
+
+
+@dataclass(frozen=True, slots=True)
+class AirflowNow:
+    """What the orchestrator says.
+
+    Args:
+        paused: programmes that it has a DAG of, and whether it is paused.
+        runs: of each programme that was asked about, those that live or that the journal names;
+            None if nobody was asked.
+    """
+
+    paused: Mapping[str, bool] = field(default_factory=dict)
+    runs: Mapping[str, tuple[RunNow, ...]] | None = None
+
+    def state_of(self, programme: str) -> str:
+        """Return `active`, `paused` or `no DAG`."""
+        if programme not in self.paused:
+            return "no DAG"
+        return "paused" if self.paused[programme] else "active"
+
+    def run_of(self, programme: str, period: str, run_id: str) -> RunNow | None:
+        """Return the run that works on a period: one that lives before the one that is named."""
+        found = [
+            run
+            for run in (self.runs or {}).get(programme, ())
+            if run.period == period or (run_id and run.run_id == run_id)
+        ]
+        found.sort(key=lambda run: (run.is_live, run.run_id == run_id))
+        return found[-1] if found else None
+
+    def working(self, programme: str) -> RunNow | None:
+        """Return the run of a programme that has begun and is not over."""
+        runs = (self.runs or {}).get(programme, ())
+        return next((run for run in runs if run.state == "running"), None)

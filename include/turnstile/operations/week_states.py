@@ -1,0 +1,257 @@
+"""The state of a week: from ledger, journal and Airflow together, and what it means. Pure.
+
+There is one such judgement. Page, mail, digest, watchdog and commands say what it says. A week is
+called dead only if Airflow says that its run is over; a draw that has a living lease is never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from turnstile.ledger.records import Attempt
+from turnstile.ledger.states import SEALED_STATES, ReleaseState
+from turnstile.ledger.weeks import Week
+from turnstile.operations.airflow_now import ASKS, WAITS, AirflowNow, RunNow
+from turnstile.operations.journal import Happening, Line
+from turnstile.programme.approval_rule import ApprovalStanding
+
+PUBLIC = frozenset({"published", "revised", "withdrawn"})
+REFUSALS = frozenset({"BudgetExceeded", "RefusedError", "RevisionNeeded", "NotFinal"})
+
+STATES: dict[str, str] = {
+    "published": "public",
+    "revised": "public, and corrected since",
+    "withdrawn": "was public; taken back",
+    "asked": "drawn and charged; people are asked whether it may be public",
+    "rejected": "drawn and charged; somebody rejected it",
+    "withheld": "drawn and charged, and not public",
+    "charged": "charged; its draw has not come to an end",
+    "held": "reserved; not drawn, nothing charged",
+    "refused": "budget, calendar or promise refused it; nothing more charged",
+    "stopped": "stopped before anything was charged",
+    "dead": "its run is over in Airflow and did not say how",
+    "under_way": "a run works on it",
+    "held_up": "its run is queued in Airflow",
+    "waiting": "waits for its day or its files",
+    "missing": "final, and no run took it up",
+    "declared": "somebody stated that it has no release",
+}
+IN_ORDER = PUBLIC | {"under_way", "held_up", "waiting", "declared"}
+TROUBLE = tuple(name for name in STATES if name not in IN_ORDER)
+LIVE = frozenset({"asked", "waiting", "under_way", "held_up"})
+"""States of a week whose run lives."""
+
+TURNS = frozenset(Happening(name) for name in ("begun", "resumed", "waits", "asked"))
+TURNS_AND_ENDS = TURNS | {Happening.FAILED, Happening.ENDED}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known beside the ledger.
+
+    Args:
+        lines: of the journal about one programme, oldest first in each week.
+        approvals: where they stand, by release key, of those that wait for people.
+        airflow: what it says.
+        drawing: attempts whose draw has a living lease.
+    """
+
+    lines: Sequence[Line] = ()
+    approvals: Mapping[str, ApprovalStanding] = field(default_factory=dict)
+    airflow: AirflowNow = field(default_factory=AirflowNow)
+    drawing: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class WeekMark:
+    """One week of the calendar.
+
+    Args:
+        week: ISO week, or days.
+        state: a key of `STATES`.
+        revision: highest revision that was charged or published.
+        run_id: of the run that took it up last; empty if none is known.
+        reason: how far it is, or why it is not public, in one sentence, if it is known.
+        of_budget: what the ledger has of it: `nothing`, `held`, `charged`, `sealed`, `public`.
+        correction: of a public week, what becomes of the revision that would follow it, or of a
+            run that stopped after it was public; None if nothing does.
+    """
+
+    week: str
+    state: str
+    revision: int = 0
+    run_id: str = ""
+    reason: str = ""
+    of_budget: str = "nothing"
+    correction: WeekMark | None = None
+
+
+def state_of_week(
+    programme: str, week: Week, evidence: Evidence, lines: Sequence[Line]
+) -> WeekMark:
+    """Judge one week.
+
+    Args:
+        programme: name.
+        week: what the ledger has of it.
+        evidence: what is known beside it.
+        lines: of the journal about the week, oldest first.
+    """
+    newest = max((one.key.revision for one in week.live), default=0)
+    attempts = [one for one in week.live if one.key.revision == newest]
+    mark = _judged(programme, week.period, attempts, evidence, lines)
+    if not week.published:
+        return mark
+    public = WeekMark(
+        week.period,
+        str(week.state),
+        max(one.key.revision for one in week.published),
+        mark.run_id,
+        of_budget="public",
+    )
+    return public if mark.state in PUBLIC | {"missing"} else replace(public, correction=mark)
+
+
+def _judged(
+    programme: str,
+    period: str,
+    attempts: Sequence[Attempt],
+    evidence: Evidence,
+    lines: Sequence[Line],
+) -> WeekMark:
+    """Judge the newest revision of a week."""
+    last = next((line for line in reversed(lines) if line.happening in TURNS_AND_ENDS), None)
+    run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
+    run = evidence.airflow.run_of(programme, period, run_id)
+    of_budget = _of_budget(attempts)
+    mark = WeekMark(
+        week=period,
+        state="missing",
+        revision=max((one.key.revision for one in attempts), default=0),
+        run_id=run.run_id if run is not None else run_id,
+        of_budget=of_budget,
+    )
+    standing = next(
+        (found for one in attempts if (found := evidence.approvals.get(str(one.key)))), None
+    )
+    if _lives(last, run, is_asked=evidence.airflow.runs is not None):
+        return _of_live_run(mark, last, run, standing, evidence.airflow.working(programme))
+    if any(one.attempt_id in evidence.drawing for one in attempts):
+        return replace(
+            mark, state="under_way", reason="its draw goes on without its run, and is sealed next"
+        )
+    return _of_ended_run(mark, last, standing, was_asked=evidence.airflow.runs is not None)
+
+
+def _of_budget(attempts: Sequence[Attempt]) -> str:
+    """Say what the ledger has of a revision, the furthest first."""
+    states = {one.state for one in attempts}
+    if ReleaseState.PUBLISHED in states:
+        return "public"
+    if states & SEALED_STATES:
+        return "sealed"
+    if any(one.is_charged for one in attempts):
+        return "charged"
+    return "held" if states else "nothing"
+
+
+def _lives(last: Line | None, run: RunNow | None, *, is_asked: bool) -> bool:
+    """Return whether a run goes on: Airflow says so; where nobody asked it, the journal does."""
+    if run is not None:
+        return run.is_live and not _has_just_failed(last, run)
+    return not is_asked and last is not None and last.happening in TURNS
+
+
+def _has_just_failed(last: Line | None, run: RunNow) -> bool:
+    """Return whether nothing of a run is left but the task that said why it failed."""
+    if last is None or last.happening is not Happening.FAILED or last.run_id != run.run_id:
+        return False
+    live = {name: one for name, one in run.tasks.items() if one.state not in _OVER}
+    failed = live.pop(str(last.details.get("step", "")), None)
+    if run.state == "queued" or live:
+        return False
+    if failed is None or failed.state != "running":  # what was cleared is scheduled again
+        return failed is None
+    return failed.began is None or failed.began < datetime.fromisoformat(last.at)
+
+
+_OVER = frozenset({None, "success", "failed", "upstream_failed", "skipped", "removed"})
+
+
+def _of_live_run(
+    mark: WeekMark,
+    last: Line | None,
+    run: RunNow | None,
+    standing: ApprovalStanding | None,
+    working: RunNow | None,
+) -> WeekMark:
+    """Say how far a run is."""
+    said = last.happening if last is not None and _is_of(last, run) else None
+    sentence = _sentence(last) if last is not None else ""
+    if run is not None and run.state == "queued":
+        behind = working.period or working.run_id if working and working != run else ""
+        why = f"queued behind the run of {behind}" if behind else "queued; Airflow begins it next"
+        return replace(mark, state="held_up", reason=why)
+    if run.has_task(ASKS) if run is not None and run.tasks else said is Happening.ASKED:
+        is_rejected = standing is not None and standing.rejected_by
+        state = "rejected" if is_rejected else "asked"
+        return replace(mark, state=state, reason=str(standing or sentence))
+    is_deferred = run is None or not run.tasks or run.has_task(WAITS)
+    if said is Happening.WAITS and is_deferred:
+        since = f" (since {last.at[:16].replace('T', ' ')} UTC)" if last is not None else ""
+        return replace(mark, state="waiting", reason=f"{sentence}{since}")
+    return replace(mark, state="under_way", reason=_progress(run))
+
+
+def _is_of(line: Line, run: RunNow | None) -> bool:
+    """Return whether a line was written by a run."""
+    return run is None or line.run_id == run.run_id
+
+
+def _progress(run: RunNow | None) -> str:
+    """Say which step a run works on, how far that is and since when."""
+    found = run.works_on if run is not None else None
+    if run is None or found is None:
+        return ""
+    step, task = found
+    done = sum(one.state == "success" for one in run.tasks.values())
+    since = f" since {task.began:%H:%M} UTC" if task.began is not None else ""
+    return f"{step}{since}; {done} of {len(run.tasks)} tasks are done"
+
+
+def _of_ended_run(
+    mark: WeekMark, last: Line | None, standing: ApprovalStanding | None, *, was_asked: bool
+) -> WeekMark:
+    """Say what a run left that is over."""
+    failed = last if last is not None and last.happening is Happening.FAILED else None
+    reason = _sentence(failed) if failed is not None else ""
+    if mark.of_budget == "sealed" and standing is not None and standing.rejected_by:
+        return replace(mark, state="rejected", reason=str(standing))
+    if was_asked and last is not None and last.happening in TURNS:
+        left = f"its run, taken up {last.at}, is over and did not say how; {_LEFT[mark.of_budget]}"
+        return replace(mark, state="dead", reason=left)
+    if mark.of_budget == "sealed":
+        waits = str(standing) if standing is not None and not standing.is_approved else ""
+        return replace(mark, state="withheld", reason="; ".join(filter(None, (reason, waits))))
+    if mark.of_budget in {"held", "charged"}:
+        return replace(mark, state=mark.of_budget, reason=reason)
+    if failed is None:
+        return mark
+    is_refusal = mark.of_budget == "nothing" and failed.details.get("kind") in REFUSALS
+    return replace(mark, state="refused" if is_refusal else "stopped", reason=reason)
+
+
+_LEFT = {
+    "nothing": "nothing is charged",
+    "held": "its reservation stands, and nothing is charged",
+    "charged": "its draw was charged and did not come to its seal",
+    "sealed": "its numbers are drawn, charged and sealed, and not public",
+    "public": "its numbers are public",
+}
+
+
+def _sentence(line: Line) -> str:
+    """Return what a run said of its end or its wait."""
+    return str(line.details.get("sentence", ""))

@@ -1,0 +1,92 @@
+"""A lease delays a burn by the database's clock, on both stores; it moves no loss and no entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from ledger_asks import BINDINGS, KEY, ask, spent_micro
+
+from turnstile.errors import DrawGoesOn, RefusedError
+from turnstile.ledger import leases
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.records import Attempt
+from turnstile.ledger.states import ReleaseState
+
+HERE, ELSEWHERE = "this machine/1/2", "another machine/1/2"
+
+
+def _drawing(ledger: Ledger, holder: str) -> Attempt:
+    held = ledger.reserve(ask())
+    return ledger.begin_draw(held.attempt_id, BINDINGS, holder=holder)
+
+
+def _end_lease(ledger: Ledger, attempt_id: str) -> None:
+    """Let a lease's time be over, as if its process had said nothing for a minute."""
+    ended = leases.LEASE.update().where(leases.LEASE.c.attempt_id == attempt_id).values(ends_s=0)
+    ledger._store.write(lambda connection: connection.execute(ended))
+
+
+def test_a_draw_of_another_process_is_not_burned_while_its_lease_runs(ledger: Ledger) -> None:
+    attempt, head = _drawing(ledger, ELSEWHERE), ledger.head()
+    for act in (
+        lambda: ledger.reserve(ask(), holder=HERE),
+        lambda: ledger.reserve(ask()),
+        lambda: ledger.burn(attempt.attempt_id, "it looks dead", person="ada"),
+    ):
+        with pytest.raises(DrawGoesOn, match="being drawn by a process at this moment"):
+            act()
+    assert ledger.living_draws() == {attempt.attempt_id}
+    assert ledger.head() == head
+    assert ledger.seal(attempt.attempt_id, "bytes").is_sealed
+    assert ledger.living_draws() == frozenset()
+    assert ledger.reserve(ask(), holder=HERE).is_sealed
+
+
+@pytest.mark.parametrize("holder", [ELSEWHERE, ""])
+def test_a_lease_that_ended_burns_and_charges_in_full_and_a_late_seal_is_refused(
+    ledger: Ledger, holder: str
+) -> None:
+    late = _drawing(ledger, holder)
+    before = spent_micro(ledger)
+    if holder:
+        _end_lease(ledger, late.attempt_id)
+    again = ledger.reserve(ask(), holder=HERE)
+    ledger.begin_draw(again.attempt_id, BINDINGS, holder=HERE)
+    assert [one.state for one in ledger.attempts(KEY)] == [
+        ReleaseState.BURNED,
+        ReleaseState.DRAWING,
+    ]
+    assert spent_micro(ledger) == 2 * before
+    with pytest.raises(RefusedError):
+        ledger.seal(late.attempt_id, "late bytes")
+    ledger.renew_lease(late.attempt_id, holder)  # a beat that comes late wakes nothing
+    assert ledger.living_draws() == {again.attempt_id}
+
+
+def test_whoever_holds_the_same_lock_knows_that_the_draw_is_dead(ledger: Ledger) -> None:
+    _drawing(ledger, HERE)
+    assert ledger.reserve(ask(), holder=HERE).is_held
+    assert ledger.attempts(KEY)[0].is_burned
+
+
+@pytest.mark.parametrize(("renew", "lives"), [(HERE, True), (ELSEWHERE, False), (None, False)])
+def test_a_lease_runs_as_long_as_its_own_holder_renews_it(
+    ledger: Ledger, renew: str | None, *, lives: bool
+) -> None:
+    attempt = _drawing(ledger, HERE)
+    _end_lease(ledger, attempt.attempt_id)
+    if renew is not None:
+        ledger.renew_lease(attempt.attempt_id, renew)
+    assert bool(ledger.living_draws()) is lives
+
+
+def test_the_chain_knows_nothing_of_leases(
+    ledger: Ledger, reopen: Callable[[], Ledger]
+) -> None:
+    attempt = _drawing(ledger, ELSEWHERE)
+    entries = list(ledger.entries())
+    ledger.renew_lease(attempt.attempt_id, ELSEWHERE)
+    assert list(reopen().entries()) == entries
+    assert reopen().verify() == ()
+    assert all(ELSEWHERE not in str(entry.body) for entry in entries)

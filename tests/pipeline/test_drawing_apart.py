@@ -1,0 +1,148 @@
+"""A draw outlives the task that asked for it; only the death of its own process costs a charge."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.errors import BudgetExceeded, TurnstileError
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.states import ReleaseState
+from turnstile.pipeline import drawing_apart
+from turnstile.pipeline.drawing_apart import draw_apart
+from turnstile.pipeline.steps import step_named
+
+KEY = ReleaseKey("opal", WEEK)
+ASK = f"from turnstile.pipeline.drawing_apart import draw_apart; draw_apart('opal', '{WEEK}')"
+
+
+@pytest.fixture
+def reserved(landed: Deployment) -> Deployment:
+    for step in ("ingest", "validate", "plan", "count", "reserve"):
+        step_named(step)("opal", WEEK)
+    return landed
+
+
+def _states(place: Deployment) -> list[ReleaseState]:
+    return [one.state for one in place.ledger.attempts(KEY)]
+
+
+def _drawing_processes(home: Path) -> list[psutil.Process]:
+    """Return the processes that draw for a home."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if drawing_apart.__name__ in (process.info["cmdline"] or [])
+        and str(home) in " ".join(process.info["cmdline"])
+    ]
+
+
+def _wait_for(found: Callable[[], object], seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_it_answers_with_the_digest_that_is_sealed_and_leaves_nothing(reserved: Deployment) -> None:
+    digest = draw_apart("opal", WEEK)
+    assert _states(reserved) == [ReleaseState.SEALED]
+    assert reserved.ledger.attempts(KEY)[0].artefact_digest == digest
+    assert draw_apart("opal", WEEK) == digest
+    assert list((reserved.home / "private/draws").iterdir()) == []
+
+
+# How long the task lives, in tenths of a second: with the start of Python about 40 to its seal.
+LIVES = [3, 12, 20, *(pytest.param(n, marks=pytest.mark.long) for n in range(60))]
+
+
+@pytest.mark.parametrize("tenths", LIVES)
+def test_a_task_that_is_killed_burns_nothing_and_the_next_one_waits_for_the_seal(
+    reserved: Deployment, tenths: int
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
+        time.sleep(tenths / 10)
+        task.send_signal(signal.SIGKILL)
+    digest = draw_apart("opal", WEEK)
+    assert _states(reserved) == [ReleaseState.SEALED]
+    assert reserved.ledger.attempts(KEY)[0].artefact_digest == digest
+
+
+def _kill_at_the_seal(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Let processes that draw kill themselves when the noise is drawn and nothing is stored."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        f"if {drawing_apart.__name__!r} in sys.orig_argv:\n"
+        "    from turnstile.pipeline import charged_draw\n"
+        "    charged_draw.write_once = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
+def test_only_a_drawing_process_that_dies_itself_is_burned(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Negative control of the test before.
+    with monkeypatch.context() as deadly:
+        _kill_at_the_seal(deadly, tmp_path / "deadly")
+        with pytest.raises(TurnstileError, match="the drawing process died .SIGKILL.*stays charged"):
+            draw_apart("opal", WEEK)
+    assert _states(reserved) == [ReleaseState.DRAWING]
+    began = time.monotonic()
+    draw_apart("opal", WEEK)
+    assert time.monotonic() - began < 30  # under the same lock: no lease is waited for
+    assert _states(reserved) == [ReleaseState.BURNED, ReleaseState.SEALED]
+
+
+def test_a_refusal_comes_back_as_what_it_was(landed: Deployment) -> None:
+    for step in ("ingest", "validate", "plan", "count"):
+        step_named(step)("opal", WEEK)
+    landed.edit("opal", 'rho: "1/4"', 'rho: "1/8"')
+    with pytest.raises(TurnstileError) as told:
+        draw_apart("opal", WEEK)
+    with pytest.raises(type(told.value)) as direct:
+        step_named("draw")("opal", WEEK)
+    assert (type(told.value), str(told.value)) == (type(direct.value), str(direct.value))
+    error = drawing_apart._raised("BudgetExceeded", "asks for 2, 1 is left")
+    assert (type(error), str(error)) == (BudgetExceeded, "asks for 2, 1 is left")
+
+
+def test_what_nobody_foresaw_is_kept_in_the_private_zone_alone(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "faulty"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import sys\n"
+        f"if {drawing_apart.__name__!r} in sys.orig_argv:\n"
+        "    from turnstile.pipeline import charged_draw\n"
+        "    charged_draw.digest_of = lambda *_: int('card 3085220012345678')\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    with pytest.raises(TurnstileError, match="ValueError") as told:
+        draw_apart("opal", WEEK)
+    assert "3085220012345678" not in str(told.value)
+    (report,) = (reserved.home / "private/draws").glob("*/answer.json")
+    assert "3085220012345678" in report.read_text()
+    assert report.parent.name in str(told.value)
+    assert os.stat(report.parent).st_mode & 0o077 == 0
+
+
+def test_a_living_draw_of_a_home_is_seen_by_the_page(reserved: Deployment) -> None:
+    with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
+        _wait_for(lambda: reserved.ledger.living_draws() or task.poll() is not None)
+        living = reserved.ledger.living_draws()
+        task.wait()
+    assert living in ({"opal/2016-W30/r0#1"}, frozenset())
+    assert reserved.ledger.living_draws() == frozenset()
+    assert _drawing_processes(reserved.home) == []
