@@ -56,10 +56,11 @@ def auth(airflow_home: Path) -> Iterator[Any]:
         patching.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "tests only, " * 8)
         warnings.simplefilter("ignore")  # Airflow's own, of its own migration
         models = importlib.import_module("airflow.models.dag")
-        for name in ("revoked_token", "trigger", "dagrun", "taskinstance"):
+        for name in ("revoked_token", "trigger", "tasklog", "dagrun", "taskinstance"):
             importlib.import_module(f"airflow.models.{name}")
         settings = importlib.import_module("airflow.settings")
-        for table in ("revoked_token", "dag_bundle", "dag", "dag_run", "task_instance"):
+        runs = ("log_template", "dag_run", "task_instance")
+        for table in ("revoked_token", "dag_bundle", "dag", *runs):
             models.DagModel.metadata.tables[table].create(settings.engine)
         app = importlib.import_module("airflow.api_fastapi.app")
         yield app.create_auth_manager()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -110,6 +110,8 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
 ) -> None:
     assert auth is not None
     session = importlib.import_module("airflow.utils.session")
+    engine = importlib.import_module("airflow.settings").engine
+    importlib.import_module("airflow.models.dag_version").DagVersion.metadata.create_all(engine)
     starts = datetime(2016, 7, 24, 14, tzinfo=UTC)
     of_run = {"run_after": starts, "run_type": "manual", "queued_at": starts}
     sent = (
@@ -120,8 +122,9 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
     )
     dag_run = importlib.import_module("airflow.models.dagrun").DagRun
     with session.create_session() as opened:
-        for dag_id, run_id, state, conf in sent:
-            run = dag_run(dag_id=dag_id, run_id=run_id, logical_date=starts, conf=conf, **of_run)
+        for n, (dag_id, run_id, state, conf) in enumerate(sent):
+            at = starts + timedelta(seconds=n)  # one run of a DAG at one instant
+            run = dag_run(dag_id=dag_id, run_id=run_id, logical_date=at, conf=conf, **of_run)
             run._state = state
             opened.add(run)
     try:

@@ -18,6 +18,7 @@ from small_deployment import Deployment
 
 from turnstile.deployment.native_stack import free_port
 from turnstile.errors import BudgetExceeded
+from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.alerts import Severity
 from turnstile.operations.page import BudgetPage
 from turnstile.pipeline import steps
@@ -120,7 +121,13 @@ def test_the_digest_of_monday_says_of_every_programme_what_the_page_says_and_onc
         importlib.import_module("watch_dags"),
         BudgetPage(Settings.from_environment(), system_clock),
     )
-    said = {one.name: page.in_one_sentence(one) for one in page.programmes()}
+
+    def sentences() -> dict[str, str]:
+        airflow = AirflowNow(runs={})
+        return {one.name: page.in_one_sentence(one, airflow) for one in page.programmes()}
+
+    said = sentences()
+    assert {one.partition(":")[0] for one in said.values()} == {"never run"}
     assert watch.weekly_digest() == f"{len(said)} programmes reported"
     ((request, _),) = httpserver.log
     text = json.loads(request.get_data(as_text=True))["message"]
@@ -128,6 +135,7 @@ def test_the_digest_of_monday_says_of_every_programme_what_the_page_says_and_onc
     assert all(f"[notice] {name} {week}: {sentence}" in text for name, sentence in said.items())
     assert watch.weekly_digest() == "0 programmes reported"  # the same Monday again
     assert len(httpserver.log) == 1
+    assert sentences() == said  # a report makes no week known
     assert bag.dags["weekly_digest"].timetable.expression == "0 7 * * MON"
 
 

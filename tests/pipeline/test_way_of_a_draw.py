@@ -26,7 +26,7 @@ from turnstile.publishing.licences import path_of
 from turnstile.release.sealed import Artefact
 
 HOUSE = Path(turnstile.__file__).parent
-MODULES_AT_MOST, OUTSIDE_AT_MOST = 62, 17
+MODULES_AT_MOST, OUTSIDE_AT_MOST = 63, 17
 ROOT = Path(__file__).resolve().parents[2]
 BEFORE_THE_DRAW = ("ingest", "validate", "plan", "count", "reserve")
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from turnstile.ledger.records import Attempt
-from turnstile.ledger.states import SEALED_STATES, ReleaseState
 from turnstile.ledger.weeks import Week
 from turnstile.operations.airflow_now import ASKS, WAITS, AirflowNow, RunNow
 from turnstile.operations.journal import Happening, Line
@@ -147,14 +146,13 @@ def _judged(
 
 def _of_budget(attempts: Sequence[Attempt]) -> str:
     """Say what the ledger has of a revision, the furthest first."""
-    states = {one.state for one in attempts}
-    if ReleaseState.PUBLISHED in states:
+    if any(one.is_public for one in attempts):
         return "public"
-    if states & SEALED_STATES:
+    if any(one.is_sealed for one in attempts):
         return "sealed"
     if any(one.is_charged for one in attempts):
         return "charged"
-    return "held" if states else "nothing"
+    return "held" if attempts else "nothing"
 
 
 def _lives(last: Line | None, run: RunNow | None, *, is_asked: bool) -> bool:
