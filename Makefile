@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PROGRAMMES ?= opal itms
 WEEKS ?= 3
-FIRST_WEEK ?= 2016-W30
+FIRST_WEEK ?=
 PORT ?= 8080
 OPAL_RELEASE ?= $(wildcard ../shared/data/opal_2016_release)
 PATRONAGE ?= $(wildcard ../shared/data/opal_patronage)
@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 RELEASE = $(BIN)/python -m turnstile.deployment.weekly_release \
-	$(PROGRAMMES:%=--programme %) --first-week $(FIRST_WEEK) --weeks $(WEEKS) --port $(PORT)
+	$(PROGRAMMES:%=--programme %) $(FIRST_WEEK:%=--first-week %) --weeks $(WEEKS) --port $(PORT)
 
 # Each step of a week and each test of a command is a process of its own: without compiled modules
 # it would spend three times its CPU on compiling the same libraries anew.

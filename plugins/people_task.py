@@ -36,15 +36,18 @@ class AskPeople(HITLOperator):
 
     YES: ClassVar[str]
     NOTHING_TO_ASK: ClassVar[str]
+    IS_TOLD: ClassVar[bool] = False
+    """Whether the public may be told something beside the fact."""
 
     def __init__(self, *, programme: Programme, number: int, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
-        reason = Param("", type="string", title="Why", description="For the ledger")
+        reason = Param("", type="string", title="Why", description="For the file; internal")
+        note = Param("", type="string", title="For the public", description="Will be published")
         operator.pop("params", None)  # the DAG's own, which Airflow adds again
         super().__init__(
             body="",  # written when the question is opened
             doc_md=(type(self).__doc__ or "").strip(),
             response_timeout=ANSWER_WITHIN,
-            params={"reason": reason},
+            params={"reason": reason} | ({"public_note": note} if self.IS_TOLD else {}),
             **operator,
         )
         self.programme = programme.name
@@ -136,10 +139,12 @@ def answer_in(event: Mapping[str, Any], yes: str) -> Answer:
     from turnstile.operations.approval import Answer
 
     person: Mapping[str, str] | None = event["responded_by_user"]
+    written = event.get("params_input") or {}
     return Answer(
         is_approval=list(event["chosen_options"]) == [yes],
         person=None if person is None else str(person["name"] or person["id"]),
-        reason=str((event.get("params_input") or {}).get("reason") or ""),
+        reason=str(written.get("reason") or ""),
+        public_note=str(written.get("public_note") or ""),
     )
 
 

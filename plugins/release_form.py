@@ -86,6 +86,12 @@ def add_release_form(
         if digest_of(spec, budget.weeks_previewed(programme, wanted, airflow)) != form.get("seen"):
             note = "Something changed since this was shown. Nothing was asked for; look again."
             return HTMLResponse(shown(seen, wanted, may=True, note=note))
+        if airflow.state_of(programme) == "no DAG":
+            note = (
+                f"Airflow has no DAG of {programme}, so nothing was asked for. An example has none "
+                "until it is adopted (include/examples.yaml); a new file has one within a minute."
+            )
+            return HTMLResponse(shown(seen, wanted, may=True, note=note))
         asked = week_requests(
             spec, periods_asked_for(spec, wanted), runs_by_start(f"release_{programme}")
         )
@@ -111,13 +117,21 @@ async def _ask(request: "Request", asked: "tuple[WeekRequest, ...]") -> str:
             if one.path:
                 answer = await client.post(one.path, json=one.body, headers=credentials_of(request))
                 if not answer.is_success:
-                    words = answer.text[:_ANSWER_CHARACTERS]
                     return (
                         f"{_started(done)} Airflow refused {one.run_id} "
-                        f"({answer.status_code}): {words}"
+                        f"({answer.status_code}): {_words(answer)}"
                     )
             done.append(one.run_id)
     return f"{_started(done)} They run one after the other; the page Weeks shows them."
+
+
+def _words(answer: httpx.Response) -> str:
+    """Return what Airflow says of a refusal, without its JSON."""
+    try:
+        said = answer.json()["detail"]
+    except (ValueError, KeyError, TypeError):
+        said = answer.text
+    return str(said)[:_ANSWER_CHARACTERS]
 
 
 def _started(runs: list[str]) -> str:

@@ -25,6 +25,7 @@ from turnstile.settings import Settings
 
 START = datetime(2016, 7, 25, tzinfo=ZoneInfo("Australia/Sydney")).astimezone(UTC)
 INTERVAL = {"data_interval_start": START, "data_interval_end": START + timedelta(weeks=1)}
+SAID = {"reason": "late rows", "public_note": "buses of two depots came late"}
 R1 = ReleaseKey("opal", WEEK, 1)
 KEEP, REVISE = "Keep the sealed week", "Make a revision"
 
@@ -55,7 +56,7 @@ class Question:
         """Return what the answer leads to."""
         event = {
             "chosen_options": [choice],
-            "params_input": {"reason": "late rows"} if person else {},
+            "params_input": SAID if person else {},
             "responded_by_user": None if person is None else {"id": person, "name": person},
             "responded_at": START,
         }
@@ -142,6 +143,10 @@ def test_an_officers_yes_publishes_one_revision_charged_once_and_for_ever(
     assert main(["ledger", "verify"]) == 0
     reserved = next(e for e in deployment.ledger.entries_of(R1) if e.kind.value == "reserved")
     assert (reserved.body["reason"], reserved.body["approver"]) == ("late rows", "admin")
+    corrected = deployment.public / "opal" / WEEK / "r1"
+    assert f"correction: {SAID['public_note']}" in (corrected / "CHANGELOG.md").read_text()
+    words = b"late rows"
+    assert not [p for p in corrected.rglob("*") if p.is_file() and words in p.read_bytes()]
 
     _restate(deployment)  # and the next correction is another question
     assert Question(module).ask() is None  # but the day has no budget for a third draw

@@ -356,8 +356,13 @@ def test_a_click_asks_airflow_for_each_week_by_name_in_the_persons_name(
     shown = _get(site, "/release", params=wanted, headers=bearer("admin")).text
     seen = re.search(r'name="seen" value="(\w+)"', shown)
     assert seen is not None
-    headers = bearer("admin")
-    answer = site.post("/privacy-budget/release", data=wanted | {"seen": seen[1]}, headers=headers)
+    headers, form = bearer("admin"), wanted | {"seen": seen[1]}
+    without = site.post("/privacy-budget/release", data=form, headers=headers)
+    assert "Airflow has no DAG of opal, so nothing was asked for" in without.text
+    page = importlib.import_module("privacy_page")
+    monkeypatch.setattr(page, "paused_by_dag", lambda _: {"release_opal": False})
+    assert asked == []
+    answer = site.post("/privacy-budget/release", data=form, headers=headers)
     assert [body["dag_run_id"] for _, body in asked] == ["opal_2016-W31", "opal_2016-W32"]
     assert {token for token, _ in asked} == {headers["Authorization"]}
     assert asked[0][1]["logical_date"] == "2016-07-31T14:00:00+00:00"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -36,12 +37,35 @@ def test_a_programme_that_reads_anothers_files_has_those_generated(
     assert len(asked) == 1  # what lies there is not generated again
 
 
+@pytest.mark.parametrize(
+    ("named", "there", "weeks"),
+    [
+        (None, (), ("2026-W46", "2026-W47")),
+        (None, ("landing/itms/2016-W31", "public/opal/2016-W30"), ("2016-W30", "2016-W31")),
+        ("2016-W33", ("public/opal/2016-W30",), ("2016-W33", "2016-W34")),
+    ],
+)
+def test_the_weeks_of_a_demonstration_are_over_just_now_or_those_it_has_already(
+    deployment: Deployment, named: str | None, there: tuple[str, ...], weeks: tuple[str, ...]
+) -> None:
+    for folder in there:
+        (deployment.home / folder).mkdir(parents=True)
+    settings = Settings.from_environment()
+    order = weekly_release.parse_order(
+        ["--weeks", "2", *(["--first-week", named] if named else [])]
+    )
+    both = [load_programme(name, settings.include) for name in ("opal", "itms")]
+    now = datetime(2026, 11, 25, tzinfo=UTC)
+    found = weekly_release.weeks_to_release(order, settings, both, now)
+    assert tuple(map(str, found)) == weeks
+
+
 def test_what_is_asked_for_is_adopted_in_that_airflow_and_nothing_else(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[frozenset[str]] = []
 
-    def release(_order: Any, settings: Settings, _programmes: Any) -> int:
+    def release(_order: Any, settings: Settings, _programmes: Any, _weeks: Any) -> int:
         made = airflow_environment(settings, Secrets("a", "b", "c", "d"), port=1, inherited={})
         given.append(frozenset(made["TURNSTILE_ADOPTED"].split(":")))
         return 0

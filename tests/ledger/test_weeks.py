@@ -53,15 +53,15 @@ def test_what_was_withdrawn_is_not_in_force(ledger: Ledger) -> None:
     published(ledger, ask())
     allowed(ledger)
     published(ledger, ask(revision=1), "artefact-2")
-    ledger.withdraw(SECOND, "ada", "wrong file")
+    ledger.withdraw(SECOND, "ada", "ben sent it", public_note="a wrong file")
     first = history(ledger).in_force
     assert first is not None
     assert (first.key, first.manifest_sha256) == (FIRST, "manifest of artefact-1")
     ledger.withdraw(FIRST, "ada", "both")
     assert (history(ledger).in_force, history(ledger).state) == (None, WeekState.WITHDRAWN)
-    assert [one.withdrawn and one.withdrawn.reason for one in history(ledger).published] == [
-        "both",
-        "wrong file",
+    assert [one.withdrawn and one.withdrawn.public_note for one in history(ledger).published] == [
+        "",
+        "a wrong file",
     ]
 
 

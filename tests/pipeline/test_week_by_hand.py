@@ -20,6 +20,7 @@ from made_homes import MadeHome, MadeHomes
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import TurnstileError
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline import charged_draw, outputs
 from turnstile.pipeline.context import open_release
@@ -188,7 +189,26 @@ def test_a_revision_needs_a_reason_and_is_charged_in_full(
     assert turnstile("run", "itms", "--week", WEEK, "--revision", 1) == 2
     assert "--reason" in capsys.readouterr().err
     spent = reserved.spent()["bus_day:2016-07-25"]
-    assert turnstile("run", "itms", "--week", WEEK, "--revision", 1, "--reason", "late rows") == 0
+    said = (
+        "--reason",
+        "SECRET of lovelace",
+        "--approver",
+        "lovelace",
+        "--public-note",
+        "late rows",
+    )
+    assert turnstile("run", "itms", "--week", WEEK, "--revision", 1, *said) == 0
+    changes = (reserved.public / "itms" / WEEK / "r1/CHANGELOG.md").read_text()
+    assert "correction: late rows" in changes
+    files = [path for path in reserved.public.rglob("*") if path.is_file()]
+    private = (b"SECRET", b"lovelace")
+    assert not [path for path in files if any(word in path.read_bytes() for word in private)]
+    (reservation,) = (
+        entry
+        for entry in reserved.ledger.entries_of(ReleaseKey("itms", WEEK, 1))
+        if entry.kind is EntryKind.RESERVED
+    )
+    assert reservation.body["reason"] == "SECRET of lovelace"  # it is in the ledger
     assert spent is not None
     assert reserved.spent()["bus_day:2016-07-25"] == 2 * spent
     old, new = (reserved.public / "itms" / WEEK / f"r{n}" for n in (0, 1))

@@ -90,10 +90,12 @@ def test_a_withdrawn_week_leaves_a_tombstone_and_its_bytes(
 ) -> None:
     package = public / f"opal/{WEEK}/r0"
     before = _state(package)
-    assert main([*WITHDRAW, "--reason", "bus 400 was counted <twice>"]) == 0
+    note = "bus 400 was counted <twice>"
+    said = ("--reason", "lovelace told me on the phone", "--public-note", note)
+    assert main([*WITHDRAW, *said]) == 0
     assert "withdrawn" in capsys.readouterr().out
     stone = json.loads((public / f"opal/{WEEK}/withdrawn-r0.json").read_bytes())
-    assert (stone["state"], stone["reason"]) == ("withdrawn", "bus 400 was counted <twice>")
+    assert (stone["state"], stone["reason"]) == ("withdrawn", note)
     assert _state(package) == before
     index = _index(public)
     assert index["periods"][0]["state"] == "withdrawn"

@@ -36,6 +36,7 @@ def add_facts(actions: Actions) -> None:
     burn.add_argument("key", help="opal/2016-W30/r0")
     withdraw = _add(actions, "withdraw", "flag a public release as withdrawn; no refund", _withdraw)
     withdraw.add_argument("key", help="opal/2016-W30/r0")
+    withdraw.add_argument("--public-note", default="", help="what the public is told; published")
     missing = _add(actions, "no-release", "state that a period has no release", _no_release)
     missing.add_argument("key", help="opal/2016-W30/r0")
     recover = _add(
@@ -67,7 +68,7 @@ def _add(actions: Actions, name: str, about: str, command: Command) -> argparse.
     """Add one action, with who says so and why."""
     parser = actions.add_parser(name, help=about)
     parser.add_argument("--person", help="who says so; you, by default")
-    parser.add_argument("--reason", type=_words, required=True, help="why; it stays in the ledger")
+    parser.add_argument("--reason", type=_words, required=True, help="why; internal, in the ledger")
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=command)
     return parser
@@ -137,7 +138,8 @@ def _key(args: argparse.Namespace) -> ReleaseKey:
 
 def _withdraw(args: argparse.Namespace) -> int:
     """Flag a publication, in the ledger and in the public zone."""
-    found = open_to_write().withdraw(_key(args), *_said(args))
+    key, said = _key(args), _said(args)
+    found = open_to_write().withdraw(key, *said, public_note=args.public_note)
     publish_series(found.key.programme)
     return _state(args, found)
 

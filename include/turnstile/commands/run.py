@@ -21,6 +21,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--revision", type=int, default=0, help="number of an approved correction")
     parser.add_argument("--reason", help="why the week is corrected; needed with --revision")
+    parser.add_argument("--public-note", default="", help="what the public is told; published")
     parser.add_argument("--approver", help="who approved the correction; you, by default")
     parser.set_defaults(command=_run)
 
@@ -36,7 +37,8 @@ def _run(args: argparse.Namespace) -> int:
             raise InputError(where="turnstile run", field="--reason", rule=rule)
         approver = args.approver or getpass.getuser()
         with release.copies.in_step(raw=True):
-            state_revision(release, reason=args.reason, approver=approver)
+            note = args.public_note
+            state_revision(release, reason=args.reason, approver=approver, public_note=note)
     was_sealed = release.sealed is not None
     for place, name in enumerate(STEPS, start=1):
         print(f"[{place}/{len(STEPS)}] {name}", file=sys.stderr)

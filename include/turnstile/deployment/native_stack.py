@@ -82,6 +82,14 @@ class NativeStack:
         """Start the scheduler and the triggerer."""
         self._start_all(_SCHEDULING)
 
+    def schedule_by_the_clock(self) -> None:
+        """Start the scheduler anew so that DAGs run by their schedules, not only when asked for."""
+        scheduler = self._processes["scheduler"]
+        scheduler.terminate()
+        scheduler.wait()
+        self._environment["AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE"] = "True"
+        self.revive_scheduler()
+
     def revive_scheduler(self) -> bool:
         """Start the scheduler again if it has died; return whether it had.
 

@@ -12,7 +12,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -32,6 +34,7 @@ from turnstile.deployment.summary import above_noise_lines, find_packages, summa
 from turnstile.errors import TurnstileError
 from turnstile.operations.airflow_api import AirflowApi
 from turnstile.programme.loading import load_programme
+from turnstile.programme.release_schedule import final_at
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings, system_clock
@@ -48,14 +51,16 @@ class Order:
 
     Args:
         programmes: names, in the order of the summary.
-        weeks: successive service weeks.
+        first_week: of successive service weeks; None: see `weeks_to_release`.
+        count: how many weeks.
         port: preferred TCP port of the API server.
         stays: True to leave Airflow running until a signal comes.
         timeout_s: bound on all runs together.
     """
 
     programmes: tuple[str, ...]
-    weeks: tuple[ServiceWeek, ...]
+    first_week: ServiceWeek | None
+    count: int
     port: int
     stays: bool
     timeout_s: int
@@ -70,9 +75,10 @@ def main(arguments: list[str] | None = None) -> int:
         settings = Settings.from_environment()
         settings = replace(settings, adopted=settings.adopted | set(order.programmes))
         programmes = tuple(load_programme(name, settings.include) for name in order.programmes)
+        weeks = weeks_to_release(order, settings, programmes, system_clock())
         for programme in programmes:
-            _make_landing_data(settings, programme, order.weeks)
-        return _release(order, settings, programmes)
+            _make_landing_data(settings, programme, weeks)
+        return _release(order, settings, programmes, weeks)
     except TurnstileError as error:
         _say(f"stopped: {error}")
         return error.exit_code
@@ -82,7 +88,11 @@ def parse_order(arguments: list[str] | None) -> Order:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--programme", action="append", help="default: opal and itms")
-    parser.add_argument("--first-week", default="2016-W30", help="ISO week (2016-W30)")
+    parser.add_argument(
+        "--first-week",
+        help="ISO week; default: the first of this home, else so"
+        " that the last one is over just now",
+    )
     parser.add_argument("--weeks", type=int, default=3, help="how many successive weeks (3)")
     parser.add_argument("--port", type=int, default=8080, help="preferred port (8080)")
     parser.add_argument("--stay", action="store_true", help="leave Airflow running")
@@ -90,14 +100,48 @@ def parse_order(arguments: list[str] | None) -> Order:
     given = parser.parse_args(arguments)
     if given.weeks < 1:
         parser.error("--weeks: ask for at least one week")
-    first = ServiceWeek.parse(given.first_week, where="--first-week")
+    programmes = tuple(given.programme or ("opal", "itms"))
     return Order(
-        programmes=tuple(given.programme or ("opal", "itms")),
-        weeks=tuple(first.plus(number) for number in range(given.weeks)),
+        programmes=programmes,
+        first_week=given.first_week and ServiceWeek.parse(given.first_week, where="--first-week"),
+        count=given.weeks,
         port=given.port,
         stays=given.stay,
         timeout_s=given.timeout_s,
     )
+
+
+def weeks_to_release(
+    order: Order, settings: Settings, programmes: Sequence[Programme], now: datetime
+) -> tuple[ServiceWeek, ...]:
+    """Return the weeks: from the one that is named, the first of this home, or the last ones.
+
+    So what is made anew lies in the present, and what is repeated re-issues the same weeks.
+
+    Args:
+        order: what is asked for.
+        settings: whose zones are looked at.
+        programmes: to be released.
+        now: the present instant, aware.
+    """
+    first = order.first_week
+    if first is None:
+        folders = (
+            folder.glob("????-W??")
+            for one in programmes
+            for folder in (
+                settings.public / one.name,
+                settings.landing / one.source.landing.partition("/")[0],
+            )
+        )
+        known = [ServiceWeek.parse(path.name, where="zones") for found in folders for path in found]
+        first = min(known, default=None)
+    if first is None:
+        last = ServiceWeek.containing(now.date())
+        while any(final_at(last, one.schedule, one.time) > now for one in programmes):
+            last = last.plus(-1)
+        first = last.plus(1 - order.count)
+    return tuple(first.plus(number) for number in range(order.count))
 
 
 def _make_landing_data(
@@ -122,7 +166,12 @@ def _make_landing_data(
             raise TurnstileError(f"turnstile sample {feed} --weeks {week} failed")
 
 
-def _release(order: Order, settings: Settings, programmes: tuple[Programme, ...]) -> int:
+def _release(
+    order: Order,
+    settings: Settings,
+    programmes: tuple[Programme, ...],
+    weeks: tuple[ServiceWeek, ...],
+) -> int:
     """Start Airflow, release the weeks, print the summary; stop Airflow, in any case."""
     home, port = airflow_home(settings), free_port(order.port)
     held = Secrets.of_folder(home)
@@ -133,7 +182,7 @@ def _release(order: Order, settings: Settings, programmes: tuple[Programme, ...]
         _say(f"Airflow's own database is in the PostgreSQL that was found here: {found}")
     environment = airflow_environment(settings, held, port=port, inherited=inherited)
     api = AirflowApi(f"http://127.0.0.1:{port}", USER, held.admin_password)
-    backfill = WeekBackfill(api, programmes, order.weeks, home / "logs", _say)
+    backfill = WeekBackfill(api, programmes, weeks, home / "logs", _say)
     _say(f"starting Airflow; its folder is {home}")
     with NativeStack(home, environment) as stack:
         stack.wait_until(api.answers, what="the API server's start", timeout_s=_START_S)
@@ -141,6 +190,8 @@ def _release(order: Order, settings: Settings, programmes: tuple[Programme, ...]
         backfill.abandon_unfinished()
         code = _release_weeks(order, settings, backfill, stack)
         if order.stays:
+            stack.schedule_by_the_clock()
+            _say("watchdog, audit, retention and digest run by their schedules from now on")
             _say(f"Airflow: {api.address}  user: {USER}  password: {held.admin_password}")
             _say("Ctrl-C stops it")
             stack.wait_until(lambda: _is_over(stack), what="the stay", timeout_s=math.inf)
@@ -159,7 +210,7 @@ def _release_weeks(
     order: Order, settings: Settings, backfill: WeekBackfill, stack: NativeStack
 ) -> int:
     """Run the backfill and print what came of it; return the exit code."""
-    before = find_packages(settings.public, order.programmes, order.weeks)
+    before = find_packages(settings.public, order.programmes, backfill.weeks)
     if order.stays and all(package.digest for package in before):
         _say("all weeks are published already; nothing is run again")
         stack.start_scheduling()
@@ -168,7 +219,7 @@ def _release_weeks(
         stack.start_scheduling()
         stack.wait_until(backfill.has_ended, what="the releases", timeout_s=order.timeout_s)
     failures = backfill.failures()
-    after = find_packages(settings.public, order.programmes, order.weeks)
+    after = find_packages(settings.public, order.programmes, backfill.weeks)
     lines = (*summary_lines(before, after), "", *above_noise_lines(after))
     _say("summary\n\n" + "\n".join(lines) + "\n")
     subprocess.run([_console_script(), "ledger", "balance"], check=False)  # noqa: S603 - our own

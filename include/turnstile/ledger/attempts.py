@@ -113,6 +113,8 @@ def open_attempt(connection: Connection, at: str, request: Request, number: int)
         "reason": request.reason,
         "approver": request.approver,
     }
+    if request.public_note:
+        body["public_note"] = request.public_note
     if request.weeks != request.week:
         body["first_week"] = request.first_week
     if request.terms:
@@ -196,9 +198,9 @@ def start(connection: Connection, at: str, found: Attempt) -> None:
     append(connection, at, EntryKind.DRAW_STARTED, body)
 
 
-def withdraw(connection: Connection, at: str, found: Attempt, *, person: str, reason: str) -> None:
-    """Flag a published attempt."""
-    body = {"attempt": found.attempt_id, "key": str(found.key), "person": person, "reason": reason}
+def withdraw(connection: Connection, at: str, found: Attempt, said: Mapping[str, str]) -> None:
+    """Flag a published attempt, with `person`, `reason` and perhaps a `public_note`."""
+    body = {"attempt": found.attempt_id, "key": str(found.key), **said}
     append(connection, at, EntryKind.WITHDRAWN, body)
     store_withdrawal(connection, found.attempt_id)
 

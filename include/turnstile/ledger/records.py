@@ -137,6 +137,7 @@ class Request:
         terms: what decides losses and cells, by the key of the programme file.
         reason: why a revision is made; needed when `key.revision` > 0.
         approver: who approved the revision; needed when `key.revision` > 0.
+        public_note: what the public is told of the revision; the reason stays internal.
     """
 
     key: ReleaseKey
@@ -152,6 +153,7 @@ class Request:
     terms: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = None
     approver: str | None = None
+    public_note: str = ""
 
     def __post_init__(self) -> None:
         """Check weeks and amounts, and that a revision says why and who.

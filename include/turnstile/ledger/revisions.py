@@ -30,6 +30,7 @@ class RevisionDecision:
         role: in which role.
         reason: why, in the person's words.
         files_digest: keyed commitment to the landing files that the word is about.
+        public_note: what the public is to be told; the reason stays internal.
     """
 
     key: ReleaseKey
@@ -38,6 +39,7 @@ class RevisionDecision:
     role: str
     reason: str
     files_digest: str
+    public_note: str = ""
 
     @property
     def is_approval(self) -> bool:
@@ -79,6 +81,8 @@ def say(connection: Connection, at: str, word: RevisionDecision) -> RevisionDeci
         "reason": word.reason,
         "files_digest": word.files_digest,
     }
+    if word.public_note:
+        body["public_note"] = word.public_note
     append(connection, at, _KINDS[0] if word.is_allowed else _KINDS[1], body)
     return word
 
@@ -103,4 +107,5 @@ def _word(key: ReleaseKey, entry: Entry) -> RevisionDecision:
         role=body["role"],
         reason=body["reason"],
         files_digest=body["files_digest"],
+        public_note=body.get("public_note", ""),
     )

@@ -41,19 +41,28 @@ class Stewardship(LedgerView):
                 voided.append(self.void(attempt_id, reason, person=person))
         return tuple(voided)
 
-    def withdraw(self, key: ReleaseKey, person: str, reason: str) -> Attempt:
+    def withdraw(
+        self, key: ReleaseKey, person: str, reason: str, *, public_note: str = ""
+    ) -> Attempt:
         """Flag a published release as withdrawn; nothing is refunded. A repeat changes nothing.
+
+        Args:
+            key: of the release.
+            person: who says so.
+            reason: why; it stays internal.
+            public_note: what the public is told; empty for nothing but the fact.
 
         Raises:
             RefusedError: the key is not published.
         """
+        said = {"person": person, "reason": reason, **_for_the_public(public_note)}
 
         def act(connection: Connection) -> Attempt:
             found = self._locked(connection, attempts.sealed(connection, key).attempt_id)
             if found.state is not ReleaseState.PUBLISHED:
                 raise RefusedError(f"{key} is not published; there is nothing to withdraw")
             if not found.is_withdrawn:
-                attempts.withdraw(connection, self._now(), found, person=person, reason=reason)
+                attempts.withdraw(connection, self._now(), found, said)
             return attempts.attempt(connection, found.attempt_id)
 
         return self._write(act)
@@ -226,3 +235,8 @@ class Stewardship(LedgerView):
     def _decide(self, kind: EntryKind, key: ReleaseKey, **said: str) -> Decision:
         """Write a decision: `person`, `role` and `reason`."""
         return self._write(lambda c: decisions.decide(c, self._now(), kind, key, said))
+
+
+def _for_the_public(note: str) -> dict[str, str]:
+    """Return the field that marks a text as written for the public; nothing without one."""
+    return {"public_note": note} if note else {}

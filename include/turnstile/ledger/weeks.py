@@ -41,13 +41,13 @@ class Fact:
         sequence: its number.
         sha256: its hash.
         at: when it was written, ISO 8601 in UTC.
-        reason: what a person wrote for the public; empty without one.
+        public_note: what a person wrote for the public; empty without one.
     """
 
     sequence: int
     sha256: str
     at: str
-    reason: str = ""
+    public_note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _public_facts(
             continue
         key, body = ReleaseKey.parse(str(entry.key)), entry.body
         at = Fact(entry.sequence, entry.hash, entry.at)
-        said = Fact(entry.sequence, entry.hash, entry.at, body.get("reason") or "")
+        said = Fact(entry.sequence, entry.hash, entry.at, body.get("public_note", ""))
         if entry.kind is EntryKind.NO_RELEASE:
             if is_period(key.period):
                 without[key.period] = said

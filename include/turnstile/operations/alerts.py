@@ -138,8 +138,8 @@ _OF_KIND = {
     "RevisionNeeded": ("week_refused", "it is sealed under another promise; its bytes stand"),
 }
 _UNFORESEEN = ("week_stopped", "it failed in a way that nobody foresaw; nothing new is public")
-_IN_ITS_WORDS = frozenset({"NotArrived"})
-"""Kinds whose own sentence travels: it is made of weeks and names of folders alone."""
+_IN_ITS_WORDS = frozenset({"NotArrived", "NotApproved"})
+"""Kinds whose own sentence travels: made of weeks and names of folders, or of what people said."""
 
 
 def _of_failure(line: Line) -> Alert:

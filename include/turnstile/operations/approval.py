@@ -31,12 +31,14 @@ class Answer:
     Args:
         is_approval: whether it says yes.
         person: who said so; None where the time ran out.
-        reason: why, in the person's words.
+        reason: why, in the person's words; it stays internal.
+        public_note: what the public is to be told.
     """
 
     is_approval: bool
     person: str | None
     reason: str
+    public_note: str = ""
 
 
 def record_answer(release: Release, answer: Answer, started_by: frozenset[str]) -> str:
@@ -64,7 +66,10 @@ def record_answer(release: Release, answer: Answer, started_by: frozenset[str]) 
     reason = answer.reason or "no reason given"
     if not answer.is_approval:
         release.ledger.refuse(key, person, asked.role, reason)
-        raise NotApproved(f"{key}, embargoed and charged: {standing(release, started_by)}")
+        raise NotApproved(
+            f"{key}, embargoed and charged: {standing(release, started_by)}; {person} wrote: "
+            f"{reason}"
+        )
     before = standing(release, started_by)
     if asked.not_the_starter and person in started_by | maker_of_correction(release.ledger, key):
         taken_back = ""

@@ -113,6 +113,12 @@ def _say(
     reason = answer.reason or "no reason given"
     release.ledger.decide_on_revision(
         RevisionDecision(
-            correction, answer.is_approval, str(answer.person), role, reason, files_digest
+            correction,
+            answer.is_approval,
+            str(answer.person),
+            role,
+            reason,
+            files_digest,
+            answer.public_note,
         )
     )

@@ -32,8 +32,8 @@ from turnstile.release.zones import commitment, digest_of, write_once
 from turnstile.sources.stated_gaps import stated_gaps
 
 _DRAWING_THREADS = 2
-Statement = tuple[str | None, str | None]
-"""Reason and approver of a correction; both None for a first release."""
+Statement = tuple[str | None, str | None, str]
+"""Reason and approver of a correction, None for a first release, and what the public is told."""
 
 
 class Copies(Protocol):
@@ -51,7 +51,7 @@ class Outside:
     """What a draw needs of the house around the core; nothing of it moves a loss or a number.
 
     Args:
-        statement: reason and approver of a correction.
+        statement: reason and approver of a correction, and what the public is told.
         space: bytes that draw and package take at most, by folder.
         code: version of the code that draws.
         copies: of the zones.
@@ -188,7 +188,7 @@ def _bindings(release: PlannedRelease) -> Bindings:
 def request_of(release: PlannedRelease, statement: Statement) -> Request:
     """Return what the ledger has to know."""
     planned = release.plan
-    reason, approver = statement
+    reason, approver, public_note = statement
     return Request(
         key=release.key,
         family=planned.family,
@@ -203,4 +203,5 @@ def request_of(release: PlannedRelease, statement: Statement) -> Request:
         caps=tuple(ledger_cap(cap) for cap in release.programme.caps),
         reason=reason,
         approver=approver,
+        public_note=public_note,
     )

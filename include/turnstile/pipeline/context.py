@@ -9,6 +9,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
+from turnstile.pipeline.charged_draw import Statement
 from turnstile.pipeline.planned_release import PlannedRelease
 from turnstile.pipeline.revision_in_force import words_that_allow
 from turnstile.programme.domain_files import load_domain
@@ -64,14 +65,15 @@ def open_release(programme: str, week: str, revision: int = 0) -> Release:
     )
 
 
-def state_revision(release: Release, *, reason: str, approver: str) -> None:
-    """Write down why a correction is made and who approved it, before its steps run."""
-    content = json.dumps({"reason": reason, "approver": approver}, sort_keys=True)
+def state_revision(release: Release, *, reason: str, approver: str, public_note: str = "") -> None:
+    """Write down why a correction is made, who approved it and what the public is told of it."""
+    stated = {"reason": reason, "approver": approver, "public_note": public_note}
+    content = json.dumps(stated, sort_keys=True)
     write_atomically(release.folders.private / "revision.json", content.encode())
 
 
-def revision_statement(release: Release) -> tuple[str | None, str | None]:
-    """Return reason and approver of a correction; both None for a first release.
+def revision_statement(release: Release) -> Statement:
+    """Return reason and approver of a correction, None for a first release, and its public note.
 
     They stand in the ledger, where people allowed it there, else where `turnstile run` put them.
 
@@ -79,13 +81,18 @@ def revision_statement(release: Release) -> tuple[str | None, str | None]:
         InputError: a correction was never explained.
     """
     if release.key.revision == 0:
-        return None, None
+        return None, None, ""
     words = words_that_allow(release.ledger, release.key, release.programme, release.settings)
     if words:
-        return "; ".join(w.reason for w in words), ", ".join(w.person for w in words)
+        notes = dict.fromkeys(word.public_note for word in words if word.public_note)
+        return (
+            "; ".join(word.reason for word in words),
+            ", ".join(word.person for word in words),
+            "; ".join(notes),
+        )
     path = release.folders.private / "revision.json"
     if not path.exists():
         rule = "has no stated reason; start it with turnstile run --revision R --reason TEXT"
         raise InputError(where=str(release.key), field="revision", rule=rule)
     statement = json.loads(path.read_bytes())
-    return statement["reason"], statement["approver"]
+    return statement["reason"], statement["approver"], statement.get("public_note", "")

@@ -81,11 +81,13 @@ def validate(release: Release) -> str:
 
 
 def plan(release: Release) -> str:
-    """Write the plan down and return its digest."""
-    planned = release.plan
+    """Write the plan down and return its digest; of a sealed week, only if its plan was lost."""
+    planned, sealed = release.plan, release.sealed
     content = json.dumps(described(planned), indent=1, sort_keys=True)
-    if release.sealed is None:
-        write_atomically(release.folders.embargoed / "plan.json", content.encode())
+    file = release.folders.embargoed / "plan.json"
+    was_lost = sealed is not None and not file.exists() and sealed.plan_digest == planned.digest
+    if sealed is None or was_lost:
+        write_atomically(file, content.encode())
     return planned.digest
 
 

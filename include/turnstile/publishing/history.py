@@ -14,7 +14,7 @@ from turnstile.publishing.contents import Change
 def history(ledger: Ledger, key: ReleaseKey, built_at: datetime) -> tuple[Change, ...]:
     """Return the changes of a week up to this revision, oldest first; this one comes last.
 
-    Names of people stay in the ledger; reasons are what they wrote for the public.
+    Names of people and their reasons stay in the ledger; printed is what they marked as public.
 
     Args:
         ledger: whose entries are public.
@@ -38,10 +38,11 @@ def _of(ledger: Ledger, key: ReleaseKey) -> Iterator[Change]:
 
 def _text(entry: Entry) -> str | None:
     """Say what an entry means for somebody who reads the data; None for most entries."""
+    note = f": {entry.body['public_note']}" if entry.body.get("public_note") else ""
     if entry.kind is EntryKind.RESERVED and entry.body.get("reason"):
-        return f"correction: {entry.body['reason']}"
+        return f"correction{note}"
     if entry.kind is EntryKind.PUBLISHED:
         return "published"
     if entry.kind is EntryKind.WITHDRAWN:
-        return f"withdrawn: {entry.body['reason']}"
+        return f"withdrawn{note}"
     return None

@@ -91,7 +91,7 @@ class Ckan:
             PortalError: the catalogue does not answer.
         """
         found = self._shown(_name(key))
-        notes = f"**Withdrawn: {reason}**"
+        notes = f"**Withdrawn{': ' * bool(reason)}{reason}**"
         if not str(found["notes"]).startswith(notes):
             patch = {
                 "id": found["id"],

@@ -59,7 +59,7 @@ class Delivery:
                 self._arrived(one)
             for one in published:
                 if one.withdrawn is not None and self._is_delivered(one):
-                    catalogue.withdraw(str(one.key), one.withdrawn.reason)
+                    catalogue.withdraw(str(one.key), one.withdrawn.public_note)
             return len(missing)
         store = self._store()
         for one in missing:

@@ -60,7 +60,7 @@ def tombstones(periods: Sequence[Period]) -> dict[str, dict[str, Any]]:
             "release": str(one.key),
             "state": "withdrawn",
             "withdrawn_at": one.withdrawn.at,
-            "reason": one.withdrawn.reason,
+            "reason": one.withdrawn.public_note,
             "manifest_sha256": one.manifest_sha256,
             "ledger": {"sequence": one.withdrawn.sequence, "entry_sha256": one.withdrawn.sha256},
         }
@@ -104,7 +104,7 @@ def _period(one: Period, in_force: Sequence[PublishedRevision]) -> dict[str, Any
         {
             "revision": revision.key.revision,
             "withdrawn_at": revision.withdrawn.at,
-            "reason": revision.withdrawn.reason,
+            "reason": revision.withdrawn.public_note,
         }
         for revision in one.revisions
         if revision.withdrawn is not None

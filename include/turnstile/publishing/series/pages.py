@@ -87,7 +87,8 @@ def _entry(about: Index, period: Mapping[str, Any]) -> dict[str, str] | None:
         return None
     about_it = f"{period['first_day']} to {period['last_day']}: {period['state']}."
     reasons = "".join(
-        f" Revision {one['revision']} withdrawn: {one['reason']}." for one in withdrawn
+        f" Revision {one['revision']} withdrawn{': ' * bool(one['reason'])}{one['reason']}."
+        for one in withdrawn
     )
     name = (
         f"{about['contact']}/{about['programme']}/{period['period']}/{period.get('revision', '')}"
