@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import grimp
@@ -12,11 +13,18 @@ from deployment_fixtures import PATCHES
 from kept_preflight import OUT_OF_SIGHT, KeptPreflight
 from small_deployment import WEEK, Deployment
 
+from turnstile.assessment import assessment
+from turnstile.assessment.audits.pipeline_copy import (
+    ObservedSensitivity,
+    PipelineCopy,
+    draw_once,
+)
 from turnstile.assessment.gates import pipeline_copy
 from turnstile.commands import run
 from turnstile.errors import RefusedError
 from turnstile.pipeline import canaries, drawing, preflight
 from turnstile.pipeline.context import Release, open_release
+from turnstile.privacy.mechanisms import dispatch
 
 
 @pytest.fixture
@@ -120,11 +128,37 @@ def test_a_replaced_attribute_or_item_is_known_until_it_is_put_back() -> None:
     assert PATCHES.are_none()
 
 
-def test_nothing_that_preflight_judges_by_imports_what_is_out_of_its_sight() -> None:
+def test_nothing_that_is_judged_by_imports_what_is_out_of_sight() -> None:
     graph = grimp.build_graph("turnstile", cache_dir=None)
     judged_by = graph.find_upstream_modules("turnstile.pipeline.preflight")
+    judged_by |= graph.find_upstream_modules("turnstile.assessment.assessment")
     assert {"turnstile.counting.bounding", "turnstile.privacy.mechanisms.dispatch"} <= judged_by
     assert not [module for module in judged_by if module.startswith(OUT_OF_SIGHT)]
+
+
+def test_the_same_plan_is_audited_once_and_another_anew(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programme, events = release.programme, release.plan.events
+    first = assessment.audits_of(programme, events, PipelineCopy())
+    assert assessment.audits_of(programme, list(events), PipelineCopy()) is first
+    observed = {(events[0].label, programme.mechanism.unit): ObservedSensitivity(0, 0)}
+    for asked in (
+        (replace(programme, digest="1" * 64), events, PipelineCopy()),
+        (programme, events[:1], PipelineCopy()),
+        (programme, events, PipelineCopy(observed)),
+        (programme, events, PipelineCopy(draw=partial(draw_once))),
+    ):
+        assert assessment.audits_of(*asked) is not first
+    monkeypatch.setattr(dispatch, "draw", dispatch.draw)
+    assert assessment.audits_of(programme, events, PipelineCopy()) is not first
+
+
+def test_a_plan_is_simulated_once_and_another_anew(release: Release) -> None:
+    events, unit = release.plan.events, release.programme.mechanism.unit
+    first = assessment.simulated_membership(events, unit)
+    assert assessment.simulated_membership(events, unit) is first
+    assert assessment.simulated_membership(events[:1], unit) is not first
 
 
 def test_the_steps_of_tests_share() -> None:

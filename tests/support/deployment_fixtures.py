@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from kept_preflight import KeptPreflight, Patches
+from kept_preflight import KeptPreflight, Patches, made_once
 from made_homes import Command, MadeHome, MadeHomes
 from small_deployment import INCLUDE, WEEK, Deployment
 
+from turnstile.assessment import assessment
+from turnstile.assessment.attacks.synthetic import simulated_membership
+from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.cli import main
 from turnstile.pipeline import drawing
 from turnstile.pipeline.preflight import require_preflight
@@ -68,10 +71,23 @@ def check_refuses(
 
 @pytest.fixture(scope="session", autouse=True)
 def judged_once(pytestconfig: pytest.Config) -> None:
-    """Let each programme's synthetic units be tried once, not in each home of a test."""
+    """Let each programme's synthetic units be tried once, and each plan be audited once."""
     assert pytestconfig.cache is not None
     kept = KeptPreflight(pytestconfig.cache.mkdir("preflight"), PATCHES.are_none)
     drawing.require_preflight = kept.require_preflight
+    assessment.audits_of = made_once(
+        audits_of,
+        lambda programme, events, copy: (
+            programme,
+            tuple(events),
+            frozenset(copy.observed.items()),
+            copy.draw,
+        ),
+        PATCHES.are_none,
+    )
+    assessment.simulated_membership = made_once(
+        simulated_membership, lambda events, unit: (tuple(events), unit), PATCHES.are_none
+    )
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""What preflight found for a programme, handed to the next home of it: it is tried once.
+"""What was found of a programme or a plan, handed to the next home of it: it is tried once.
 
-The product keeps it between `reserve` and `assess`, and reads it only if programme, domain and code
-are the same; the tests lay the very file into a home where a week of that programme begins.
+The product keeps what preflight found between `reserve` and `assess`, and reads it only if
+programme, domain and code are the same; the tests lay the very file into a home where a week of
+that programme begins. What the assessment draws of a plan alone serves again within a process.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+from typing import ParamSpec, TypeVar
 from weakref import WeakSet
 
 import pytest
@@ -22,6 +24,8 @@ from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import require_preflight
 
+Asked = ParamSpec("Asked")
+Found = TypeVar("Found")
 _NAME = "preflight.json"
 _KEPT_S = 24 * 3600
 OUT_OF_SIGHT = (  # nothing that preflight judges by imports these
@@ -69,6 +73,31 @@ class KeptPreflight:
 def _name_of(release: Release) -> str:
     of = f"{release.programme.digest} {release.domain.digest} {code_version()}"
     return f"{hashlib.sha256(of.encode()).hexdigest()[:24]}.json"
+
+
+def made_once(
+    make: Callable[Asked, Found],
+    key: Callable[Asked, Hashable],
+    is_as_it_stands: Callable[[], bool],
+) -> Callable[Asked, Found]:
+    """Let a function's results serve again in this process where everything it is given is equal.
+
+    Args:
+        make: the product's own; nothing that it returns is changed by anybody.
+        key: all that it is given.
+        is_as_it_stands: whether the code that runs is the one on the disk.
+    """
+    known: dict[Hashable, Found] = {}
+
+    def made(*given: Asked.args, **named: Asked.kwargs) -> Found:
+        if not is_as_it_stands():
+            return make(*given, **named)
+        of = key(*given, **named)
+        if of not in known:
+            known[of] = make(*given, **named)
+        return known[of]
+
+    return made
 
 
 class Patches:
