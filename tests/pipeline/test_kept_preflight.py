@@ -10,7 +10,7 @@ import grimp
 import kept_preflight
 import pytest
 from deployment_fixtures import PATCHES
-from kept_preflight import OUT_OF_SIGHT, KeptPreflight
+from kept_preflight import OUT_OF_SIGHT, KeptPreflight, KeptWorlds
 from small_deployment import WEEK, Deployment
 
 from turnstile.assessment import assessment
@@ -22,9 +22,10 @@ from turnstile.assessment.audits.pipeline_copy import (
 from turnstile.assessment.gates import pipeline_copy
 from turnstile.commands import run
 from turnstile.errors import RefusedError
-from turnstile.pipeline import canaries, drawing, preflight
+from turnstile.pipeline import canaries, drawing, preflight, small_worlds
 from turnstile.pipeline.context import Release, open_release
 from turnstile.privacy.mechanisms import dispatch
+from turnstile.privacy.units import ProtectionUnit
 
 
 @pytest.fixture
@@ -159,6 +160,40 @@ def test_a_plan_is_simulated_once_and_another_anew(release: Release) -> None:
     first = assessment.simulated_membership(events, unit)
     assert assessment.simulated_membership(events, unit) is first
     assert assessment.simulated_membership(events[:1], unit) is not first
+
+
+def test_small_worlds_are_searched_once_for_all_homes(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = tmp_path / "one/small_worlds", tmp_path / "other/small_worlds"
+    for home in (one, other):
+        home.parent.mkdir()
+    own = replace(release.programme, source=replace(release.programme.source, modes=("tram",)))
+    shared = KeptWorlds(tmp_path / "kept", lambda: True)
+    monkeypatch.setattr(small_worlds, "_kept_or_found", shared.kept_or_found)
+    searched: list[object] = []
+    search = small_worlds._farthest.__wrapped__
+    monkeypatch.setattr(
+        small_worlds, "_farthest", lambda *asked: searched.append(asked) or search(*asked)
+    )
+    first = small_worlds.small_worlds(own, one)
+    assert searched
+    searched.clear()
+    assert small_worlds.small_worlds(own, other) == first
+    assert searched == []
+    assert {file.name for file in one.iterdir()} == {file.name for file in other.iterdir()}
+    bound = replace(own.units[0], unit=ProtectionUnit.BUS_WEEK)
+    small_worlds.small_worlds(replace(own, units=(bound,)), other)
+    assert searched  # another shape
+    searched.clear()
+    assert small_worlds.small_worlds(own) == first
+    assert searched  # no home knows anything
+    searched.clear()
+    anew = KeptWorlds(tmp_path / "kept", PATCHES.are_none)
+    monkeypatch.setattr(small_worlds, "_kept_or_found", anew.kept_or_found)
+    third = tmp_path / "third/small_worlds"
+    assert small_worlds.small_worlds(own, third) == first
+    assert searched  # something is replaced
 
 
 def test_the_steps_of_tests_share() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -20,12 +20,18 @@ from weakref import WeakSet
 import pytest
 
 from turnstile.durable_files import exclusively, replace_durably
+from turnstile.pipeline import small_worlds
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import require_preflight
+from turnstile.pipeline.worlds_of_units import Shape
+from turnstile.privacy.stability import Chain
+from turnstile.privacy.units import ProtectionUnit
 
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
+Farthest = Mapping[tuple[Chain, ProtectionUnit], tuple[int, ...]]
+FOUND_IN_WORLDS = small_worlds._kept_or_found
 _NAME = "preflight.json"
 _KEPT_S = 24 * 3600
 OUT_OF_SIGHT = (  # nothing that preflight judges by imports these
@@ -50,11 +56,7 @@ class KeptPreflight:
         require: Callable[[Release], None] = require_preflight,
     ) -> None:
         self._folder, self._is_as_it_stands, self._require = folder, is_as_it_stands, require
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in folder.iterdir():  # mostly of code that is no more
-            with suppress(FileNotFoundError):
-                if time.time() - file.stat().st_mtime > _KEPT_S:
-                    file.unlink()
+        _forget_old(folder)
 
     def require_preflight(self, release: Release) -> None:
         """Judge a release as the product does, in a home that knows what others found."""
@@ -73,6 +75,45 @@ class KeptPreflight:
 def _name_of(release: Release) -> str:
     of = f"{release.programme.digest} {release.domain.digest} {code_version()}"
     return f"{hashlib.sha256(of.encode()).hexdigest()[:24]}.json"
+
+
+class KeptWorlds:
+    """Files of what was found in all small worlds, as the product keeps them in each home.
+
+    Args:
+        folder: of the cache; it may exist.
+        is_as_it_stands: whether the code that runs is the one on the disk.
+    """
+
+    def __init__(self, folder: Path, is_as_it_stands: Callable[[], bool]) -> None:
+        self._folder, self._is_as_it_stands = folder, is_as_it_stands
+        _forget_old(folder)
+
+    def kept_or_found(
+        self, shape: Shape, chains: tuple[Chain, ...], records: int, kept: Path | None
+    ) -> Farthest:
+        """Find as the product does, in a home that knows what others found; without one anew."""
+        if kept is None or not self._is_as_it_stands():
+            return FOUND_IN_WORLDS(shape, chains, records, kept)
+        name = small_worlds._name_of(shape, chains, records)
+        shared, own = self._folder / name, kept / name
+        with exclusively(shared.with_suffix(".lock")):
+            if shared.exists() and not own.exists():
+                own.parent.mkdir(parents=True, exist_ok=True)
+                replace_durably(own, shared.read_bytes())
+            found = FOUND_IN_WORLDS(shape, chains, records, kept)
+            if own.exists() and not shared.exists():
+                replace_durably(shared, own.read_bytes())
+        return found
+
+
+def _forget_old(folder: Path) -> None:
+    """Remove what was found long ago, mostly of code that is no more."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.iterdir():
+        with suppress(FileNotFoundError):
+            if time.time() - file.stat().st_mtime > _KEPT_S:
+                file.unlink()
 
 
 def made_once(

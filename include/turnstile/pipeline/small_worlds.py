@@ -172,8 +172,7 @@ def _kept_or_found(
     shape: Shape, chains: tuple[Chain, ...], records: int, kept: Path | None
 ) -> Mapping[tuple[Chain, ProtectionUnit], _Size]:
     """Return `_farthest` as it was found before by this code, or find and keep it."""
-    digest = hashlib.sha256(repr((shape, chains, records, code_version())).encode()).hexdigest()
-    path = None if kept is None else kept / f"{digest}.json"
+    path = None if kept is None else kept / _name_of(shape, chains, records)
     if path is not None:
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
             content = json.loads(path.read_bytes())
@@ -189,6 +188,12 @@ def _kept_or_found(
             path.parent.mkdir(exist_ok=True)
             replace_durably(path, (json.dumps(content) + "\n").encode(), EVERYBODY_READS)
     return farthest
+
+
+def _name_of(shape: Shape, chains: tuple[Chain, ...], records: int) -> str:
+    """Name the file of what was found, by all that decides it."""
+    of = repr((shape, chains, records, code_version()))
+    return f"{hashlib.sha256(of.encode()).hexdigest()}.json"
 
 
 @lru_cache(maxsize=64)  # programmes share their chains
