@@ -215,8 +215,6 @@ def _farthest(
         after = selected(world.rows)
         for unit, rows in world.without:
             before = selected(rows)
-            if before is after:  # the very rows: it took none with it
-                continue
             change = unit, _without(after, before), _without(before, after)
             if change in known:
                 continue

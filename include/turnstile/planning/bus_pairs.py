@@ -129,9 +129,7 @@ def _every_cell(resolution: int) -> VehicleCells:
     def to_cells(latitudes: Floats, longitudes: Floats) -> Ints:
         cells = np.full(latitudes.shape, OUTSIDE, dtype=np.int64)
         there = (np.abs(latitudes) <= _LATITUDE_MAX) & (np.abs(longitudes) <= _LONGITUDE_MAX)
-        if there.any():
-            found = fine_cells(latitudes[there], longitudes[there], resolution)
-            cells[there] = found.astype(np.int64)
+        cells[there] = fine_cells(latitudes[there], longitudes[there], resolution)
         return cells
 
     return VehicleCells(to_cells)
