@@ -182,6 +182,8 @@ def test_small_worlds_are_searched_once_for_all_homes(
     assert small_worlds.small_worlds(own, other) == first
     assert searched == []
     assert {file.name for file in one.iterdir()} == {file.name for file in other.iterdir()}
+    assert small_worlds.small_worlds(own, tmp_path / "third/small_worlds") == first
+    assert searched == []
     bound = replace(own.units[0], unit=ProtectionUnit.BUS_WEEK)
     small_worlds.small_worlds(replace(own, units=(bound,)), other)
     assert searched  # another shape
@@ -191,9 +193,9 @@ def test_small_worlds_are_searched_once_for_all_homes(
     searched.clear()
     anew = KeptWorlds(tmp_path / "kept", PATCHES.are_none)
     monkeypatch.setattr(small_worlds, "_kept_or_found", anew.kept_or_found)
-    third = tmp_path / "third/small_worlds"
-    assert small_worlds.small_worlds(own, third) == first
+    assert small_worlds.small_worlds(own, tmp_path / "third/small_worlds") == first
     assert searched  # something is replaced
+    assert not (tmp_path / "third").exists()
 
 
 def test_the_steps_of_tests_share() -> None:

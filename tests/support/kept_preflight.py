@@ -92,14 +92,16 @@ class KeptWorlds:
     def kept_or_found(
         self, shape: Shape, chains: tuple[Chain, ...], records: int, kept: Path | None
     ) -> Farthest:
-        """Find as the product does, in a home that knows what others found; without one anew."""
+        """Find as the product does, in a home that knows what others found; anew without one."""
         if kept is None or not self._is_as_it_stands():
             return FOUND_IN_WORLDS(shape, chains, records, kept)
         name = small_worlds._name_of(shape, chains, records)
         shared, own = self._folder / name, kept / name
         with exclusively(shared.with_suffix(".lock")):
+            if not kept.parent.is_dir():  # nothing is kept in a home that nobody made
+                return FOUND_IN_WORLDS(shape, chains, records, self._folder)
             if shared.exists() and not own.exists():
-                own.parent.mkdir(parents=True, exist_ok=True)
+                kept.mkdir(exist_ok=True)
                 replace_durably(own, shared.read_bytes())
             found = FOUND_IN_WORLDS(shape, chains, records, kept)
             if own.exists() and not shared.exists():
