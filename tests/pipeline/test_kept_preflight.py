@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import grimp
 import kept_preflight
 import pytest
 from deployment_fixtures import PATCHES
-from kept_preflight import OUT_OF_SIGHT, KeptPreflight, KeptWorlds
+from kept_preflight import OUT_OF_SIGHT, KeptPreflight, KeptWorlds, of_trials
 from small_deployment import WEEK, Deployment
 
 from turnstile.assessment import assessment
@@ -160,6 +161,32 @@ def test_a_plan_is_simulated_once_and_another_anew(release: Release) -> None:
     first = assessment.simulated_membership(events, unit)
     assert assessment.simulated_membership(events, unit) is first
     assert assessment.simulated_membership(events[:1], unit) is not first
+
+
+def test_synthetic_units_are_tried_once_for_what_decides_how_far_they_move(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, domain = release.programme, release.domain
+    first = canaries.observed_sensitivities(one, domain)
+    other_promise = replace(
+        one,
+        caps=(),
+        digest="1" * 64,
+        mechanism=replace(one.mechanism, amount=one.mechanism.amount / 2),
+        source=replace(one.source, landing="{week}/elsewhere/*", absent_days=(date(2016, 7, 26),)),
+    )
+    assert canaries.observed_sensitivities(other_promise, domain) is first
+    bound = replace(one.units[0], contributions_max=one.units[0].contributions_max + 1)
+    for other in (
+        replace(one, units=(bound,)),
+        replace(one, tables=one.tables[:1]),
+        replace(one, source=replace(one.source, vehicle_form=None)),
+        replace(one, time=replace(one.time, day_starts=240)),
+    ):
+        assert of_trials(other, domain) != of_trials(one, domain)
+    assert of_trials(one, replace(domain, digest="1" * 64)) != of_trials(one, domain)
+    monkeypatch.setattr(dispatch, "draw", dispatch.draw)
+    assert canaries.observed_sensitivities(one, domain) is not first
 
 
 def test_small_worlds_are_searched_once_for_all_homes(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from kept_preflight import KeptPreflight, KeptWorlds, Patches, made_once
+from kept_preflight import KeptPreflight, KeptWorlds, Patches, made_once, of_trials
 from made_homes import Command, MadeHome, MadeHomes
 from small_deployment import INCLUDE, WEEK, Deployment
 
@@ -18,7 +18,8 @@ from turnstile.assessment.attacks.presence import best_guess
 from turnstile.assessment.attacks.synthetic import simulated_membership
 from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.cli import main
-from turnstile.pipeline import drawing, planned_release, small_worlds
+from turnstile.pipeline import canaries, drawing, planned_release, small_worlds
+from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.steps import STEPS
 from turnstile.release.plan import make_plan
@@ -78,6 +79,7 @@ def judged_once(pytestconfig: pytest.Config) -> None:
     assert pytestconfig.cache is not None
     kept = KeptPreflight(pytestconfig.cache.mkdir("preflight"), PATCHES.are_none)
     drawing.require_preflight = kept.require_preflight
+    canaries.observed_sensitivities = made_once(observed_sensitivities, of_trials, PATCHES.are_none)
     worlds = KeptWorlds(pytestconfig.cache.mkdir("small_worlds"), PATCHES.are_none)
     small_worlds._kept_or_found = worlds.kept_or_found
     assessment.audits_of = made_once(

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import ParamSpec, TypeVar
@@ -27,6 +28,8 @@ from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.worlds_of_units import Shape
 from turnstile.privacy.stability import Chain
 from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.spec import Programme
 
 Asked = ParamSpec("Asked")
 Found = TypeVar("Found")
@@ -141,6 +144,14 @@ def made_once(
         return known[of]
 
     return made
+
+
+def of_trials(programme: Programme, domain: PublicDomain) -> str:
+    """Return all of a programme that decides how far synthetic units move its vectors."""
+    source = replace(programme.source, landing="", absent_days=())  # made-up files, of all days
+    unit, is_joint = programme.mechanism.unit, programme.mechanism.joint_marginals
+    counted = (source, programme.time, programme.domain, programme.units, programme.tables)
+    return repr((*counted, unit, is_joint, domain.digest))
 
 
 class Patches:
