@@ -30,7 +30,7 @@ from deployment_fixtures import (
     turnstile,
 )
 from hypothesis import HealthCheck, settings
-from own_state import PersonsState
+from own_state import PersonsState, folder_in_memory
 from row_table import tables
 from xdist.scheduler import LoadScopeScheduling
 
@@ -52,6 +52,9 @@ __all__ = [
 
 _ROOT = Path(__file__).resolve().parents[1]
 _SHARED_DATA = _ROOT / "../shared/data"
+# Folders of tests lie in memory where it has room: what is written durably there waits for no disk.
+if "TMPDIR" not in os.environ and (in_memory := folder_in_memory()):  # noqa: TID251
+    os.environ["TMPDIR"] = tempfile.tempdir = in_memory  # noqa: TID251
 _STATE = Path(tempfile.mkdtemp(prefix="state-of-tests-"))
 _AIRFLOW_HOME = _STATE / "airflow"
 _PERSONS = PersonsState(os.environ)  # noqa: TID251 - before any test changes it

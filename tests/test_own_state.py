@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from made_homes import ROOT, AlteredHomeError, MadeHomes
-from own_state import PersonsState
+from own_state import PersonsState, folder_in_memory
 
 from turnstile.cli import main
 from turnstile.settings import Settings
@@ -30,6 +30,9 @@ def test_every_test_has_a_home_of_its_own() -> None:
         lambda: main(["ledger", "balance"]),
         lambda: list(THEIRS.iterdir()),
         (THEIRS / "ledger.sqlite").read_bytes,
+        Path("var/ledger.sqlite").read_bytes,
+        lambda: list(Path("var").iterdir()),
+        lambda: Path("var").rename("var"),
         lambda: subprocess.check_call([f"{sys.prefix}/bin/turnstile", "--version"], env={}),  # noqa: S603
     ],
 )
@@ -37,10 +40,17 @@ def test_what_touches_the_persons_home_is_noticed(
     persons_state: PersonsState, touch: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TURNSTILE_HOME", str(THEIRS))
+    monkeypatch.chdir(ROOT)
     assert persons_state.taken() == []
     with contextlib.suppress(FileNotFoundError):  # before the first release there is none
         touch()
     assert persons_state.taken() != []
+
+
+def test_folders_lie_in_memory_only_where_it_has_room(tmp_path: Path) -> None:
+    assert folder_in_memory(tmp_path, room_bytes=1) == str(tmp_path)
+    assert folder_in_memory(tmp_path, room_bytes=2**62) is None
+    assert folder_in_memory(tmp_path / "none", room_bytes=1) is None
 
 
 @pytest.fixture

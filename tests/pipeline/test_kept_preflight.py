@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
+from functools import partial
 from pathlib import Path
 
 import grimp
 import kept_preflight
 import pytest
 from deployment_fixtures import PATCHES
-from kept_preflight import OUT_OF_SIGHT, KeptPreflight
+from kept_preflight import OUT_OF_SIGHT, KeptPreflight, KeptWorlds, of_trials
 from small_deployment import WEEK, Deployment
 
+from turnstile.assessment import assessment
+from turnstile.assessment.audits.pipeline_copy import (
+    ObservedSensitivity,
+    PipelineCopy,
+    draw_once,
+)
 from turnstile.assessment.gates import pipeline_copy
 from turnstile.commands import run
 from turnstile.errors import RefusedError
-from turnstile.pipeline import canaries, drawing, preflight
+from turnstile.pipeline import canaries, drawing, preflight, small_worlds
 from turnstile.pipeline.context import Release, open_release
+from turnstile.privacy.mechanisms import dispatch
+from turnstile.privacy.units import ProtectionUnit
 
 
 @pytest.fixture
@@ -120,11 +130,99 @@ def test_a_replaced_attribute_or_item_is_known_until_it_is_put_back() -> None:
     assert PATCHES.are_none()
 
 
-def test_nothing_that_preflight_judges_by_imports_what_is_out_of_its_sight() -> None:
+def test_nothing_that_is_judged_by_imports_what_is_out_of_sight() -> None:
     graph = grimp.build_graph("turnstile", cache_dir=None)
     judged_by = graph.find_upstream_modules("turnstile.pipeline.preflight")
+    judged_by |= graph.find_upstream_modules("turnstile.assessment.assessment")
     assert {"turnstile.counting.bounding", "turnstile.privacy.mechanisms.dispatch"} <= judged_by
     assert not [module for module in judged_by if module.startswith(OUT_OF_SIGHT)]
+
+
+def test_the_same_plan_is_audited_once_and_another_anew(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programme, events = release.programme, release.plan.events
+    first = assessment.audits_of(programme, events, PipelineCopy())
+    assert assessment.audits_of(programme, list(events), PipelineCopy()) is first
+    observed = {(events[0].label, programme.mechanism.unit): ObservedSensitivity(0, 0)}
+    for asked in (
+        (replace(programme, digest="1" * 64), events, PipelineCopy()),
+        (programme, events[:1], PipelineCopy()),
+        (programme, events, PipelineCopy(observed)),
+        (programme, events, PipelineCopy(draw=partial(draw_once))),
+    ):
+        assert assessment.audits_of(*asked) is not first
+    monkeypatch.setattr(dispatch, "draw", dispatch.draw)
+    assert assessment.audits_of(programme, events, PipelineCopy()) is not first
+
+
+def test_a_plan_is_simulated_once_and_another_anew(release: Release) -> None:
+    events, unit = release.plan.events, release.programme.mechanism.unit
+    first = assessment.simulated_membership(events, unit)
+    assert assessment.simulated_membership(events, unit) is first
+    assert assessment.simulated_membership(events[:1], unit) is not first
+
+
+def test_synthetic_units_are_tried_once_for_what_decides_how_far_they_move(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, domain = release.programme, release.domain
+    first = canaries.observed_sensitivities(one, domain)
+    other_promise = replace(
+        one,
+        caps=(),
+        digest="1" * 64,
+        mechanism=replace(one.mechanism, amount=one.mechanism.amount / 2),
+        source=replace(one.source, landing="{week}/elsewhere/*", absent_days=(date(2016, 7, 26),)),
+    )
+    assert canaries.observed_sensitivities(other_promise, domain) is first
+    bound = replace(one.units[0], contributions_max=one.units[0].contributions_max + 1)
+    for other in (
+        replace(one, units=(bound,)),
+        replace(one, tables=one.tables[:1]),
+        replace(one, source=replace(one.source, vehicle_form=None)),
+        replace(one, time=replace(one.time, day_starts=240)),
+    ):
+        assert of_trials(other, domain) != of_trials(one, domain)
+    assert of_trials(one, replace(domain, digest="1" * 64)) != of_trials(one, domain)
+    monkeypatch.setattr(dispatch, "draw", dispatch.draw)
+    assert canaries.observed_sensitivities(one, domain) is not first
+
+
+def test_small_worlds_are_searched_once_for_all_homes(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = tmp_path / "one/small_worlds", tmp_path / "other/small_worlds"
+    for home in (one, other):
+        home.parent.mkdir()
+    own = replace(release.programme, source=replace(release.programme.source, modes=("tram",)))
+    shared = KeptWorlds(tmp_path / "kept", lambda: True)
+    monkeypatch.setattr(small_worlds, "_kept_or_found", shared.kept_or_found)
+    searched: list[object] = []
+    search = small_worlds._farthest.__wrapped__
+    monkeypatch.setattr(
+        small_worlds, "_farthest", lambda *asked: searched.append(asked) or search(*asked)
+    )
+    first = small_worlds.small_worlds(own, one)
+    assert searched
+    searched.clear()
+    assert small_worlds.small_worlds(own, other) == first
+    assert searched == []
+    assert {file.name for file in one.iterdir()} == {file.name for file in other.iterdir()}
+    assert small_worlds.small_worlds(own, tmp_path / "third/small_worlds") == first
+    assert searched == []
+    bound = replace(own.units[0], unit=ProtectionUnit.BUS_WEEK)
+    small_worlds.small_worlds(replace(own, units=(bound,)), other)
+    assert searched  # another shape
+    searched.clear()
+    assert small_worlds.small_worlds(own) == first
+    assert searched  # no home knows anything
+    searched.clear()
+    anew = KeptWorlds(tmp_path / "kept", PATCHES.are_none)
+    monkeypatch.setattr(small_worlds, "_kept_or_found", anew.kept_or_found)
+    assert small_worlds.small_worlds(own, tmp_path / "third/small_worlds") == first
+    assert searched  # something is replaced
+    assert not (tmp_path / "third").exists()
 
 
 def test_the_steps_of_tests_share() -> None:

@@ -8,14 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from kept_preflight import KeptPreflight, Patches
+from kept_preflight import KeptPreflight, KeptWorlds, Patches, made_once, of_trials
 from made_homes import Command, MadeHome, MadeHomes
 from small_deployment import INCLUDE, WEEK, Deployment
 
+from turnstile.assessment import assessment
+from turnstile.assessment.attacks import risk
+from turnstile.assessment.attacks.presence import best_guess
+from turnstile.assessment.attacks.synthetic import simulated_membership
+from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.cli import main
-from turnstile.pipeline import drawing
+from turnstile.pipeline import canaries, drawing, planned_release, small_worlds
+from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.steps import STEPS
+from turnstile.release.plan import make_plan
 
 STEADY_ITMS = Path(__file__).parent / "programmes/itms.yaml"
 PATCHES = Patches()
@@ -68,10 +75,34 @@ def check_refuses(
 
 @pytest.fixture(scope="session", autouse=True)
 def judged_once(pytestconfig: pytest.Config) -> None:
-    """Let each programme's synthetic units be tried once, not in each home of a test."""
+    """Let a programme be tried by synthetic units once, and each plan be made and audited once."""
     assert pytestconfig.cache is not None
     kept = KeptPreflight(pytestconfig.cache.mkdir("preflight"), PATCHES.are_none)
     drawing.require_preflight = kept.require_preflight
+    canaries.observed_sensitivities = made_once(observed_sensitivities, of_trials, PATCHES.are_none)
+    worlds = KeptWorlds(pytestconfig.cache.mkdir("small_worlds"), PATCHES.are_none)
+    small_worlds._kept_or_found = worlds.kept_or_found
+    assessment.audits_of = made_once(
+        audits_of,
+        lambda programme, events, copy: (
+            programme,
+            tuple(events),
+            frozenset(copy.observed.items()),
+            copy.draw,
+        ),
+        PATCHES.are_none,
+    )
+    assessment.simulated_membership = made_once(
+        simulated_membership, lambda events, unit: (tuple(events), unit), PATCHES.are_none
+    )
+    risk.best_guess = made_once(
+        best_guess, lambda changes: frozenset(changes.items()), PATCHES.are_none
+    )
+    planned_release.make_plan = made_once(
+        make_plan,
+        lambda programme, domain, week, revision: (programme, domain.digest, week, revision),
+        PATCHES.are_none,
+    )
 
 
 @pytest.fixture

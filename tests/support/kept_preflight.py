@@ -1,7 +1,8 @@
-"""What preflight found for a programme, handed to the next home of it: it is tried once.
+"""What was found of a programme or a plan, handed to the next home of it: it is tried once.
 
-The product keeps it between `reserve` and `assess`, and reads it only if programme, domain and code
-are the same; the tests lay the very file into a home where a week of that programme begins.
+The product keeps what preflight found between `reserve` and `assess`, and reads it only if
+programme, domain and code are the same; the tests lay the very file into a home where a week of
+that programme begins. What the assessment draws of a plan alone serves again within a process.
 """
 
 from __future__ import annotations
@@ -9,19 +10,31 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import ParamSpec, TypeVar
 from weakref import WeakSet
 
 import pytest
 
 from turnstile.durable_files import exclusively, replace_durably
+from turnstile.pipeline import small_worlds
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import require_preflight
+from turnstile.pipeline.worlds_of_units import Shape
+from turnstile.privacy.stability import Chain
+from turnstile.privacy.units import ProtectionUnit
+from turnstile.programme.domain import PublicDomain
+from turnstile.programme.spec import Programme
 
+Asked = ParamSpec("Asked")
+Found = TypeVar("Found")
+Farthest = Mapping[tuple[Chain, ProtectionUnit], tuple[int, ...]]
+FOUND_IN_WORLDS = small_worlds._kept_or_found
 _NAME = "preflight.json"
 _KEPT_S = 24 * 3600
 OUT_OF_SIGHT = (  # nothing that preflight judges by imports these
@@ -46,11 +59,7 @@ class KeptPreflight:
         require: Callable[[Release], None] = require_preflight,
     ) -> None:
         self._folder, self._is_as_it_stands, self._require = folder, is_as_it_stands, require
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in folder.iterdir():  # mostly of code that is no more
-            with suppress(FileNotFoundError):
-                if time.time() - file.stat().st_mtime > _KEPT_S:
-                    file.unlink()
+        _forget_old(folder)
 
     def require_preflight(self, release: Release) -> None:
         """Judge a release as the product does, in a home that knows what others found."""
@@ -69,6 +78,80 @@ class KeptPreflight:
 def _name_of(release: Release) -> str:
     of = f"{release.programme.digest} {release.domain.digest} {code_version()}"
     return f"{hashlib.sha256(of.encode()).hexdigest()[:24]}.json"
+
+
+class KeptWorlds:
+    """Files of what was found in all small worlds, as the product keeps them in each home.
+
+    Args:
+        folder: of the cache; it may exist.
+        is_as_it_stands: whether the code that runs is the one on the disk.
+    """
+
+    def __init__(self, folder: Path, is_as_it_stands: Callable[[], bool]) -> None:
+        self._folder, self._is_as_it_stands = folder, is_as_it_stands
+        _forget_old(folder)
+
+    def kept_or_found(
+        self, shape: Shape, chains: tuple[Chain, ...], records: int, kept: Path | None
+    ) -> Farthest:
+        """Find as the product does, in a home that knows what others found; anew without one."""
+        if kept is None or not self._is_as_it_stands():
+            return FOUND_IN_WORLDS(shape, chains, records, kept)
+        name = small_worlds._name_of(shape, chains, records)
+        shared, own = self._folder / name, kept / name
+        with exclusively(shared.with_suffix(".lock")):
+            if not kept.parent.is_dir():  # nothing is kept in a home that nobody made
+                return FOUND_IN_WORLDS(shape, chains, records, self._folder)
+            if shared.exists() and not own.exists():
+                kept.mkdir(exist_ok=True)
+                replace_durably(own, shared.read_bytes())
+            found = FOUND_IN_WORLDS(shape, chains, records, kept)
+            if own.exists() and not shared.exists():
+                replace_durably(shared, own.read_bytes())
+        return found
+
+
+def _forget_old(folder: Path) -> None:
+    """Remove what was found long ago, mostly of code that is no more."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.iterdir():
+        with suppress(FileNotFoundError):
+            if time.time() - file.stat().st_mtime > _KEPT_S:
+                file.unlink()
+
+
+def made_once(
+    make: Callable[Asked, Found],
+    key: Callable[Asked, Hashable],
+    is_as_it_stands: Callable[[], bool],
+) -> Callable[Asked, Found]:
+    """Let a function's results serve again in this process where everything it is given is equal.
+
+    Args:
+        make: the product's own; nothing that it returns is changed by anybody.
+        key: all that it is given.
+        is_as_it_stands: whether the code that runs is the one on the disk.
+    """
+    known: dict[Hashable, Found] = {}
+
+    def made(*given: Asked.args, **named: Asked.kwargs) -> Found:
+        if not is_as_it_stands():
+            return make(*given, **named)
+        of = key(*given, **named)
+        if of not in known:
+            known[of] = make(*given, **named)
+        return known[of]
+
+    return made
+
+
+def of_trials(programme: Programme, domain: PublicDomain) -> str:
+    """Return all of a programme that decides how far synthetic units move its vectors."""
+    source = replace(programme.source, landing="", absent_days=())  # made-up files, of all days
+    unit, is_joint = programme.mechanism.unit, programme.mechanism.joint_marginals
+    counted = (source, programme.time, programme.domain, programme.units, programme.tables)
+    return repr((*counted, unit, is_joint, domain.digest))
 
 
 class Patches:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
+_MEMORY = Path("/dev/shm")  # noqa: S108 - tests make folders of their own in it
+_ROOM_BYTES = 6 * 2**30  # six times what a whole run holds at once
 _COMMAND = f"{sys.prefix}/bin/turnstile"
 _EVENTS = frozenset(
     {
@@ -27,6 +29,17 @@ _EVENTS = frozenset(
         "sqlite3.connect",
     }
 )
+
+
+def folder_in_memory(memory: Path = _MEMORY, room_bytes: int = _ROOM_BYTES) -> str | None:
+    """Return a folder in memory that programs may be started from; None if there is no room."""
+    try:
+        found, pages = os.statvfs(memory), os.sysconf("SC_AVPHYS_PAGES")
+    except (OSError, ValueError):
+        return None
+    free = min(found.f_bavail * found.f_frsize, pages * os.sysconf("SC_PAGE_SIZE"))
+    may_start = os.access(memory, os.W_OK) and not found.f_flag & os.ST_NOEXEC
+    return str(memory) if free >= room_bytes and may_start else None
 
 
 class PersonsState:
@@ -53,7 +66,8 @@ class PersonsState:
 
     def _see(self, event: str, arguments: tuple[object, ...]) -> None:
         if event in _EVENTS and arguments and self._is_theirs(arguments[0]):
-            self._touched.append(f"{event} {arguments[0]}")
+            if not _is_name_in_a_folder(event, *arguments):
+                self._touched.append(f"{event} {arguments[0]}")
         elif event == "subprocess.Popen":
             given, environment = arguments[1], arguments[3]
             words = " ".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
@@ -67,3 +81,13 @@ class PersonsState:
             return False
         text = os.path.abspath(os.fsdecode(path).removeprefix("file:"))  # noqa: PTH100 - no look
         return any(text == one or text.startswith(f"{one}/") for one in self._places)
+
+
+def _is_name_in_a_folder(event: str, path: object, at: object = None, *_: object) -> bool:
+    """Whether it is told of a name in a folder that is open, as `shutil.rmtree` goes.
+
+    Events tell the folder's number, -1 without one; of `os.open` they tell None, in a mode's place.
+    """
+    if os.path.dirname(os.fsdecode(path) if isinstance(path, str | bytes) else "/"):  # noqa: PTH120
+        return False
+    return at is None if event == "open" else event in {"os.remove", "os.rmdir"} and at != -1

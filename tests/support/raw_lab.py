@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 
 import h3
 import numpy as np
 
-from turnstile.privacy.events import Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
@@ -71,17 +72,22 @@ class Lab:
         """Service days that one unit lies on."""
         return max(1, self.unit.days_max or 1)
 
+    @cached_property
+    def events(self) -> tuple[DrawEvent, ...]:
+        """Draws of the period."""
+        return make_plan(self.programme, self.domain, PERIOD).events
+
     def declared(self) -> dict[str, Sensitivity]:
         """Declared sensitivity of each vector, by the label of a draw that is one or a piece."""
-        events = make_plan(self.programme, self.domain, PERIOD).events
-        found = {event.label: dict(event.sensitivities)[self.unit] for event in events}
+        found = {event.label: dict(event.sensitivities)[self.unit] for event in self.events}
         return {label: one for label, one in found.items() if one is not None}
 
     def moved(self, before: Vectors, after: Vectors) -> Changes:
         """What each unit moved: the pieces of every vector, by a label of it and its scope."""
-        events = make_plan(self.programme, self.domain, PERIOD).events
         vector_of = {
-            (e.label, block.service_date): e.joint or e.label for e in events for block in e.blocks
+            (e.label, block.service_date): e.joint or e.label
+            for e in self.events
+            for block in e.blocks
         }
         label_of = {vector: label for (label, _), vector in vector_of.items()}
         found: Changes = {}

@@ -7,22 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message as Mail
-from typing import Any
 
-from aiosmtpd.handlers import Message
 from pytest_httpserver import HTTPServer
-from receivers import MailServer
-
-
-class Inbox(Message):
-    """Keeps what a mail server received."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.received: list[Any] = []
-
-    def handle_message(self, message: Any) -> None:
-        self.received.append(message)
+from receivers import Inbox, MailServer
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import date
 from functools import lru_cache
+from operator import itemgetter
 from typing import NamedTuple
 
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
@@ -196,10 +197,10 @@ def joined(chain: Chain, taps: Iterable[Tap], axes: Sequence[str]) -> list[Row]:
     if chain.join is None or not chain.join.of_end:
         raise ValueError("a chain that joins no taps")
     ends = sum(axis in chain.join.of_end for axis in axes)
-    of_card: dict[tuple[object, ...], list[Tap]] = {}
-    within = [_COLUMNS.index(name) for name in chain.join.within]
+    of_card: dict[object, list[Tap]] = {}
+    within = itemgetter(*map(_COLUMNS.index, chain.join.within))
     for tap in taps:
-        of_card.setdefault(tuple([tap[place] for place in within]), []).append(tap)
+        of_card.setdefault(within(tap), []).append(tap)
     rows = []
     for own_taps in of_card.values():
         for tap, following in zip(own_taps, (*own_taps[1:], None), strict=True):

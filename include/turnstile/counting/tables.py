@@ -13,6 +13,7 @@ from turnstile.counting.engine import Connection, engine
 from turnstile.counting.exact import ExactTable
 from turnstile.counting.telemetry import Vectors, count_telemetry
 from turnstile.counting.trips import count_trips, install_domain
+from turnstile.counting.vehicle_cells import install_lookups, vehicle_cells
 from turnstile.errors import ProgrammeError
 from turnstile.privacy.units import Block, ProtectionUnit, Subject, units_of
 from turnstile.programme.bounding_rule import bound_in_force
@@ -78,6 +79,7 @@ def count(  # noqa: PLR0913 - the keyword-only rest is where it runs, not what i
     with engine(work, memory) as connection:
         install_key(connection, secret)
         if programme.source.feed.shape is RowShape.TELEMETRY:
+            install_lookups(connection, vehicle_cells(programme, domain))
             of_buses = partial(count_telemetry, connection, programme, domain, rows_folder)
             return _added_up(each_scope(programme, days, of_buses, progress))
         install_domain(connection, domain, programme.time)
@@ -107,6 +109,7 @@ def count_scopes(  # noqa: PLR0913 - the keyword-only rest is where it runs
         known = connection, programme, domain, rows_folder
         if programme.source.feed.shape is RowShape.TELEMETRY:
             of_scope: Callable[[Sequence[date]], list[tuple[ExactTable, ...]]]
+            install_lookups(connection, vehicle_cells(programme, domain))
             of_scope = partial(_of_vehicles, *known)
         else:
             install_domain(connection, domain, programme.time)

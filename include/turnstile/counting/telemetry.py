@@ -26,7 +26,6 @@ from turnstile.counting.vehicle_cells import (
     VehicleCells,
     joins_sql,
     labels_sql,
-    register_lookups,
     vehicle_cells,
 )
 from turnstile.privacy.mechanisms.bounded_mean import centered_delays, centered_steps
@@ -47,6 +46,8 @@ def count_telemetry(
     days: Sequence[date],
 ) -> Vectors:
     """Return what the days of one scope add to every vector, by table and statistic.
+
+    Call `install_lookups` first.
 
     Args:
         connection: engine, with the key of the bounds installed.
@@ -99,12 +100,11 @@ def read_bus_cells(
     outside the engine.
 
     Args:
-        connection: engine.
+        connection: engine, with the lookups of the cells installed.
         programme: slots, and what rows carry.
         files: canonical rows of one service day.
         cells: of the tables.
     """
-    register_lookups(connection, cells)
     own = "".join(f", {name}" for name in cells.categories)
     distinct = "DISTINCT" if len(files) > 1 else ""
     stated = ", ".join(

@@ -66,8 +66,8 @@ def vehicle_cells(programme: Programme, domain: PublicDomain) -> VehicleCells:
     )
 
 
-def register_lookups(connection: Connection, cells: VehicleCells) -> None:
-    """Make the temporary tables of pixels and of the values that public lists name."""
+def install_lookups(connection: Connection, cells: VehicleCells) -> None:
+    """Put the pixels and the values that public lists name into the engine."""
     categories, values, labels = (
         [one[place] for one in cells.listed if one[1] is not None] for place in range(3)
     )

@@ -22,7 +22,7 @@ from pathlib import Path
 from turnstile.counting.reference import Cells, ReferenceCount, Row
 from turnstile.durable_files import EVERYBODY_READS, replace_durably
 from turnstile.pipeline.code_version import code_version
-from turnstile.pipeline.worlds_of_units import DAYS, Shape, worlds
+from turnstile.pipeline.worlds_of_units import DAYS, Rows, Shape, worlds
 from turnstile.privacy.events import Sensitivity
 from turnstile.privacy.stability import Chain
 from turnstile.privacy.units import ProtectionUnit
@@ -35,6 +35,7 @@ from turnstile.release.sensitivities import sensitivities
 BOUNDS = (1, 2, 3)
 _MORE = 2  # records of a unit above its bound
 _MODES = ("one mode", "another mode")
+_REMEMBERED = 2**16  # selections of rows
 Vector = tuple[tuple[TableSpec, ...], str]
 _Size = tuple[int, ...]
 _FARTHEST = "l0, l1, l2^2 and linf of each vector and unit"
@@ -171,8 +172,7 @@ def _kept_or_found(
     shape: Shape, chains: tuple[Chain, ...], records: int, kept: Path | None
 ) -> Mapping[tuple[Chain, ProtectionUnit], _Size]:
     """Return `_farthest` as it was found before by this code, or find and keep it."""
-    digest = hashlib.sha256(repr((shape, chains, records, code_version())).encode()).hexdigest()
-    path = None if kept is None else kept / f"{digest}.json"
+    path = None if kept is None else kept / _name_of(shape, chains, records)
     if path is not None:
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
             content = json.loads(path.read_bytes())
@@ -190,6 +190,12 @@ def _kept_or_found(
     return farthest
 
 
+def _name_of(shape: Shape, chains: tuple[Chain, ...], records: int) -> str:
+    """Name the file of what was found, by all that decides it."""
+    of = repr((shape, chains, records, code_version()))
+    return f"{hashlib.sha256(of.encode()).hexdigest()}.json"
+
+
 @lru_cache(maxsize=64)  # programmes share their chains
 def _farthest(
     shape: Shape, chains: tuple[Chain, ...], records: int
@@ -198,12 +204,17 @@ def _farthest(
     counts = {chain: ReferenceCount(chain, shape.axes) for chain in chains}
     first = counts[chains[0]]
     judged = cache(first.judged)
+
+    @lru_cache(maxsize=_REMEMBERED)  # worlds share what is left of them
+    def selected(rows: Rows) -> list[Row]:
+        return first.selected(map(judged, rows))
+
     farthest: dict[tuple[Chain, ProtectionUnit], _Size] = {}
     known: set[tuple[object, ...]] = set()
     for world in worlds(shape, records):
-        after = first.selected(map(judged, world.rows))
+        after = selected(world.rows)
         for unit, rows in world.without:
-            before = first.selected(map(judged, rows))
+            before = selected(rows)
             change = unit, _without(after, before), _without(before, after)
             if change in known:
                 continue

@@ -7,9 +7,9 @@ is a world of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import combinations_with_replacement, product
 
 from turnstile.counting.reference import Label, Row, Tap, joined
@@ -28,14 +28,16 @@ _PAIR = 2  # taps of one trip
 _OTHER_TAPS = 2 * _PAIR  # of two trips, which a pair of taps can part
 _FASTEST = 10**9  # above every range of a mean; the slowest is 0
 _TRIP = CARD_UNITS[0]
+Rows = tuple[Row, ...]
+_End = tuple[bool, Label, tuple[int, int]]  # whether it is a tap-on, label, mode and day
 
 
 @dataclass(frozen=True, slots=True)
 class World:
     """Rows with a unit, and without it, for each unit that they hold; in keyed order."""
 
-    rows: Sequence[Row]
-    without: tuple[tuple[ProtectionUnit, Sequence[Row]], ...]
+    rows: Rows
+    without: tuple[tuple[ProtectionUnit, Rows], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +151,18 @@ def _world(shape: Shape, rows: Sequence[Row]) -> World:
     other = rows[0]._replace(unit=_OTHER)
     is_bounded = shape.chain.bound is not None
     units = VEHICLE_UNITS if shape.chain.count.adds_up else CARD_UNITS
-    without: list[tuple[ProtectionUnit, Sequence[Row]]] = []
+    without: list[tuple[ProtectionUnit, Rows]] = []
     for unit in units:
         if unit.is_record:
-            without += [(unit, [other, *rows[:n], *rows[n + 1 :]]) for n in range(len(rows))]
+            without += [(unit, (other, *rows[:n], *rows[n + 1 :])) for n in range(len(rows))]
         elif is_bounded and unit.days_max == 1:
             without += [
-                (unit, [other, *(row for row in rows if row.day != day)])
+                (unit, (other, *(row for row in rows if row.day != day)))
                 for day in {row.day for row in rows}
             ]
         elif is_bounded:
-            without.append((unit, [other]))
-    return World([other, *rows], tuple(without))
+            without.append((unit, (other,)))
+    return World((other, *rows), tuple(without))
 
 
 def _of_readings(shape: Shape, records: int) -> Iterator[World]:
@@ -203,9 +205,9 @@ def _of_rides(shape: Shape, records: int) -> Iterator[World]:
 
     for number in range(records - 1):
         for ends in product(product((True, False), labels), repeat=number):
-            others = [row(end) for end in ends]
+            others = tuple(row(end) for end in ends)
             for on, off in product(labels, repeat=2):
-                with_unit = [*others, row((True, on)), row((False, off))]
+                with_unit = (*others, row((True, on)), row((False, off)))
                 yield World(with_unit, ((_TRIP, others),))
 
 
@@ -214,57 +216,62 @@ def _of_taps(shape: Shape, records: int) -> Iterator[World]:
 
     All dimensions of one end of a trip have one label.
     """
+    joins, first_piece = _joining(shape), (0, 0)
     labels: tuple[Label, ...] = (0, 1, None)
     others_max = _OTHER_TAPS if shape.chain.bound is None else records - _PAIR
     for number in range(others_max + 1):
-        for ends in product(product((True, False), labels), repeat=number):
-            others = [_tap(shape, end) for end in ends]
-            rows = _joined(shape, others)
+        for others in product(product((True, False), labels, [first_piece]), repeat=number):
             for on, off in product(labels, repeat=2):
-                if next((x for x in (*(e[1] for e in ends), on, off) if x is not None), 0):
+                if next((x for x in (*(e[1] for e in others), on, off) if x is not None), 0):
                     continue  # the same with the names of two labels exchanged
-                pair = _tap(shape, (True, on)), _tap(shape, (False, off))
+                pair = (True, on, first_piece), (False, off, first_piece)
                 for first, second in combinations_with_replacement(range(number + 1), 2):
-                    own = [*others[:first], pair[0], *others[first:second], pair[1]]
-                    with_pair = _joined(shape, [*own, *others[second:]])
-                    yield World(with_pair, ((_TRIP, rows),))
+                    own = (*others[:first], pair[0], *others[first:second], pair[1])
+                    yield World(joins((*own, *others[second:])), ((_TRIP, joins(others)),))
     if shape.chain.bound is not None:
         yield from _of_tapping_cards(shape, records)
 
 
 def _of_tapping_cards(shape: Shape, records: int) -> Iterator[World]:
     """Yield worlds of all taps of a card, in all modes, on two days."""
+    joins, labels = _joining(shape), (0, None)
     pieces = tuple(product(range(len(shape.modes)), range(len(DAYS))))
-    labels: tuple[Label, ...] = (0, None)
-    kinds = tuple(product((True, False), labels, pieces))
     for number in range(1, records + 1):
-        for chosen in product(kinds, repeat=number):
-            modes, days = ([piece[place] for _, _, piece in chosen] for place in (0, 1))
-            if (modes[0], days[0]) != (0, 0):
-                continue  # the same with the names of two modes, or days, exchanged
-            if number >= _MANY and any(modes) and any(days):
+        # The first mode and day are the first: others are the same under exchanged names.
+        for chosen in product(pieces[:1], *[pieces] * (number - 1)):
+            if number >= _MANY and any(m for m, _ in chosen) and any(d for _, d in chosen):
                 continue
-            taps = [_tap(shape, (is_on, label), piece) for is_on, label, piece in chosen]
-            nobody = _joined(shape, [])
-            left = [_joined(shape, [t for t in taps if t.day != day]) for day in DAYS]
-            by_unit = ((u, left if u.days_max == 1 else [nobody]) for u in CARD_UNITS[1:])
-            without = tuple((unit, rows) for unit, of_unit in by_unit for rows in of_unit)
-            yield World(_joined(shape, taps), without)
+            for ends in product(product((True, False), labels), repeat=number):
+                taps = tuple((*end, piece) for end, piece in zip(ends, chosen, strict=True))
+                left = [joins(tuple(t for t in taps if t[2][1] != day)) for day in range(len(DAYS))]
+                by_unit = ((u, left if u.days_max == 1 else [joins(())]) for u in CARD_UNITS[1:])
+                without = tuple((unit, rows) for unit, of_unit in by_unit for rows in of_unit)
+                yield World(joins(taps), without)
 
 
-def _tap(shape: Shape, end: tuple[bool, Label], piece: tuple[int, int] = (0, 0)) -> Tap:
+def _joining(shape: Shape) -> Callable[[tuple[_End, ...]], Rows]:
+    """Return what makes the trips of a card's taps, amid which somebody else has one.
+
+    They come in an order of their content. The same taps come again and again: with and without
+    each pair of them, and each day.
+    """
+    tap = cache(partial(_tap, shape))
+    begin, end = (tap(is_on, 0, (0, 0))._replace(unit=_OTHER) for is_on in (True, False))
+
+    @cache
+    def joins(ends: tuple[_End, ...]) -> Rows:
+        taps = [tap(*one) for one in ends]
+        rows = joined(shape.chain, [begin, *taps[:1], end, *taps[1:]], shape.axes)
+        return tuple(sorted(rows, key=_keyed))
+
+    return joins
+
+
+def _tap(shape: Shape, is_on: bool, label: Label, piece: tuple[int, int]) -> Tap:  # noqa: FBT001
     """Return a tap of the unit's card."""
-    is_on, label = end
     number = len(shape.axes) - shape.ends if is_on else shape.ends
     mode, day = piece
     return Tap(_OWN, shape.modes[mode], DAYS[day], is_on, (label,) * number)
-
-
-def _joined(shape: Shape, taps: Sequence[Tap]) -> list[Row]:
-    """Return the trips of taps, amid which somebody else has one; in an order of their content."""
-    begin, end = (_tap(shape, (is_on, 0))._replace(unit=_OTHER) for is_on in (True, False))
-    rows = joined(shape.chain, [begin, *taps[:1], end, *taps[1:]], shape.axes)
-    return sorted(rows, key=_keyed)
 
 
 @cache

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from turnstile.counting.cells import OUTSIDE, fine_cells
 from turnstile.counting.engine import Connection, columns_of, day_files, engine
 from turnstile.counting.telemetry import read_bus_cells
-from turnstile.counting.vehicle_cells import VehicleCells
+from turnstile.counting.vehicle_cells import VehicleCells, install_lookups
 from turnstile.programme.spec import Programme
 
 _LATITUDE_MAX, _LONGITUDE_MAX = 90.0, 180.0
@@ -87,10 +87,12 @@ def read_pairs(
         resolution: of H3.
     """
     found = []
+    cells = _every_cell(resolution)
     with _engine(rows_folder) as connection:
+        install_lookups(connection, cells)
         for number, day in enumerate(days):
             if files := day_files(rows_folder, day):
-                found.append((number, _day(connection, programme, files, resolution)))
+                found.append((number, _day(connection, programme, files, cells)))
     return _joined(programme, found, len(days))
 
 
@@ -121,20 +123,23 @@ def _engine(rows_folder: Path) -> Iterator[Connection]:
         yield connection
 
 
-def _day(
-    connection: Connection, programme: Programme, files: list[str], resolution: int
-) -> dict[str, NDArray[np.int64]]:
-    """Return the pairs of one service day."""
+def _every_cell(resolution: int) -> VehicleCells:
+    """Return cells that are told apart by their H3 index, wherever they lie."""
 
     def to_cells(latitudes: Floats, longitudes: Floats) -> Ints:
         cells = np.full(latitudes.shape, OUTSIDE, dtype=np.int64)
         there = (np.abs(latitudes) <= _LATITUDE_MAX) & (np.abs(longitudes) <= _LONGITUDE_MAX)
-        if there.any():
-            found = fine_cells(latitudes[there], longitudes[there], resolution)
-            cells[there] = found.astype(np.int64)
+        cells[there] = fine_cells(latitudes[there], longitudes[there], resolution)
         return cells
 
-    read_bus_cells(connection, programme, files, VehicleCells(to_cells))
+    return VehicleCells(to_cells)
+
+
+def _day(
+    connection: Connection, programme: Programme, files: list[str], cells: VehicleCells
+) -> dict[str, NDArray[np.int64]]:
+    """Return the pairs of one service day."""
+    read_bus_cells(connection, programme, files, cells)
     return columns_of(
         connection,
         "SELECT dense_rank() OVER (ORDER BY vehicle_id) - 1 AS bus, slot, cell, readings, "

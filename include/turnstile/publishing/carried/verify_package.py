@@ -18,6 +18,7 @@ import tempfile
 from collections import Counter, defaultdict
 from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import Any, Iterator
@@ -58,7 +59,9 @@ def findings(folder: Path, key: str | None = None) -> list[str]:
         if not problems:  # what follows would say it again
             plan, card = (json.loads((folder / name).read_bytes()) for name in (PLAN, CARD))
             problems += _statements(folder, found, manifest, key)
-            problems += [*_tables(folder), *_plan(plan, card, manifest), *_added_up(folder, plan)]
+            columns = cache(_columns)
+            problems += [*_tables(folder, columns), *_plan(plan, card, manifest)]
+            problems += _added_up(folder, plan, columns)
     except (OSError, ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
         problems.append(f"cannot be read as a package: {type(error).__name__} {error}")
     return problems
@@ -118,13 +121,13 @@ def _add(p: tuple[int, int], q: tuple[int, int]) -> tuple[int, int]:
     return x, (p[1] * q[1] + p[0] * q[0]) * pow(1 - product, -1, PRIME) % PRIME
 
 
-def _tables(folder: Path) -> Iterator[str]:
+def _tables(folder: Path, columns_of: Any) -> Iterator[str]:
     """Check every CSV table against the schema in its descriptor, and its intervals."""
     for resource in json.loads((folder / "datapackage.json").read_bytes())["resources"]:
         if resource["format"] != "csv" or "schema" not in resource:
             continue
         path, fields = resource["path"], resource["schema"]["fields"]
-        columns = _columns(folder / path)
+        columns = columns_of(folder / path)
         if list(columns) != [field["name"] for field in fields]:
             raise ValueError(f"{path} has other columns than its schema")
         for field in fields:
@@ -147,14 +150,14 @@ def _columns(path: Path) -> dict[str, list[str]]:
     return {name: [row[n] for row in rows] for n, name in enumerate(header)}
 
 
-def _added_up(folder: Path, plan: Any) -> Iterator[str]:
+def _added_up(folder: Path, plan: Any, columns_of: Any) -> Iterator[str]:
     """Check that presented counts of trips add up to the coarser tables of the same tap."""
     if any(event["threshold"] is not None for event in plan["events"]):
         return  # what was left out is in no sum
     own = {f"{event['table']}.csv" for event in plan["events"] if event.get("own_records")}
     tables: Any = {}  # labels, columns, and which end of a trip or category they are of
     for path in sorted((folder / "tables").glob("*.csv")):
-        columns = _columns(path)
+        columns = columns_of(path)
         is_other = path.name in own or "weeks" in columns  # sums over weeks are of other weeks too
         if not is_other and {"count", "standard_deviation"} <= columns.keys():
             names = list(columns)  # labels stand before the days without input; not so in 0.1
