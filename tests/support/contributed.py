@@ -98,11 +98,11 @@ def count(*args, **kwargs):
 '''
 _GATE = '''"""Every vector holds a number."""
 
-from turnstile.assessment.gates.numbers import Numbers
+from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import GateResult
 
 
-def not_empty(numbers: Numbers) -> GateResult:
+def not_empty(numbers: Judged) -> GateResult:
     """Judge the lengths."""
     passed = all(len(one.values) for one in numbers.vectors)
     return GateResult("not_empty", passed, "every vector holds a number")

@@ -21,13 +21,14 @@ from turnstile.estimates.cell_fits import Earlier, prior
 from turnstile.estimates.cell_table import CellEstimates, estimated_cells
 from turnstile.estimates.intervals import LEVELS, interval
 from turnstile.estimates.labelled import labelled
-from turnstile.estimates.public_numbers import PublicNumbers, WeekToEstimate
 from turnstile.estimates.speed_effects import Predicted, predicted
 from turnstile.estimates.trip_estimates import Estimates
 from turnstile.estimates.week_differences import SpeedLook
+from turnstile.estimates.week_to_estimate import WeekToEstimate
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import Measure, TableSpec
+from turnstile.release.numbers import Numbers
 
 Floats = NDArray[np.float64]
 LIMIT, CLASS = "limit_kmh", "occupancy_class"
@@ -66,12 +67,12 @@ def _grid(week: WeekToEstimate, table: TableSpec, values: Floats) -> Floats:
     return values.reshape(segment.shape[0], -1).T.astype(np.float64)
 
 
-def _drawn(week: WeekToEstimate, table: TableSpec, one: PublicNumbers, statistic: str) -> Floats:
+def _drawn(week: WeekToEstimate, table: TableSpec, one: Numbers, statistic: str) -> Floats:
     """Return a week's drawn numbers of a statistic, places by hours."""
     return _grid(week, table, one.vectors[table.name, statistic][None].astype(np.float64))
 
 
-def _days(numbers: PublicNumbers) -> int:
+def _days(numbers: Numbers) -> int:
     """Return the service days with input."""
     return max(1, len(numbers.days) - len(numbers.gaps))
 
@@ -101,15 +102,13 @@ def _buses(week: WeekToEstimate, table: TableSpec, statistic: str) -> CellEstima
 def speeds_of(week: WeekToEstimate, table: TableSpec, buses: CellEstimates) -> Predicted:
     """Return the predicted mean speeds, steps about the middle of the clamp."""
 
-    def look(weeks: Sequence[PublicNumbers]) -> SpeedLook:
+    def look(weeks: Sequence[Numbers]) -> SpeedLook:
         return _look(week, table, weeks, buses.estimates)
 
     return _predicted(week, look)
 
 
-def _predicted(
-    week: WeekToEstimate, look: Callable[[Sequence[PublicNumbers]], SpeedLook]
-) -> Predicted:
+def _predicted(week: WeekToEstimate, look: Callable[[Sequence[Numbers]], SpeedLook]) -> Predicted:
     """Predict from looks at some weeks together: at the earlier ones first, and at each alone."""
     if not week.earlier:
         return predicted(look((week.numbers,)))
@@ -119,7 +118,7 @@ def _predicted(
 
 
 def _look(
-    week: WeekToEstimate, table: TableSpec, weeks: Sequence[PublicNumbers], buses: Floats
+    week: WeekToEstimate, table: TableSpec, weeks: Sequence[Numbers], buses: Floats
 ) -> SpeedLook:
     """Return the sums over some weeks; bus-days are estimated as this week's in each of them."""
     sums, counts = (table.name, "sum"), (table.name, "buses")
@@ -198,7 +197,7 @@ def _over_limit(
     if buses is None:
         return counts
 
-    def look(weeks: Sequence[PublicNumbers]) -> SpeedLook:
+    def look(weeks: Sequence[Numbers]) -> SpeedLook:
         return _share_look(week, table, statistic, weeks, buses)
 
     shares = _predicted(week, look)
@@ -214,7 +213,7 @@ def _share_look(
     week: WeekToEstimate,
     table: TableSpec,
     statistic: str,
-    weeks: Sequence[PublicNumbers],
+    weeks: Sequence[Numbers],
     buses: CellEstimates,
 ) -> SpeedLook:
     """Return the sums over some weeks, to be read as shares of buses that are taken as known."""
