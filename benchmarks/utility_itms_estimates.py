@@ -40,6 +40,7 @@ from utility_itms import DELTA, compared
 
 from turnstile.estimates.telemetry_estimates import telemetry_estimates
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
+from turnstile.measures.registry import Measure
 from turnstile.privacy.guarantees import rho_for
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
 from turnstile.privacy.noise import noise_variance
@@ -47,7 +48,7 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Measure, TableSpec, UnitBound
+from turnstile.programme.spec import TableSpec, UnitBound
 from turnstile.release.numbers import Numbers
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek

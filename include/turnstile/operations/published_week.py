@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from turnstile.estimates.trip_tables import RECONCILED, RECONCILED_UNTIL_0_1
+from turnstile.measures.registry import Measure
 from turnstile.operations.picture_shapes import (
     Bar,
     Columns,
@@ -29,7 +30,7 @@ from turnstile.operations.picture_shapes import (
     number,
 )
 from turnstile.privacy.noise_sums import normal_half_width
-from turnstile.programme.spec import Measure, Programme, TableSpec
+from turnstile.programme.spec import Programme, TableSpec
 
 _WEEK = "the week"
 

@@ -24,7 +24,7 @@ from turnstile.planning.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
 from turnstile.privacy.noise import noise_variance
 from turnstile.programme.domain import PublicDomain
-from turnstile.programme.spec import Measure, Programme, TableSpec
+from turnstile.programme.spec import Programme, TableSpec
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import DAYS_PER_WEEK, ServiceWeek
 
@@ -78,7 +78,7 @@ def bus_grains(
         buses: in service on a day.
         only_written: True to judge the programme's own grain alone.
     """
-    table = next(one for one in programme.tables if one.measure is Measure.MEAN_SPEED)
+    table = programme.speeds[0]
     own = programme.domain.h3_resolution or _USUAL_RESOLUTION
     rows: list[GrainErrors] = []
     for resolution in range(own, own - (1 if only_written else _RESOLUTIONS), -1):
@@ -148,7 +148,7 @@ def _estimated(
         )
         for statistic in table.statistics
     )
-    center = STEPS_PER_KMH * (table.clamp_kmh or 0) / 2
+    center = STEPS_PER_KMH * (table.mean_range or 0) / 2
     sums = city.bus_days * (STEPS_PER_KMH * city.speeds - center)
     shape = (1 + _EARLIER_WEEKS, *sums.shape)
     drawn = sums + of_sum * public_normals("speeds/sums", shape)
@@ -168,7 +168,7 @@ def _estimated(
         for sums, buses in zip(drawn, seen, strict=True)
     )
     found = predicted(now, predicted(before, weeks=weeks), weeks)
-    return np.clip((center + found.means) / STEPS_PER_KMH, 0, float(table.clamp_kmh or 0)), counts
+    return np.clip((center + found.means) / STEPS_PER_KMH, 0, float(table.mean_range or 0)), counts
 
 
 def _of_speeds(
@@ -179,7 +179,7 @@ def _of_speeds(
     mean = float((weights * city.speeds).sum())
     shape = city.speeds.shape
     tables = {
-        NOTHING: np.full(shape, (table.clamp_kmh or 0) / 2),
+        NOTHING: np.full(shape, (table.mean_range or 0) / 2),
         CITY_MEAN: np.full(shape, mean),
         LAST_YEAR: city.last_year,
     }

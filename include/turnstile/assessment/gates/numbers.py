@@ -20,7 +20,6 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
 from turnstile.privacy.noise_terms import Term, term_of
 from turnstile.programme.domain import Segment, layout
-from turnstile.programme.spec import Measure
 from turnstile.release.drawn import Drawn
 from turnstile.release.numbers import Vector, vectors_of_sealed
 from turnstile.release.sealed import Artefact
@@ -155,7 +154,7 @@ def layouts_of(drawn: Drawn) -> Layouts:
     return {
         table.name: Layout(table.by, layout(drawn.domain, table))
         for table in drawn.programme.shared_tables
-        if table.measure is Measure.COUNT and table.name in dense
+        if table.measure.kind.is_of_trips and table.name in dense
     }
 
 
