@@ -14,7 +14,7 @@ _NONE = Kind()  # a member that is looked up by its name has its record already
 
 
 class Measure(StrEnum):
-    """What a table says of each of its cells; each has a record of its own."""
+    """What a table says of each of its cells."""
 
     kind: Kind
 
