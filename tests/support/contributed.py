@@ -128,9 +128,7 @@ _GATES, _FILES = "assessment/gates/registry.py", "publishing/files.py"
 _PORTALS = "publishing/portals"
 _FIRST_FIELD = "FIELDS: tuple[Field, ...] = (\n"
 _FIRST_FILE = "FILES: tuple[PackageFile, ...] = (\n"
-_ENTRY_OF_FILE = """    PackageFile(
-        "counts.txt", "text/plain", "Tables", (Source.DECLARED,), counts.write
-    ),
+_ENTRY_OF_FILE = """    PackageFile("counts.txt", (Source.DECLARED,), counts.write),
 """
 CHANGES = {
     "dimension": Change(
