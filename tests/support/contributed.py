@@ -130,6 +130,10 @@ _FIRST_FIELD = "FIELDS: tuple[Field, ...] = (\n"
 _FIRST_FILE = "FILES: tuple[PackageFile, ...] = (\n"
 _ENTRY_OF_FILE = """    PackageFile("counts.txt", (Source.DECLARED,), counts.write),
 """
+_TABLES, _NUMBERS = "estimates/trip_tables.py", "programme/fields_of_numbers.csv"
+_FIRST_COLUMN = '    columns["count"].append(numbers.counts.ravel())\n'
+_COLUMN = '    columns["pairs"].append(numbers.counts.ravel() // 2)\n'
+_LINE_OF_COLUMN = "pairs,integer,pairs,presentation,Pairs of trips,Two trips each.\n"
 CHANGES = {
     "dimension": Change(
         {},
@@ -143,6 +147,13 @@ CHANGES = {
                 '    OPAL_TRIPS = "opal_trips"\n',
                 '    FERRY_TRIPS = "ferry_trips"\n',
             ),
+        ),
+    ),
+    "column of a released table": Change(
+        {},
+        (
+            (_TABLES, _FIRST_COLUMN, f"{_FIRST_COLUMN}{_COLUMN}"),
+            _before(_NUMBERS, "reconciled,number,trips,", _LINE_OF_COLUMN),
         ),
     ),
     "check of the rows": Change(

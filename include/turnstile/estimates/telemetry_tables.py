@@ -18,7 +18,9 @@ def telemetry_tables(drawn: Drawn) -> dict[str, pa.Table]:
     """Return the tables of means, of buses and of buses above limits."""
     present = {Mean: _means, Buses: _buses, BusesOver: _buses_over, Headway: _headway}
     return {
-        table.name: present[type(table.measure.kind)](drawn, table)
+        table.name: next(
+            make for kind, make in present.items() if isinstance(table.measure.kind, kind)
+        )(drawn, table)
         for table in drawn.programme.tables
     }
 

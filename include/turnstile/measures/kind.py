@@ -29,18 +29,15 @@ class Kind:
         row_column: column of canonical rows that it alone reads; empty if it reads none.
         states: what a feed must state for that, in words.
         by_timetable: whether a public timetable states it where the feed does not.
+        has_every_bus: whether its statistic `buses` counts every bus-day of a cell.
     """
 
     option: str = ""
     row_column: str = ""
     states: str = ""
     by_timetable: bool = False
+    has_every_bus: bool = False
     is_of_trips: ClassVar[bool] = False
-
-    @property
-    def has_every_bus(self) -> bool:
-        """Whether its statistic `buses` counts every bus-day of a cell."""
-        return "buses" in self.statistics(()) and not self.row_column
 
     def statistics(self, options: Options) -> tuple[str, ...]:
         """Return the names of the integer vectors that are drawn: numbers of buses by default."""

@@ -28,14 +28,14 @@ class Measure(StrEnum):
     COUNT = "count", Count()
     MEAN_SPEED = "mean_speed", Mean(
         option="clamp_kmh", sums="speed_sum_milli", numbers="readings",
-        noun="speed", unit="km/h", suffix="kmh",
+        noun="speed", unit="km/h", suffix="kmh", has_every_bus=True,
     )  # fmt: skip
-    BUSES = "buses", Buses()
+    BUSES = "buses", Buses(has_every_bus=True)
     BUSES_OVER = "buses_over", BusesOver(
         option="limits_kmh", column="speed_max_milli", is_speed=True,
         prefix="over", suffix="_kmh", label="limit_kmh",
     )  # fmt: skip
-    HEADWAY = "headway", Headway()
+    HEADWAY = "headway", Headway(has_every_bus=True)
     MEAN_DELAY = "mean_delay", Mean(
         option="clamp_minutes", sums="delay_sum_s", numbers="delays", is_delay=True,
         row_column="delay_s", states="delays", by_timetable=True,

@@ -227,8 +227,8 @@ def _table(file: Sections, table: TableSpec, loc: Loc) -> Iterator[Fault]:
     if table.measure.kind.is_of_trips != (shape is RowShape.TRIPS):
         yield (*loc, "measure"), "count is for trips; the other measures are for telemetry"
         return
-    options = ((one.kind.option, one is table.measure) for one in Measure if one.kind.option)
-    yield from _needed(file, loc, options)
+    options = dict.fromkeys(one.kind.option for one in Measure if one.kind.option)
+    yield from _needed(file, loc, [(one, one == table.measure.kind.option) for one in options])
     unknown = [name for name in table.by if name not in known]
     if unknown:
         yield (*loc, "by"), f"{unknown[0]!r} is unknown; use some of {', '.join(known)}"
