@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 from numpy.typing import NDArray
 
+from turnstile.arrow_columns import dates, vector
 from turnstile.errors import InputError
 from turnstile.estimates.labelled import read_parquet
 from turnstile.ledger.encoding import decode_event
@@ -60,11 +61,12 @@ class Package:
             table, day = self.tables.get(event.table), None
             if table is None or event.statistic not in table.column_names:
                 continue
+            values = table.column(event.statistic)
             if DAY in table.column_names:
                 day = min(block.service_date for block in event.blocks)
-                table = table.filter(pc.equal(texts_of(table, DAY), day.isoformat()))
-            values = np.asarray(table.column(event.statistic).to_numpy()).astype(np.int64)
-            yield Vector(event, day, values)
+                is_day = pc.equal(table.column(DAY).cast(pa.date32()), dates([day])[0])
+                values = table.column(event.statistic).filter(is_day)
+            yield Vector(event, day, vector(values).astype(np.int64))
 
     def values(self, event: DrawEvent) -> NDArray[np.int64] | None:
         """Return the published numbers of a kind of draw; None if they are not there."""
