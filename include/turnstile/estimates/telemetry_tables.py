@@ -57,8 +57,7 @@ def _headway(drawn: Drawn, table: TableSpec) -> pa.Table:
     a mean, where the number is within its noise.
     """
     ((_, buses),) = drawn.vectors(table, "buses").items()
-    event = next(event for event in drawn.events if event.label == f"{table.name}/buses")
-    half = error_bar(event).half_width_95
+    half = error_bar(drawn.draw(table, "buses")).half_width_95
     observed = float(drawn.programme.time.slot_minutes * service_days(drawn))
     is_withheld = buses <= half
     shown = np.where(is_withheld, np.nan, buses)
@@ -88,8 +87,7 @@ def rounded_outwards(means: Means, suffix: str, least: int = 0) -> dict[str, lis
 
 def ratio_noise(drawn: Drawn, table: TableSpec) -> RatioNoise:
     """Return the declared noise of a table of means."""
-    by_label = {event.label: event for event in drawn.events}
-    of_sum, of_count = by_label[f"{table.name}/sum"], by_label[f"{table.name}/buses"]
+    of_sum, of_count = drawn.draw(table, "sum"), drawn.draw(table, "buses")
     cells = drawn.domain.cells(table)
     return RatioNoise(of_sum.noise, of_sum.scale, of_count.scale, cells)
 
@@ -102,8 +100,7 @@ def _buses(drawn: Drawn, table: TableSpec) -> pa.Table:
 def _bus_days(drawn: Drawn, table: TableSpec) -> dict[str, list[Column]]:
     """Return noisy bus-days with their error, in total and a day."""
     ((_, buses),) = drawn.vectors(table, "buses").items()
-    event = next(event for event in drawn.events if event.label == f"{table.name}/buses")
-    bar, days = error_bar(event), service_days(drawn)
+    bar, days = error_bar(drawn.draw(table, "buses")), service_days(drawn)
     shown = np.maximum(buses, 0)
     return {
         "bus_days": [shown],
@@ -121,8 +118,7 @@ def _buses_over(drawn: Drawn, table: TableSpec) -> pa.Table:
     columns = {}
     for statistic in table.statistics:
         ((_, buses),) = drawn.vectors(table, statistic).items()
-        event = next(e for e in drawn.events if e.label == f"{table.name}/{statistic}")
-        bar = error_bar(event)
+        bar = error_bar(drawn.draw(table, statistic))
         deviation, half = bar.standard_deviation / days, bar.half_width_95 / days
         columns[f"buses_a_day_{statistic}{kind.suffix}"] = [(np.maximum(buses, 0) / days).round(3)]
         columns[f"standard_deviation_{statistic}"] = [np.full(buses.size, round(deviation, 4))]

@@ -20,6 +20,7 @@ from turnstile.ledger.amounts import AccountLoss, decimal_text
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.privacy.accounts import Loss, Posting, rounded_up
+from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.mode_slots import clock
@@ -219,7 +220,6 @@ def day_above_week(units: Mapping[str, Mapping[str, str | None]]) -> str:
 
 def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
     """Return each kind of draw once, with its noise and error."""
-    draw_by_label = {event.label: event for event in plan.events}
     return [
         {
             "table": event.table,
@@ -238,7 +238,7 @@ def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
             "half_width_90": error.half_width_90,
             "half_width_95": error.half_width_95,
         }
-        for event in draw_by_label.values()
+        for event in one_of_each_label(plan.events)
         for error in (error_bar(event),)
     ]
 
