@@ -2,8 +2,8 @@
 
 PRIVACY 5.5: cells are pairs of a slot and an H3 cell, or told apart by what public lists name of a
 vehicle, such as its route. A bus-day contributes to at most K of them, and to each of them at most
-1 bus and a centered speed (`measures.mean`), or 1 bus above a limit
-(`measures.buses`). All tables of a programme have the same cells.
+1 bus and a centered speed, or 1 bus above a limit (`measures.buses`). All tables of a programme
+have the same cells.
 """
 
 from __future__ import annotations

@@ -25,8 +25,7 @@ from turnstile.estimates.speed_effects import Predicted, predicted
 from turnstile.estimates.trip_estimates import Estimates
 from turnstile.estimates.week_differences import SpeedLook
 from turnstile.estimates.week_to_estimate import WeekToEstimate
-from turnstile.measures.buses import Buses, BusesOver, Headway
-from turnstile.measures.mean import Mean
+from turnstile.measures.buses import Buses, BusesOver, Headway, Mean
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
 from turnstile.programme.domain import layout
 from turnstile.programme.spec import TableSpec

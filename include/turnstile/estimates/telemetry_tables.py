@@ -8,8 +8,7 @@ import pyarrow as pa
 from turnstile.estimates.error_bars import error_bar
 from turnstile.estimates.labelled import Column, labelled
 from turnstile.estimates.mean_intervals import Means, RatioNoise, means_of
-from turnstile.measures.buses import Buses, BusesOver, Headway
-from turnstile.measures.mean import Mean
+from turnstile.measures.buses import Buses, BusesOver, Headway, Mean
 from turnstile.programme.spec import TableSpec
 from turnstile.release.drawn import Drawn
 

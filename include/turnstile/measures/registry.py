@@ -5,10 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Self
 
-from turnstile.measures.buses import Buses, BusesOver, Headway
+from turnstile.measures.buses import Buses, BusesOver, Headway, Mean
 from turnstile.measures.count import Count
 from turnstile.measures.kind import Kind
-from turnstile.measures.mean import Mean
 
 _NONE = Kind()  # a member that is looked up by its name has its record already
 
