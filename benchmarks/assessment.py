@@ -16,11 +16,11 @@ from assessment_faults import FAULTS, UNSEEN, Fault
 from assessment_pipeline_faults import CONTENTS, PIPELINE
 from assessment_releases import PROGRAMMES, Case, Ints, case_of
 
-from turnstile.assessment.gates.numbers import numbers_of_release
+from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
 from turnstile.assessment.gates.result import GateResult
 from turnstile.assessment.gates.sealed_numbers import integers, support
-from turnstile.assessment.package.numbers import numbers_of_package
+from turnstile.assessment.package.numbers import judged_package
 from turnstile.estimates.release_tables import measurements
 from turnstile.publishing.package_reader import Package
 from turnstile.release.drawn import Drawn
@@ -32,7 +32,7 @@ def before(drawn: Drawn, earlier: Sequence[Artefact] = ()) -> list[GateResult]:
     first = support(drawn)
     if not first.passed:
         return [first]
-    numbers = numbers_of_release(drawn, earlier)
+    numbers = judged_release(drawn, earlier)
     whole = integers(numbers)
     if any(one.values.dtype.str != "<i8" for one in numbers.vectors):
         return [first, whole]
@@ -42,7 +42,7 @@ def before(drawn: Drawn, earlier: Sequence[Artefact] = ()) -> list[GateResult]:
 def after(drawn: Drawn) -> list[GateResult]:
     """Return what the same gates say of the measurements as they are published."""
     tables = measurements(drawn)
-    numbers = numbers_of_package(Package(drawn.programme, drawn.events, tables))  # type: ignore[arg-type]
+    numbers = judged_package(Package(drawn.programme, drawn.events, tables))  # type: ignore[arg-type]
     return [gate(numbers) for gate in NUMBER_GATES]
 
 

@@ -21,7 +21,7 @@ from turnstile.assessment.attacks.membership import membership_accuracy
 from turnstile.assessment.attacks.risk import forecast
 from turnstile.assessment.attacks.unit_changes import typical_changes, worst_changes
 from turnstile.assessment.gates.noise_reuse import equal_share_found
-from turnstile.assessment.gates.numbers import numbers_of_release
+from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
 from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS
 from turnstile.assessment.gates.sealed_numbers import integers, support
@@ -85,7 +85,7 @@ class Tally:
 
     def judge(self, drawn: Drawn, *, is_empty: bool) -> None:
         """Let every gate judge a release; what passes at 1 in 100 passes at 1e-9 too."""
-        numbers = numbers_of_release(drawn)
+        numbers = judged_release(drawn)
         is_refused = not (support(drawn).passed and integers(numbers).passed)
         for gate in NUMBER_GATES:
             found = gate(numbers, OFTEN)

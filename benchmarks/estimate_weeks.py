@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from opal_partitions import released
 
-from turnstile.estimates.public_numbers import Promise, PublicNumbers, WeekToEstimate
+from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec
+from turnstile.release.numbers import Numbers
 
 Floats = NDArray[np.float64]
 SLOT, PLACE = "tap_on_slot", "tap_on_location"
@@ -94,7 +95,7 @@ def drawn_numbers(  # noqa: PLR0913 - what a week is
     *,
     week: int = 0,
     gaps: Sequence[int] = (),
-) -> PublicNumbers:
+) -> Numbers:
     """Return a week's noisy numbers; a rounded normal deviate stands in for the discrete one."""
     days = tuple(FIRST_DAY + timedelta(days=7 * week + n) for n in range(counts.shape[1]))
 
@@ -109,7 +110,7 @@ def drawn_numbers(  # noqa: PLR0913 - what a week is
         vectors[LOCATION.name, "count"] = drawn(counts.sum(axis=2).T, noise.marginals)
         deviations |= {(t.name, "count"): noise.marginals for t in (TIME, LOCATION)}
     own_gaps = tuple(days[n] for n in gaps)
-    return PublicNumbers(f"made/{week}", domain.digest, days, own_gaps, vectors, deviations)
+    return Numbers(f"made/{week}", domain.digest, days, own_gaps, vectors, deviations)
 
 
 def week_of(  # noqa: PLR0913 - what a week is

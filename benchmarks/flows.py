@@ -21,7 +21,7 @@ from estimate_weeks import Random, dice
 from numpy.typing import NDArray
 
 from turnstile.estimates.flow_estimates import flow_tables
-from turnstile.estimates.public_numbers import Promise, PublicNumbers, WeekToEstimate
+from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dense import draw
 from turnstile.privacy.noise import noise_variance
@@ -30,6 +30,7 @@ from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec
+from turnstile.release.numbers import Numbers
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
 
@@ -125,7 +126,7 @@ def drawn_week(truth: Ints, events: dict[str, DrawEvent]) -> WeekToEstimate:
         deviations[spec.name, "count"] = noise_variance(event.noise, event.scale) ** 0.5
     domain = domain_of_city()
     promise = Promise(RowShape.TRIPS, (), 60, shares_total=True, flows=tuple(FLOWS.values()))
-    numbers = PublicNumbers("made", domain.digest, days, (), vectors, deviations)
+    numbers = Numbers("made", domain.digest, days, (), vectors, deviations)
     return WeekToEstimate(promise, domain, numbers, "made", ())
 
 

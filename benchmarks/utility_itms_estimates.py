@@ -38,8 +38,9 @@ from itms_city import (
 from numpy.typing import NDArray
 from utility_itms import DELTA, compared
 
-from turnstile.estimates.public_numbers import Promise, PublicNumbers, WeekToEstimate
 from turnstile.estimates.telemetry_estimates import telemetry_estimates
+from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
+from turnstile.measures.registry import Measure
 from turnstile.privacy.guarantees import rho_for
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
 from turnstile.privacy.noise import noise_variance
@@ -47,7 +48,8 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Measure, TableSpec, UnitBound
+from turnstile.programme.spec import TableSpec, UnitBound
+from turnstile.release.numbers import Numbers
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
 
@@ -79,7 +81,7 @@ class Week:
     bounded: Vectors
 
 
-def drawn_numbers(city: City, domain: PublicDomain, one: Week, epsilon: Fraction) -> PublicNumbers:
+def drawn_numbers(city: City, domain: PublicDomain, one: Week, epsilon: Fraction) -> Numbers:
     """Draw a week by the product's own mechanism."""
     rho = rho_for(epsilon, DELTA)
     noisy, noise = drawn(city, domain, one.bounded, rho, Design(BOUND))
@@ -94,7 +96,7 @@ def drawn_numbers(city: City, domain: PublicDomain, one: Week, epsilon: Fraction
         ("speeding", OVER): over_deviation(city, domain, rho),
     }
     key, days = f"itms/{one.week}/r0", tuple(one.week.days)
-    return PublicNumbers(key, domain.digest, days, (), vectors, deviations)
+    return Numbers(key, domain.digest, days, (), vectors, deviations)
 
 
 def over_deviation(city: City, domain: PublicDomain, rho: Fraction) -> float:

@@ -17,19 +17,12 @@ import pytest
 from bare_programme import bare_programme
 
 from turnstile.counting.tables import count
+from turnstile.measures.registry import Measure
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.source_spec import Feed, SourceSpec
-from turnstile.programme.spec import (
-    DomainSpec,
-    Measure,
-    Outside,
-    Programme,
-    TableSpec,
-    TimeSpec,
-    UnitBound,
-)
+from turnstile.programme.spec import DomainSpec, Outside, Programme, TableSpec, TimeSpec, UnitBound
 
 MONDAY = date(2016, 7, 25)
 CENTER = h3.latlng_to_cell(21.17, 72.83, 7)

@@ -23,6 +23,7 @@ import pytest
 from turnstile.counting.bounding import message
 from turnstile.counting.tables import count
 from turnstile.estimates.mean_intervals import RatioNoise, means_of
+from turnstile.measures.registry import Measure
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.units import ProtectionUnit
@@ -30,15 +31,7 @@ from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.source_spec import Feed, SpeedUnit
-from turnstile.programme.spec import (
-    DomainSpec,
-    Measure,
-    Outside,
-    Programme,
-    TableSpec,
-    TimeSpec,
-    UnitBound,
-)
+from turnstile.programme.spec import DomainSpec, Outside, Programme, TableSpec, TimeSpec, UnitBound
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.ingest import ingest
 

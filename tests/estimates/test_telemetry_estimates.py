@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from estimate_weeks import Floats, Random, dice
 
-from turnstile.estimates.public_numbers import Promise, PublicNumbers, WeekToEstimate
 from turnstile.estimates.telemetry_estimates import telemetry_estimates
+from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
+from turnstile.measures.registry import Measure
 from turnstile.programme.domain import Dimension, ModeCells, public_domain
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Measure, TableSpec
+from turnstile.programme.spec import TableSpec
+from turnstile.release.numbers import Numbers
 
 HOURS, PLACES, DAYS = 12, 40, 7
 CLAMP_KMH, MIDDLE_KMH = 65, 32.5
@@ -51,7 +53,7 @@ def made_city(coins: Random) -> City:
     return City(np.clip(kmh, 5, 60), buses.astype(float), over.astype(float))
 
 
-def drawn_numbers(coins: Random, city: City, number: int) -> PublicNumbers:
+def drawn_numbers(coins: Random, city: City, number: int) -> Numbers:
     first = date(2021, 11, 15) - timedelta(weeks=number)
     exact = {
         ("speed", "sum"): city.buses * (city.kmh - MIDDLE_KMH) * 10,
@@ -67,7 +69,7 @@ def drawn_numbers(coins: Random, city: City, number: int) -> PublicNumbers:
         for label, values in exact.items()
     }
     days = tuple(first + timedelta(days=n) for n in range(DAYS))
-    return PublicNumbers(f"made/{number}", DOMAIN.digest, days, (), vectors, NOISE)
+    return Numbers(f"made/{number}", DOMAIN.digest, days, (), vectors, NOISE)
 
 
 def found(earlier_weeks: int, *, slower: float = 1.0) -> tuple[City, dict[str, dict[str, Floats]]]:

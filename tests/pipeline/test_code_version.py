@@ -29,12 +29,16 @@ def test_the_command_says_which_code_it_is(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == f"turnstile {code_version()}\n"
 
 
-def test_an_edited_module_and_a_renamed_one_are_other_sources(tmp_path: Path) -> None:
+def test_an_edited_module_a_renamed_one_and_an_edited_list_are_other_sources(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     first = sources_digest(tmp_path)
-    (tmp_path / "notes.txt").write_text("no code")
+    (tmp_path / "a.pyc").write_text("no source")
     assert sources_digest(tmp_path) == first
     (tmp_path / "a.py").write_text("x = 2\n")
     edited = sources_digest(tmp_path)
     (tmp_path / "a.py").rename(tmp_path / "b.py")
-    assert len({first, edited, sources_digest(tmp_path)}) == 3
+    renamed = sources_digest(tmp_path)
+    (tmp_path / "fields.csv").write_text("name\n")
+    assert len({first, edited, renamed, sources_digest(tmp_path)}) == 4

@@ -32,7 +32,7 @@ def domain_of(programme: Programme) -> PublicDomain:
 
 @pytest.fixture(scope="module")
 def designs() -> dict[tuple[str, str], DesignErrors]:
-    rows = compared(load_programme("opal", INCLUDE), domain_of, WEEK, INCLUDE, mode="train")
+    rows = compared(load_programme("opal", INCLUDE), domain_of, INCLUDE, mode="train")
     return {(row.varied, row.design): row for row in rows}
 
 
@@ -61,7 +61,7 @@ def test_a_card_day_of_more_trips_costs_the_root_of_their_number(
 
 
 def test_a_card_day_under_a_threshold_costs_noise_and_threshold_in_proportion() -> None:
-    rows = compared(load_programme("opal_2017", INCLUDE), domain_of, WEEK, INCLUDE, mode="train")
+    rows = compared(load_programme("opal_2017", INCLUDE), domain_of, INCLUDE, mode="train")
     found = {row.design: row for row in rows if row.varied in ("as written", "unit")}
     one, two, ten = (found[name] for name in ("opal_2017", "card-day of 2", "card-day of 10"))
     assert one.cell < two.cell
@@ -162,13 +162,13 @@ def test_two_in_a_slot_and_a_joint_bound_make_slots_and_places_better(
 
 
 def test_a_programme_of_a_year_has_alternatives_too() -> None:
-    rows = compared(load_programme("opal_year", INCLUDE), domain_of, WEEK, INCLUDE, mode="ferry")
+    rows = compared(load_programme("opal_year", INCLUDE), domain_of, INCLUDE, mode="ferry")
     assert {"card-week of 10", "card-week of 40"} <= {row.design for row in rows}
     assert rows[0].cell == pytest.approx(33.2, abs=0.1)
 
 
 def test_sums_of_the_year_are_not_compared_with_noise_that_they_cannot_have() -> None:
     programme = load_programme("opal_sums", INCLUDE)
-    rows = compared(programme, domain_of, WEEK, INCLUDE, mode="ferry")
+    rows = compared(programme, domain_of, INCLUDE, mode="ferry")
     assert "mechanism" not in {row.varied for row in rows}
     assert len(rows) > 5

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from turnstile.errors import InputError, ProgrammeError
+from turnstile.measures.registry import Measure
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.loading import load_programme, parse_programme
-from turnstile.programme.spec import Measure, RetentionSpec
+from turnstile.programme.spec import RetentionSpec
 
 INCLUDE = Path(__file__).parents[2] / "include"
 OPAL = (Path(__file__).parents[1] / "support/programmes/opal.yaml").read_text()

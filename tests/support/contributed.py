@@ -98,11 +98,11 @@ def count(*args, **kwargs):
 '''
 _GATE = '''"""Every vector holds a number."""
 
-from turnstile.assessment.gates.numbers import Numbers
+from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import GateResult
 
 
-def not_empty(numbers: Numbers) -> GateResult:
+def not_empty(numbers: Judged) -> GateResult:
     """Judge the lengths."""
     passed = all(len(one.values) for one in numbers.vectors)
     return GateResult("not_empty", passed, "every vector holds a number")
@@ -128,10 +128,12 @@ _GATES, _FILES = "assessment/gates/registry.py", "publishing/files.py"
 _PORTALS = "publishing/portals"
 _FIRST_FIELD = "FIELDS: tuple[Field, ...] = (\n"
 _FIRST_FILE = "FILES: tuple[PackageFile, ...] = (\n"
-_ENTRY_OF_FILE = """    PackageFile(
-        "counts.txt", "text/plain", "Tables", (Source.DECLARED,), counts.write
-    ),
+_ENTRY_OF_FILE = """    PackageFile("counts.txt", (Source.DECLARED,), counts.write),
 """
+_TABLES, _NUMBERS = "estimates/trip_tables.py", "programme/fields_of_numbers.csv"
+_FIRST_COLUMN = '    columns["count"].append(numbers.counts.ravel())\n'
+_COLUMN = '    columns["pairs"].append(numbers.counts.ravel() // 2)\n'
+_LINE_OF_COLUMN = "pairs,integer,pairs,presentation,Pairs of trips,Two trips each.\n"
 CHANGES = {
     "dimension": Change(
         {},
@@ -145,6 +147,13 @@ CHANGES = {
                 '    OPAL_TRIPS = "opal_trips"\n',
                 '    FERRY_TRIPS = "ferry_trips"\n',
             ),
+        ),
+    ),
+    "column of a released table": Change(
+        {},
+        (
+            (_TABLES, _FIRST_COLUMN, f"{_FIRST_COLUMN}{_COLUMN}"),
+            _before(_NUMBERS, "reconciled,number,trips,", _LINE_OF_COLUMN),
         ),
     ),
     "check of the rows": Change(

@@ -49,8 +49,9 @@ class ScratchCopy:
 
     @property
     def touched_sources(self) -> list[str]:
-        """Changed and added files that are source; programme and domain files are none."""
-        return sorted(path for path in self.touched if path.endswith(".py"))
+        """Changed and added modules and lists; programme, domain and proof files are none."""
+        sources = (path for path in self.touched if path.startswith("include/turnstile"))
+        return sorted(path for path in sources if path.endswith((".py", ".csv", ".txt")))
 
     def run(self, code: str) -> str:
         """Run Python over the copy and return what it prints."""

@@ -26,7 +26,7 @@ from turnstile.assessment.attacks.timetable_view import NOT_GIVEN, TimetableView
 from turnstile.assessment.audits.one_run import WHAT_IT_MEANS
 from turnstile.assessment.audits.release_audit import DrawAudit
 from turnstile.assessment.evidence import Evidence
-from turnstile.assessment.gates.numbers import nested_tables
+from turnstile.assessment.gates.numbers import layouts_of, nested_pairs
 from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.assessment.gates.registry import gate_results
 from turnstile.assessment.gates.result import GateResult, headline
@@ -35,7 +35,6 @@ from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import term_of
-from turnstile.programme.domain import layout
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import loss_by_unit
 
@@ -219,16 +218,17 @@ def _differencing(drawn: Drawn) -> tuple[Differencing, ...]:
     """Return the exact interval of every pair of a total and its parts, a mode at a time."""
     events = {event.table: event for event in drawn.events}
     found = []
-    for coarse, fine in nested_tables(drawn):
-        segments = zip(layout(drawn.domain, fine), layout(drawn.domain, coarse), strict=True)
-        own = half_width([term_of(events[fine.name])], 0.95)
+    layouts = layouts_of(drawn)
+    for coarse, fine in nested_pairs(layouts):
+        segments = zip(layouts[fine].segments, layouts[coarse].segments, strict=True)
+        own = half_width([term_of(events[fine])], 0.95)
         for large, small in segments:
             parts = large.cells // small.cells
-            terms = [term_of(events[coarse.name])]
+            terms = [term_of(events[coarse])]
             if parts > 1:
-                terms.append(term_of(events[fine.name], parts - 1))
+                terms.append(term_of(events[fine], parts - 1))
             width = half_width(terms, 0.95)
-            found.append(Differencing(coarse.name, fine.name, large.mode, parts, width, own))
+            found.append(Differencing(coarse, fine, large.mode, parts, width, own))
     return tuple(found)
 
 

@@ -163,15 +163,15 @@ def _rolling(args: argparse.Namespace) -> int:
 
     settings = Settings.from_environment()
     programme = load_programme(args.programme, settings.include)
-    specs = {table.name: table for table in programme.tables}
-    if args.table not in specs or specs[args.table].clamp_kmh is None:
+    specs = {table.name: table for table in programme.speeds}
+    if args.table not in specs:
         raise InputError(where=programme.name, field="--table", rule="is no table of mean speeds")
     history = open_to_read().weeks(programme.name)
     weeks = [
         read_week(settings.public / _in_force(history, programme.name, str(week)), args.table)
         for week in parse_weeks(args.weeks)
     ]
-    content = csv_bytes(rolling_means(weeks, clamp_kmh=specs[args.table].clamp_kmh or 0))
+    content = csv_bytes(rolling_means(weeks, clamp_kmh=specs[args.table].mean_range or 0))
     if args.out is None:
         sys.stdout.write(content.decode())
     else:

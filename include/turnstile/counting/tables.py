@@ -19,7 +19,7 @@ from turnstile.privacy.units import Block, ProtectionUnit, Subject, units_of
 from turnstile.programme.bounding_rule import bound_in_force
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Measure, Programme
+from turnstile.programme.spec import Programme
 
 Progress = Callable[[str], None]
 
@@ -149,7 +149,7 @@ def check_countable(programme: Programme) -> None:
             rule = f"is not enforced for {shape}; bound {' or '.join(allowed)}"
             raise ProgrammeError(where=where, field=f"units.{bound.unit}", rule=rule)
     for table in programme.tables:
-        if (table.measure is not Measure.COUNT) != (shape is RowShape.TELEMETRY):
+        if table.measure.kind.is_of_trips != (shape is RowShape.TRIPS):
             rule = f"{table.measure} cannot be counted from {shape}"
             raise ProgrammeError(where=where, field=f"tables.{table.name}.measure", rule=rule)
 

@@ -2,8 +2,8 @@
 
 PRIVACY 5.5: cells are pairs of a slot and an H3 cell, or told apart by what public lists name of a
 vehicle, such as its route. A bus-day contributes to at most K of them, and to each of them at most
-1 bus and a centered speed (`mechanisms.bounded_mean`), or 1 bus above a limit
-(`mechanisms.distinct_over_limit`). All tables of a programme have the same cells.
+1 bus and a centered speed, or 1 bus above a limit (`measures.buses`). All tables of a programme
+have the same cells.
 """
 
 from __future__ import annotations
@@ -28,12 +28,10 @@ from turnstile.counting.vehicle_cells import (
     labels_sql,
     vehicle_cells,
 )
-from turnstile.privacy.mechanisms.bounded_mean import centered_delays, centered_steps
-from turnstile.privacy.mechanisms.distinct_over_limit import over_limit
 from turnstile.privacy.units import Block
 from turnstile.programme.counting_chain import chain_of
 from turnstile.programme.domain import PublicDomain
-from turnstile.programme.spec import Measure, Programme, TableSpec
+from turnstile.programme.spec import Programme, TableSpec
 
 Vectors = dict[tuple[str, str], Counts]
 
@@ -185,31 +183,5 @@ def _vector(
     sums = np.zeros(domain.shape(table, domain.modes[0]), dtype=np.int64)
     if counted is not None:
         index = tuple(counted[axis] for axis in table.by)
-        np.add.at(sums, index, _contributions(table, statistic, counted))
+        np.add.at(sums, index, table.measure.kind.adds(table.options, statistic, counted))
     return sums.reshape(-1)
-
-
-def _contributions(
-    table: TableSpec, statistic: str, counted: dict[str, NDArray[Any]]
-) -> NDArray[np.int64]:
-    """Return what each bus-day adds to its cell, shape (rows,), int64."""
-    if table.measure is Measure.MEAN_SPEED and statistic == "sum":
-        if table.clamp_kmh is None:
-            raise ValueError("a mean speed needs its public bound V")
-        return centered_steps(counted["speed_sum_milli"], counted["readings"], table.clamp_kmh)
-    if table.measure is Measure.MEAN_DELAY:
-        is_stated = counted["delays"] > 0
-        if statistic == "buses":
-            return is_stated.astype(np.int64)
-        if table.clamp_minutes is None:
-            raise ValueError("a mean delay needs its public bound D")
-        numbers = np.maximum(counted["delays"], 1)
-        steps = centered_delays(counted["delay_sum_s"], numbers, table.clamp_minutes)
-        return np.where(is_stated, steps, 0)
-    if table.measure is Measure.OCCUPANCY:
-        number = table.classes[table.statistics.index(statistic)]
-        return (counted["fullest"] >= number).astype(np.int64)
-    if table.measure is Measure.BUSES_OVER:
-        limit_kmh = table.limits_kmh[table.statistics.index(statistic)]
-        return over_limit(counted["speed_max_milli"], limit_kmh)
-    return np.ones(len(counted["readings"]), dtype=np.int64)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_LEAST_PSEUDO_COUNT = 500.0
 _ALMOST_SINGULAR = 1e-6
 
 

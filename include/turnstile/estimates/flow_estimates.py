@@ -30,7 +30,7 @@ from turnstile.estimates.flow_numbers import (
     laid_out,
 )
 from turnstile.estimates.labelled import labelled
-from turnstile.estimates.public_numbers import WeekToEstimate
+from turnstile.estimates.week_to_estimate import WeekToEstimate
 from turnstile.programme.spec import TableSpec
 
 FALSE_SHARE = 1 / 200

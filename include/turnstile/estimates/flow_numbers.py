@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.public_numbers import WeekToEstimate
+from turnstile.estimates.week_to_estimate import WeekToEstimate
 from turnstile.programme.domain import layout, region_of
 from turnstile.programme.spec import TableSpec
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from turnstile.estimates.error_model import Numbers
 from turnstile.estimates.fit_weights import size_classes
 from turnstile.estimates.intervals import PARTS, in_tenths
-from turnstile.estimates.public_numbers import WeekToEstimate
 from turnstile.estimates.published_tables import (
     Part,
     Quantity,
@@ -23,6 +22,7 @@ from turnstile.estimates.published_tables import (
 from turnstile.estimates.roll_ups import SlotGroups
 from turnstile.estimates.tap_estimates import TapEstimates, estimated
 from turnstile.estimates.trip_weeks import ModeTaps, taps_by_mode
+from turnstile.estimates.week_to_estimate import WeekToEstimate
 
 Floats = NDArray[np.float64]
 

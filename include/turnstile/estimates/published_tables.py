@@ -9,7 +9,6 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.public_numbers import Promise
 from turnstile.estimates.roll_ups import SlotGroups, roll_ups
 from turnstile.estimates.tap_estimates import (
     MARGINAL_EDGES_SDS,
@@ -19,6 +18,7 @@ from turnstile.estimates.tap_estimates import (
 )
 from turnstile.estimates.tap_numbers import TapNumbers
 from turnstile.estimates.trip_marginals import Axes, axes_of
+from turnstile.estimates.week_to_estimate import Promise
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.spec import TableSpec
 

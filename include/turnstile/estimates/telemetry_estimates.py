@@ -21,16 +21,17 @@ from turnstile.estimates.cell_fits import Earlier, prior
 from turnstile.estimates.cell_table import CellEstimates, estimated_cells
 from turnstile.estimates.intervals import LEVELS, interval
 from turnstile.estimates.labelled import labelled
-from turnstile.estimates.public_numbers import PublicNumbers, WeekToEstimate
 from turnstile.estimates.speed_effects import Predicted, predicted
 from turnstile.estimates.trip_estimates import Estimates
 from turnstile.estimates.week_differences import SpeedLook
+from turnstile.estimates.week_to_estimate import WeekToEstimate
+from turnstile.measures.buses import Buses, BusesOver, Headway, Mean
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
 from turnstile.programme.domain import layout
-from turnstile.programme.spec import Measure, TableSpec
+from turnstile.programme.spec import TableSpec
+from turnstile.release.numbers import Numbers
 
 Floats = NDArray[np.float64]
-LIMIT, CLASS = "limit_kmh", "occupancy_class"
 _SPEED_PARTS, _BUS_PARTS = 10, 100  # tenths of a km/h, hundredths of a bus a day
 _OF_SHARES = 0.65  # weight of the reading as shares, the closer one at epsilon 4 and 8
 _LEAST_BUSES = 1.0
@@ -44,19 +45,20 @@ def telemetry_estimates(week: WeekToEstimate) -> Estimates:
     errors: dict[str, list[dict[str, Any]]] = {}
     correlations: dict[str, Sequence[dict[str, Any]]] = {}
     for table in week.promise.tables:
-        if table.mean_range is not None:
+        kind = table.measure.kind
+        if isinstance(kind, Mean):
             buses = _buses(week, table, "buses")
-            tables[table.name], errors[table.name] = _means(week, table, buses)
+            tables[table.name], errors[table.name] = _means(week, table, kind, buses)
             name = f"{table.name}_buses"
             tables[name], errors[name] = _bus_table(week, table, buses), _bus_errors(week, buses)
             correlations[name] = buses.correlations
-        elif table.measure in {Measure.BUSES, Measure.HEADWAY}:
+        elif isinstance(kind, Buses | Headway):
             buses = _buses(week, table, "buses")
             tables[table.name] = _bus_table(week, table, buses)
             errors[table.name] = _bus_errors(week, buses)
             correlations[table.name] = buses.correlations
-        else:
-            tables[table.name], errors[table.name] = _over_limits(week, table)
+        elif isinstance(kind, BusesOver):
+            tables[table.name], errors[table.name] = _over_limits(week, table, kind)
     return Estimates(tables, errors, correlations)
 
 
@@ -66,12 +68,12 @@ def _grid(week: WeekToEstimate, table: TableSpec, values: Floats) -> Floats:
     return values.reshape(segment.shape[0], -1).T.astype(np.float64)
 
 
-def _drawn(week: WeekToEstimate, table: TableSpec, one: PublicNumbers, statistic: str) -> Floats:
+def _drawn(week: WeekToEstimate, table: TableSpec, one: Numbers, statistic: str) -> Floats:
     """Return a week's drawn numbers of a statistic, places by hours."""
     return _grid(week, table, one.vectors[table.name, statistic][None].astype(np.float64))
 
 
-def _days(numbers: PublicNumbers) -> int:
+def _days(numbers: Numbers) -> int:
     """Return the service days with input."""
     return max(1, len(numbers.days) - len(numbers.gaps))
 
@@ -101,15 +103,13 @@ def _buses(week: WeekToEstimate, table: TableSpec, statistic: str) -> CellEstima
 def speeds_of(week: WeekToEstimate, table: TableSpec, buses: CellEstimates) -> Predicted:
     """Return the predicted mean speeds, steps about the middle of the clamp."""
 
-    def look(weeks: Sequence[PublicNumbers]) -> SpeedLook:
+    def look(weeks: Sequence[Numbers]) -> SpeedLook:
         return _look(week, table, weeks, buses.estimates)
 
     return _predicted(week, look)
 
 
-def _predicted(
-    week: WeekToEstimate, look: Callable[[Sequence[PublicNumbers]], SpeedLook]
-) -> Predicted:
+def _predicted(week: WeekToEstimate, look: Callable[[Sequence[Numbers]], SpeedLook]) -> Predicted:
     """Predict from looks at some weeks together: at the earlier ones first, and at each alone."""
     if not week.earlier:
         return predicted(look((week.numbers,)))
@@ -119,7 +119,7 @@ def _predicted(
 
 
 def _look(
-    week: WeekToEstimate, table: TableSpec, weeks: Sequence[PublicNumbers], buses: Floats
+    week: WeekToEstimate, table: TableSpec, weeks: Sequence[Numbers], buses: Floats
 ) -> SpeedLook:
     """Return the sums over some weeks; bus-days are estimated as this week's in each of them."""
     sums, counts = (table.name, "sum"), (table.name, "buses")
@@ -133,24 +133,24 @@ def _look(
 
 
 def _means(
-    week: WeekToEstimate, table: TableSpec, buses: CellEstimates
+    week: WeekToEstimate, table: TableSpec, kind: Mean, buses: CellEstimates
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Return mean speeds, or delays, absent where hardly a bus passes; and their errors."""
     found, clamp = speeds_of(week, table, buses), table.mean_range or 0
-    least = table.clamp_minutes or 0  # delays are measured from the earliest one
+    least = kind.least(table.options)  # sums are measured from there
     means = np.clip((center_steps(clamp) + found.means) / STEPS_PER_KMH, 0, clamp)
     variances = found.variances / STEPS_PER_KMH**2
     is_shown = buses.estimates >= _LEAST_BUSES
     columns = _columns(means, variances, _SPEED_PARTS, highest=float(clamp))
     shown = {
-        name: np.where(is_shown, np.rint((values - least) * _SPEED_PARTS) / _SPEED_PARTS, np.nan)
+        name: np.where(is_shown, np.rint((values + least) * _SPEED_PARTS) / _SPEED_PARTS, np.nan)
         for name, values in columns.items()
     }
     error = float(np.sqrt(variances[is_shown].mean())) if is_shown.any() else None
     line = {
         "numbers": int(is_shown.sum()),
         "rmse_estimated": None if error is None else round(error, 2),
-        "unit": "minutes" if table.clamp_minutes else "km/h",
+        "unit": kind.unit,
         "intervals_shown": True,
     }
     return _labelled(week, table, shown), [line]
@@ -161,27 +161,25 @@ def _bus_table(week: WeekToEstimate, table: TableSpec, buses: CellEstimates) -> 
     return _labelled(week, table, _bus_columns(buses, _days(week.numbers)))
 
 
-def _over_limits(week: WeekToEstimate, table: TableSpec) -> tuple[pa.Table, list[dict[str, Any]]]:
+def _over_limits(
+    week: WeekToEstimate, table: TableSpec, kind: BusesOver
+) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Return buses a day above each limit, one stretch of rows for each."""
     parts, errors = [], []
     buses = _buses_beside(week, table)
-    label = LIMIT if table.limits_kmh else CLASS
-    for limit, statistic in zip(table.limits, table.statistics, strict=True):
+    for limit, statistic in zip(table.options, table.statistics, strict=True):
         found = _over_limit(week, table, statistic, buses)
         one = _bus_table(week, table, found)
         limits = column(np.full(len(one), limit, dtype=np.int64))
-        parts.append(one.add_column(len(table.by), label, limits))
-        errors += [line | {label: limit} for line in _bus_errors(week, found)]
+        parts.append(one.add_column(len(table.by), kind.label, limits))
+        errors += [line | {kind.label: limit} for line in _bus_errors(week, found)]
     return pa.concat_tables(parts), errors
 
 
 def _buses_beside(week: WeekToEstimate, table: TableSpec) -> CellEstimates | None:
     """Return the buses of a table with the same cells; None if no table has them."""
     beside = (
-        one
-        for one in week.promise.tables
-        if one.by == table.by
-        and one.measure in {Measure.MEAN_SPEED, Measure.BUSES, Measure.HEADWAY}
+        one for one in week.promise.tables if one.by == table.by and one.measure.kind.has_every_bus
     )
     found = next(beside, None)
     return None if found is None else _buses(week, found, "buses")
@@ -198,7 +196,7 @@ def _over_limit(
     if buses is None:
         return counts
 
-    def look(weeks: Sequence[PublicNumbers]) -> SpeedLook:
+    def look(weeks: Sequence[Numbers]) -> SpeedLook:
         return _share_look(week, table, statistic, weeks, buses)
 
     shares = _predicted(week, look)
@@ -214,7 +212,7 @@ def _share_look(
     week: WeekToEstimate,
     table: TableSpec,
     statistic: str,
-    weeks: Sequence[PublicNumbers],
+    weeks: Sequence[Numbers],
     buses: CellEstimates,
 ) -> SpeedLook:
     """Return the sums over some weeks, to be read as shares of buses that are taken as known."""

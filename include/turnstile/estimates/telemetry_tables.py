@@ -8,21 +8,20 @@ import pyarrow as pa
 from turnstile.estimates.error_bars import error_bar
 from turnstile.estimates.labelled import Column, labelled
 from turnstile.estimates.mean_intervals import Means, RatioNoise, means_of
-from turnstile.programme.spec import Measure, TableSpec
+from turnstile.measures.buses import Buses, BusesOver, Headway, Mean
+from turnstile.programme.spec import TableSpec
 from turnstile.release.drawn import Drawn
 
 
 def telemetry_tables(drawn: Drawn) -> dict[str, pa.Table]:
-    """Return the tables of speeds, of buses and of buses above limits."""
-    present = {
-        Measure.MEAN_SPEED: _mean_speed,
-        Measure.BUSES: _buses,
-        Measure.BUSES_OVER: _buses_over,
-        Measure.HEADWAY: _headway,
-        Measure.MEAN_DELAY: _mean_delay,
-        Measure.OCCUPANCY: _buses_over,
+    """Return the tables of means, of buses and of buses above limits."""
+    present = {Mean: _means, Buses: _buses, BusesOver: _buses_over, Headway: _headway}
+    return {
+        table.name: next(
+            make for kind, make in present.items() if isinstance(table.measure.kind, kind)
+        )(drawn, table)
+        for table in drawn.programme.tables
     }
-    return {table.name: present[table.measure](drawn, table) for table in drawn.programme.tables}
 
 
 def service_days(drawn: Drawn) -> int:
@@ -31,33 +30,19 @@ def service_days(drawn: Drawn) -> int:
     return max(1, len(days - set(drawn.artefact.gaps)))
 
 
-def _mean_speed(drawn: Drawn, table: TableSpec) -> pa.Table:
-    """Return mean speeds; withheld where the noisy number of bus-days is within its noise."""
-    ((_, sums),) = drawn.vectors(table, "sum").items()
-    ((_, buses),) = drawn.vectors(table, "buses").items()
-    noise = ratio_noise(drawn, table)
-    means = means_of(sums, buses, noise, clamp_kmh=table.clamp_kmh or 0)
-    columns: dict[str, list[Column]] = {
-        "mean_speed_kmh": [means.mean.round(2)],
-        "standard_deviation_kmh": [means.deviation.round(2)],
-        **rounded_outwards(means),
-        **_bus_days(drawn, table),
-        "is_withheld": [means.is_withheld],
-    }
-    return labelled(drawn.domain, table, [None], columns)
-
-
-def _mean_delay(drawn: Drawn, table: TableSpec) -> pa.Table:
-    """Return mean delays; withheld where the noisy number of bus-days is within its noise."""
+def _means(drawn: Drawn, table: TableSpec) -> pa.Table:
+    """Return means; withheld where the noisy number of bus-days is within its noise."""
+    kind = table.measure.kind
+    if not isinstance(kind, Mean):
+        raise TypeError(f"{table.name} is no table of means")
     ((_, sums),) = drawn.vectors(table, "sum").items()
     ((_, buses),) = drawn.vectors(table, "buses").items()
     means = means_of(sums, buses, ratio_noise(drawn, table), clamp_kmh=table.mean_range or 0)
-    early = table.clamp_minutes or 0
+    least = kind.least(table.options)
     columns: dict[str, list[Column]] = {
-        "mean_delay_minutes": [(means.mean - early).round(2)],
-        "standard_deviation_minutes": [means.deviation.round(2)],
-        "low_95_minutes": [np.floor((means.low - early) * 100) / 100],
-        "high_95_minutes": [np.ceil((means.high - early) * 100) / 100],
+        f"mean_{kind.noun}_{kind.suffix}": [(means.mean + least).round(2)],
+        f"standard_deviation_{kind.suffix}": [means.deviation.round(2)],
+        **rounded_outwards(means, kind.suffix, least),
         **_bus_days(drawn, table),
         "is_withheld": [means.is_withheld],
     }
@@ -71,8 +56,7 @@ def _headway(drawn: Drawn, table: TableSpec) -> pa.Table:
     a mean, where the number is within its noise.
     """
     ((_, buses),) = drawn.vectors(table, "buses").items()
-    event = next(event for event in drawn.events if event.label == f"{table.name}/buses")
-    half = error_bar(event).half_width_95
+    half = error_bar(drawn.draw(table, "buses")).half_width_95
     observed = float(drawn.programme.time.slot_minutes * service_days(drawn))
     is_withheld = buses <= half
     shown = np.where(is_withheld, np.nan, buses)
@@ -86,18 +70,23 @@ def _headway(drawn: Drawn, table: TableSpec) -> pa.Table:
     return labelled(drawn.domain, table, [None], columns)
 
 
-def rounded_outwards(means: Means) -> dict[str, list[Column]]:
-    """Return both ends of the intervals, rounded so that none loses its estimate or its width."""
+def rounded_outwards(means: Means, suffix: str, least: int = 0) -> dict[str, list[Column]]:
+    """Return both ends of the intervals, rounded so that none loses its estimate or its width.
+
+    Args:
+        means: from the lower end of their range on.
+        suffix: of the columns.
+        least: lower end of the range.
+    """
     return {
-        "low_95_kmh": [np.floor(means.low * 100) / 100],
-        "high_95_kmh": [np.ceil(means.high * 100) / 100],
+        f"low_95_{suffix}": [np.floor((means.low + least) * 100) / 100],
+        f"high_95_{suffix}": [np.ceil((means.high + least) * 100) / 100],
     }
 
 
 def ratio_noise(drawn: Drawn, table: TableSpec) -> RatioNoise:
     """Return the declared noise of a table of means."""
-    by_label = {event.label: event for event in drawn.events}
-    of_sum, of_count = by_label[f"{table.name}/sum"], by_label[f"{table.name}/buses"]
+    of_sum, of_count = drawn.draw(table, "sum"), drawn.draw(table, "buses")
     cells = drawn.domain.cells(table)
     return RatioNoise(of_sum.noise, of_sum.scale, of_count.scale, cells)
 
@@ -110,8 +99,7 @@ def _buses(drawn: Drawn, table: TableSpec) -> pa.Table:
 def _bus_days(drawn: Drawn, table: TableSpec) -> dict[str, list[Column]]:
     """Return noisy bus-days with their error, in total and a day."""
     ((_, buses),) = drawn.vectors(table, "buses").items()
-    event = next(event for event in drawn.events if event.label == f"{table.name}/buses")
-    bar, days = error_bar(event), service_days(drawn)
+    bar, days = error_bar(drawn.draw(table, "buses")), service_days(drawn)
     shown = np.maximum(buses, 0)
     return {
         "bus_days": [shown],
@@ -123,15 +111,15 @@ def _bus_days(drawn: Drawn, table: TableSpec) -> dict[str, list[Column]]:
 
 def _buses_over(drawn: Drawn, table: TableSpec) -> pa.Table:
     """Return buses a day above each limit, or so full, over the service days with input."""
-    days = service_days(drawn)
+    days, kind = service_days(drawn), table.measure.kind
+    if not isinstance(kind, BusesOver):
+        raise TypeError(f"{table.name} is no table of buses above limits")
     columns = {}
-    for limit, statistic in zip(table.limits, table.statistics, strict=True):
+    for statistic in table.statistics:
         ((_, buses),) = drawn.vectors(table, statistic).items()
-        event = next(e for e in drawn.events if e.label == f"{table.name}/{statistic}")
-        bar = error_bar(event)
+        bar = error_bar(drawn.draw(table, statistic))
         deviation, half = bar.standard_deviation / days, bar.half_width_95 / days
-        value = f"buses_a_day_over_{limit}_kmh" if table.limits_kmh else f"buses_a_day_{statistic}"
-        columns[value] = [(np.maximum(buses, 0) / days).round(3)]
+        columns[f"buses_a_day_{statistic}{kind.suffix}"] = [(np.maximum(buses, 0) / days).round(3)]
         columns[f"standard_deviation_{statistic}"] = [np.full(buses.size, round(deviation, 4))]
         columns[f"low_95_{statistic}"] = [np.maximum(buses / days - half, 0).round(3)]
         columns[f"high_95_{statistic}"] = [np.maximum(buses / days + half, 0).round(3)]

@@ -1,6 +1,6 @@
 """Estimates of a week of trips as tables: every published table again, with borrowed strength.
 
-A pure function of published numbers (`public_numbers`): an outsider makes the same bytes. Errors
+A pure function of published numbers (`release.numbers`): an outsider makes the same bytes. Errors
 are calibrated for each quantity over all modes, tap-ons and tap-offs together, because they
 follow one rule and small modes have too few numbers to find it.
 """
@@ -33,7 +33,6 @@ from turnstile.estimates.mode_estimates import (
     numbers_of,
     seen_numbers,
 )
-from turnstile.estimates.public_numbers import WeekToEstimate
 from turnstile.estimates.published_tables import (
     Part,
     PublishedTable,
@@ -44,6 +43,7 @@ from turnstile.estimates.published_tables import (
 )
 from turnstile.estimates.trip_sums import trip_correlations
 from turnstile.estimates.trip_weeks import days_with_input
+from turnstile.estimates.week_to_estimate import WeekToEstimate
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from turnstile.estimates.cell_fits import Earlier, prior
-from turnstile.estimates.public_numbers import PublicNumbers, WeekToEstimate
 from turnstile.estimates.tap_numbers import DrawnDays, TapNumbers, tap_numbers
 from turnstile.estimates.trip_marginals import Axes, By, shapes_of
+from turnstile.estimates.week_to_estimate import WeekToEstimate
 from turnstile.programme.domain import PublicDomain, layout
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import TableSpec
+from turnstile.release.numbers import Numbers
 
 FISSIONS = 8
 
@@ -37,7 +38,7 @@ class ModeTaps:
     earlier: Earlier | None
 
 
-def days_with_input(numbers: PublicNumbers) -> tuple[int, ...]:
+def days_with_input(numbers: Numbers) -> tuple[int, ...]:
     """Return the indices of the days that are no gaps."""
     return tuple(n for n, day in enumerate(numbers.days) if day not in numbers.gaps)
 
@@ -72,7 +73,7 @@ def taps_by_mode(week: WeekToEstimate) -> Iterator[ModeTaps]:
 
 
 def _drawn_days(
-    numbers: PublicNumbers,
+    numbers: Numbers,
     domain: PublicDomain,
     table: TableSpec,
     mode: str,
@@ -99,7 +100,7 @@ def _looks(
 
 
 def _earlier(
-    weeks: Sequence[PublicNumbers],
+    weeks: Sequence[Numbers],
     domain: PublicDomain,
     table: TableSpec,
     mode: str,

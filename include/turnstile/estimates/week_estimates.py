@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from turnstile.estimates.labelled import with_gap_days
-from turnstile.estimates.public_numbers import Promise, WeekToEstimate
+from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
+from turnstile.measures.registry import Measure
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Measure, TableSpec
+from turnstile.programme.spec import TableSpec
 
 if TYPE_CHECKING:
     from turnstile.estimates.trip_estimates import Estimates

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from turnstile.estimates.trip_tables import RECONCILED, RECONCILED_UNTIL_0_1
 from turnstile.ledger.records import ReleaseKey
+from turnstile.measures.registry import Measure
 from turnstile.operations.picture_shapes import (
     Bar,
     Columns,
@@ -32,7 +33,7 @@ from turnstile.operations.picture_shapes import (
 )
 from turnstile.operations.week_compared import WeekCompared, compared
 from turnstile.privacy.noise_sums import normal_half_width
-from turnstile.programme.spec import Measure, Programme, TableSpec
+from turnstile.programme.spec import Programme, TableSpec
 from turnstile.settings import Settings
 
 _WEEK = "the week"

@@ -13,18 +13,19 @@ from pathlib import Path
 
 _SOURCES = Path(__file__).resolve().parents[1]
 _DIGITS = 16
+_KINDS = (".py", ".csv", ".txt")  # modules, and lists that they read: fields, allowed contents
 
 
 @lru_cache(maxsize=1)
 def code_version() -> str:
-    """Return such as `0.1.0, sources 3f5a...`: of the modules as they lie on this disk."""
+    """Return such as `0.1.0, sources 3f5a...`: of the sources as they lie on this disk."""
     return f"{version('turnstile')}, sources {sources_digest(_SOURCES)[:_DIGITS]}"
 
 
 def sources_digest(folder: Path) -> str:
-    """Return the SHA-256 over names and bytes of all Python modules below a folder."""
+    """Return the SHA-256 over names and bytes of all modules below a folder, and of their lists."""
     total = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in _KINDS):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         total.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
     return total.hexdigest()

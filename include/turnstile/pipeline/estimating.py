@@ -13,12 +13,6 @@ from datetime import date
 from itertools import islice
 
 from turnstile.estimates.labelled import parquet_bytes
-from turnstile.estimates.public_numbers import (
-    PublicNumbers,
-    WeekToEstimate,
-    numbers_of,
-    promise_of,
-)
 from turnstile.estimates.week_estimates import (
     FOLDER,
     RECORD,
@@ -26,10 +20,12 @@ from turnstile.estimates.week_estimates import (
     estimates_of,
     record_of,
 )
+from turnstile.estimates.week_to_estimate import WeekToEstimate, promise_of
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.context import Release
 from turnstile.publishing.package_numbers import comparable, earlier_numbers
 from turnstile.release.drawn import Drawn
+from turnstile.release.numbers import Numbers, of_sealed
 from turnstile.release.zones import write_atomically, write_once
 from turnstile.service_calendar import parse_period
 
@@ -45,7 +41,7 @@ def write_estimates(release: Release, drawn: Drawn) -> None:
         IntegrityError: it is another one now.
     """
     folder = release.folders.embargoed / FOLDER
-    promise, numbers = promise_of(drawn), numbers_of(drawn)
+    promise, numbers = promise_of(drawn), of_sealed(drawn)
     earlier = _fixed_earlier(release, numbers)
     week = WeekToEstimate(
         promise=promise,
@@ -63,7 +59,7 @@ def write_estimates(release: Release, drawn: Drawn) -> None:
     write_atomically(folder / RECORD, record.encode())
 
 
-def _fixed_earlier(release: Release, numbers: PublicNumbers) -> tuple[EarlierRelease, ...]:
+def _fixed_earlier(release: Release, numbers: Numbers) -> tuple[EarlierRelease, ...]:
     """Return the earlier releases that go in: as first written down, else those public now."""
     path = release.folders.embargoed / FOLDER / _INPUTS
     if not path.exists():
@@ -74,7 +70,7 @@ def _fixed_earlier(release: Release, numbers: PublicNumbers) -> tuple[EarlierRel
     return tuple(EarlierRelease(*line) for line in json.loads(path.read_bytes()))
 
 
-def earlier_now(release: Release, numbers: PublicNumbers) -> tuple[EarlierRelease, ...]:
+def earlier_now(release: Release, numbers: Numbers) -> tuple[EarlierRelease, ...]:
     """Return the earlier releases that would go in now; of the numbers, cells and days count."""
     keys = map(str, islice(_published_keys(release), _LOOKED_AT_MOST))
     return comparable(release.settings.public, keys, numbers)

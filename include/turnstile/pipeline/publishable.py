@@ -133,12 +133,12 @@ def _no_attempt(release: Release) -> Attempt:
 
 def _require_earlier(release: Release) -> None:
     """Refuse if a package that estimates would borrow from is not as its manifest says."""
-    from turnstile.estimates.public_numbers import PublicNumbers
     from turnstile.pipeline.estimating import earlier_now
     from turnstile.publishing.manifest import differences
+    from turnstile.release.numbers import Numbers
 
     days = tuple(release.week.days)
-    cells = PublicNumbers(str(release.key), release.domain.digest, days, (), {}, {})
+    cells = Numbers(str(release.key), release.domain.digest, days, (), {}, {})
     for one in earlier_now(release, cells):
         folder = release.settings.public / one.key
         if problems := differences(folder):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from turnstile.estimates.roll_ups import MINUTES_PER_HOUR
 from turnstile.estimates.trip_marginals import marginal_errors
+from turnstile.planning.designs import events_of_design
 from turnstile.planning.generated_bias import left_out
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
@@ -26,8 +27,6 @@ from turnstile.programme.domain import PublicDomain, regrained
 from turnstile.programme.fields import TAPS
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme, UnitBound
-from turnstile.release.plan import make_plan
-from turnstile.service_calendar import ServiceWeek
 
 AT_DELTA = Fraction(1, 10**6)
 _CELL_HEAVY = Fraction(3, 4)
@@ -65,28 +64,27 @@ class DesignErrors:
 
 
 def compared(
-    programme: Programme, load_domain: LoadDomain, week: ServiceWeek, include: Path, *, mode: str
+    programme: Programme, load_domain: LoadDomain, include: Path, *, mode: str
 ) -> tuple[DesignErrors, ...]:
     """Return the programme and its alternatives with their errors.
 
     Args:
         programme: of trips with a table of slots and locations of both taps.
         load_domain: returns the public cells of a programme.
-        week: any service week.
         include: folder of `domains/`.
         mode: whose errors are shown.
     """
     found = []
     for varied, design, other, domain in _designs(programme, load_domain):
-        found.append(_errors((varied, design), other, domain, week, include, mode))
+        found.append(_errors((varied, design), other, domain, include, mode))
     return tuple(found)
 
 
 def as_written(
-    programme: Programme, domain: PublicDomain, week: ServiceWeek, include: Path, *, mode: str
+    programme: Programme, domain: PublicDomain, include: Path, *, mode: str
 ) -> DesignErrors:
     """Return a programme's own errors."""
-    return _errors(("as written", programme.name), programme, domain, week, include, mode)
+    return _errors(("as written", programme.name), programme, domain, include, mode)
 
 
 def at_same_loss(mechanism: MechanismSpec, kind: MechanismKind) -> MechanismSpec:
@@ -190,17 +188,12 @@ def _units(
             yield f"{name} of {trips}", (replace(own, contributions_max=trips),), unit
 
 
-def _errors(  # noqa: PLR0913, PLR0917 - a row of the comparison is made from its six parts
-    named: tuple[str, str],
-    programme: Programme,
-    domain: PublicDomain,
-    week: ServiceWeek,
-    include: Path,
-    mode: str,
+def _errors(
+    named: tuple[str, str], programme: Programme, domain: PublicDomain, include: Path, mode: str
 ) -> DesignErrors:
     """Return the errors of one design."""
     bias = left_out(programme, programme.shared_tables[0], include)
-    events = make_plan(replace(programme, caps=()), domain, week).events
+    events = events_of_design(programme, domain)
     event_of = {event.table: event for event in events}
     if programme.mechanism.kind.is_thresholded:
         by = {table.by: event_of[table.name] for table in programme.tables}

@@ -9,7 +9,7 @@ programme; coarser times are read from the same release.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import h3
 import numpy as np
@@ -20,17 +20,15 @@ from turnstile.estimates.cell_table import estimated_cells
 from turnstile.estimates.fission import public_normals
 from turnstile.estimates.speed_effects import predicted
 from turnstile.estimates.week_differences import SpeedLook
+from turnstile.planning.designs import deviations_of_design
 from turnstile.planning.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
-from turnstile.privacy.noise import noise_variance
 from turnstile.programme.domain import PublicDomain
-from turnstile.programme.spec import Measure, Programme, TableSpec
-from turnstile.release.plan import make_plan
-from turnstile.service_calendar import DAYS_PER_WEEK, ServiceWeek
+from turnstile.programme.spec import Programme, TableSpec
+from turnstile.service_calendar import DAYS_PER_WEEK
 
 Floats = NDArray[np.float64]
 MID_SIZE_BUSES = 150
-_ANY_WEEK = ServiceWeek(2016, 30)
 _EARLIER_WEEKS = 7
 _CELLS_AN_HOUR, _HOURS_OF_SERVICE = 5, 8  # of a bus, at resolution 7 (itms.yaml)
 _USUAL_RESOLUTION, _FINER = 7, 7**0.5
@@ -78,7 +76,7 @@ def bus_grains(
         buses: in service on a day.
         only_written: True to judge the programme's own grain alone.
     """
-    table = next(one for one in programme.tables if one.measure is Measure.MEAN_SPEED)
+    table = programme.speeds[0]
     own = programme.domain.h3_resolution or _USUAL_RESOLUTION
     rows: list[GrainErrors] = []
     for resolution in range(own, own - (1 if only_written else _RESOLUTIONS), -1):
@@ -139,16 +137,9 @@ def _estimated(
     programme: Programme, domain: PublicDomain, table: TableSpec, city: _Buses
 ) -> tuple[Floats, Floats]:
     """Draw a week after seven others and estimate speeds, km/h, and bus-days."""
-    events = make_plan(replace(programme, caps=()), domain, _ANY_WEEK).events
-    of_sum, of_buses = (
-        next(
-            noise_variance(event.noise, event.scale) ** 0.5
-            for event in events
-            if event.label == f"{table.name}/{statistic}"
-        )
-        for statistic in table.statistics
-    )
-    center = STEPS_PER_KMH * (table.clamp_kmh or 0) / 2
+    deviations = deviations_of_design(programme, domain)
+    of_sum, of_buses = (deviations[table.name, statistic] for statistic in table.statistics)
+    center = STEPS_PER_KMH * (table.mean_range or 0) / 2
     sums = city.bus_days * (STEPS_PER_KMH * city.speeds - center)
     shape = (1 + _EARLIER_WEEKS, *sums.shape)
     drawn = sums + of_sum * public_normals("speeds/sums", shape)
@@ -168,7 +159,7 @@ def _estimated(
         for sums, buses in zip(drawn, seen, strict=True)
     )
     found = predicted(now, predicted(before, weeks=weeks), weeks)
-    return np.clip((center + found.means) / STEPS_PER_KMH, 0, float(table.clamp_kmh or 0)), counts
+    return np.clip((center + found.means) / STEPS_PER_KMH, 0, float(table.mean_range or 0)), counts
 
 
 def _of_speeds(
@@ -179,7 +170,7 @@ def _of_speeds(
     mean = float((weights * city.speeds).sum())
     shape = city.speeds.shape
     tables = {
-        NOTHING: np.full(shape, (table.clamp_kmh or 0) / 2),
+        NOTHING: np.full(shape, (table.mean_range or 0) / 2),
         CITY_MEAN: np.full(shape, mean),
         LAST_YEAR: city.last_year,
     }

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import exp, fsum, log, sqrt
+from math import exp, fsum, log
 from pathlib import Path
 
+from turnstile.planning.designs import deviations_of_design
 from turnstile.planning.generated_bias import left_out
 from turnstile.planning.predicted_errors import (
     CELLS,
@@ -24,15 +25,11 @@ from turnstile.planning.predicted_errors import (
     relative_error,
 )
 from turnstile.planning.public_city import PublicCity
-from turnstile.privacy.noise import noise_variance
 from turnstile.programme.bounding_rule import bound_in_force
 from turnstile.programme.domain import Place, PublicDomain
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import Programme, Query, TableSpec, UnitBound
-from turnstile.release.plan import make_plan
-from turnstile.service_calendar import ServiceWeek
 
-_ANY_WEEK = ServiceWeek(2016, 30)
 _QUARTER = Fraction(1, 4)
 _BOUNDS = (10, 15, 30, 40)
 _DAILY_BOUNDS = (2, 4, 10, 20)
@@ -90,10 +87,9 @@ def design_of(
     programme: Programme, domain: PublicDomain, include: Path, *, label: Label, slots: int
 ) -> Design:
     """Return what the estimates of a programme depend on, at a grain of locations and slots."""
-    events = make_plan(replace(programme, caps=()), domain, _ANY_WEEK).events
-    deviations = {event.table: sqrt(noise_variance(event.noise, event.scale)) for event in events}
+    deviations = deviations_of_design(programme, domain)
     own = {
-        table.by: deviations[table.name]
+        table.by: deviations[table.name, "count"]
         for table in programme.tables
         if set(table.by) <= set(CELLS) and (table.by or table.trips_max is not None)
     }

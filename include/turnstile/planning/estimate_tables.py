@@ -13,7 +13,7 @@ from turnstile.planning.grains import grain_lines
 from turnstile.planning.public_city import PublicCity, made_city, published_city
 from turnstile.planning.trip_grains import trip_grains
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Measure, Programme, Query
+from turnstile.programme.spec import Programme, Query
 
 
 def ranking(release: Release, trips: int, published: Path | None) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _require_speeds(programme: Programme) -> None:
 def _has_speeds_of_hexagons(programme: Programme) -> bool:
     """Whether a table is of mean speeds by slot and H3 cell, which grains are advised for."""
     hexagons = ("slot", "cell")
-    return any(t.measure is Measure.MEAN_SPEED and t.by == hexagons for t in programme.tables)
+    return any(table.by == hexagons for table in programme.speeds)
 
 
 def _city(release: Release, trips: int, published: Path | None) -> PublicCity:

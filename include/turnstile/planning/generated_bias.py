@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.errors import InputError
+from turnstile.planning.designs import ANY_WEEK
 from turnstile.programme.bounding_rule import BoundingRule, rule_of
 from turnstile.programme.spec import Programme, TableSpec
-from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.samples.opal import opal_rows, read_places
 
 ROWS, SEED = 20_000, 7
-_WEEK = ServiceWeek(2016, 30)
 _AXES = {
     "tap_on_slot": "on_minute",
     "tap_on_location": "on_place",
@@ -97,4 +96,4 @@ def _hash_of(row: int) -> bytes:
 def _generated(places: Path) -> dict[str, NDArray[np.int64]]:
     """Return a generated week of trips, without corruption."""
     known = read_places(places)
-    return opal_rows(_WEEK, ROWS, SEED, places=known, corruptions=frozenset())
+    return opal_rows(ANY_WEEK, ROWS, SEED, places=known, corruptions=frozenset())

@@ -11,6 +11,7 @@ from statistics import NormalDist
 from turnstile.errors import InputError
 from turnstile.pipeline.context import Release
 from turnstile.planning.alternatives import AT_DELTA, DesignErrors, as_written, compared
+from turnstile.planning.designs import ANY_WEEK
 from turnstile.privacy.accounting import (
     Draw,
     epsilon_by_pld,
@@ -20,7 +21,7 @@ from turnstile.privacy.accounting import (
     times,
 )
 from turnstile.privacy.accounts import Loss
-from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.domain_files import load_domain
@@ -32,10 +33,8 @@ from turnstile.publishing.card import loss_figures
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import loss_by_unit, make_plan
 from turnstile.release.year_to_date import rho_over_weeks, with_later_draws
-from turnstile.service_calendar import ServiceWeek
 
 YEAR_WEEKS = 52
-_WEEK = ServiceWeek(2016, 30)  # any: errors are the same in every week
 _ERRORS = ("cell", "time", "location", "location_hour", "day")
 
 
@@ -79,11 +78,11 @@ def comparison(release: Release) -> Iterator[str]:
         "| trips left out |"
     )
     yield "|---|---|---|---|---|---|---|---|---|"
-    for row in compared(programme, domain_of, _WEEK, include, mode=mode):
+    for row in compared(programme, domain_of, include, mode=mode):
         yield _row(row)
     for one in family:
         if one.name != programme.name:
-            row = as_written(one, domain_of(one), _WEEK, include, mode=mode)
+            row = as_written(one, domain_of(one), include, mode=mode)
             yield _row(replace(row, varied="at its own loss"))
 
 
@@ -110,7 +109,7 @@ def many_weeks(release: Release, weeks: int) -> Iterator[str]:
             continue
         verdict = "fits" if factor >= 1 else "does not fit"
         yield f"  {verdict} under the cap; scales may be divided by {float(factor):.4f}:"
-        for event in {event.label: event for event in events}.values():
+        for event in one_of_each_label(events):
             scale = scale_for_weeks(event.scale, factor)
             yield f"    {event.label:32} {float(event.scale):>10.4g} -> {float(scale):.4g}"
 
@@ -149,7 +148,7 @@ def _cap_loss(cap: CapSpec) -> Loss:
 
 def _family_losses(programme: Programme, domain: PublicDomain) -> Iterator[str]:
     """Yield the losses of a trip, a card-day, a card-week and of a card over a year."""
-    events = make_plan(programme, domain, _WEEK).events
+    events = make_plan(programme, domain, ANY_WEEK).events
     known = loss_by_unit(with_later_draws(events))
     year = _of_weeks(programme, events, ProtectionUnit.CARD, YEAR_WEEKS)
     for unit in CARD_UNITS:

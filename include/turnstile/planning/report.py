@@ -16,6 +16,7 @@ import pandas as pd
 from turnstile.durable_files import OWNER_ONLY, replace_durably
 from turnstile.errors import InputError
 from turnstile.estimates.mean_intervals import RatioNoise
+from turnstile.measures.registry import OF_SPEEDS, Measure
 from turnstile.planning.bus_pairs import read_pairs, records_by_hour
 from turnstile.planning.charts import bars, lines
 from turnstile.planning.tables import (
@@ -29,7 +30,7 @@ from turnstile.planning.tables import (
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Measure, Programme, TableSpec, UnitBound
+from turnstile.programme.spec import Programme, TableSpec, UnitBound
 from turnstile.release.plan import make_plan
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def write_report(
     days = period.days
     pairs = {r: read_pairs(programme, days, rows_folder, resolution=r) for r in RESOLUTIONS}
     own = pairs.get(programme.domain.h3_resolution or 0, pairs[7])
-    speeds, over = _table(programme, Measure.MEAN_SPEED), _table(programme, Measure.BUSES_OVER)
+    speeds, over = (_table(programme, measure) for measure in OF_SPEEDS)
     first, last = (
         minute // _MINUTES_PER_HOUR
         for minute in (programme.domain.first_minute, programme.domain.last_minute)
@@ -84,7 +85,7 @@ def write_report(
         "records_by_hour": records_by_window(records_by_hour(days, rows_folder), first, last),
         "cells_meeting_condition": pd.DataFrame({"cell": cells_meeting(own)}),
         "choice_of_k": choice_of_k(
-            own, noises, clamp_kmh=speeds.clamp_kmh or 0, limit_kmh=over.limits_kmh[0]
+            own, noises, clamp_kmh=speeds.mean_range or 0, limit_kmh=over.options[0]
         ),
     }
     return _written(tables, folder)

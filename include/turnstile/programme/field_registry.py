@@ -1,18 +1,31 @@
 """The one registry of fields: every column of canonical rows and of published tables.
 
-Plain data. Labelled tables, descriptors and the data dictionary read it.
+Columns of rows and labels stand in `fields`; columns of numbers, as drawn, presented, estimated and
+with their errors, in `fields_of_numbers.csv`, and those of files in the shape of TIDES beside it.
+Labelled tables, descriptors and the data dictionary read it.
 """
 
 from __future__ import annotations
 
+import csv
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 from turnstile.programme import fields
-from turnstile.programme.field import Field
-from turnstile.programme.fields_of_numbers import NUMBERS
-from turnstile.programme.fields_of_tides import TIDES
+from turnstile.programme.field import Field, FieldType, Role
 
-FIELDS: tuple[Field, ...] = (*fields.FIELDS, *NUMBERS, *TIDES)
+
+def _of(what: str) -> Iterator[Field]:
+    """Read columns of published numbers from the table beside this module."""
+    path = Path(__file__).with_name(f"fields_of_{what}.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            said = (row["unit"], row["title"], row["description"])
+            yield Field(row["name"], FieldType(row["type"]), *said, Role(row["role"]))
+
+
+FIELDS: tuple[Field, ...] = (*fields.FIELDS, *_of("numbers"), *_of("tides"))
 BY_NAME = {field.name: field for field in FIELDS}
 _PATTERNS = [
     (re.compile(re.escape(field.name).replace(r"\{limit\}", r"(\d+)")), field)

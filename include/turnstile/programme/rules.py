@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from turnstile.measures.registry import Measure
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.units import ProtectionUnit, Subject
@@ -31,7 +32,7 @@ from turnstile.programme.id_form import IdKind
 from turnstile.programme.mechanism_spec import CapSpec, MechanismSpec
 from turnstile.programme.schema import Fault, Sections, Unjudged, faults_of_keys, fields_of, key_at
 from turnstile.programme.source_spec import Feed, RowShape
-from turnstile.programme.spec import Measure, Outside, TableSpec
+from turnstile.programme.spec import Outside, TableSpec
 from turnstile.programme.yaml_text import Loc
 from turnstile.service_calendar import DAYS_PER_WEEK
 
@@ -222,17 +223,12 @@ def _tables(file: Sections) -> Iterator[Fault]:
 def _table(file: Sections, table: TableSpec, loc: Loc) -> Iterator[Fault]:
     """One table: dimensions and measure are of its shape, and the measure has what it needs."""
     shape = file.source.feed.shape
-    known, measure = dimensions(shape), table.measure
-    if (measure is Measure.COUNT) != (shape is RowShape.TRIPS):
+    known = dimensions(shape)
+    if table.measure.kind.is_of_trips != (shape is RowShape.TRIPS):
         yield (*loc, "measure"), "count is for trips; the other measures are for telemetry"
         return
-    needs = (
-        ("clamp_kmh", measure is Measure.MEAN_SPEED),
-        ("clamp_minutes", measure is Measure.MEAN_DELAY),
-        ("limits_kmh", measure is Measure.BUSES_OVER),
-        ("at_least", measure is Measure.OCCUPANCY),
-    )
-    yield from _needed(file, loc, needs)
+    options = dict.fromkeys(one.kind.option for one in Measure if one.kind.option)
+    yield from _needed(file, loc, [(one, one == table.measure.kind.option) for one in options])
     unknown = [name for name in table.by if name not in known]
     if unknown:
         yield (*loc, "by"), f"{unknown[0]!r} is unknown; use some of {', '.join(known)}"
@@ -287,23 +283,22 @@ def _table_of_trips(file: Sections, table: TableSpec, loc: Loc) -> Iterator[Faul
 
 def _stated(file: Sections) -> Iterator[Fault]:
     """Records say how late, or how full, a vehicle is, where a table asks."""
-    source, tables = file.source, file.tables
-    states = {
-        Measure.MEAN_DELAY: ("delays", [feed for feed in Feed if feed.states_delays]),
-        Measure.OCCUPANCY: ("occupancy", [feed for feed in Feed if feed.states_occupancy]),
-    }
-    if source.timetable is not None:
-        del states[Measure.MEAN_DELAY]
-        if not any(it.measure is Measure.MEAN_DELAY or STOP in it.by for it in tables):
-            rule = f"is used by no table; add one of mean_delay or by {STOP}, or remove it"
-            yield ("source", "timetable"), rule
-    for table in tables:
-        what, feeds = states.get(table.measure, ("", [source.feed]))
-        if source.feed not in feeds:
-            rule = f"{source.feed} states no {what}; use {' or '.join(feeds)}"
-            if table.measure is Measure.MEAN_DELAY:
-                rule += ", or name a public GTFS feed as source.timetable"
-            yield ("tables", table.name, "measure"), rule
+    source = file.source
+    asked = [(table, table.measure.kind) for table in file.tables]
+    if source.timetable is not None and not any(
+        kind.by_timetable or STOP in table.by for table, kind in asked
+    ):
+        rule = f"is used by no table; add one of mean_delay or by {STOP}, or remove it"
+        yield ("source", "timetable"), rule
+    for table, kind in asked:
+        is_stated = not kind.row_column or kind.row_column in source.feed.states
+        if is_stated or (kind.by_timetable and source.timetable is not None):
+            continue
+        feeds = [feed for feed in Feed if kind.row_column in feed.states]
+        rule = f"{source.feed} states no {kind.states}; use {' or '.join(feeds)}"
+        if kind.by_timetable:
+            rule += ", or name a public GTFS feed as source.timetable"
+        yield ("tables", table.name, "measure"), rule
 
 
 def _listed(file: Sections) -> Iterator[Fault]:
@@ -461,12 +456,8 @@ RULES: tuple[Rule, ...] = (
 
 
 def labels_of(tables: Iterable[TableSpec]) -> list[str]:
-    """Name every vector that gets a share: `table` for a count, `table/statistic` otherwise."""
-    return [
-        table.name if table.measure is Measure.COUNT else f"{table.name}/{statistic}"
-        for table in tables
-        for statistic in table.statistics
-    ]
+    """Name every vector that gets a share."""
+    return [table.label_of(statistic) for table in tables for statistic in table.statistics]
 
 
 def _windows(caps: Iterable[CapSpec]) -> list[CapSpec]:

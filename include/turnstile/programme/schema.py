@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, create
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from turnstile.measures.registry import USUAL
 from turnstile.privacy.units import ProtectionUnit, Subject, units_of
 from turnstile.programme.id_form import IdForm, IdKind, LetterCase
 from turnstile.programme.key import Amount, Key, Named, Positive, Read, Slots
@@ -26,7 +27,6 @@ from turnstile.programme.source_spec import STOP_WITHIN_M, Feed, RowShape, Sourc
 from turnstile.programme.spec import (
     ApprovalSpec,
     DomainSpec,
-    Measure,
     Outside,
     Period,
     Programme,
@@ -271,7 +271,7 @@ class Sections:
     def tables(self) -> tuple[TableSpec, ...]:
         """Tables, in the order of the file; the shape of rows says what is usually measured."""
         trips = self.source.feed.shape is RowShape.TRIPS
-        usual = Measure.COUNT if trips else Measure.MEAN_SPEED
+        usual = USUAL[trips]
         return tuple(
             _record(
                 filled,

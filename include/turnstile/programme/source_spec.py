@@ -61,14 +61,11 @@ class Feed(StrEnum):
         return self is Feed.TIDES_PASSENGER_EVENTS
 
     @property
-    def states_delays(self) -> bool:
-        """True if a record may say how late its vehicle is."""
-        return self in (Feed.ITMS, Feed.TIDES_VEHICLE_LOCATIONS)
-
-    @property
-    def states_occupancy(self) -> bool:
-        """True if a record may say how full its vehicle is."""
-        return self is Feed.GTFS_VEHICLE_POSITIONS
+    def states(self) -> tuple[str, ...]:
+        """Columns that its rows may have: how late a vehicle is, how full it is."""
+        if self in (Feed.ITMS, Feed.TIDES_VEHICLE_LOCATIONS):
+            return ("delay_s",)
+        return ("occupancy",) if self is Feed.GTFS_VEHICLE_POSITIONS else ()
 
     @property
     def speed_unit(self) -> SpeedUnit:

@@ -13,6 +13,8 @@ from enum import StrEnum
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
+from turnstile.measures.kind import Options
+from turnstile.measures.registry import OF_SPEEDS, Measure
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.key import (
     Clock,
@@ -227,18 +229,6 @@ def _classes(value: object) -> tuple[int, ...]:
     return tuple(sorted(OccupancyClass(word).number for word in words))
 
 
-class Measure(StrEnum):
-    """What a table says of each of its cells."""
-
-    COUNT = "count"
-    MEAN_SPEED = "mean_speed"
-    BUSES = "buses"
-    BUSES_OVER = "buses_over"
-    HEADWAY = "headway"
-    MEAN_DELAY = "mean_delay"
-    OCCUPANCY = "occupancy"
-
-
 @dataclass(frozen=True, slots=True)
 class TableSpec:
     """One published table.
@@ -320,14 +310,15 @@ class TableSpec:
     ] = ()
 
     @property
-    def limits(self) -> tuple[int, ...]:
-        """What buses are counted above, or at: speeds, or classes of occupancy."""
-        return self.limits_kmh or self.classes
+    def options(self) -> Options:
+        """What it states for its measure: a clamp, limits, or classes."""
+        clamps = (self.clamp_kmh, self.clamp_minutes)
+        return tuple(one for one in clamps if one is not None) or self.limits_kmh or self.classes
 
     @property
     def mean_range(self) -> int | None:
         """Width of the public range of what a mean is taken of: V km/h, or 2D minutes."""
-        return self.clamp_kmh if self.clamp_minutes is None else 2 * self.clamp_minutes
+        return self.measure.kind.mean_range(self.options)
 
     @property
     def is_flow(self) -> bool:
@@ -339,15 +330,11 @@ class TableSpec:
     @property
     def statistics(self) -> tuple[str, ...]:
         """Names of the integer vectors that are drawn for this table."""
-        if self.measure is Measure.COUNT:
-            return ("count",)
-        if self.measure in {Measure.MEAN_SPEED, Measure.MEAN_DELAY}:
-            return ("sum", "buses")
-        if self.measure in {Measure.BUSES, Measure.HEADWAY}:
-            return ("buses",)
-        if self.measure is Measure.OCCUPANCY:
-            return tuple(f"class_{number}" for number in self.classes)
-        return tuple(f"over_{limit}" for limit in self.limits_kmh)
+        return self.measure.kind.statistics(self.options)
+
+    def label_of(self, statistic: str) -> str:
+        """Name a vector in a programme's split: `table` for a count, else `table/statistic`."""
+        return self.name if self.measure.kind.is_of_trips else f"{self.name}/{statistic}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -514,9 +501,14 @@ class Programme:
     @property
     def carried(self) -> tuple[str, ...]:
         """Columns of rows that this programme asks for: categories, delays, occupancy."""
-        asked = {Measure.MEAN_DELAY: "delay_s", Measure.OCCUPANCY: "occupancy"}
         measured = {table.measure for table in self.tables}
-        return (*self.listed, *(name for measure, name in asked.items() if measure in measured))
+        asked = (one.kind.row_column for one in Measure if one in measured)
+        return (*self.listed, *(name for name in asked if name))
+
+    @property
+    def speeds(self) -> tuple[TableSpec, ...]:
+        """Tables of mean speeds."""
+        return tuple(table for table in self.tables if table.measure is OF_SPEEDS[0])
 
     @property
     def shared_tables(self) -> tuple[TableSpec, ...]:

@@ -20,6 +20,7 @@ from turnstile.ledger.amounts import AccountLoss, decimal_text
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.privacy.accounts import Loss, Posting, rounded_up
+from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.bounding_rule import rule_of
 from turnstile.programme.mode_slots import clock
@@ -32,6 +33,7 @@ from turnstile.publishing.card_terms import (
     stated_terms,
     stated_windows,
 )
+from turnstile.publishing.pages import rendered
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import ReleasePlan, loss_by_unit
 
@@ -44,9 +46,7 @@ _NOT_COUNTED = (
     "What a bound leaves out is in no table, and no error bar states how much it is: errors are "
     "about the records that are counted."
 )
-_FIGURES = ("epsilon", "epsilon_at_delta_1e-6", "epsilon_replace", "rho", "delta")
 _SAID = ("service_day", "trips", "identity", "without_card", "not_counted")
-_DRAW_COLUMNS = ("table", "statistic", "noise", "scale", "standard_deviation", "half_width_95")
 _LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
 
 
@@ -220,7 +220,6 @@ def day_above_week(units: Mapping[str, Mapping[str, str | None]]) -> str:
 
 def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
     """Return each kind of draw once, with its noise and error."""
-    draw_by_label = {event.label: event for event in plan.events}
     return [
         {
             "table": event.table,
@@ -239,7 +238,7 @@ def _draws(plan: ReleasePlan) -> list[dict[str, Any]]:
             "half_width_90": error.half_width_90,
             "half_width_95": error.half_width_95,
         }
-        for event in draw_by_label.values()
+        for event in one_of_each_label(plan.events)
         for error in (error_bar(event),)
     ]
 
@@ -287,39 +286,14 @@ def _text(amount: Fraction | None, decimals: int) -> str | None:
 
 def card_markdown(card: dict[str, Any]) -> str:
     """Return the card for people."""
-    lines = [f"# {card['title']}: {card['service_week']}", "", card["description"], ""]
-    lines += [
-        "| unit | epsilon | epsilon at delta 1e-6 | epsilon, replace | rho | delta |",
-        "|---|---|---|---|---|---|",
-    ]
-    for unit, figures in card["guarantee"]["units"].items():
-        values = [figures[name] or "infinite" for name in _FIGURES]
-        lines.append(f"| {unit} | " + " | ".join(values) + " |")
-    said = [card["guarantee"][name] for name in _SAID if name in card["guarantee"]]
-    if said:
-        lines += ["", " ".join(said)]
-    counted = card["guarantee"].get("counted", {})
-    lines += ["", *(f"- {table}: {what}" for table, what in counted.items())]
-    lines += [
-        "",
-        "| table | statistic | noise | scale | sd | 95 % within |",
-        "|---|---|---|---|---|---|",
-    ]
-    for draw in card["draws"]:
-        lines.append("| " + " | ".join(str(draw[name]) for name in _DRAW_COLUMNS) + " |")
-    lines += ["", "Cells above what 95 % of noise stays within:", ""]
-    lines += sentences(card["above_noise"])
-    lines += ["", "Spent by everything that this family of programmes ever released:", ""]
-    lines += [f"- {_spent(line)}" for line in card["cumulative"]]
-    lines += _about_estimates(card)
-    lines += [line for day in card["gaps"] for line in ("", _gap(card, day))]
-    lines += ["", "Outside of the guarantee:", ""]
-    lines += [f"- {what}" for what in card["unprotected"]]
-    lines += [
-        "",
-        f"Ledger entry {card['ledger']['sequence']}, head {card['ledger']['head_sha256']}.",
-    ]
-    return "\n".join(lines) + "\n"
+    guarantee = card["guarantee"]
+    return rendered(
+        "release_card.md.j2",
+        card=card,
+        said=[guarantee[name] for name in _SAID if name in guarantee],
+        above_noise=sentences(card["above_noise"]),
+        estimated_errors=_estimated_errors(card),
+    )
 
 
 def _absent(programme: Programme, plan: ReleasePlan) -> list[date]:
@@ -327,33 +301,12 @@ def _absent(programme: Programme, plan: ReleasePlan) -> list[date]:
     return sorted(set(plan.week.days) - set(programme.days_of(plan.week)))
 
 
-def _gap(card: dict[str, Any], day: str) -> str:
-    """Say what a gap is."""
-    if day in card["absent_days"]:
-        return f"No service on {day}, as declared beforehand: nothing was drawn or charged."
-    return f"No input on {day}: its numbers are noise alone (gap_days in every table)."
-
-
-def _spent(line: dict[str, Any]) -> str:
-    """Say what an account held before and after; of epsilon only where no draw was Gaussian."""
-    amounts = [
-        f"{name} {line[f'{name}_before']} before, {line[f'{name}_after']} after"
-        for name in ("epsilon", "rho")
-        if line[f"{name}_before"] is not None
-    ]
-    return f"{line['unit']}, {line['scope']}: {'; '.join(amounts) or 'infinite'}"
-
-
-def _about_estimates(card: dict[str, Any]) -> list[str]:
-    """Say what the estimates are made from, and how exact they are; nothing if there are none."""
-    record = card.get("estimates")
-    if record is None:
-        return []
-    releases = ", ".join(one["release"] for one in record["earlier"]) or "no earlier release"
-    lines = ["", f"Estimates ({record['model']}), made with {releases}. {record['read_as']}", ""]
+def _estimated_errors(card: dict[str, Any]) -> dict[str, float]:
+    """Return how exact the estimates of each table are; nothing if there are none."""
+    found: dict[str, float] = {}
+    record = card.get("estimates") or {"errors": {}}
     for table, sizes in record["errors"].items():
         weights = [(line["numbers"], line["rmse_estimated"] or 0.0) for line in sizes]
         squares = sum(numbers * error**2 for numbers, error in weights)
-        error = math.sqrt(squares / max(1, sum(numbers for numbers, _ in weights)))
-        lines.append(f"- {table}: estimated error {error:.2f}")
-    return lines
+        found[table] = math.sqrt(squares / max(1, sum(numbers for numbers, _ in weights)))
+    return found

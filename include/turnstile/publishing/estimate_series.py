@@ -15,7 +15,6 @@ from pathlib import Path
 
 from turnstile.errors import InputError
 from turnstile.estimates.labelled import csv_bytes, parquet_bytes
-from turnstile.estimates.public_numbers import PublicNumbers
 from turnstile.estimates.week_estimates import (
     EARLIER_AT_MOST,
     EarlierRelease,
@@ -26,6 +25,7 @@ from turnstile.ledger.folders import release_folders
 from turnstile.ledger.records import revision_of
 from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.package_numbers import comparable, earlier_numbers, week_alone
+from turnstile.release.numbers import Numbers
 from turnstile.release.zones import digest_of
 from turnstile.service_calendar import ServicePeriod, is_period, parse_period
 
@@ -57,7 +57,7 @@ def series_files(
     public = _public(packages, programme, as_of)
 
     @lru_cache(maxsize=2 * EARLIER_AT_MOST)
-    def numbers(release: EarlierRelease) -> PublicNumbers:
+    def numbers(release: EarlierRelease) -> Numbers:
         return earlier_numbers(packages / release.key, release)
 
     weeks, without = {}, []
@@ -111,7 +111,7 @@ def _public(packages: Path, programme: str, as_of: ServicePeriod) -> tuple[_Publ
 
 
 def _beside(
-    packages: Path, public: tuple[_Public, ...], one: _Public, numbers: PublicNumbers
+    packages: Path, public: tuple[_Public, ...], one: _Public, numbers: Numbers
 ) -> tuple[EarlierRelease, ...]:
     """Return the comparable weeks nearest in time to one, on both sides; the earlier one first."""
     start = one.period.first_day

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
@@ -10,34 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from turnstile.arrow_columns import vector
 from turnstile.errors import InputError, IntegrityError
-from turnstile.estimates.public_numbers import (
-    Promise,
-    PublicNumbers,
-    WeekToEstimate,
-    deviations_of,
-    is_comparable,
-)
 from turnstile.estimates.week_estimates import (
     EARLIER_AT_MOST,
     EarlierRelease,
     earlier_releases,
     promise_from,
 )
-from turnstile.programme.domain import PublicDomain, published_domain
+from turnstile.estimates.week_to_estimate import WeekToEstimate, is_comparable
 from turnstile.publishing.manifest import MANIFEST, differences
-from turnstile.publishing.package_reader import Package, read_package
+from turnstile.publishing.package_reader import Package, domain_of, read_package
+from turnstile.release.numbers import Numbers, Statistic, deviations_of
 from turnstile.release.zones import digest_of
 from turnstile.service_calendar import parse_period
 
 CARD = "release_card.json"
 
 
-def numbers_of_package(folder: Path) -> PublicNumbers:
+def numbers_of_package(folder: Path) -> Numbers:
     """Return what a package says that was drawn; packages of every version are read.
 
     Raises:
@@ -46,9 +39,7 @@ def numbers_of_package(folder: Path) -> PublicNumbers:
     return _numbers(folder, read_package(folder))
 
 
-def comparable(
-    packages: Path, keys: Iterable[str], now: PublicNumbers
-) -> tuple[EarlierRelease, ...]:
+def comparable(packages: Path, keys: Iterable[str], now: Numbers) -> tuple[EarlierRelease, ...]:
     """Return the first releases that can be compared with a week, as many as estimates take.
 
     Their plans are read, and no table: a year of weeks costs little. A package that is not there
@@ -69,14 +60,13 @@ def comparable(
     return tuple(found)
 
 
-def _numbers(folder: Path, package: Package) -> PublicNumbers:
+def _numbers(folder: Path, package: Package) -> Numbers:
     """Return what a package that was read says that was drawn."""
     card, plan = _json(folder, CARD), _json(folder, "plan.json")
-    vectors = {
-        (event.table, event.statistic): _by_day(package.tables[event.table], event.statistic)
-        for event in package.events
-    }
-    return PublicNumbers(
+    vectors: dict[Statistic, dict[date | None, NDArray[np.int64]]] = defaultdict(dict)
+    for one in package.vectors:
+        vectors[one.event.table, one.event.statistic][one.service_date] = one.values
+    return Numbers(
         key=str(card["release"]),
         domain_digest=plan["domain_digest"],
         days=tuple(parse_period(plan["week"]).days),
@@ -86,7 +76,7 @@ def _numbers(folder: Path, package: Package) -> PublicNumbers:
     )
 
 
-def earlier_numbers(folder: Path, stated: EarlierRelease) -> PublicNumbers:
+def earlier_numbers(folder: Path, stated: EarlierRelease) -> Numbers:
     """Return the numbers of an earlier release that estimates name by digest.
 
     Raises:
@@ -128,7 +118,7 @@ def week_alone(folder: Path) -> WeekToEstimate:
     promise = promise_from(record)
     package = read_package(folder)
     numbers = _numbers(folder, package)
-    domain = _domain(package, promise, numbers.domain_digest)
+    domain = domain_of(package, (*promise.tables, *promise.flows), numbers.domain_digest)
     return WeekToEstimate(promise, domain, numbers, record["seed_sha256"], ())
 
 
@@ -143,54 +133,6 @@ def estimates_record(folder: Path) -> dict[str, Any]:
         rule = "states no estimates: they begin with version 0.2, and none are made of thresholds"
         raise InputError(where=str(folder), field=CARD, rule=rule)
     return record
-
-
-def _by_day(table: pa.Table, statistic: str) -> dict[date | None, NDArray[np.int64]]:
-    """Return the vectors of one statistic by service day."""
-    values = vector(table.column(statistic)).astype(np.int64)
-    if "service_date" not in table.column_names:
-        return {None: values}
-    days = table.column("service_date").unique().to_pylist()  # in the order of the rows
-    return dict(zip(days, np.split(values, len(days)), strict=True))
-
-
-def _domain(package: Package, promise: Promise, digest: str) -> PublicDomain:
-    """Return the public cells, read off the labels of the measurements.
-
-    Labels stand in the order of the domain, and every cell has its row. Tables of one mode do not
-    name it; the plan does.
-    """
-    planned = tuple(sorted({block.mode for event in package.events for block in event.blocks}))
-    axes: dict[str, dict[str, tuple[str, ...]]] = {}
-    for table in (*promise.tables, *promise.flows):
-        rows = package.tables[table.name]
-        modes = planned
-        of_row = np.zeros(len(rows), dtype=np.int64)
-        if "mode" in rows.column_names:
-            modes, of_row = _coded(rows, "mode")
-        for name in table.by:
-            labels, codes = _coded(rows, name)
-            for number, mode in enumerate(modes):
-                own = _in_order(codes[of_row == number])
-                axes.setdefault(mode, {})[name] = tuple(labels[code] for code in own)
-    return published_domain(digest, axes)
-
-
-def _coded(rows: pa.Table, name: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Return the labels of a column in the order of the rows, and the number of each row's."""
-    column = rows.column(name).cast(pa.string()).combine_chunks().dictionary_encode()
-    codes = column.indices.to_numpy().astype(np.int64)
-    order = _in_order(codes)
-    numbers = np.empty(len(order), dtype=np.int64)
-    numbers[order] = np.arange(len(order))
-    labels = column.dictionary.to_pylist()
-    return tuple(labels[code] for code in order), numbers[codes]
-
-
-def _in_order(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the distinct codes in the order in which they first appear."""
-    found, first = np.unique(codes, return_index=True)
-    return found[np.argsort(first, kind="stable")]
 
 
 def _json(folder: Path, name: str) -> dict[str, Any]:

@@ -108,11 +108,11 @@ def speeds_by_cell(contents: Contents) -> pd.DataFrame:
     Columns: `label`, `value`, `low`, `high` in km/h, slowest first; cells with too few buses are
     left out.
     """
-    spec = next((one for one in contents.drawn.programme.tables if one.clamp_kmh), None)
+    spec = next(iter(contents.drawn.programme.speeds), None)
     if spec is None or label_of(contents) != "cell":
         return pd.DataFrame()
     week = over_slots(read_week(contents.folder, spec.name))
-    table: pd.DataFrame = rolling_means([week], clamp_kmh=spec.clamp_kmh or 0).to_pandas()
+    table: pd.DataFrame = rolling_means([week], clamp_kmh=spec.mean_range or 0).to_pandas()
     shown: pd.DataFrame = table[~table["is_withheld"]].rename(
         columns={
             "cell": "label",

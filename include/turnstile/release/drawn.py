@@ -48,6 +48,10 @@ class Drawn:
 
     def variance(self, table: TableSpec, statistic: str) -> float:
         """Return the variance of the noise of one statistic; it is the same on every day."""
-        label = f"{table.name}/{statistic}"
-        event = next(event for event in self.events if event.label == label)
+        event = self.draw(table, statistic)
         return noise_variance(event.noise, event.scale)
+
+    def draw(self, table: TableSpec, statistic: str) -> DrawEvent:
+        """Return the first draw of a statistic; its noise is that of every day."""
+        label = f"{table.name}/{statistic}"
+        return next(event for event in self.events if event.label == label)

@@ -24,7 +24,7 @@ from turnstile.programme.domain import PublicDomain
 from turnstile.programme.fields import TAPS
 from turnstile.programme.mechanism_spec import CapSpec
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Measure, Programme, TableSpec
+from turnstile.programme.spec import Programme, TableSpec
 from turnstile.release.sensitivities import sensitivities
 from turnstile.release.year_to_date import age_in_year, carried_days, check_year, in_draw
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
@@ -219,7 +219,7 @@ def _event(
         )
     # A bounded unit touches one vector of each kind: its bound holds over all pieces together.
     shares = dict(mechanism.split)
-    share = sum(shares[_share_label(table, statistic)] for table in vector.tables)
+    share = sum(shares[table.label_of(statistic)] for table in vector.tables)
     paid_for = own if age is None else over_the_year(own)
     spending = Spending(mechanism.amount * share, paid_for, mechanism.delta, mechanism.calibration)
     noise = mechanism.kind.noise_for(spending)
@@ -253,11 +253,6 @@ def _event(
         step=1 if age is None else UNIT,
         carried=() if age is None else carried_days(programme, days[0], age),
     )
-
-
-def _share_label(table: TableSpec, statistic: str) -> str:
-    """Name the share of a vector in the programme's split."""
-    return table.name if table.measure is Measure.COUNT else f"{table.name}/{statistic}"
 
 
 def _check_cap(

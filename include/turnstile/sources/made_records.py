@@ -127,9 +127,9 @@ def fields_of_reading(
         "observed_at": f"{clock_of(reading.day, reading.second):%Y-%m-%dT%H:%M:%S}",
         "speed": kmh / _KMH_OF_MS if source.speed_unit is SpeedUnit.MS else kmh,
     }
-    if source.feed.states_delays:
+    if "delay_s" in source.feed.states:
         fields["delay"] = reading.delay_s
-    if source.feed.states_occupancy:
+    if "occupancy" in source.feed.states:
         fields["occupancy"] = reading.occupancy
     fields |= {name: value for name, value in reading.categories if name in names}
     if source.timetable:

@@ -14,7 +14,7 @@ from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity, Pipel
 from turnstile.assessment.audits.release_audit import audit_release
 from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates.noise_scale import nested_scale
-from turnstile.assessment.gates.numbers import numbers_of_release
+from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import gate_results
 from turnstile.assessment.lab.baselines import discrete_laplace
 from turnstile.privacy.mechanisms.dispatch import draw
@@ -172,7 +172,7 @@ def test_half_of_the_noise_on_one_day_stops_a_release_of_seven() -> None:
 
 def test_noise_that_is_not_centered_stops_a_release() -> None:
     case = case_of("opal_trip")
-    numbers = numbers_of_release(case.drawn)
+    numbers = judged_release(case.drawn)
     off = [replace(one, sum_of_differences=one.sum_of_differences + 300) for one in numbers.totals]
     assert nested_scale(numbers).passed
     found = nested_scale(replace(numbers, totals=tuple(off)))  # 0.08 a cell, a sixth of a deviation

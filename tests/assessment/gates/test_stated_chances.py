@@ -16,7 +16,7 @@ from turnstile.assessment.attacks.scale_of_noise import negatives_false_alarm, n
 from turnstile.assessment.gates.geometric import geometric_below_zero
 from turnstile.assessment.gates.noise_moved import noise_moved
 from turnstile.assessment.gates.noise_reuse import drawn_once
-from turnstile.assessment.gates.numbers import Numbers, Vector
+from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS, GateResult
 from turnstile.assessment.gates.sums_of_squares import least, limits
 from turnstile.assessment.gates.zeros import noised_zeros
@@ -25,6 +25,7 @@ from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.noise_sums import integer_pmf
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
 from turnstile.release.drawn import Drawn
+from turnstile.release.numbers import Vector
 
 Gate = Callable[..., GateResult]
 _CELLS, _DAYS, _TRIALS, _OFTEN = 60, 4, 400, 0.05
@@ -43,7 +44,7 @@ def _judged(event: DrawEvent, gate: Gate, trial: int) -> GateResult:
         Vector(event, None, discrete_laplace(f"{name} {trial} {day}", _CELLS, 2.0))
         for day in range(_DAYS)
     )
-    return gate(Numbers(vectors, ()), _OFTEN)
+    return gate(Judged(vectors, ()), _OFTEN)
 
 
 def _rounded_normal(label: str) -> NDArray[np.int64]:
@@ -78,7 +79,7 @@ def test_a_geometric_tail_is_refuted_as_often_as_is_stated_whatever_the_raw_coun
     stated, stopped = 0.0, 0
     for trial in range(_TRIALS):
         noise = discrete_laplace(f"geometric {trial}", counts.size, 2.0)
-        found = geometric_below_zero(Numbers((Vector(event, None, counts + noise),), ()), _OFTEN)
+        found = geometric_below_zero(Judged((Vector(event, None, counts + noise),), ()), _OFTEN)
         assert found.reached_by == ANY_COUNTS
         stated, stopped = stated + found.false_alarm, stopped + (not found.passed)
     assert _OFTEN / 2 < stated / _TRIALS <= _OFTEN
@@ -154,7 +155,7 @@ def test_of_gaussian_noise_moved_noise_is_stated_for_any_raw_counts(event: DrawE
             Vector(wide, None, flat + _rounded_normal(f"moved {trial} {day}"))
             for day in range(_DAYS)
         ]
-        found = noise_moved(Numbers(tuple(drawn), ()), _OFTEN)
+        found = noise_moved(Judged(tuple(drawn), ()), _OFTEN)
         assert found.reached_by == ANY_COUNTS
         stated, stopped = stated + found.false_alarm, stopped + (not found.passed)
     assert poisson.cdf(stopped, stated) > 1e-3

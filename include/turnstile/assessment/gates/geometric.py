@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.gates.numbers import Numbers
+from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import (
     ALPHA,
     ANY_COUNTS,
@@ -29,7 +29,7 @@ _NAME = "geometric_below_zero"
 _EXPECTED_LEAST = 25.0  # numbers at the last size that is looked at
 
 
-def geometric_below_zero(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
+def geometric_below_zero(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     """Numbers at and below zero thin out as those of the declared noise, table by table and day."""
     judged = {
         label: sizes

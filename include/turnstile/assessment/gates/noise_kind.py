@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.power_of_bets import Power
 from turnstile.assessment.attacks.scale_of_any_counts import log_evidence_of_kind
-from turnstile.assessment.gates.numbers import Numbers
+from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ALPHA, POWER, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent
 
 _NAME = "noise_kind"
 
 
-def noise_kind(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
+def noise_kind(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     """No dense table holds noise of another kind, or cells without any."""
     judged = numbers.by_day_and_pooled(numbers.dense)
     if not judged:

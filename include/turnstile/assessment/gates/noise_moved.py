@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.gates.numbers import Numbers, Vector
+from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.parity_limits import Comparison, limits_of
 from turnstile.assessment.gates.result import (
     ALPHA,
@@ -31,6 +31,7 @@ from turnstile.assessment.gates.result import (
 )
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.noise import noise_pmf
+from turnstile.release.numbers import Vector
 
 CELLS_MOST = 20_000_000  # transformed in all: about a CPU second
 _KEPT_MOST = 2**22  # frequencies of transforms that are kept for further pairs: 64 MiB
@@ -54,7 +55,7 @@ class _Compared(NamedTuple):
         return self.comparison.pairs * sum(self.comparison.sizes)
 
 
-def noise_moved(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
+def noise_moved(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     """No stretch of noise serves again at other cells, in this release or in an earlier one."""
     compared = list(_within_budget(numbers))
     if not compared:
@@ -79,7 +80,7 @@ def noise_moved(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
     return GateResult(_NAME, not alike, statement, chance, detects, reached_by=reached_by)
 
 
-def _within_budget(numbers: Numbers) -> Iterator[_Compared]:
+def _within_budget(numbers: Judged) -> Iterator[_Compared]:
     """Yield what is compared until the budget of cells is spent."""
     left = CELLS_MOST
     for one in _compared(numbers):
@@ -89,7 +90,7 @@ def _within_budget(numbers: Numbers) -> Iterator[_Compared]:
         yield one
 
 
-def _compared(numbers: Numbers) -> Iterator[_Compared]:
+def _compared(numbers: Judged) -> Iterator[_Compared]:
     """Yield each vector with itself, on all days and on each; others of its noise; earlier ones.
 
     Nothing is known of the noise of an earlier release, whose parities may be all alike.
@@ -170,7 +171,7 @@ def _transform(values: Ints, size: int, known: Known) -> Frequencies:
     return transform
 
 
-def _detects(numbers: Numbers, enough: float) -> str:
+def _detects(numbers: Judged, enough: float) -> str:
     """State how much more often raw counts must be alike than not, in the largest table."""
     one = max(numbers.dense, key=lambda vector: vector.values.size)
     cells = one.values.size

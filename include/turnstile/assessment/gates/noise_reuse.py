@@ -28,11 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from turnstile.assessment.gates.numbers import Numbers, Vector
+from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ALPHA, EMPTY_CELLS, GateResult, not_applicable
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.tail_probabilities import binomial_limit
+from turnstile.release.numbers import Vector
 
 CELLS_MOST = 60_000_000  # compared in all: about two CPU seconds
 _NAME = "drawn_once"
@@ -42,7 +43,7 @@ _LEAST = 8  # times less likely than the likeliest difference: such ones add nex
 _REACH_SCALES = 40  # beyond lies less than 1e-17
 
 
-def drawn_once(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
+def drawn_once(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     """No vector of noise serves twice, in this release or in an earlier one of the programme."""
     pairs = list(_within_budget(numbers))
     if not pairs:
@@ -146,7 +147,7 @@ def _masses(noise: _Noise) -> NDArray[np.float64]:
     return noise_pmf(noise.family, noise.scale, reach=reach)[1]
 
 
-def _within_budget(numbers: Numbers) -> Iterator[_Pair]:
+def _within_budget(numbers: Judged) -> Iterator[_Pair]:
     """Yield pairs until the budget of cells is spent."""
     left = CELLS_MOST
     for pair in _pairs(numbers):
@@ -156,7 +157,7 @@ def _within_budget(numbers: Numbers) -> Iterator[_Pair]:
         yield pair
 
 
-def _pairs(numbers: Numbers) -> Iterator[_Pair]:
+def _pairs(numbers: Judged) -> Iterator[_Pair]:
     """Yield two vectors of one layout: of this release, then of the newest others, then all."""
     by_size: defaultdict[int, list[Vector]] = defaultdict(list)
     for one in numbers.vectors:
@@ -198,7 +199,7 @@ def _most_frequent(differences: NDArray[np.int64]) -> int:
     return int(np.unique(differences, return_counts=True)[1].max())
 
 
-def _detects(numbers: Numbers, alpha: float) -> str:
+def _detects(numbers: Judged, alpha: float) -> str:
     """State the share of equal raw counts that is enough, in the largest table."""
     one = max(numbers.vectors, key=lambda vector: vector.values.size)
     share = equal_share_found(one.event, one.values.size, alpha=alpha)

@@ -17,7 +17,7 @@ from turnstile.assessment.attacks.scale_of_noise import (
     negatives_false_alarm,
     negatives_p_value,
 )
-from turnstile.assessment.gates.numbers import Numbers, Totals, kinds_of, relative_reach
+from turnstile.assessment.gates.numbers import Judged, Totals, kinds_of, relative_reach
 from turnstile.assessment.gates.result import (
     ALPHA,
     ANY_COUNTS,
@@ -31,7 +31,7 @@ from turnstile.privacy.noise_sums import tail
 from turnstile.privacy.noise_terms import Term
 
 
-def below_zero(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
+def below_zero(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     """The numbers below zero of each dense Laplace table of counts have the declared scale.
 
     They are geometric with ratio e^(-1/b) whatever the raw counts are, so the test is exact
@@ -83,7 +83,7 @@ def _is_tested(event: DrawEvent) -> bool:
     return event.noise is NoiseFamily.DISCRETE_LAPLACE and event.statistic != "sum"
 
 
-def any_counts(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
+def any_counts(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     """No dense table contradicts its declared noise, whatever the raw counts are.
 
     Counts are only known to be 0 or more, sums to be anything. A correct release is stopped with a
@@ -121,7 +121,7 @@ def _detects(pooled: Mapping[str, tuple[DrawEvent, NDArray[np.int64]]], enough: 
     return f"a scale {1 - times:.0%} too small, from {values.size:,} cells of {label}"
 
 
-def nested_scale(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
+def nested_scale(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     """The noise between two tables of the same raw numbers is as large as declared, and centered.
 
     The row sums of a finer table and the coarser table describe the same counts, so their

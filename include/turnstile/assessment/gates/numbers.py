@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,34 +19,29 @@ from turnstile.assessment.gates.sums_of_squares import Kinds
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_fourth_cumulant, noise_variance
 from turnstile.privacy.noise_terms import Term, term_of
-from turnstile.programme.domain import layout
-from turnstile.programme.spec import Measure, TableSpec
+from turnstile.programme.domain import Segment, layout
 from turnstile.release.drawn import Drawn
+from turnstile.release.numbers import Vector, vectors_of_sealed
 from turnstile.release.sealed import Artefact
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-T = TypeVar("T", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Vector:
-    """The numbers of one draw.
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the cells of one table lie in its vectors.
 
     Args:
-        event: that declares their noise.
-        service_date: day; None where the draw covers the period.
-        values: shape (cells,), int64.
+        axes: its dimensions, in order.
+        segments: one a mode.
     """
 
-    event: DrawEvent
-    service_date: date | None
-    values: NDArray[np.int64]
+    axes: tuple[str, ...]
+    segments: tuple[Segment, ...]
 
-    @property
-    def where(self) -> str:
-        """Name and day, in words."""
-        return self.event.label + (f" on {self.service_date}" if self.service_date else "")
+
+Layouts = Mapping[str, Layout]  # by table: dense tables of the same counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +64,7 @@ class Totals:
 
 
 @dataclass(frozen=True, eq=False)  # without slots: what two gates ask for is remembered
-class Numbers:
+class Judged:
     """Everything that the gates on numbers read.
 
     Args:
@@ -125,54 +118,80 @@ class Numbers:
         )
 
 
-def numbers_of_release(drawn: Drawn, earlier: Sequence[Artefact] = ()) -> Numbers:
-    """Return the numbers of a sealed release, whose draws are those that were planned."""
-    vectors = tuple(
-        Vector(event, noisy.service_date, noisy.values)
-        for event, noisy in zip(drawn.events, drawn.artefact.tables, strict=False)
-    )
-    totals = tuple(
-        one for coarse, fine in nested_tables(drawn) for one in _totals(drawn, coarse, fine)
-    )
+def judged_release(drawn: Drawn, earlier: Sequence[Artefact] = ()) -> Judged:
+    """Return the numbers of a sealed release as the gates read them."""
+    return judged(vectors_of_sealed(drawn), layouts_of(drawn), earlier)
+
+
+def judged(
+    vectors: tuple[Vector, ...], layouts: Layouts, earlier: Sequence[Artefact] = ()
+) -> Judged:
+    """Return numbers with the totals that can be taken of them.
+
+    Args:
+        vectors: of all draws.
+        layouts: of the dense tables of counts.
+        earlier: artefacts of other releases of the programme, newest first.
+    """
+    counts: dict[str, list[Vector]] = {name: [] for name in layouts}
+    for one in vectors:
+        if one.event.table in counts and one.event.statistic == "count":
+            counts[one.event.table].append(one)
+    nested = nested_pairs(layouts)
+    totals = tuple(one for pair in nested for one in _totals(counts, layouts, *pair))
     shared = tuple(
-        one for pair in pairs_of_siblings(nested_tables(drawn)) for one in _shared(drawn, *pair)
+        one for pair in pairs_of_siblings(nested) for one in _shared(counts, layouts, *pair)
     )
-    return Numbers(vectors, totals, tuple(earlier), shared)
+    return Judged(vectors, totals, tuple(earlier), shared)
 
 
-def pairs_of_siblings(nested: Sequence[tuple[T, T]]) -> list[tuple[T, T]]:
+def layouts_of(drawn: Drawn) -> Layouts:
+    """Return the layouts of a release's tables that count the same records; none has a threshold.
+
+    A table with a bound of its own nests in none.
+    """
+    dense = {event.table for event in drawn.events if event.threshold is None}
+    return {
+        table.name: Layout(table.by, layout(drawn.domain, table))
+        for table in drawn.programme.shared_tables
+        if table.measure.kind.is_of_trips and table.name in dense
+    }
+
+
+def nested_pairs(layouts: Layouts) -> list[tuple[str, str]]:
+    """Return pairs of a table and one whose dimensions include its own."""
+    axes = {name: set(one.axes) for name, one in layouts.items()}
+    return [(coarse, fine) for coarse in axes for fine in axes if axes[coarse] < axes[fine]]
+
+
+def pairs_of_siblings(nested: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return pairs of coarse tables that are sums of one finer table; no table is in two pairs."""
-    by_fine: dict[T, list[T]] = {}
+    by_fine: dict[str, list[str]] = {}
     for coarse, fine in nested:
         by_fine.setdefault(fine, []).append(coarse)
     return [pair for own in by_fine.values() for pair in zip(own[::2], own[1::2], strict=False)]
 
 
-def _shared(drawn: Drawn, one: TableSpec, other: TableSpec) -> Iterator[Totals]:
+def _shared(
+    counts: Mapping[str, list[Vector]], layouts: Layouts, one: str, other: str
+) -> Iterator[Totals]:
     """Yield the differences of two tables' totals by mode, a day at a time."""
-    events = {event.table: event for event in drawn.events}
-    segments = [layout(drawn.domain, table) for table in (one, other)]
+    segments = [layouts[name].segments for name in (one, other)]
     cells = tuple(np.array([s.cells for s in own]) for own in segments)
-    of_other = drawn.vectors(other, "count")
-    for day, vector in drawn.vectors(one, "count").items():
+    for vectors in zip(counts[one], counts[other], strict=True):
         added = [
-            np.array([values[s.offset : s.offset + s.cells].sum() for s in own], dtype=np.float64)
-            for values, own in zip((vector, of_other[day]), segments, strict=True)
+            np.array([v.values[s.offset : s.offset + s.cells].sum() for s in own], np.float64)
+            for v, own in zip(vectors, segments, strict=True)
         ]
-        name = f"{one.name} and {other.name}" + (f" on {day}" if day else "")
-        draws = events[one.name], events[other.name]
+        draws = vectors[0].event, vectors[1].event
+        name = _named(one, other, vectors[0])
         yield totals_of(name, added[0] - added[1], (cells[0], cells[1]), draws)
 
 
-def nested_tables(drawn: Drawn) -> list[tuple[TableSpec, TableSpec]]:
-    """Return pairs of a table and one whose dimensions include its own; thresholded ones never."""
-    thresholded = {event.table for event in drawn.events if event.threshold is not None}
-    counts = [
-        table
-        for table in drawn.programme.shared_tables  # one with a bound of its own nests in none
-        if table.measure is Measure.COUNT and table.name not in thresholded
-    ]
-    return [(coarse, fine) for coarse in counts for fine in counts if set(coarse.by) < set(fine.by)]
+def _named(one: str, other: str, vector: Vector) -> str:
+    """Name two tables and the day."""
+    on = f" on {vector.service_date}" if vector.service_date else ""
+    return f"{one} and {other}{on}"
 
 
 def totals_of(
@@ -211,25 +230,25 @@ def kinds_of(chosen: Sequence[Totals]) -> Kinds:
     return tuple((numbers[terms], terms) for terms in sorted(numbers, key=str))
 
 
-def _totals(drawn: Drawn, coarse: TableSpec, fine: TableSpec) -> Iterator[Totals]:
+def _totals(
+    counts: Mapping[str, list[Vector]], layouts: Layouts, coarse: str, fine: str
+) -> Iterator[Totals]:
     """Yield totals minus the sums of their parts, a day at a time, over all modes."""
-    events = {event.table: event for event in drawn.events}
-    of_day = drawn.vectors(coarse, "count")
-    axes = tuple(index for index, name in enumerate(fine.by) if name not in coarse.by)
-    for day, vector in drawn.vectors(fine, "count").items():
+    axes = tuple(n for n, name in enumerate(layouts[fine].axes) if name not in layouts[coarse].axes)
+    for of_fine, of_coarse in zip(counts[fine], counts[coarse], strict=True):
         differences, terms = [], []
-        segments = zip(layout(drawn.domain, fine), layout(drawn.domain, coarse), strict=True)
+        segments = zip(layouts[fine].segments, layouts[coarse].segments, strict=True)
         for large, small in segments:
-            cells = vector[large.offset : large.offset + large.cells].reshape(large.shape)
-            direct = of_day[day][small.offset : small.offset + small.cells]
+            cells = of_fine.values[large.offset : large.offset + large.cells].reshape(large.shape)
+            direct = of_coarse.values[small.offset : small.offset + small.cells]
             differences.append(cells.sum(axis=axes).ravel() - direct)
             terms.append(np.full(small.cells, large.cells // small.cells))
         parts = np.concatenate(terms)
         yield totals_of(
-            f"{coarse.name} and {fine.name}" + (f" on {day}" if day else ""),
+            _named(coarse, fine, of_fine),
             np.concatenate(differences),
             (parts, np.ones_like(parts)),
-            (events[fine.name], events[coarse.name]),
+            (of_fine.event, of_coarse.event),
         )
 
 

@@ -19,7 +19,7 @@ from turnstile.assessment.gates.noise_kind import noise_kind
 from turnstile.assessment.gates.noise_moved import noise_moved
 from turnstile.assessment.gates.noise_reuse import drawn_once
 from turnstile.assessment.gates.noise_scale import any_counts, below_zero, nested_scale
-from turnstile.assessment.gates.numbers import numbers_of_release
+from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.pipeline_copy import audits_of, plan_gates
 from turnstile.assessment.gates.result import GateResult
 from turnstile.assessment.gates.sealed_numbers import integers, one_byte_string, support
@@ -63,7 +63,7 @@ def gate_results(
     )
     if not all(gate.passed for gate in first):
         return first  # the others compare draws and cells one by one
-    numbers = numbers_of_release(drawn, known.earlier)
+    numbers = judged_release(drawn, known.earlier)
     first = (*first, integers(numbers))
     if any(one.values.dtype != np.int64 for one in numbers.vectors):
         return first  # the others reckon with integers

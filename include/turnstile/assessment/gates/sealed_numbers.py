@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from turnstile.assessment.gates.numbers import Numbers, Vector
+from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ALPHA, GateResult
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
 from turnstile.release.drawn import Drawn
+from turnstile.release.numbers import Vector
 
 
 def support(drawn: Drawn) -> GateResult:
@@ -53,7 +54,7 @@ def one_byte_string(drawn: Drawn, sealed_digests: Sequence[str] | None) -> GateR
     return GateResult("one_sealed", True, f"one sealed byte string, {own[:16]}", detects=detects)
 
 
-def integers(numbers: Numbers) -> GateResult:
+def integers(numbers: Judged) -> GateResult:
     """Every number is a 64-bit integer, without a coarser grid, a sign of zero or a fraction.
 
     Whatever the raw counts are, a number is even with a chance of at most p = P(0) / (P(0) + P(1))
@@ -76,7 +77,7 @@ def integers(numbers: Numbers) -> GateResult:
     )
 
 
-def _grid_least(numbers: Numbers, enough: float) -> int:
+def _grid_least(numbers: Judged, enough: float) -> int:
     """Return how many numbers show a grid, in the draw where it takes the most."""
     return max((math.ceil(enough / _evenness(one.event)) for one in numbers.vectors), default=0)
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from scipy.special import gammaincinv
 
-from turnstile.assessment.gates.numbers import Numbers, Totals, kinds_of
+from turnstile.assessment.gates.numbers import Judged, Totals, kinds_of
 from turnstile.assessment.gates.result import (
     ALPHA,
     ANY_COUNTS,
@@ -27,7 +27,7 @@ from turnstile.assessment.gates.sums_of_squares import least
 _NAME = "shared_totals"
 
 
-def shared_totals(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
+def shared_totals(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     """The differences of shared totals are not too small, on each day and over all days."""
     by_day: defaultdict[str, list[Totals]] = defaultdict(list)
     for one in numbers.shared:

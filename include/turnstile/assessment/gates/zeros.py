@@ -9,15 +9,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.gates.numbers import Numbers, Vector
+from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ALPHA, EMPTY_CELLS, GateResult
 from turnstile.privacy.noise import noise_pmf
 from turnstile.privacy.tail_probabilities import binomial_at_least, binomial_limit
+from turnstile.release.numbers import Vector
 
 _WINDOW_LEAST = 16
 
 
-def noised_zeros(numbers: Numbers, alpha: float = ALPHA) -> GateResult:
+def noised_zeros(numbers: Judged, alpha: float = ALPHA) -> GateResult:
     """Empty cells were noised, as a whole and in every stretch of a draw.
 
     Whatever the raw count, P(noisy = 0) is at most the noise's largest probability p, so the

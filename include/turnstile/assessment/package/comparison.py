@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnstile.assessment.disclosures import Disclosure
 from turnstile.assessment.gates.noise_reuse import drawn_once
-from turnstile.assessment.package.numbers import numbers_of_package
+from turnstile.assessment.package.numbers import judged_package
 from turnstile.publishing.package_reader import Package
 
 
@@ -17,15 +17,14 @@ def compared(package: Package, other: Package) -> Disclosure:
     """
     name = other.folder.name
     own, theirs = (
-        {one.where: one.values.tobytes() for one in numbers_of_package(each).vectors}
-        for each in (package, other)
+        {one.where: one.values.tobytes() for one in each.vectors} for each in (package, other)
     )
     both = own.keys() & theirs.keys()
     figures = {"other": str(other.folder), "draws_of_both": len(both)}
     if both and all(own[where] == theirs[where] for where in both):
         words = f"{name} holds the same numbers: one draw, published twice"
         return Disclosure("comparison", False, words, {**figures, "relation": "same_bytes"})
-    reused = drawn_once(numbers_of_package(package, (other,)))
+    reused = drawn_once(judged_package(package, (other,)))
     if not reused.passed:
         words = f"{name} shares noise with this package: {reused.statement}"
         return Disclosure("comparison", True, words, {**figures, "relation": "same_noise"})

@@ -7,23 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from turnstile.assessment.attacks.presence import guess_after, proof_integer
 from turnstile.assessment.attacks.risk import Forecast, as_figures, forecast, over_weeks
 from turnstile.assessment.attacks.rows import RowBalance
 from turnstile.assessment.disclosures import Disclosure
+from turnstile.assessment.gates.numbers import nested_pairs
 from turnstile.assessment.gates.registry import NUMBER_GATES
-from turnstile.assessment.package.numbers import numbers_of_package
+from turnstile.assessment.package.numbers import judged_package, layouts_of_package
 from turnstile.assessment.package.scales import nested_scales, scales_of
 from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import term_of
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.manifest import differences
-from turnstile.publishing.package_reader import Package, axes_of, nested_pairs
+from turnstile.publishing.package_reader import Package, axes_of, texts_of
 
 _LEVELS = (0.9, 0.95, 0.99)
 _GROUPS = (1, 5, 12)  # people in a cell that is empty without them
@@ -66,7 +65,7 @@ def _contents(package: Package) -> Disclosure:
 
 def _gates(package: Package) -> Iterator[Disclosure]:
     """Run the gates on numbers again, on what was published."""
-    numbers = numbers_of_package(package)
+    numbers = judged_package(package)
     for gate in NUMBER_GATES:
         found = gate(numbers)
         words = f"{found.gate}: {found.statement} ({found.outcome})"
@@ -106,7 +105,7 @@ def _rows(package: Package) -> list[Disclosure]:
         modes = table.column("mode").unique().to_pylist() if "mode" in axes else [None]
         expected = 0
         for mode in modes:
-            own = table if mode is None else table.filter(pc.equal(_texts(table, "mode"), mode))
+            own = table if mode is None else table.filter(pc.equal(texts_of(table, "mode"), mode))
             cells = 1
             for axis in axes:
                 cells *= len(own.column(axis).unique()) if axis != "mode" else 1
@@ -117,11 +116,6 @@ def _rows(package: Package) -> list[Disclosure]:
             Disclosure("rows", balance.missing != 0, f"{name}: {balance.statement}", figures)
         )
     return found
-
-
-def _texts(table: pa.Table, name: str) -> Any:  # noqa: ANN401 - Arrow carries no types
-    """Return a column as texts."""
-    return pc.cast(table.column(name), pa.string())
 
 
 def _presence(package: Package, risk: Forecast) -> Disclosure:
@@ -158,7 +152,9 @@ def _presence(package: Package, risk: Forecast) -> Disclosure:
 def _differencing(package: Package) -> list[Disclosure]:
     """Return how well a cell is known from a total minus its other parts, and on its own."""
     found = []
-    for coarse, fine in nested_pairs(package):
+    events = {event.table: event for event in package.events}
+    for pair in nested_pairs(layouts_of_package(package)):
+        coarse, fine = (events[name] for name in pair)
         parts = package.tables[fine.table].num_rows // package.tables[coarse.table].num_rows
         terms = [term_of(fine, max(1, parts - 1)), term_of(coarse)]
         widths = {f"{level:g}": half_width(terms, level) for level in _LEVELS}

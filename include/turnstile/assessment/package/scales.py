@@ -17,7 +17,7 @@ from turnstile.assessment.disclosures import Disclosure
 from turnstile.assessment.gates.noise_scale import mean_square
 from turnstile.assessment.gates.numbers import Totals
 from turnstile.assessment.gates.result import ALPHA
-from turnstile.assessment.package.numbers import numbers_of_package
+from turnstile.assessment.package.numbers import judged_package
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.publishing.package_reader import Package
 
@@ -108,7 +108,7 @@ def nested_scales(package: Package) -> list[Disclosure]:
     """Recover the scale from totals with all their parts, as a multiple of what is declared."""
     found = []
     by_pair: dict[str, list[Totals]] = {}
-    for one in numbers_of_package(package).totals:
+    for one in judged_package(package).totals:
         by_pair.setdefault(one.name.partition(" on ")[0], []).append(one)
     for name, own in by_pair.items():
         size = sum(one.residuals.size for one in own)

@@ -170,11 +170,10 @@ def _means(
             rows = weeks_of(packages, name)
             found[f"typical_weekday/{name}"] = typical_weekday(rows, days.holidays, without)
             found[f"four_weeks/{name}"] = four_weeks(rows, without)
-    for spec in programme.tables:
-        if spec.clamp_kmh is not None:
-            found[f"four_weeks/{spec.name}"] = four_weeks_of_speeds(
-                packages, spec.name, spec.clamp_kmh
-            )
+    for spec in programme.speeds:
+        found[f"four_weeks/{spec.name}"] = four_weeks_of_speeds(
+            packages, spec.name, spec.mean_range or 0
+        )
     return {
         f"{FOLDER}/{name}.{suffix}": write(table)
         for name, table in found.items()

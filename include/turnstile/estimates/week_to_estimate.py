@@ -1,50 +1,17 @@
-"""What the estimates of a week are made from: public numbers of this week and of earlier ones.
-
-The same records come from a sealed release before it is published and from a package by anybody
-afterwards, so that both make the same estimates.
-"""
+"""What the estimates of a week are made from: a promise, its numbers and those of earlier weeks."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-import numpy as np
-from numpy.typing import NDArray
-
 from turnstile.estimates.trip_marginals import shares_total
-from turnstile.privacy.events import DrawEvent, one_of_each_label
-from turnstile.privacy.noise import noise_variance
 from turnstile.programme.domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec
 from turnstile.release.drawn import Drawn
-
-Statistic = tuple[str, str]  # table, statistic
-Vectors = Mapping[date | None, NDArray[np.int64]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PublicNumbers:
-    """The noisy numbers of one week.
-
-    Args:
-        key: release key.
-        domain_digest: of its public cells; only weeks with equal cells are compared.
-        days: service days in order.
-        gaps: service days without input, which hold noise alone.
-        vectors: as drawn, by table and statistic and by service day (None: all days in one).
-        deviations: standard deviation of the noise of each statistic.
-    """
-
-    key: str
-    domain_digest: str
-    days: tuple[date, ...]
-    gaps: tuple[date, ...]
-    vectors: Mapping[Statistic, Vectors]
-    deviations: Mapping[Statistic, float]
+from turnstile.release.numbers import Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +49,9 @@ class WeekToEstimate:
 
     promise: Promise
     domain: PublicDomain
-    numbers: PublicNumbers
+    numbers: Numbers
     seed: str
-    earlier: tuple[PublicNumbers, ...]
-
-
-def deviations_of(events: tuple[DrawEvent, ...]) -> dict[Statistic, float]:
-    """Return the standard deviation of each statistic's noise."""
-    return {
-        (event.table, event.statistic): math.sqrt(noise_variance(event.noise, event.scale))
-        for event in one_of_each_label(events)
-    }
-
-
-def numbers_of(drawn: Drawn) -> PublicNumbers:
-    """Return the public numbers of a sealed release."""
-    return PublicNumbers(
-        key=str(drawn.attempt.key),
-        domain_digest=drawn.domain.digest,
-        days=tuple(drawn.plan.week.days),
-        gaps=tuple(drawn.artefact.gaps),
-        vectors={
-            (table.name, statistic): drawn.vectors(table, statistic)
-            for table in drawn.programme.tables
-            for statistic in table.statistics
-        },
-        deviations=deviations_of(drawn.events),
-    )
+    earlier: tuple[Numbers, ...]
 
 
 def promise_of(drawn: Drawn) -> Promise:
@@ -124,7 +67,7 @@ def promise_of(drawn: Drawn) -> Promise:
     )
 
 
-def is_comparable(domain_digest: str, days: Sequence[date], now: PublicNumbers) -> bool:
+def is_comparable(domain_digest: str, days: Sequence[date], now: Numbers) -> bool:
     """Whether another week has the same cells and the same weekdays in the same order."""
     weekdays = [[day.weekday() for day in one] for one in (days, now.days)]
     return domain_digest == now.domain_digest and weekdays[0] == weekdays[1]
