@@ -48,7 +48,7 @@ def who_set_going_again(dag_run: Any) -> frozenset[str]:  # noqa: ANN401 - Airfl
     if not getattr(dag_run, "clear_number", 0):
         return frozenset()
     try:
-        lines = _api().events(SETS_GOING)
+        lines = airflow_api().events(SETS_GOING)
     except Exception as error:  # noqa: BLE001 - no connection, no rights, no answer: no approval
         raise NotApproved(
             "this run was cleared, and who did it cannot be read from Airflow's audit log "
@@ -87,7 +87,7 @@ def _instant(text: str) -> datetime:
     return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
-def _api() -> AirflowApi:
+def airflow_api() -> AirflowApi:
     """Return a client of Airflow's own API."""
     its = Connection.get(CONNECTION)
     scheme = its.schema or "http"

@@ -57,7 +57,9 @@ def make_app() -> "FastAPI":
 
     def visible_to(user: Annotated[Any, Depends(current_user())]) -> frozenset[str]:  # noqa: ANN401 - Airflow's own
         """Return the programmes whose release DAG the user may read; refuse if there is none."""
-        seen = frozenset(name for name in budget.names() if may_read_dag(f"release_{name}", user))
+        seen = frozenset(
+            name for name in budget.ever_known() if may_read_dag(f"release_{name}", user)
+        )
         if not seen:
             raise HTTPException(403, "You may read no release DAG; ask your Airflow administrator")
         return seen

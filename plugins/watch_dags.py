@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,13 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, CronTriggerTimetable
 from airflow.sdk.exceptions import AirflowFailException
 from airflow_interfaces import run_in_airflow, set_gauge
+from audit_log import airflow_api
 from run_reports import send_alerts
 from step_task import failure_without_values
 
 from turnstile.settings import Settings, system_clock
+
+_log = logging.getLogger("turnstile")
 
 if TYPE_CHECKING:
     from turnstile.operations.airflow_now import AirflowNow
@@ -90,10 +94,17 @@ def watch() -> str:
 
 
 def _airflow_now(page: BudgetPage) -> AirflowNow:
-    """Return what Airflow says, asked from inside a task: of the runs that the journal names."""
+    """Return what Airflow says, as to the page; of the journal's runs alone without its API.
+
+    The API is asked by the user of the connection `turnstile_airflow`.
+    """
     from turnstile.operations.airflow_now import AirflowNow
 
     asked = page.runs_to_ask_about(frozenset(page.names()))
+    try:
+        return airflow_api().now(asked, page.period_of_run)
+    except Exception as error:  # noqa: BLE001 - no connection, no rights, no answer
+        _log.warning("Airflow's API says nothing to the watchdog: %s", type(error).__name__)
     runs = {
         name: tuple(run for one in sorted(ids) if (run := run_in_airflow(f"release_{name}", one)))
         for name, ids in asked.items()
@@ -129,6 +140,6 @@ def weekly_digest() -> str:
     ]
     alerts += [
         Alert("weekly_digest", one.name, week, sentence=f"cannot be read: {one.problem}")
-        for one in page.broken(frozenset(page.names()) | page.snapshot().family_of.keys())
+        for one in page.broken(page.ever_known())
     ]
     return f"{len(send_alerts(alerts, settings))} programmes reported"

@@ -76,6 +76,24 @@ def test_a_task_that_is_killed_burns_nothing_and_the_next_one_waits_for_the_seal
     assert reserved.ledger.attempts(KEY)[0].artefact_digest == digest
 
 
+def test_a_draw_that_nobody_waits_for_any_more_charges_nothing_and_burns_nothing(
+    reserved: Deployment,
+) -> None:
+    begun = reserved.ledger.find(KEY)
+    assert begun is not None
+    gone = psutil.Process().pid  # not the parent of the process that is started below
+    command = (sys.executable, "-m", drawing_apart.__name__, "opal", WEEK, "0")
+    for state in (ReleaseState.RESERVED, ReleaseState.DRAWING):
+        folder = reserved.home / f"private/asked-{state}"
+        folder.mkdir()
+        shell = f"{' '.join(command)} {folder} {gone}; exit 0"  # sh is the parent
+        subprocess.run(["/bin/sh", "-c", shell], check=True)  # noqa: S603 - our own words
+        assert _states(reserved) == [state]
+        assert not folder.exists()
+        if state is ReleaseState.RESERVED:  # and of a draw that died meanwhile
+            reserved.ledger.begin_draw(begun.attempt_id, begun.bindings)
+
+
 def _kill_at_the_seal(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Let processes that draw kill themselves when the noise is drawn and nothing is stored."""
     folder.mkdir()
@@ -128,13 +146,14 @@ def test_what_nobody_foresaw_is_kept_in_the_private_zone_alone(
         "    charged_draw.digest_of = lambda *_: int('card 3085220012345678')\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(folder))
-    with pytest.raises(TurnstileError, match="ValueError") as told:
+    with pytest.raises(TurnstileError, match="exit 1") as told:
         draw_apart("opal", WEEK)
     assert "3085220012345678" not in str(told.value)
-    (report,) = (reserved.home / "private/draws").glob("*/answer.json")
+    (report,) = (reserved.home / "private/failures").iterdir()  # where retention deletes
+    assert report.name.startswith("opal-draw-")
     assert "3085220012345678" in report.read_text()
-    assert report.parent.name in str(told.value)
-    assert report.parent.stat().st_mode & 0o077 == 0
+    assert report.name in str(told.value)
+    assert list((reserved.home / "private/draws").iterdir()) == []
 
 
 def test_a_living_draw_of_a_home_is_seen_by_the_page(reserved: Deployment) -> None:

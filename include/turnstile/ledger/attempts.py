@@ -22,6 +22,7 @@ from turnstile.ledger.records import (
     Publication,
     ReleaseKey,
     Request,
+    for_the_public,
 )
 from turnstile.ledger.states import (
     CHARGED_STATES,
@@ -113,8 +114,7 @@ def open_attempt(connection: Connection, at: str, request: Request, number: int)
         "reason": request.reason,
         "approver": request.approver,
     }
-    if request.public_note:
-        body["public_note"] = request.public_note
+    body |= for_the_public(request.public_note)
     if request.weeks != request.week:
         body["first_week"] = request.first_week
     if request.terms:

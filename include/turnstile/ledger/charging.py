@@ -242,6 +242,8 @@ class ChargingLedger:
                 return self._begin(connection, attempt_id, bindings, said, holder)
             if str(attempt.key) in drew or attempts.has_started(connection, attempt):
                 raise not_possible(attempt, Transition.BEGIN_DRAW)
+            if _is_drawn_by_another(connection, attempt, holder):
+                raise _goes_on(attempt)
             if holder:
                 leases.take(connection, attempt_id, holder)
             return attempt
@@ -249,7 +251,7 @@ class ChargingLedger:
         self._store.write(begin)
         self._custody.ship()
         self._custody.note()
-        begun = self._store.write(lambda c: self._start(c, attempt_id))
+        begun = self._store.write(lambda c: self._start(c, attempt_id, holder))
         self._custody.ship()
         return begun
 
@@ -274,9 +276,11 @@ class ChargingLedger:
             leases.take(connection, attempt_id, holder)
         return self._move(connection, found, Transition.BEGIN_DRAW, **said)
 
-    def _start(self, connection: Connection, attempt_id: str) -> Attempt:
+    def _start(self, connection: Connection, attempt_id: str, holder: str) -> Attempt:
         """Let one process draw, once the charge is known everywhere."""
         found = self._locked(connection, attempt_id)
+        if _is_drawn_by_another(connection, found, holder):
+            raise _goes_on(found)
         if found.state is not ReleaseState.DRAWING or attempts.has_started(connection, found):
             raise not_possible(found, Transition.BEGIN_DRAW)
         attempts.start(connection, self._now(), found)

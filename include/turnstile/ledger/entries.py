@@ -24,6 +24,7 @@ _REPORTED = (
     "person",
     "role",
     "reason",
+    "public_note",
     "artefact_digest",
     "manifest_digest",
     "outcome",

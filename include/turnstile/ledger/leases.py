@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.engine import Connection
+from sqlalchemy.sql.elements import ColumnElement
 
 from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.tables import ATTEMPT, LEASE
@@ -34,8 +35,7 @@ def renew(connection: Connection, attempt_id: str, holder: str) -> None:
 
 def holder_of(connection: Connection, attempt_id: str) -> str | None:
     """Return who draws under a lease that runs, or None."""
-    runs = LEASE.c.ends_s > _now_s(connection)
-    query = select(LEASE.c.holder).where(LEASE.c.attempt_id == attempt_id, runs)
+    query = select(LEASE.c.holder).where(LEASE.c.attempt_id == attempt_id, _runs(connection))
     return connection.execute(query).scalar()
 
 
@@ -44,9 +44,15 @@ def living(connection: Connection) -> frozenset[str]:
     query = (
         select(LEASE.c.attempt_id)
         .join(ATTEMPT, ATTEMPT.c.attempt_id == LEASE.c.attempt_id)
-        .where(ATTEMPT.c.state == ReleaseState.DRAWING.value, LEASE.c.ends_s > _now_s(connection))
+        .where(ATTEMPT.c.state == ReleaseState.DRAWING.value, _runs(connection))
     )
     return frozenset(connection.execute(query).scalars())
+
+
+def _runs(connection: Connection) -> ColumnElement[bool]:
+    """Tell in SQL whether a lease runs; one that ends later than any can was taken by a wrong clock."""
+    now_s = _now_s(connection)
+    return LEASE.c.ends_s.between(now_s + 1, now_s + LEASE_S)
 
 
 def _now_s(connection: Connection) -> int:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MOST = 4 * 10**18
 """Largest amount of the ledger: below 2^62, so that a sum of two fits 64 bits."""
 
+PUBLIC_NOTE_CHARACTERS = 500
 _YEARS = (1900, 2999)
 _REVISION = re.compile(r"r(0|[1-9][0-9]*)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -86,6 +87,23 @@ class ReleaseKey:
     def __str__(self) -> str:
         """Name of the release, `opal/2016-W30/r0`."""
         return f"{self.programme}/{self.period}/r{self.revision}"
+
+
+def for_the_public(note: str) -> dict[str, str]:
+    """Return the field that marks a text as written for the public, in one line; none without one.
+
+    Raises:
+        InputError: it is longer than a line of a changelog.
+
+    Examples:
+        >>> for_the_public("a depot  was closed"), for_the_public(" ")
+        ({'public_note': 'a depot was closed'}, {})
+    """
+    line = " ".join(note.split())
+    if len(line) > PUBLIC_NOTE_CHARACTERS:
+        rule = f"it is published as one line: at most {PUBLIC_NOTE_CHARACTERS} characters"
+        raise InputError(where="ledger", field="public note", rule=rule)
+    return {"public_note": line} if line else {}
 
 
 class Difference(NamedTuple):

@@ -14,7 +14,7 @@ from turnstile.errors import RefusedError
 from turnstile.ledger import attempts
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.facts import append, facts, head
-from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.records import ReleaseKey, for_the_public
 
 _KINDS = (EntryKind.REVISION_ALLOWED, EntryKind.REVISION_DECLINED)
 
@@ -80,9 +80,8 @@ def say(connection: Connection, at: str, word: RevisionDecision) -> RevisionDeci
         "role": word.role,
         "reason": word.reason,
         "files_digest": word.files_digest,
+        **for_the_public(word.public_note),
     }
-    if word.public_note:
-        body["public_note"] = word.public_note
     append(connection, at, _KINDS[0] if word.is_allowed else _KINDS[1], body)
     return word
 

@@ -20,7 +20,7 @@ from turnstile.ledger import (
     revisions,
 )
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey
+from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey, for_the_public
 from turnstile.ledger.recovery import Recovery
 from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.view import LedgerView
@@ -55,7 +55,7 @@ class Stewardship(LedgerView):
         Raises:
             RefusedError: the key is not published.
         """
-        said = {"person": person, "reason": reason, **_for_the_public(public_note)}
+        said = {"person": person, "reason": reason, **for_the_public(public_note)}
 
         def act(connection: Connection) -> Attempt:
             found = self._locked(connection, attempts.sealed(connection, key).attempt_id)
@@ -97,7 +97,7 @@ class Stewardship(LedgerView):
         The decision names the sealed artefact, or none if nothing is sealed yet. The reason stays
         internal; the public is told the note, if there is one.
         """
-        said = {"person": person, "role": role, "reason": reason, **_for_the_public(public_note)}
+        said = {"person": person, "role": role, "reason": reason, **for_the_public(public_note)}
         return self._decide(EntryKind.APPROVED, key, **said)
 
     def refuse(self, key: ReleaseKey, person: str, role: str, reason: str) -> Decision:
@@ -239,8 +239,3 @@ class Stewardship(LedgerView):
     def _decide(self, kind: EntryKind, key: ReleaseKey, **said: str) -> Decision:
         """Write a decision: `person`, `role` and `reason`."""
         return self._write(lambda c: decisions.decide(c, self._now(), kind, key, said))
-
-
-def _for_the_public(note: str) -> dict[str, str]:
-    """Return the field that marks a text as written for the public; nothing without one."""
-    return {"public_note": note} if note else {}

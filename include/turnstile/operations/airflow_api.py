@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -12,7 +13,8 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from turnstile.errors import TurnstileError
-from turnstile.operations.week_requests import UNDER_WAY, KnownRun, week_requests
+from turnstile.operations.airflow_now import UNDER_WAY, AirflowNow, RunNow, TaskNow
+from turnstile.operations.week_requests import KnownRun, week_requests
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 
@@ -123,6 +125,51 @@ class AirflowApi:
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances"
         found = self._request("GET", path)["task_instances"]
         return tuple(TaskState(row["task_id"], row["state"], row["try_number"]) for row in found)
+
+    def now(
+        self,
+        asked: Mapping[str, Collection[str]],
+        period_of: Callable[[str, datetime | None, str], str],
+    ) -> AirflowNow:
+        """Return what Airflow says of some programmes.
+
+        Args:
+            asked: names of runs to ask about, beside those that live, by programme.
+            period_of: names the period of a run, from its DAG, logical date and the form's field.
+        """
+        paused: dict[str, bool] = {}
+        runs: dict[str, tuple[RunNow, ...]] = {}
+        for name, ids in asked.items():
+            dag_id, found = f"release_{name}", []
+            try:
+                dag = self._request("GET", f"/api/v2/dags/{dag_id}")
+            except LookupError:
+                runs[name] = ()
+                continue
+            if not dag["is_stale"]:
+                paused[name] = bool(dag["is_paused"])
+            living = urlencode([*(("state", one) for one in sorted(UNDER_WAY)), ("limit", "100")])
+            path = f"/api/v2/dags/{dag_id}/dagRuns"
+            rows = {
+                row["dag_run_id"]: row
+                for row in self._request("GET", f"{path}?{living}")["dag_runs"]
+            }
+            for run_id in set(ids) - rows.keys():
+                with suppress(LookupError):
+                    rows[run_id] = self._request("GET", f"{path}/{quote(run_id)}")
+            for run_id, row in rows.items():
+                starts = row["logical_date"] and _instant(row["logical_date"])
+                named = str((row.get("conf") or {}).get("week") or "")
+                of_run = self._request("GET", f"{path}/{quote(run_id)}/taskInstances")
+                tasks = {
+                    one["task_id"]: TaskNow(
+                        one["state"], one["start_date"] and _instant(one["start_date"])
+                    )
+                    for one in of_run["task_instances"]
+                }
+                found.append(RunNow(run_id, period_of(dag_id, starts, named), row["state"], tasks))
+            runs[name] = tuple(found)
+        return AirflowNow(paused, runs)
 
     def events(self, names: Iterable[str]) -> tuple[dict[str, Any], ...]:
         """Return the lines of the audit log about some kinds of events, oldest first."""

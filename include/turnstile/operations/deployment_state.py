@@ -38,11 +38,13 @@ from turnstile.operations.watch import watched
 from turnstile.operations.week_states import LIVE, Evidence, WeekMark
 from turnstile.pipeline.approvals import standing_of
 from turnstile.pipeline.first_look import in_the_way
+from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.release_schedule import period_containing
 from turnstile.programme.spec import Programme
+from turnstile.release.plan import ReleasePlan
 from turnstile.service_calendar import ServicePeriod, parse_period
 from turnstile.settings import Settings
 
@@ -81,6 +83,10 @@ class DeploymentState:
         examples -= self.snapshot().family_of.keys()
         files = (file.name for file in programme_files(self.settings.include))
         return tuple(name for name in files if name not in examples)
+
+    def ever_known(self) -> frozenset[str]:
+        """Return the names of programmes that have a file here, or ever charged."""
+        return frozenset(self.names()) | self.snapshot().family_of.keys()
 
     def broken(self, visible: frozenset[str]) -> tuple[BrokenProgramme, ...]:
         """Return the programmes that this reader would see if their files could be read."""
@@ -168,10 +174,10 @@ class DeploymentState:
     ) -> Preview:
         """Return what the runs of some periods would do and charge, one after the other."""
         snapshot, include = self.snapshot(), self.settings.include
-        plans = [plan_of(spec, include, str(period)) for period in periods]
+        plans = [self._plan(spec, str(period)) for period in periods]
         marks = {mark.week: mark for mark in self.marks_of(spec, airflow)}
         before = [
-            plan_of(one, include, mark.week)
+            self._plan(one, mark.week)
             for one in self.programmes()
             if one.family == spec.family
             for mark in self.marks_of(one, airflow)
@@ -179,6 +185,13 @@ class DeploymentState:
         ]
         others = in_the_way(spec, (attempt.key for attempt in snapshot.attempts), include)
         return named(preview(spec, plans, before, marks, snapshot), others)
+
+    def _plan(self, programme: Programme, period: str) -> ReleasePlan:
+        """Return the plan of what a run of a period works on: a first release or a correction."""
+        follower, revision = self._followed(), 0
+        if follower is not None:
+            revision = revision_in_force(follower.ledger, programme, period, self.settings)
+        return plan_of(programme, self.settings.include, period, revision)
 
     def seen_by(self, visible: frozenset[str]) -> tuple[Programme, ...]:
         """Return the programmes that this reader sees."""
@@ -217,12 +230,11 @@ class DeploymentState:
 
     def watched(self, airflow: AirflowNow) -> tuple[Alert, ...]:
         """Return everything that somebody should know, in the words of the page."""
-        names = frozenset(self.names())
         followed = [
             (self.now_of(one, airflow), self.marks_of(one, airflow), self._journal(one.name))
             for one in self.programmes()
         ]
-        broken = self.broken(names | self.snapshot().family_of.keys())
+        broken = self.broken(self.ever_known())
         return watched(self.snapshot(), followed, broken, self.clock())
 
     def _going_on(
@@ -233,7 +245,10 @@ class DeploymentState:
         if not names:
             return {}
         periods = [parse_period(name) for name in names]
-        found = self._previewed(programme, periods, airflow)
+        try:
+            found = self._previewed(programme, periods, airflow)
+        except TurnstileError:  # a plan that cannot be made says so where it is asked for
+            return {}
         return {one.week: GoingOn(one.effect, one.charge) for one in found.weeks}
 
     def verified(self, snapshot: LedgerSnapshot) -> LastVerification | None:

@@ -227,10 +227,11 @@ class BudgetPage(DeploymentState):
         key = ReleaseKey(spec.name, mark.week, mark.revision)
         refresh(self.settings, key)
         folder = self.settings.embargoed / spec.name / mark.week / f"r{mark.revision}"
-        if not (folder / "assessment.json").is_file():
+        if mark.of_budget == "public" or not (folder / "assessment.json").is_file():
             rule = f"nothing of {mark.week} lies under embargo"
             raise InputError(where="page", field="week", rule=rule)
-        losses = plan_view(plan_of(spec, self.settings.include, mark.week), ())["loss"]
+        planned = plan_of(spec, self.settings.include, mark.week, mark.revision)
+        losses = plan_view(planned, ())["loss"]
         entry = {"sequence": "none yet"}
         card = {"title": spec.title, "guarantee": {"units": losses}, "ledger": entry}
         shown = week_in(folder, spec, self.settings.include, card)

@@ -23,18 +23,19 @@ from turnstile.service_calendar import parse_period
 _COORDINATES = ("epsilon_micro", "rho_nano")
 
 
-def plan_of(programme: Programme, include: Path, week: str) -> ReleasePlan:
-    """Return the plan of a week, remembered by the programme's digest."""
-    return _planned(programme.name, str(include), week, programme.digest)
+def plan_of(programme: Programme, include: Path, week: str, revision: int = 0) -> ReleasePlan:
+    """Return the plan of a week, or of a correction, remembered by the programme's digest."""
+    return _planned(programme.name, str(include), week, programme.digest, revision)
 
 
 @lru_cache(maxsize=64)
-def _planned(name: str, include: str, week: str, digest: str) -> ReleasePlan:
+def _planned(name: str, include: str, week: str, digest: str, revision: int) -> ReleasePlan:
     """Plan a week once for each text of the programme's file."""
     programme = load_programme(name, Path(include))
     if programme.digest != digest:  # the file changed between two reads: plan what is there now
         digest = programme.digest
-    return make_plan(programme, load_domain(programme, Path(include)), parse_period(week))
+    domain = load_domain(programme, Path(include))
+    return make_plan(programme, domain, parse_period(week), revision=revision)
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,13 @@ from datetime import UTC, datetime
 
 from turnstile.ledger.entries import EntryKind
 from turnstile.operations.airflow_now import AirflowNow
-from turnstile.operations.calendar_of_weeks import behind, next_week, overdue, words_of_row
+from turnstile.operations.calendar_of_weeks import (
+    OVERDUE_AFTER,
+    behind,
+    next_week,
+    overdue,
+    words_of_row,
+)
 from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import EntryLine
 from turnstile.operations.week_states import LIVE, PUBLIC, TROUBLE, WeekMark
@@ -22,6 +28,7 @@ from turnstile.service_calendar import parse_period
 
 _NEXT_STEP = {
     "asked": "Look at the week, then answer in Airflow under Required Actions.",
+    "asked_revision": "Answer in Airflow under Required Actions; no answer keeps the sealed bytes.",
     "rejected": "Who rejected may approve after clearing the task that asks; nothing is refunded.",
     "withheld": "Open the run, read why its last task stopped, and clear that task: nothing more is"
     " charged.",
@@ -35,18 +42,22 @@ _NEXT_STEP = {
     "disagrees": "Stop releasing, keep every copy, and run turnstile ledger verify; the runbook"
     " goes on (After a disaster).",
 }
-_OF_A_DRAW = "Its run may be cleared from the task draw on. What that does: {effect}{charge}."
+_OF_A_DRAW = "Its run may be cleared from the task draw on."
 _OF_THE_DEAD = {
     "nothing": "Open the run and clear what failed: no step is done twice for that.",
     "held": _NEXT_STEP["held"],
+    "charged": _OF_A_DRAW,
     "sealed": _NEXT_STEP["withheld"],
     "public": "The public numbers stand. Open the run and clear what failed.",
 }
+_CLEARED = frozenset({"dead", "stopped", "held", "charged"})
+"""States of which a run that is cleared may draw."""
 _ENDS_ALARM = frozenset({EntryKind.PUBLISHED, EntryKind.NO_RELEASE, EntryKind.DELETED})
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _HOLDS_UP = {
     "asked": "waits for people",
     "waiting": "waits for its files",
+    "asked_revision": "waits for people",
     "under_way": "works",
     "held_up": "is queued",
 }
@@ -157,6 +168,7 @@ def programme_now(
     attention = [
         *_troubles(marks, before, held_up, going_on),
         *_overdue(programme, marks, now, in_airflow, before),
+        *_paused(programme, marks, now, in_airflow),
     ]
     return ProgrammeNow(
         programme=programme,
@@ -171,10 +183,12 @@ def programme_now(
 
 
 def weeks_to_go_on_with(marks: Sequence[WeekMark]) -> tuple[str, ...]:
-    """Return the weeks whose draw was charged and is not going on: advice about them costs."""
+    """Return the weeks whose run may be cleared and then draw: advice about them costs."""
     judged = (mark.correction or mark for mark in marks)
     return tuple(
-        mark.week for mark in judged if mark.of_budget == "charged" and mark.state in TROUBLE
+        mark.week
+        for mark in judged
+        if mark.state in _CLEARED and mark.of_budget in {"nothing", "held", "charged"}
     )
 
 
@@ -264,6 +278,7 @@ def _next(programme: Programme, marks: Sequence[WeekMark], now: datetime) -> str
 
 _COMES_NEXT = {
     "asked": "{week} is drawn, and people are asked",
+    "asked_revision": "people are asked about a correction of {week}",
     "under_way": "a run works on {week}",
     "waiting": "{week} waits: {reason}",
     "held_up": "the run of {week} is {reason}",
@@ -303,15 +318,20 @@ def _troubles(
 
 def _next_step(mark: WeekMark, week: WeekMark, going_on: Mapping[str, GoingOn]) -> str:
     """Say what to do, and what it costs."""
-    if mark.of_budget == "charged" and mark.state != "asked":
-        would = going_on.get(mark.week)
-        if would is None:
-            return "The runbook says what a further draw costs (draw_stuck)."
-        charge = f"; it charges {would.charge} once more" if would.charge else ""
-        return _OF_A_DRAW.format(effect=would.effect, charge=charge)
-    if week.correction is not None and mark.of_budget in {"nothing", "public"}:
-        return _OF_THE_DEAD["public"]
-    return _OF_THE_DEAD[mark.of_budget] if mark.state == "dead" else _NEXT_STEP[mark.state]
+    is_left = mark.state in {"dead", "stopped"}
+    if week.correction is not None and is_left and mark.of_budget in {"nothing", "public"}:
+        step = _OF_THE_DEAD["public"]
+    elif mark.state in {"dead", "charged"}:
+        step = _OF_THE_DEAD[mark.of_budget]
+    else:
+        step = _NEXT_STEP[mark.state]
+    would = going_on.get(mark.week)
+    if would is not None:
+        charge = f" (it charges {would.charge})" if would.charge else ""
+        return f"{step} What its run then does: {would.effect}{charge}."
+    if mark.of_budget == "charged" and mark.state in _CLEARED:
+        return f"{step} The runbook says what a further draw costs (draw_stuck)."
+    return step
 
 
 def _overdue(
@@ -333,3 +353,17 @@ def _overdue(
             reason += "; its DAG is paused"
             step = f"Unpause the DAG, or: {step}"
         yield Attention(words_of_row(first, last), "overdue", reason, step, "", str(first))
+
+
+def _paused(
+    programme: Programme, marks: Sequence[WeekMark], now: datetime, in_airflow: str
+) -> Iterator[Attention]:
+    """Yield the weeks whose run does not go on because somebody paused the DAG."""
+    for mark in marks:
+        is_final = now - final_at(parse_period(mark.week), programme.schedule, programme.time)
+        if in_airflow == "paused" and mark.state in _STANDS_STILL and is_final > OVERDUE_AFTER:
+            reason = "its DAG is paused, so its run does not go on"
+            yield Attention(mark.week, "overdue", reason, "Unpause the DAG.", "", mark.week)
+
+
+_STANDS_STILL = frozenset({"held_up", "under_way", "waiting"})

@@ -201,6 +201,8 @@ def _summed(package: Path, table: TableSpec, key_of: Any) -> dict[Any, Bar]:  # 
     columns = {name: data.column(name).to_pylist() for name in data.column_names}
     if RECONCILED not in columns and RECONCILED_UNTIL_0_1 in columns:
         columns[RECONCILED] = columns[RECONCILED_UNTIL_0_1]
+    if value_name not in columns:  # of a thresholded table nothing is reconciled
+        value_name = "count"
     size = data.num_rows
     labels = {name: columns.get(name, [_WEEK] * size) for name in ("service_date", *table.by)}
     totals: dict[Any, list[float]] = {}
@@ -287,7 +289,10 @@ def week_beside(
     package = settings.public / last.programme / last.period / f"r{last.revision}"
     if not (package / "assessment.json").is_file():
         return None
-    before = week_in(package, programme, settings.include, card_of(package))
+    try:
+        before = week_in(package, programme, settings.include, card_of(package))
+    except (KeyError, FileNotFoundError):  # it had other tables or columns
+        return None
     is_count = shown.adds_up
     return compared(
         last.period,

@@ -116,7 +116,7 @@ def _discoveries(chances: Sequence[float]) -> int:
     """Return how many of the smallest chances are no noise; sorted, smallest first.
 
     Examples:
-        >>> _discoveries([1e-9, 0.02, 0.04, 0.9]), _discoveries([0.02, 0.5])
+        >>> _discoveries([1e-9, 0.02, 0.04, 0.9]), _discoveries([0.03, 0.5])
         (2, 0)
     """
     limit = FALSE_AMONG_MOVED / max(1, len(chances))

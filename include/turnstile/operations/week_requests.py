@@ -13,11 +13,10 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from turnstile.operations.airflow_now import UNDER_WAY
 from turnstile.programme.release_schedule import run_name, starts_at
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
-
-UNDER_WAY = frozenset({"queued", "running"})
 
 
 @dataclass(frozen=True, slots=True)

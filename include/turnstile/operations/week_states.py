@@ -24,6 +24,7 @@ STATES: dict[str, str] = {
     "revised": "public, and corrected since",
     "withdrawn": "was public; taken back",
     "asked": "drawn and charged; people are asked whether it may be public",
+    "asked_revision": "its files changed; people are asked whether it is to be corrected",
     "rejected": "drawn and charged; somebody rejected it",
     "withheld": "drawn and charged, and not public",
     "charged": "charged; its draw has not come to an end",
@@ -39,7 +40,7 @@ STATES: dict[str, str] = {
 }
 IN_ORDER = PUBLIC | {"under_way", "held_up", "waiting", "declared"}
 TROUBLE = tuple(name for name in STATES if name not in IN_ORDER)
-LIVE = frozenset({"asked", "waiting", "under_way", "held_up"})
+LIVE = frozenset({"asked", "asked_revision", "waiting", "under_way", "held_up"})
 """States of a week whose run lives."""
 
 TURNS = frozenset(Happening(name) for name in ("begun", "resumed", "waits", "asked"))
@@ -99,8 +100,16 @@ def state_of_week(
         lines: of the journal about the week, oldest first.
     """
     newest = max((one.key.revision for one in week.live), default=0)
+    if week.published:  # what was said before it was public is over
+        since = max(one.published.at for one in week.published)
+        later = [line for line in lines if line.at[:19] >= since[:19]]
+    else:
+        later = list(lines)
     attempts = [one for one in week.live if one.key.revision == newest]
-    mark = _judged(programme, week.period, attempts, evidence, lines)
+    run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
+    mark = _judged(
+        programme, WeekMark(week.period, "missing", newest, run_id), attempts, evidence, later
+    )
     if not week.published:
         return mark
     public = WeekMark(
@@ -115,23 +124,16 @@ def state_of_week(
 
 def _judged(
     programme: str,
-    period: str,
+    mark: WeekMark,
     attempts: Sequence[Attempt],
     evidence: Evidence,
     lines: Sequence[Line],
 ) -> WeekMark:
-    """Judge the newest revision of a week."""
+    """Judge the newest revision of a week, of which `mark` says period, revision and run."""
     last = next((line for line in reversed(lines) if line.happening in TURNS_AND_ENDS), None)
-    run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
-    run = evidence.airflow.run_of(programme, period, run_id)
-    of_budget = _of_budget(attempts)
-    mark = WeekMark(
-        week=period,
-        state="missing",
-        revision=max((one.key.revision for one in attempts), default=0),
-        run_id=run.run_id if run is not None else run_id,
-        of_budget=of_budget,
-    )
+    run = evidence.airflow.run_of(programme, mark.week, mark.run_id)
+    run_id = run.run_id if run is not None else mark.run_id
+    mark = replace(mark, of_budget=_of_budget(attempts), run_id=run_id)
     standing = next(
         (found for one in attempts if (found := evidence.approvals.get(str(one.key)))), None
     )
@@ -192,7 +194,12 @@ def _of_live_run(
         behind = working.period or working.run_id if working and working != run else ""
         why = f"queued behind the run of {behind}" if behind else "queued; Airflow begins it next"
         return replace(mark, state="held_up", reason=why)
-    if run.asks if run is not None and run.tasks else said is Happening.ASKED:
+    asks = run.asks if run is not None and run.tasks else ""
+    if said is Happening.ASKED and last is not None and (run is None or not run.tasks):
+        asks = str(last.details.get("task", ""))
+    if asks.startswith("ask_revision"):
+        return replace(mark, state="asked_revision", reason=sentence)
+    if asks:
         is_rejected = standing is not None and standing.rejected_by
         state = "rejected" if is_rejected else "asked"
         return replace(mark, state=state, reason=str(standing or sentence))

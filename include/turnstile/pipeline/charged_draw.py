@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -54,6 +54,7 @@ class Outside:
         code: version of the code that draws.
         copies: of the zones.
         holder: names the lock that the drawing process holds.
+        require_asked: refuses, before a charge, if nobody waits for the draw any more.
     """
 
     statement: Statement
@@ -61,6 +62,7 @@ class Outside:
     code: str
     copies: Copies
     holder: str
+    require_asked: Callable[[], None]
 
 
 def reserved(release: PlannedRelease, statement: Statement, holder: str) -> Attempt:
@@ -88,15 +90,16 @@ def charged_draw(release: PlannedRelease, attempt: Attempt, outside: Outside) ->
     carried = carried_keys(release)
     counts, gaps = multiplied(release, carried, exact), stated_gaps_of(release)
     outside.copies.require_writable()
-    release.ledger.begin_draw(
-        attempt.attempt_id,
-        _bindings(release),
-        space=outside.space,
-        code=outside.code,
-        holder=outside.holder,
-    )
+    outside.require_asked()
     with _lease_renewed(release.ledger, attempt.attempt_id, outside.holder):
-        _set_leftovers_aside(release)
+        release.ledger.begin_draw(
+            attempt.attempt_id,
+            _bindings(release),
+            space=outside.space,
+            code=outside.code,
+            holder=outside.holder,
+        )
+        _set_leftovers_aside(release, attempt)
         largest_first = sorted(range(len(events)), key=lambda at: -counts[at].size)  # end at once
         with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
             vectors = threads.map(lambda at: draw_one(events[at], counts[at]), largest_first)
@@ -138,12 +141,18 @@ def _lease_renewed(ledger: ChargingLedger, attempt_id: str, holder: str) -> Iter
         beating.join()
 
 
-def _set_leftovers_aside(release: PlannedRelease) -> None:
+def _set_leftovers_aside(release: PlannedRelease, attempt: Attempt) -> None:
     """Move what a draw wrote that died before its seal: charged, burned, never to be used.
 
     While this draw has the key, nothing of it is sealed. Nothing is ever removed on the way to a
     draw: should the ledger be wrong, the bytes are still there.
+
+    Raises:
+        RefusedError: this draw was burned meanwhile, so that what lies there is another's.
     """
+    leading = release.ledger.find(release.key)
+    if leading is None or leading.attempt_id != attempt.attempt_id:
+        raise RefusedError(f"{attempt.attempt_id} was burned before it drew; another draw has it")
     folder = release.folders.embargoed
     for leftover in (*folder.glob("sealed-*"), *folder.glob("package")):
         _set_aside(release, leftover)

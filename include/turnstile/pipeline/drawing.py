@@ -7,8 +7,9 @@ house adds: preflight, one process at a time, and what a draw is told by it (PRI
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from turnstile.durable_files import exclusively, name_of_lock
 from turnstile.errors import DrawGoesOn
@@ -21,6 +22,9 @@ from turnstile.pipeline.planned_release import Statement
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.publishable import package_space
 from turnstile.pipeline.year_state import require_state
+
+ASKED: ContextVar[Callable[[], None]] = ContextVar("asked", default=lambda: None)
+"""Refuses if nobody waits for the draw any more; set by who draws for somebody else."""
 
 
 def reserve(release: Release) -> str:
@@ -54,6 +58,7 @@ def draw(release: Release) -> str:
     if sealed is not None and sealed.artefact_digest is not None:
         return sealed.artefact_digest
     with _alone(release) as holder:
+        ASKED.get()()  # whoever waited for the lock may be gone: a dead draw is not burned for them
         require_preflight(release)  # programme or code may be others than when it was reserved
         outside = _around(release, holder)
         attempt = _reserved(release, outside.statement, holder)
@@ -80,6 +85,7 @@ def _around(release: Release, holder: str) -> Outside:
         code=code_version(),
         copies=release.copies,
         holder=holder,
+        require_asked=ASKED.get(),
     )
 
 

@@ -1,24 +1,27 @@
 """The draw in a process of its own, which a task that is cleared, retried or killed leaves alone.
 
 Whoever asked for it waits for its answer; whoever asks again meanwhile waits for its seal
-(`drawing`). A draw is burned only where this very process dies between its charge and its seal.
+(`drawing`). Before it charges it makes sure that somebody still waits; from its charge on it goes
+to its seal, whatever becomes of who asked. A draw is burned only where this very process dies
+between its charge and its seal.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 
 from turnstile import errors
-from turnstile.errors import TurnstileError
+from turnstile.errors import RefusedError, TurnstileError
 from turnstile.pipeline.steps import draw, step_named
-from turnstile.settings import Settings
+from turnstile.settings import Settings, system_clock
 
 _ANSWER = "answer.json"
 _SAID = "said.log"
@@ -32,47 +35,41 @@ def draw_apart(programme: str, week: str, revision: int = 0) -> str:
         TurnstileError: whatever the step raised, by its kind and sentence; or its process died, or
             failed in a way that nobody foresaw, of which the private zone has a report.
     """
-    settings = Settings.from_environment()
-    work = settings.private / "draws"
-    work.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder = Path(tempfile.mkdtemp(dir=work))
-    command = [sys.executable, "-m", __name__, programme, week, str(revision), str(folder)]
-    with (folder / "errors.txt").open("wb") as stderr:
-        ended = subprocess.run(  # noqa: S603 - this very module
-            command,
+    private = Settings.from_environment().private
+    for folder in (private / "draws", private / "failures"):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = Path(tempfile.mkdtemp(dir=private / "draws"))
+    # Named as retention knows the reports of failed tasks: it may hold a raw value.
+    report = (
+        private / "failures" / f"{programme}-{draw.__name__}-{system_clock():%Y%m%dT%H%M%S}.txt"
+    )
+    key = (programme, week, str(revision))
+    with report.open("ab") as stderr:
+        process = subprocess.Popen(  # noqa: S603 - this very module
+            [sys.executable, "-m", __name__, *key, str(folder), str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             start_new_session=True,
-            check=False,
         )
+    exit_code = process.wait()  # whatever ends this wait leaves the process alone
     for line in _lines(folder / _SAID):
         _log.info("%s", line)
-    return _answer(folder, ended.returncode)
-
-
-def _answer(folder: Path, exit_code: int) -> str:
-    """Return what the process answered, or raise what it raised; what nobody needs goes."""
-    path = folder / _ANSWER
-    if not path.exists():
-        how = signal.Signals(-exit_code).name if exit_code < 0 else f"exit {exit_code}"
-        raise TurnstileError(
-            f"the drawing process died ({how}); if it had charged, that stays charged: the budget "
-            f"page says what another draw costs. An operator of the private zone reads draws/"
-            f"{folder.name}"
-        )
-    answer = json.loads(path.read_bytes())
-    if "report" in answer:
-        raise TurnstileError(
-            f"the draw failed ({answer['kind']}); an operator of the private zone reads draws/"
-            f"{folder.name}"
-        )
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
-    if "sentence" in answer:
-        raise _raised(answer["kind"], answer["sentence"])
-    return str(answer["answer"])
+    answer = folder / _ANSWER
+    found = json.loads(answer.read_bytes()) if answer.exists() else {}
+    shutil.rmtree(folder)
+    if found or not report.stat().st_size:
+        report.unlink()
+    if "sentence" in found:
+        raise _raised(found["kind"], found["sentence"])
+    if "answer" in found:
+        return str(found["answer"])
+    how = signal.Signals(-exit_code).name if exit_code < 0 else f"exit {exit_code}"
+    told = f"; an operator of the private zone reads {report.name}" if report.exists() else ""
+    raise TurnstileError(
+        f"the drawing process died ({how}); if it had charged, that stays charged: the budget page "
+        f"says what another draw costs{told}"
+    )
 
 
 def _raised(kind: str, sentence: str) -> TurnstileError:
@@ -88,8 +85,15 @@ def _lines(path: Path) -> tuple[str, ...]:
     return tuple(path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
 
 
-def _draw_here(programme: str, week: str, revision: str, folder: Path) -> None:
-    """Draw, and leave answer or error in a folder of the private zone."""
+def _draw_here(programme: str, week: str, revision: str, folder: Path, asker: int) -> None:
+    """Draw, and leave the answer in a folder of the private zone; raise what nobody foresaw."""
+    from turnstile.pipeline.drawing import ASKED
+
+    def require_asked() -> None:
+        if os.getppid() != asker:
+            raise RefusedError("whoever asked for this draw is gone; nothing was charged")
+
+    ASKED.set(require_asked)
     said = logging.FileHandler(folder / _SAID, encoding="utf-8")
     said.setFormatter(logging.Formatter("%(message)s"))
     _log.addHandler(said)
@@ -98,13 +102,14 @@ def _draw_here(programme: str, week: str, revision: str, folder: Path) -> None:
         found = {"answer": step_named(draw.__name__)(programme, week, int(revision))}
     except TurnstileError as error:
         found = {"kind": type(error).__name__, "sentence": str(error)}
-    except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold a raw value
-        text = "".join(traceback.format_exception(error))
-        found = {"kind": type(error).__name__, "report": text}
-    unfinished = folder / "answer.unfinished"
-    unfinished.write_text(json.dumps(found), encoding="utf-8")
-    unfinished.rename(folder / _ANSWER)
+    finally:
+        if os.getppid() != asker:  # nobody reads an answer
+            shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        unfinished = folder / "answer.unfinished"
+        unfinished.write_text(json.dumps(found), encoding="utf-8")
+        unfinished.rename(folder / _ANSWER)
 
 
 if __name__ == "__main__":
-    _draw_here(sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4]))
+    _draw_here(sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4]), int(sys.argv[5]))

@@ -92,11 +92,14 @@ class Ckan:
         """
         found = self._shown(_name(key))
         notes = f"**Withdrawn{': ' * bool(reason)}{reason}**"
-        if not str(found["notes"]).startswith(notes):
+        first, _, rest = str(found["notes"]).partition("\n\n")
+        if first != notes:
+            was_said = first.startswith("**Withdrawn")  # perhaps in words that nobody marked
+            title = str(found["title"])
             patch = {
                 "id": found["id"],
-                "title": f"[withdrawn] {found['title']}",
-                "notes": f"{notes}\n\n{found['notes']}",
+                "title": title if was_said else f"[withdrawn] {title}",
+                "notes": f"{notes}\n\n{rest if was_said else found['notes']}",
             }
             self._asked("package_patch", patch)
 
