@@ -179,11 +179,11 @@ def _begin_draw(place: Place, week: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "left", "costs"),
-    [(_reserve, "held", False), (_begin_draw, "charged", True), (_seal, "withheld", False)],
+    ("act", "left"),
+    [(_reserve, "held"), (_begin_draw, "charged"), (_seal, "withheld")],
 )
 def test_what_a_live_run_reserved_or_drew_is_no_trouble_and_what_a_dead_one_left_is(
-    place: Place, act: Callable[[Place, str], None], left: str, *, costs: bool
+    place: Place, act: Callable[[Place, str], None], left: str
 ) -> None:
     place.publish("2016-W30")
     place.say(Happening.BEGUN, "2016-W31")
@@ -198,7 +198,7 @@ def test_what_a_live_run_reserved_or_drew_is_no_trouble_and_what_a_dead_one_left
         assert now.answer == f"2016-W30 is out; {words}."
     (died,) = _now(place, state="failed").attention
     assert died.state == "dead"
-    assert ("it charges eps 4 once more" in died.next_step) == costs
+    assert ("(it charges eps 4)" in died.next_step) == (left != "withheld")
     place.say(Happening.FAILED, "2016-W31", step="draw", kind="TurnstileError", sentence="x")
     (week,) = _now(place).attention
     assert (week.state, week.reason) == (left, "x")

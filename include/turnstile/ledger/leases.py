@@ -50,7 +50,7 @@ def living(connection: Connection) -> frozenset[str]:
 
 
 def _runs(connection: Connection) -> ColumnElement[bool]:
-    """Tell in SQL whether a lease runs; one that ends later than any can was taken by a wrong clock."""
+    """Tell in SQL whether a lease runs; one that ends later than any can had a wrong clock."""
     now_s = _now_s(connection)
     return LEASE.c.ends_s.between(now_s + 1, now_s + LEASE_S)
 
