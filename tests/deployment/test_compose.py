@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from compose_natively import services
 
 from turnstile.deployment.native_environment import Secrets, airflow_environment
 from turnstile.settings import Settings
@@ -313,6 +314,12 @@ def test_the_example_names_every_variable_with_its_default() -> None:
     given = dict(re.findall(r"^([A-Z_]+)=(.*)$", text, re.MULTILINE))
     asked = dict(VARIABLE.findall(COMPOSE.read_text(encoding="utf-8")))
     assert given == {name: default.removeprefix(":-") for name, default in asked.items()}
+
+
+@pytest.mark.parametrize(("given", "value"), [({}, ""), ({"TURNSTILE_MEMORY_LIMIT": "4GB"}, "4GB")])
+def test_a_variable_that_nobody_set_is_empty_and_no_word(given: dict[str, str], value: str) -> None:
+    environment = services(COMPOSE, given)["worker"]["environment"]
+    assert environment["TURNSTILE_MEMORY_LIMIT"] == value
 
 
 def test_a_draw_that_died_does_not_hold_up_the_other_programmes() -> None:

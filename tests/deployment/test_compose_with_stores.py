@@ -53,8 +53,8 @@ def _deliver(store: ObjectStore, folder: Path) -> None:
     words = ["sample", "opal", "--weeks", f"{WEEKS[0]}:{WEEKS[-1]}", "--rows", "2000", "--seed",
              "3", "--out", str(folder)]  # fmt: skip
     script = str(Path(sys.executable).parent / "turnstile")
-    subprocess.run([script, *words], check=True, env={"PYTHONPATH": str(ROOT / "include")},  # noqa: S603 - ours
-                   stdout=subprocess.DEVNULL)  # fmt: skip
+    home = {"PYTHONPATH": str(ROOT / "include"), "TURNSTILE_HOME": str(folder.with_name("home"))}
+    subprocess.run([script, *words], check=True, env=home, stdout=subprocess.DEVNULL)  # noqa: S603 - ours
     authority = store.client("authority")
     for path in sorted(folder.rglob("*.*")):
         if path.is_file():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,11 @@ def test_both_versions_share_a_ledger_until_an_entry_that_one_does_not_know(
     before: Path, deployment: Deployment
 ) -> None:
     now = ROOT / "include"
+    shipped = (deployment.include / "programmes/opal.yaml").read_text()
+    # Programmes that both read: keys of the newer version wait until nobody goes back.
+    shutil.rmtree(deployment.include / "programmes")
+    shutil.copytree(before / "programmes", deployment.include / "programmes")
+    deployment.edit("opal", "slot_minutes: 15", "slot_minutes: 240")
     made = ("sample", "opal", "--weeks", f"{WEEKS[0]}:{WEEKS[-1]}", "--rows", "2000", "--seed", "3")
     assert _turnstile(before, *made).returncode == 0
     public: dict[str, str] = {}
@@ -75,8 +81,14 @@ def test_both_versions_share_a_ledger_until_an_entry_that_one_does_not_know(
         assert card > spent
         spent = card
 
-    # The control: an entry of a kind that the version before does not know.
+    # Controls: a key, then an entry of a kind, that the version before does not know.
     ledger = open_ledger(Settings.from_environment())
+    head = ledger.head()
+    (deployment.include / "programmes/opal.yaml").write_text(shipped)
+    done = _turnstile(before, "run", "opal", "--week", WEEKS[-1])
+    assert done.returncode == 2
+    assert "source.card_form: is unknown here" in done.stderr
+    assert ledger.head() == head
     ledger.record_deletion("opal", WEEKS[0], "rows", 90)
     assert EntryKind.DELETED.value not in (before / "turnstile/ledger/entries.py").read_text()
     (deployment.home / "private/opal").rename(deployment.home / "aside")

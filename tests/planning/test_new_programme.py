@@ -5,20 +5,29 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turnstile.cli import main
+from turnstile.pipeline.room import shortage, tightest_room
 from turnstile.planning.delivered_columns import look_at
+from turnstile.planning.new_programme import third_of_cap
+from turnstile.privacy.accounts import MICRO, NANO, rounded_up
 from turnstile.programme.domain_build import Stop
+from turnstile.programme.domain_files import load_domain
 from turnstile.programme.domain_grid import grid_domain
-from turnstile.programme.loading import load_programme
+from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.programme.source_spec import Feed
+from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.column_roles import ROLES
 from turnstile.sources.feeds import LAYOUTS
 from turnstile.sources.samples.tides import write_gtfs
@@ -36,6 +45,10 @@ POSITION = {"vehicle": VEHICLE | {"position": {"latitude": 1, "longitude": 2, "s
 TRIP = {"trip_id": "t1", "route_id": "r1", "direction_id": 0}
 ON_A_TRIP = {"vehicle": POSITION["vehicle"] | {"trip": TRIP}}
 FULL = {"vehicle": POSITION["vehicle"] | {"occupancy_status": "FULL"}}
+EVENTS = (
+    "passenger_event_id,service_date,event_timestamp,event_type,vehicle_id,stop_id,event_count,"
+    "trip_stop_sequence\n"
+)
 TELEMETRY = {"license_plate": "p", "observationDateTime": "t", "speed": 1}
 
 
@@ -84,6 +97,7 @@ def test_every_field_of_every_feed_has_a_role() -> None:
     ("file", "text", "options"),
     [
         ("x.csv", OPAL, ("--gtfs", "HERE/gtfs.zip")),
+        ("x.csv", EVENTS, ("--gtfs", "HERE/gtfs.zip")),
         (
             "x.csv",
             TAPS,
@@ -108,6 +122,51 @@ def test_what_is_written_is_in_order_and_never_written_over(
     assert load_programme("city", tmp_path / "include").retention is None
     path.write_text(path.read_text().replace("# retention:", "retention:"))
     assert load_programme("city", tmp_path / "include").retention is not None
+
+
+@given(st.fractions("1/100", 100, max_denominator=10**6), st.sampled_from(["epsilon", "rho"]))
+def test_three_draws_of_a_third_of_a_cap_fit_it_as_the_ledger_counts(
+    cap: Fraction, coordinate: str
+) -> None:
+    parts = {"epsilon": MICRO, "rho": NANO}[coordinate]
+    drawn = 3 * rounded_up(Fraction(third_of_cap(str(cap), coordinate)), parts)
+    assert drawn <= cap * parts < drawn + 3  # they fit, and no larger amount would
+
+
+# Text of a file, bound, its figures, a draw, and a third of the cap as a plain fraction. A
+# programme of that draw alone costs exactly its amount where the scale comes out without rounding.
+ONE_DRAW = {
+    "rides": (EVENTS, "contributes", range(1, 2), "boardings", "2/3"),
+    "cards": (OPAL, "trips_at_most", range(1, 25), "on_time_location", "1/12"),
+    "vehicles": (json.dumps([POSITION]), "cells_at_most", range(1, 25), "headway/buses", "1/6"),
+}
+
+
+@pytest.mark.parametrize("kind", ONE_DRAW)
+def test_a_written_programme_leaves_room_to_fail_whatever_is_bounded(
+    new: Callable[..., int], tmp_path: Path, kind: str
+) -> None:
+    text, bound, figures, draw, third = ONE_DRAW[kind]
+    file = "x.json" if text.startswith("[") else "x.csv"
+    assert new(file, text, "--gtfs", "HERE/gtfs.zip") == 0
+    include = tmp_path / "include"
+    head, tables, rest = re.split(
+        r"(?<=\n)(?=tables:|mechanism:)", (include / "programmes/city.yaml").read_text()
+    )
+    (kept,) = [line for line in tables.splitlines() if f" {draw.partition('/')[0]}:" in line]
+    rest = re.sub(r"split: \{.*\}", f'split: {{"{draw}": "1"}}', rest)
+    alone = f"{head}\ntables:\n{kept}\n{rest}"
+    domain = load_domain(load_programme("city", include), include)
+
+    def short_of_room(text: str) -> list[int]:
+        programmes = {n: re.sub(f"{bound}: \\d+", f"{bound}: {n}", text) for n in figures}
+        read = {n: parse_programme(text, "city.yaml") for n, text in programmes.items()}
+        week = ServiceWeek.parse("2026-W01")
+        return [n for n, one in read.items() if shortage(one, tightest_room(one, domain, week))]
+
+    assert short_of_room(alone) == []
+    plain = re.sub(r'^  (rho|epsilon): ".*"', rf'  \1: "{third}"', alone, flags=re.MULTILINE)
+    assert short_of_room(plain) != []  # the control: rounded up, three of them pass the cap
 
 
 def measures_of(include: Path) -> set[str]:

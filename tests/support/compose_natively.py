@@ -147,11 +147,9 @@ class NativeCompose(NativeStack):
         subprocess.run([ROOT / "docker/make-secrets.sh", self.secrets], check=True)  # noqa: S603 - ours
         self.ports = {name: free_port(0) for name in PORTS}
         given = {"AIRFLOW_PORT": str(self.ports["AIRFLOW_PORT"]), **(variables or {})}
-        text = (ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
-        self.services: dict[str, Any] = yaml.safe_load(interpolated(text, given))["services"]
+        self.services: dict[str, Any] = services(ROOT / "docker-compose.yaml", given)
         if override is not None:
-            more = yaml.safe_load(interpolated(override.read_text(encoding="utf-8"), given))
-            for name, service in more["services"].items():
+            for name, service in services(override, given).items():
                 self.services[name] = added(self.services[name], service)
         self.address = f"http://127.0.0.1:{self.ports['AIRFLOW_PORT']}"
         self._done: set[str] = set()
@@ -331,16 +329,28 @@ def added(service: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-def interpolated(text: str, variables: Mapping[str, str]) -> str:
-    """Fill in variables as Compose does.
+def services(file: Path, variables: Mapping[str, str]) -> dict[str, Any]:
+    """Return the services of a file, its variables filled in."""
+    read = yaml.safe_load(file.read_text(encoding="utf-8"))["services"]
+    return dict(interpolated(read, variables))
+
+
+def interpolated(read: Any, variables: Mapping[str, str]) -> Any:
+    """Fill variables into what YAML read, as Compose does: one that is empty is an empty text.
 
     Raises:
         KeyError: one that has no default is not given.
     """
+    if isinstance(read, dict):
+        return {key: interpolated(value, variables) for key, value in read.items()}
+    if isinstance(read, list):
+        return [interpolated(value, variables) for value in read]
+    if not isinstance(read, str):
+        return read
 
     def value(found: re.Match[str]) -> str:
         name, default = found[1], found[2]
         is_needed = found[0].startswith(f"${{{name}:?")
         return variables[name] if is_needed else variables.get(name) or default
 
-    return VARIABLE.sub(value, text)
+    return VARIABLE.sub(value, read)

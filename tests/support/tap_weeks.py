@@ -76,7 +76,7 @@ def make_apc(deployment: Deployment) -> None:
         ("  alightings:", TABLES),
         ("  landing:", "  columns: {route: trip_id_scheduled}\n  landing:"),
         ('alightings: "1/2"', shares),
-        ('epsilon: "2/3"', 'epsilon: "8"'),
+        ('epsilon: "0.666666"', 'epsilon: "8"'),
         ('epsilon: "2"', 'epsilon: "24"'),
     ):
         deployment.edit("apc", old, new)

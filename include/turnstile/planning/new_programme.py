@@ -9,6 +9,8 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from turnstile.errors import InputError
 from turnstile.planning.delivered_columns import Delivery
 from turnstile.planning.new_vehicles import vehicle_measures
+from turnstile.privacy.accounts import posted_whole
 from turnstile.programme.domain_build import BuildRules, Stop, build_domain
 from turnstile.programme.domain_build_sources import read_stops
 from turnstile.programme.domain_grid import DECIMALS, grid_domain
@@ -26,6 +29,7 @@ from turnstile.service_calendar import zone_named
 
 _COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
 _THE_MODE = "bus"  # of a feed of vehicles that names none
+_DRAWS_OF_A_CAP = 3  # the week's, one that dies, and a correction's (PRIVACY 6.8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ def new_programme(
         "contact": contact,
         "sheet": delivery.sheet,
         "cells": cells,
+        "third": third_of_cap,
         "grid_decimals": DECIMALS if trips and delivery.has_positions_only else None,
     }
     files = [(f"domains/{name}{suffix}", domain.encode())]
@@ -111,6 +116,21 @@ def new_programme(
         (f"programmes/{name}.decisions.md", _rendered("decisions.md.j2", values).encode()),
     ]
     return NewProgramme(tuple(files))
+
+
+def third_of_cap(cap: str, coordinate: str) -> str:
+    """Return the amount, as a programme states it, of a release that leaves room to fail.
+
+    Args:
+        cap: what a unit may lose.
+        coordinate: `epsilon` or `rho`.
+
+    Examples:
+        >>> third_of_cap("2", "epsilon")
+        '0.666666'
+    """
+    amount = posted_whole(Fraction(cap) / _DRAWS_OF_A_CAP, coordinate)
+    return f"{Decimal(amount.numerator) / amount.denominator:f}"
 
 
 def _domain_of_trips(sources: PublicSources, *, is_grid: bool) -> tuple[str, list[str], str]:

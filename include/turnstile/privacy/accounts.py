@@ -188,6 +188,23 @@ def rounded_up(amount: Fraction, parts: int) -> int:
     return -(-amount.numerator * parts // amount.denominator)
 
 
+def posted_whole(amount: Fraction, coordinate: str) -> Fraction:
+    """Return the largest amount, not above this one, that a posting does not round up.
+
+    So as many draws of it as fit a cap as fractions also fit it in the ledger.
+
+    Args:
+        amount: of one draw.
+        coordinate: `epsilon` or `rho`.
+
+    Examples:
+        >>> posted_whole(Fraction(2, 3), "epsilon")
+        Fraction(333333, 500000)
+    """
+    parts = NANO if coordinate == "rho" else MICRO
+    return Fraction(amount.numerator * parts // amount.denominator, parts)
+
+
 def _delta_of(event: DrawEvent, sensitivity: Sensitivity) -> Fraction:
     """Delta of a thresholded draw for one unit: never below what the event states for a record."""
     if event.threshold is None:

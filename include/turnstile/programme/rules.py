@@ -6,7 +6,6 @@ an earlier rule complained, is not judged: what it would say could follow from t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
 from fractions import Fraction
@@ -14,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from turnstile.measures.registry import Measure
-from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.privacy.accounts import posted_whole
 from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.units import ProtectionUnit, Subject
 from turnstile.programme.fields import (
@@ -480,9 +479,8 @@ def mechanism_of(file: Sections) -> MechanismSpec:
         total = sum(filled.budgets.values(), Fraction(0))
         amount, split = total / 2, [(label, budget / total) for label, budget in split]
     elif filled.share_of_cap is not None:
-        parts = NANO if key == "rho" else MICRO
         cap = getattr(_windows(file.caps)[0], key)
-        amount = Fraction(math.floor(filled.share_of_cap * cap * parts), parts)
+        amount = posted_whole(filled.share_of_cap * cap, key)
     else:
         amount = getattr(filled, key)
     return MechanismSpec(
