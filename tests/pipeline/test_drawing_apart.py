@@ -14,9 +14,12 @@ import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import BudgetExceeded, TurnstileError
+from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
-from turnstile.pipeline import drawing_apart
+from turnstile.pipeline import charged_draw, drawing, drawing_apart
+from turnstile.pipeline.context import open_release
+from turnstile.pipeline.drawing import report_death
 from turnstile.pipeline.drawing_apart import draw_apart
 from turnstile.pipeline.steps import step_named
 
@@ -97,10 +100,23 @@ def test_only_a_drawing_process_that_dies_itself_is_burned(
         with pytest.raises(TurnstileError, match="process died .SIGKILL.*stays charged"):
             draw_apart("opal", WEEK)
     assert _states(reserved) == [ReleaseState.DRAWING]
+    assert reserved.ledger.living_draws() == frozenset()  # its task knows that it died
     began = time.monotonic()
     draw_apart("opal", WEEK)
     assert time.monotonic() - began < 30  # under the same lock: no lease is waited for
     assert _states(reserved) == [ReleaseState.BURNED, ReleaseState.SEALED]
+
+
+def test_the_death_of_one_that_waits_ends_no_lease_of_one_that_draws(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = open_release("opal", WEEK)
+    monkeypatch.setattr(charged_draw, "write_once", lambda *_: report_death(release))
+    monkeypatch.setattr(ChargingLedger, "seal", lambda *_: None)
+    drawing.draw(release)
+    assert reserved.ledger.living_draws() == {"opal/2016-W30/r0#1"}
+    report_death(release)  # now nobody draws
+    assert reserved.ledger.living_draws() == frozenset()
 
 
 def test_a_refusal_comes_back_as_what_it_was(landed: Deployment) -> None:

@@ -48,6 +48,11 @@ def draw_apart(programme: str, week: str, revision: int = 0) -> str:
         )
     for line in _lines(folder / _SAID):
         _log.info("%s", line)
+    if not (folder / _ANSWER).exists():
+        from turnstile.pipeline.context import open_release
+        from turnstile.pipeline.drawing import report_death
+
+        report_death(open_release(programme, week, revision))
     return _answer(folder, ended.returncode)
 
 
