@@ -79,6 +79,26 @@ def test_a_task_that_is_killed_burns_nothing_and_the_next_one_waits_for_the_seal
     assert reserved.ledger.attempts(KEY)[0].artefact_digest == digest
 
 
+def test_a_task_that_is_interrupted_or_timed_out_leaves_its_draw_alone(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "slow"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import sys, time\n"
+        f"if {drawing_apart.__name__!r} in sys.orig_argv:\n"
+        "    from turnstile.pipeline import charged_draw\n"
+        "    write_once = charged_draw.write_once\n"
+        "    charged_draw.write_once = lambda *its: (time.sleep(3), write_once(*its))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
+        _wait_for(reserved.ledger.living_draws)
+        task.send_signal(signal.SIGINT)  # raises inside the task, as Airflow's timeout does
+    assert task.returncode != 0
+    _wait_for(lambda: _states(reserved) == [ReleaseState.SEALED])
+
+
 def _kill_at_the_seal(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Let processes that draw kill themselves when the noise is drawn and nothing is stored."""
     folder.mkdir()

@@ -38,14 +38,15 @@ def draw_apart(programme: str, week: str, revision: int = 0) -> str:
     folder = Path(tempfile.mkdtemp(dir=work))
     command = [sys.executable, "-m", __name__, programme, week, str(revision), str(folder)]
     with (folder / "errors.txt").open("wb") as stderr:
-        ended = subprocess.run(  # noqa: S603 - this very module
+        # Not `subprocess.run`: whatever is raised here, such as a timeout, it would kill that one.
+        process = subprocess.Popen(  # noqa: S603 - this very module
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             start_new_session=True,
-            check=False,
         )
+        exit_code = process.wait()
     for line in _lines(folder / _SAID):
         _log.info("%s", line)
     if not (folder / _ANSWER).exists():
@@ -53,7 +54,7 @@ def draw_apart(programme: str, week: str, revision: int = 0) -> str:
         from turnstile.pipeline.drawing import report_death
 
         report_death(open_release(programme, week, revision))
-    return _answer(folder, ended.returncode)
+    return _answer(folder, exit_code)
 
 
 def _answer(folder: Path, exit_code: int) -> str:
