@@ -32,7 +32,6 @@ class AskCorrection(AskPeople):
     """Ask whether a sealed week whose files changed is corrected; no answer in time keeps it."""
 
     YES = REVISE
-    IS_TOLD = True
     NOTHING_TO_ASK = "nothing to ask"
 
     def __init__(self, *, programme: Programme, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own

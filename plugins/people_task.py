@@ -36,8 +36,6 @@ class AskPeople(HITLOperator):
 
     YES: ClassVar[str]
     NOTHING_TO_ASK: ClassVar[str]
-    IS_TOLD: ClassVar[bool] = False
-    """Whether the public may be told something beside the fact."""
 
     def __init__(self, *, programme: Programme, number: int, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
         reason = Param("", type="string", title="Why", description="For the file; internal")
@@ -47,7 +45,7 @@ class AskPeople(HITLOperator):
             body="",  # written when the question is opened
             doc_md=(type(self).__doc__ or "").strip(),
             response_timeout=ANSWER_WITHIN,
-            params={"reason": reason} | ({"public_note": note} if self.IS_TOLD else {}),
+            params={"reason": reason, "public_note": note},
             **operator,
         )
         self.programme = programme.name

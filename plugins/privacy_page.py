@@ -2,9 +2,9 @@
 
 Every path below `/privacy-budget`, known or not, whatever the method, asks for an Airflow user who
 may read at least one release DAG; anything that goes wrong on the way to that answer refuses. A
-reader sees the programmes whose DAG they may read. Nothing here writes but the form that releases
-weeks: it needs the right to start and clear runs, comes from this very page, says what it was
-shown, and asks Airflow's own API in the person's name.
+reader sees the programmes whose DAG they may read. Nothing here writes but two forms, that release
+weeks and that answer a question: they need the right to start and clear runs, come from this very
+page, say what they were shown, and ask Airflow's own API in the person's name.
 
 Airflow loads plugins in every process; the web application is built in the API server only.
 """
@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from airflow.plugins_manager import AirflowPlugin
 from airflow_interfaces import (
     current_user,
-    may_change_runs,
     may_read_dag,
     paused_by_dag,
     runs_now,
 )
+from answer_form import add_desk
 from release_form import add_release_form
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def make_app() -> "FastAPI":
     _explain(app, budget)
     _add_pages(app, budget, Depends(visible_to))
     add_release_form(app, budget, Depends(visible_to), _airflow_now)
+    add_desk(app, budget, Depends(visible_to), _airflow_now)
     _add_files(app)
     Thread(target=budget.warm, name="privacy-page", daemon=True).start()
     return app
@@ -130,7 +131,7 @@ def _explain(app: "FastAPI", budget: "BudgetPage") -> None:
 
 def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") -> None:
     """Add the sections, the weeks and the same figures as JSON."""
-    from fastapi import Depends, HTTPException, Request
+    from fastapi import HTTPException, Request
     from fastapi.responses import HTMLResponse, JSONResponse, Response
 
     @app.get("/")
@@ -162,18 +163,6 @@ def _add_pages(app: "FastAPI", budget: "BudgetPage", visible: "params.Depends") 
         airflow = _airflow_now(budget, frozenset({programme}))
         shown = budget.week(programme, week, airflow, revision=revision, place=place)
         return HTMLResponse(shown)
-
-    @app.get("/embargoed/{programme}/{week}")
-    def embargoed(
-        seen: Annotated[frozenset[str], visible],
-        user: Annotated[Any, Depends(current_user())],  # noqa: ANN401 - Airflow's own
-        programme: str,
-        week: str,
-    ) -> Response:
-        if programme not in seen or not may_change_runs(f"release_{programme}", user):
-            raise HTTPException(403, "This week is under embargo")
-        airflow = _airflow_now(budget, frozenset({programme}))
-        return HTMLResponse(budget.embargoed(programme, week, airflow))
 
     @app.get("/data/{view}.json")
     def data(seen: Annotated[frozenset[str], visible], view: str, request: Request) -> Response:

@@ -8,16 +8,9 @@ Airflow's rights and its audit log hold as if they had started it in Airflow.
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlsplit
 
-import httpx
-from airflow_interfaces import (
-    application_of_airflow,
-    credentials_of,
-    current_user,
-    may_change_runs,
-    runs_by_start,
-)
+from airflow_interfaces import current_user, may_change_runs, runs_by_start
+from asking_airflow import ask, form_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request, params
@@ -26,9 +19,7 @@ if TYPE_CHECKING:
     from turnstile.operations.page import BudgetPage
     from turnstile.operations.week_requests import WeekRequest
 
-_ANSWER_CHARACTERS = 300
 _FIELDS = ("programme", "first", "last")
-_FORM_BYTES = 4096
 
 
 def add_release_form(
@@ -38,8 +29,6 @@ def add_release_form(
     airflow_now: "Callable[[BudgetPage, frozenset[str]], AirflowNow]",
 ) -> None:
     """Add the form and its answer."""
-    from urllib.parse import parse_qsl
-
     from fastapi import Depends, HTTPException, Request
     from fastapi.responses import HTMLResponse, Response
 
@@ -71,12 +60,7 @@ def add_release_form(
         user: Annotated[Any, Depends(current_user())],  # noqa: ANN401 - Airflow's own
         request: Request,
     ) -> Response:
-        if not _is_from_this_page(request):
-            raise HTTPException(403, "Weeks are released from this page's own form only")
-        content = await request.body()
-        if len(content) > _FORM_BYTES:
-            raise HTTPException(413, "That is no form of this page")
-        form = dict(parse_qsl(content.decode("utf-8", "replace")))
+        form = await form_of(request)
         wanted = {name: form.get(name, "") for name in _FIELDS}
         programme = wanted["programme"]
         if not may_release(programme, seen, user):
@@ -99,39 +83,15 @@ def add_release_form(
         return HTMLResponse(shown(seen, wanted, may=True, note=note))
 
 
-def _is_from_this_page(request: "Request") -> bool:
-    """Return whether a browser sent the form from a page of this very address."""
-    origin = request.headers.get("origin")
-    site = request.headers.get("sec-fetch-site", "same-origin")
-    return site == "same-origin" and (
-        origin is None or urlsplit(origin).netloc == request.headers.get("host")
-    )
-
-
 async def _ask(request: "Request", asked: "tuple[WeekRequest, ...]") -> str:
     """Ask Airflow for the runs, in order, until it refuses one; return what became of it."""
     done: list[str] = []
-    transport = httpx.ASGITransport(app=application_of_airflow())
-    async with httpx.AsyncClient(transport=transport, base_url="http://airflow") as client:
-        for one in asked:
-            if one.path:
-                answer = await client.post(one.path, json=one.body, headers=credentials_of(request))
-                if not answer.is_success:
-                    return (
-                        f"{_started(done)} Airflow refused {one.run_id} "
-                        f"({answer.status_code}): {_words(answer)}"
-                    )
-            done.append(one.run_id)
+    for one in asked:
+        refusal = await ask(request, "POST", one.path, one.body) if one.path else ""
+        if refusal:
+            return f"{_started(done)} Airflow refused {one.run_id} {refusal}"
+        done.append(one.run_id)
     return f"{_started(done)} They run one after the other; the page Weeks shows them."
-
-
-def _words(answer: httpx.Response) -> str:
-    """Return what Airflow says of a refusal, without its JSON."""
-    try:
-        said = answer.json()["detail"]
-    except (ValueError, KeyError, TypeError):
-        said = answer.text
-    return str(said)[:_ANSWER_CHARACTERS]
 
 
 def _started(runs: list[str]) -> str:

@@ -76,7 +76,7 @@ class Matrix:
         assert after.unlike(before, draws) == ()
         assert disagreements(home, home.parent / "include") == ()
         drawn = ", ".join(f"{week} {number}" for week, number in draws.items()) or "none"
-        rho = f"{sum(draws.values()) * 7 / 8:.3f}"
+        rho = f"{sum(draws.values()) * 7 / 12:.3f}"
         kept = sum(after.sealed.get(week) == digest for week, digest in before.sealed.items())
         new = len(after.sealed) - len(before.sealed)
         self.lines.append((act, drawn, rho, f"{kept} of {len(before.sealed)}", str(new)))

@@ -89,12 +89,16 @@ class Stewardship(LedgerView):
 
     # -- decisions and audits ----------------------------------------------------------------
 
-    def approve(self, key: ReleaseKey, person: str, role: str, reason: str) -> Decision:
+    def approve(
+        self, key: ReleaseKey, person: str, role: str, reason: str, *, public_note: str = ""
+    ) -> Decision:
         """Write that a person approves the bytes sealed under a key; a repeat changes nothing.
 
-        The decision names the sealed artefact, or none if nothing is sealed yet.
+        The decision names the sealed artefact, or none if nothing is sealed yet. The reason stays
+        internal; the public is told the note, if there is one.
         """
-        return self._decide(EntryKind.APPROVED, key, person=person, role=role, reason=reason)
+        said = {"person": person, "role": role, "reason": reason, **_for_the_public(public_note)}
+        return self._decide(EntryKind.APPROVED, key, **said)
 
     def refuse(self, key: ReleaseKey, person: str, role: str, reason: str) -> Decision:
         """Write that a person refuses the release of a key; a repeat changes nothing."""

@@ -57,6 +57,11 @@ class RunNow:
         """The task that a worker has, or gets by itself."""
         return next(((n, one) for n, one in self.tasks.items() if one.state in WORKS), None)
 
+    @property
+    def asks(self) -> str:
+        """The task that waits for an answer; empty if none does."""
+        return next((name for name, one in self.tasks.items() if one.state == ASKS), "")
+
     def has_task(self, state: str) -> bool:
         """Return whether a task is in a state."""
         return any(one.state == state for one in self.tasks.values())

@@ -80,7 +80,7 @@ def record_answer(release: Release, answer: Answer, started_by: frozenset[str]) 
             f"{key}: {person} set this week going and may not approve it{taken_back}; "
             f"{standing(release, started_by)}; clear this task to ask another one"
         )
-    release.ledger.approve(key, person, asked.role, reason)
+    release.ledger.approve(key, person, asked.role, reason, public_note=answer.public_note)
     now = standing(release, started_by)
     if now.rejected_by or person in before.approved_by:
         raise NotApproved(

@@ -6,6 +6,7 @@ Reads only. A reader sees the programmes that they may see, and the accounts of 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
@@ -21,11 +22,26 @@ from turnstile.operations.page_templates import render
 from turnstile.operations.plan_view import plan_of, plan_view
 from turnstile.operations.release_preview import Preview, seen
 from turnstile.operations.verdicts import verdict_history
-from turnstile.operations.week_states import STATES
+from turnstile.operations.week_states import STATES, WeekMark
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.release.zone_stores import refresh
 from turnstile.service_calendar import parse_period
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that Airflow has open about a week.
+
+    Args:
+        run_id: of the run that asks.
+        task: that asks.
+        seen: what was shown: sealed bytes, run and task, so that an answer is about these.
+    """
+
+    run_id: str
+    task: str
+    seen: str
 
 
 class BudgetPage(DeploymentState):
@@ -199,32 +215,37 @@ class BudgetPage(DeploymentState):
             meaning=STATES.get(mark.state, mark.state),
         )
 
-    def embargoed(self, programme: str, week: str, airflow: AirflowNow) -> str:
-        """Return a week that waits for approval; for those who may edit the DAG's runs.
+    def embargoed(self, programme: str, week: str, airflow: AirflowNow, *, note: str = "") -> str:
+        """Return the desk of a week that waits for approval, for who may edit the DAG's runs.
 
         Raises:
             InputError: it is not a week, or nothing of it lies under embargo.
         """
-        from turnstile.operations.published_week import week_in
+        from turnstile.operations.published_week import week_beside, week_in
 
-        spec = load_programme(programme, self.settings.include)
-        name = str(parse_period(week, where="page"))
-        mark = self.mark_of(spec, name, airflow)
-        mark = mark.correction or mark
-        refresh(self.settings, ReleaseKey(spec.name, name, mark.revision))
-        folder = self.settings.embargoed / spec.name / name / f"r{mark.revision}"
+        spec, mark = self._under_embargo(programme, week, airflow)
+        key = ReleaseKey(spec.name, mark.week, mark.revision)
+        refresh(self.settings, key)
+        folder = self.settings.embargoed / spec.name / mark.week / f"r{mark.revision}"
         if not (folder / "assessment.json").is_file():
-            rule = f"nothing of {name} lies under embargo"
+            rule = f"nothing of {mark.week} lies under embargo"
             raise InputError(where="page", field="week", rule=rule)
-        losses = plan_view(plan_of(spec, self.settings.include, name), ())["loss"]
+        losses = plan_view(plan_of(spec, self.settings.include, mark.week), ())["loss"]
         entry = {"sequence": "none yet"}
         card = {"title": spec.title, "guarantee": {"units": losses}, "ledger": entry}
+        shown = week_in(folder, spec, self.settings.include, card)
+        words = {rule: word for (rule, of), word in self.verdicts_of(spec.name).items()
+                 if of == mark.week}  # fmt: skip
         return render(
-            "week.html",
+            "desk.html",
             root="../../",
             section="calendar",
-            title=f"{spec.title}, {name}, under embargo",
-            shown=week_in(folder, spec, self.settings.include, card),
+            title=f"{spec.title}, {mark.week}, under embargo",
+            shown=shown,
+            beside=week_beside(shown, self._last_public(spec, mark.week), spec, self.settings),
+            verdicts=words,
+            question=self.question_of(programme, week, airflow),
+            note=note,
             compared=None,
             revision=mark.revision,
             mark=mark,
@@ -232,6 +253,34 @@ class BudgetPage(DeploymentState):
             files=(),
             meaning=f"under embargo, not public; {mark.reason or STATES.get(mark.state, '')}",
         )
+
+    def question_of(self, programme: str, week: str, airflow: AirflowNow) -> Question | None:
+        """Return the question that Airflow has open about a week; None if it has none."""
+        spec, mark = self._under_embargo(programme, week, airflow)
+        run = airflow.run_of(spec.name, mark.week, mark.run_id)
+        task = run.asks if run is not None else ""
+        if run is None or not task.startswith("ask") or task.startswith("ask_revision"):
+            return None
+        attempts = self.snapshot().weeks_of(spec.name)[mark.week].attempts
+        sealed = [one for one in attempts if one.key.revision == mark.revision and one.is_sealed]
+        seen_now = f"{sealed[-1].artefact_digest}/{run.run_id}/{task}" if sealed else ""
+        return Question(run.run_id, task, seen_now) if sealed else None
+
+    def _under_embargo(
+        self, programme: str, week: str, airflow: AirflowNow
+    ) -> tuple[Programme, WeekMark]:
+        """Return a programme, and the mark of the week's revision that is not public."""
+        spec = load_programme(programme, self.settings.include)
+        mark = self.mark_of(spec, str(parse_period(week, where="page")), airflow)
+        return spec, mark.correction or mark
+
+    def _last_public(self, programme: Programme, week: str) -> ReleaseKey | None:
+        """Return the release in force of the last week before one, or of itself, if any is."""
+        weeks = self.snapshot().weeks_of(programme.name).values()
+        public = [
+            found.key for one in weeks if (found := one.in_force) is not None and one.period <= week
+        ]
+        return max(public, key=lambda key: key.period, default=None)
 
     def problem(self, sentence: str, root: str) -> str:
         """Return a page that says what is wrong with what was asked for."""

@@ -21,6 +21,7 @@ from turnstile.operations.amount_words import (
     figures_words,
     share_left,
 )
+from turnstile.operations.picture_shapes import number
 from turnstile.publishing.card import day_above_week
 
 _WORDS = (
@@ -60,5 +61,5 @@ def render(name: str, *, root: str, **values: Any) -> str:  # noqa: ANN401 - a t
 def _environment() -> Environment:
     """Return the one environment."""
     made = environment_of("turnstile.operations")
-    made.globals |= {one.__name__: one for one in _WORDS}
+    made.globals |= {one.__name__: one for one in _WORDS} | {"figure": number}
     return made

@@ -11,12 +11,14 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from turnstile.estimates.trip_tables import RECONCILED, RECONCILED_UNTIL_0_1
+from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.picture_shapes import (
     Bar,
     Columns,
@@ -28,10 +30,13 @@ from turnstile.operations.picture_shapes import (
     map_of,
     number,
 )
+from turnstile.operations.week_compared import WeekCompared, compared
 from turnstile.privacy.noise_sums import normal_half_width
 from turnstile.programme.spec import Measure, Programme, TableSpec
+from turnstile.settings import Settings
 
 _WEEK = "the week"
+_WHOLE = "all days"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ class PublishedWeek:
         heat: (row, slot) to the number there.
         series: numbers by slot over the whole week.
         unit: what the numbers are.
+        adds_up: whether they are counts.
     """
 
     card: Mapping[str, Any]
@@ -57,6 +63,20 @@ class PublishedWeek:
     heat: Mapping[tuple[str, str], Bar]
     series: tuple[Bar, ...]
     unit: str
+    adds_up: bool = True
+
+    def by_row(self) -> dict[str, Bar]:
+        """Return the sum of each row of the heat map, by the day of the week, and of all."""
+        sums: dict[str, list[Bar]] = {}
+        for (row, _), bar in self.heat.items():
+            if bar.value is not None:
+                sums.setdefault(_day_of_week(row), []).append(bar)
+        found = {name: _sum(name, bars) for name, bars in sums.items()}
+        return found | ({_WHOLE: _sum(_WHOLE, list(found.values()))} if found else {})
+
+    def by_place(self) -> dict[str, Bar]:
+        """Return the number of each place of the map."""
+        return {one.name: Bar(one.name, one.value, one.deviation) for one in self.locations}
 
     @property
     def map(self) -> MapPicture | None:
@@ -121,7 +141,22 @@ def week_in(
         heat=heat,
         series=tuple(series[slot] for slot in slots),
         unit=_unit(chosen) if chosen else "",
+        adds_up=chosen is not None and chosen.measure is Measure.COUNT,
     )
+
+
+def _day_of_week(row: str) -> str:
+    """Return the name of a service day's day, so that two weeks can be set side by side."""
+    try:
+        return f"{date.fromisoformat(row):%A}"
+    except ValueError:  # the one word for the week
+        return row
+
+
+def _sum(name: str, bars: Sequence[Bar]) -> Bar:
+    """Add numbers up."""
+    deviation = math.hypot(*(bar.deviation for bar in bars))
+    return Bar(name, math.fsum(bar.value or 0.0 for bar in bars), deviation)
 
 
 def _table_by(programme: Programme, what: str) -> TableSpec | None:
@@ -233,3 +268,29 @@ def _points(path: Path) -> dict[str, tuple[float, float]]:
             total[1] += float(row["latitude"])
             total[2] += 1
     return {name: (x / n, y / n) for name, (x, y, n) in sums.items()}
+
+
+def week_beside(
+    shown: PublishedWeek, last: ReleaseKey | None, programme: Programme, settings: Settings
+) -> WeekCompared | None:
+    """Return a week beside the last public one; None where there is none yet.
+
+    Args:
+        shown: the week that is looked at.
+        last: release in force of the last public week.
+        programme: whose weeks they are.
+        settings: where the public zone is.
+    """
+    if last is None:
+        return None
+    package = settings.public / last.programme / last.period / f"r{last.revision}"
+    if not (package / "assessment.json").is_file():
+        return None
+    before = week_in(package, programme, settings.include, card_of(package))
+    is_count = shown.adds_up
+    return compared(
+        last.period,
+        (before.by_row(), shown.by_row()) if is_count else ({}, {}),
+        (before.by_place(), shown.by_place()),
+        adds_up=is_count,
+    )

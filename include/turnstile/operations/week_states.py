@@ -12,7 +12,7 @@ from datetime import datetime
 
 from turnstile.ledger.records import Attempt
 from turnstile.ledger.weeks import Week
-from turnstile.operations.airflow_now import ASKS, WAITS, AirflowNow, RunNow
+from turnstile.operations.airflow_now import WAITS, AirflowNow, RunNow
 from turnstile.operations.journal import Happening, Line
 from turnstile.programme.approval_rule import ApprovalStanding
 
@@ -192,7 +192,7 @@ def _of_live_run(
         behind = working.period or working.run_id if working and working != run else ""
         why = f"queued behind the run of {behind}" if behind else "queued; Airflow begins it next"
         return replace(mark, state="held_up", reason=why)
-    if run.has_task(ASKS) if run is not None and run.tasks else said is Happening.ASKED:
+    if run.asks if run is not None and run.tasks else said is Happening.ASKED:
         is_rejected = standing is not None and standing.rejected_by
         state = "rejected" if is_rejected else "asked"
         return replace(mark, state=state, reason=str(standing or sentence))

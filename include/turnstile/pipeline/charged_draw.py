@@ -22,7 +22,7 @@ from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.leases import BEAT_S
 from turnstile.ledger.records import Attempt, Bindings, Request
 from turnstile.pipeline.current_snapshot import current_snapshot
-from turnstile.pipeline.planned_release import PlannedRelease, recorded
+from turnstile.pipeline.planned_release import PlannedRelease, Statement, recorded
 from turnstile.pipeline.year_state import carried_keys, multiplied
 from turnstile.privacy.events import DrawEvent
 from turnstile.programme.terms import binding_terms
@@ -32,8 +32,6 @@ from turnstile.release.zones import commitment, digest_of, write_once
 from turnstile.sources.stated_gaps import stated_gaps
 
 _DRAWING_THREADS = 2
-Statement = tuple[str | None, str | None, str]
-"""Reason and approver of a correction, None for a first release, and what the public is told."""
 
 
 class Copies(Protocol):

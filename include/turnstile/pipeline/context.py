@@ -9,8 +9,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
-from turnstile.pipeline.charged_draw import Statement
-from turnstile.pipeline.planned_release import PlannedRelease
+from turnstile.pipeline.planned_release import PlannedRelease, Statement
 from turnstile.pipeline.revision_in_force import words_that_allow
 from turnstile.programme.domain_files import load_domain
 from turnstile.programme.loading import bound_programme, load_programme

@@ -14,9 +14,10 @@ from turnstile.durable_files import exclusively, name_of_lock
 from turnstile.errors import DrawGoesOn, TurnstileError
 from turnstile.ledger.leases import BEAT_S
 from turnstile.ledger.records import Attempt
-from turnstile.pipeline.charged_draw import Outside, Statement, charged_draw, reserved
+from turnstile.pipeline.charged_draw import Outside, charged_draw, reserved
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release, revision_statement
+from turnstile.pipeline.planned_release import Statement
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.publishable import package_space
 from turnstile.pipeline.year_state import require_state

@@ -22,6 +22,8 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 
 _log = logging.getLogger("turnstile")
+Statement = tuple[str | None, str | None, str]
+"""Reason and approver of a correction, None for a first release, and what the public is told."""
 
 
 @dataclass(frozen=True)  # without slots: the plan is remembered in the instance

@@ -45,4 +45,6 @@ def _text(entry: Entry) -> str | None:
         return "published"
     if entry.kind is EntryKind.WITHDRAWN:
         return f"withdrawn{note}"
+    if entry.kind is EntryKind.APPROVED and note:
+        return f"approved by the role {entry.body['role'].replace('_', ' ')}{note}"
     return None

@@ -1,0 +1,143 @@
+"""The officer's desk: what is seen before a yes, and an answer through Airflow's question."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deployment_fixtures import small_home
+from made_homes import MadeHomes
+from small_deployment import Deployment
+
+from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
+
+LAST, WEEK = "2016-W30", "2016-W31"
+DESK = f"/privacy-budget/embargoed/opal/{WEEK}"
+ANSWERED = "/api/v2/dags/release_opal/dagRuns/run/taskInstances/ask/-1/hitlDetails"
+
+
+@pytest.fixture(scope="module")
+def home(
+    tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, airflow_home: Path
+) -> Iterator[Deployment]:
+    """A public week of opal, and one that is sealed and waits for people."""
+    assert airflow_home
+    sample = ("sample", "opal", "--weeks", f"{LAST}:{WEEK}", "--rows", "2000", "--seed", "3")
+    made = small_home(
+        homes, tmp_path_factory.mktemp("deployment"), sample, ("run", "opal", "--week", LAST)
+    )
+    own = made.copy(tmp_path_factory.mktemp("desk"))
+    with pytest.MonkeyPatch.context() as patching:
+        own.enter(patching)
+        place = Deployment(own.home, own.include)
+        place.edit("opal", "approval: {required: false}", "approval: {required: true}")
+        main = importlib.import_module("turnstile.cli").main
+        assert main(["run", "opal", "--week", WEEK]) == 3
+        yield place
+
+
+class Asked:
+    """What Airflow says, and what it was asked for."""
+
+    def __init__(self) -> None:
+        self.task: str | None = "ask"
+        self.got: list[tuple[str, dict[str, Any]]] = []
+        self.status = 200
+
+    def now(self, *_: Any) -> AirflowNow:
+        tasks = {self.task: TaskNow("awaiting_input")} if self.task else {}
+        run = RunNow("run", WEEK, "running", tasks)
+        return AirflowNow({"opal": False}, {"opal": (run,)})
+
+
+@pytest.fixture
+def asked() -> Asked:
+    return Asked()
+
+
+@pytest.fixture
+def site(
+    home: Deployment,
+    asked: Asked,
+    mounted_page: Callable[[], Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Any:
+    assert home
+    page = importlib.import_module("privacy_page")
+    fastapi = importlib.import_module("fastapi")
+    airflow = fastapi.FastAPI()
+
+    async def answered(request: Any) -> Any:
+        asked.got.append((request.headers["authorization"], await request.json()))
+        return fastapi.Response(json.dumps({"detail": "too late"}), status_code=asked.status)
+
+    airflow.add_route(ANSWERED, answered, methods=["PATCH"])
+    monkeypatch.setattr(page, "_airflow_now", asked.now)
+    forms = importlib.import_module("asking_airflow")
+    monkeypatch.setattr(forms, "application_of_airflow", lambda: airflow)
+    return mounted_page()
+
+
+def _seen(text: str) -> str:
+    found = re.search(r'name="seen" value="([^"]+)"', text)
+    assert found is not None
+    return found[1]
+
+
+def test_an_officer_sees_the_week_beside_the_last_one_and_answers_in_their_own_name(
+    site: Any, asked: Asked, bearer: Callable[[str], dict[str, str]]
+) -> None:
+    shown = site.get(DESK, headers=bearer("op")).text
+    words = " ".join(re.sub(r"<[^>]+>", " ", shown).split())
+    assert f"Taps beside {LAST}" in words
+    assert re.search(r"all days [\d,]+ [\d,]+ [+-][\d,.]+ \u00b1 [\d,.]+", words)
+    assert re.search(r"(Places that moved more|No place of \d+ moved more)", words)
+    assert "Rules of the input" not in words  # no run reported any: nothing is made up
+    form = {"seen": _seen(shown), "choice": "Approve", "reason": "seen", "public_note": "all well"}
+    headers = bearer("op")
+    answer = site.post(DESK, data=form, headers=headers)
+    assert "Your answer is given." in answer.text
+    said = {"reason": "seen", "public_note": "all well"}
+    body = {"chosen_options": ["Approve"], "params_input": said}
+    assert asked.got == [(headers["Authorization"], body)]
+    asked.status = 409
+    assert (
+        "Airflow did not take the answer (409): too late"
+        in site.post(DESK, data=form, headers=headers).text
+    )
+
+
+def test_nothing_is_answered_without_a_question_a_right_or_for_what_was_not_shown(
+    site: Any, asked: Asked, bearer: Callable[[str], dict[str, str]]
+) -> None:
+    seen = _seen(site.get(DESK, headers=bearer("op")).text)
+    form = {"seen": seen, "choice": "Approve"}
+    assert site.get(DESK, headers=bearer("viewer")).status_code == 403
+    assert site.post(DESK, data=form, headers=bearer("viewer")).status_code == 403
+    evil = bearer("op") | {"Origin": "http://evil.example"}
+    assert site.post(DESK, data=form, headers=evil).status_code == 403
+    other = site.post(DESK, data=form | {"seen": "0/run/ask"}, headers=bearer("op"))
+    assert "Nothing was answered; look again" in other.text
+    assert site.post(DESK, data=form | {"choice": "x"}, headers=bearer("op")).status_code == 400
+    asked.task = None
+    closed = site.post(DESK, data=form, headers=bearer("op"))
+    assert "Nothing was answered; look again" in closed.text
+    assert "Airflow has no question about this week open" in closed.text
+    assert asked.got == []
+
+
+def test_the_page_says_asked_only_while_airflow_has_the_question(
+    site: Any, asked: Asked, bearer: Callable[[str], dict[str, str]]
+) -> None:
+    def state() -> str:
+        marks = site.get("/privacy-budget/data/calendar.json", headers=bearer("op")).json()["opal"]
+        return str(next(mark["state"] for mark in marks if mark["week"] == WEEK))
+
+    assert state() == "asked"
+    asked.task = None
+    assert state() == "under_way"
