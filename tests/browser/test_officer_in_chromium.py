@@ -306,7 +306,7 @@ def test_a_week_is_released_by_its_name_and_charges_what_was_shown_before_the_cl
         row.get_attribute("data-week"): row.text
         for row in browser.find_elements(By.CSS_SELECTOR, "tr[data-week]")
     }
-    assert "re-issued nothing" in shown[SEALED]
+    assert "re-issued, 0 charged nothing" in shown[SEALED]
     assert "epsilon 5.7 for a card" in shown[NAMED]
     browser.save_screenshot(str(pictures / "release.png"))
     find(browser, "button.go").click()

@@ -16,6 +16,8 @@ from turnstile.operations.alerts import Alert, Severity, digest
 from turnstile.operations.delivery import deliver
 from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.journal import Happening, Journal
+from turnstile.pipeline.context import open_release
+from turnstile.pipeline.drawing import report_death
 from turnstile.pipeline.steps import step_named
 from turnstile.settings import Settings, system_clock
 
@@ -76,6 +78,26 @@ def test_a_draw_that_is_killed_is_reported_once_with_what_it_cost_and_what_is_le
     assert message.endswith("docs/RUNBOOK.md#draw_burned")
     told = [line for line in journal.of_week("opal", WEEK) if line.happening is Happening.NOTIFIED]
     assert [str(line.details["identity"]).partition(":")[0] for line in told] == ["draw_burned"]
+
+
+def test_the_form_says_what_another_draw_costs_while_the_lease_outlasts_a_killed_one(
+    reserved: Deployment,
+) -> None:
+    def previewed() -> tuple[str, str]:
+        page = DeploymentState(Settings.from_environment(), system_clock)
+        asked = {"first": WEEK}
+        (week,) = page.weeks_previewed("opal", asked, AirflowNow(runs={"opal": ()})).weeks
+        return week.effect, week.charge
+
+    draw_and_be_killed()
+    assert reserved.ledger.living_draws()
+    words, charge = previewed()
+    assert charge == ""
+    assert "should its process have died, a draw that died stays charged; another epsi" in words
+    report_death(open_release("opal", WEEK))
+    words, charge = previewed()
+    assert words.startswith("a draw that died stays charged; another epsi")
+    assert charge in words
 
 
 @pytest.mark.usefixtures("reserved")

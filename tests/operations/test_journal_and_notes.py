@@ -114,4 +114,5 @@ def test_a_draw_that_lives_is_waited_for_and_only_a_dead_one_costs_another() -> 
     alive = effect_on_budget([drawing], (), COST, frozenset({drawing.attempt_id}))
     dead = effect_on_budget([drawing], (), COST, frozenset({"another"}))
     assert (alive.charges, dead.charges) == (False, True)
-    assert "0 charged" in alive.sentence
+    assert "its seal is waited for, 0 charged; should its process have died, " in alive.sentence
+    assert alive.sentence.endswith(dead.sentence)  # its lease outlasts it for some seconds

@@ -14,9 +14,12 @@ import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import BudgetExceeded, TurnstileError
+from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
-from turnstile.pipeline import drawing_apart
+from turnstile.pipeline import charged_draw, drawing, drawing_apart
+from turnstile.pipeline.context import open_release
+from turnstile.pipeline.drawing import report_death
 from turnstile.pipeline.drawing_apart import draw_apart
 from turnstile.pipeline.steps import step_named
 
@@ -94,6 +97,26 @@ def test_a_draw_that_nobody_waits_for_any_more_charges_nothing_and_burns_nothing
             reserved.ledger.begin_draw(begun.attempt_id, begun.bindings)
 
 
+def test_a_task_that_is_interrupted_or_timed_out_leaves_its_draw_alone(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "slow"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import sys, time\n"
+        f"if {drawing_apart.__name__!r} in sys.orig_argv:\n"
+        "    from turnstile.pipeline import charged_draw\n"
+        "    write_once = charged_draw.write_once\n"
+        "    charged_draw.write_once = lambda *its: (time.sleep(3), write_once(*its))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
+        _wait_for(reserved.ledger.living_draws)
+        task.send_signal(signal.SIGINT)  # raises inside the task, as Airflow's timeout does
+    assert task.returncode != 0
+    _wait_for(lambda: _states(reserved) == [ReleaseState.SEALED])
+
+
 def _kill_at_the_seal(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Let processes that draw kill themselves when the noise is drawn and nothing is stored."""
     folder.mkdir()
@@ -115,10 +138,23 @@ def test_only_a_drawing_process_that_dies_itself_is_burned(
         with pytest.raises(TurnstileError, match="process died .SIGKILL.*stays charged"):
             draw_apart("opal", WEEK)
     assert _states(reserved) == [ReleaseState.DRAWING]
+    assert reserved.ledger.living_draws() == frozenset()  # its task knows that it died
     began = time.monotonic()
     draw_apart("opal", WEEK)
     assert time.monotonic() - began < 30  # under the same lock: no lease is waited for
     assert _states(reserved) == [ReleaseState.BURNED, ReleaseState.SEALED]
+
+
+def test_the_death_of_one_that_waits_ends_no_lease_of_one_that_draws(
+    reserved: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = open_release("opal", WEEK)
+    monkeypatch.setattr(charged_draw, "write_once", lambda *_: report_death(release))
+    monkeypatch.setattr(ChargingLedger, "seal", lambda *_: None)
+    drawing.draw(release)
+    assert reserved.ledger.living_draws() == {"opal/2016-W30/r0#1"}
+    report_death(release)  # now nobody draws
+    assert reserved.ledger.living_draws() == frozenset()
 
 
 def test_a_refusal_comes_back_as_what_it_was(landed: Deployment) -> None:

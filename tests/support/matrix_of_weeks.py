@@ -15,6 +15,7 @@ from real_airflow import SYDNEY, RealAirflow, running
 from row_table import Row
 from sinks import Sinks, sinks
 
+from turnstile.pipeline import drawing_apart
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import system_clock
 
@@ -25,6 +26,7 @@ KILLED_ONCE = "2021-W10"
 KILLED_TWICE = "2022-W30"
 KILLED_EARLY, SCHEDULER_KILLED, BESIDE_RUN = "2023-W40", "2023-W41", "2023-W42"
 CLEARED_MIDWAY, MARKED_EARLY = "2024-W50", "2024-W51"
+MARKED_LATE, CLEARED_AND_KILLED = "2012-W40", "2012-W41"
 ORPHANED, ORPHANED_LONG = "2014-W10", "2014-W11"
 SCHEDULED = str(ServiceWeek.containing(system_clock().astimezone(SYDNEY).date()).plus(-1))
 AT_FIRST = f"{SCHEDULED}.draw"
@@ -38,6 +40,7 @@ DELIVERED = (
     f"{KILLED_EARLY}:{BESIDE_RUN}",
     f"{CLEARED_MIDWAY}:{MARKED_EARLY}",
     f"{ORPHANED}:{ORPHANED_LONG}",
+    f"{MARKED_LATE}:{CLEARED_AND_KILLED}",
     SCHEDULED,
 )
 CANARY = "3085220012345678"
@@ -73,7 +76,7 @@ class Matrix:
         assert after.unlike(before, draws) == ()
         assert disagreements(home, home.parent / "include") == ()
         drawn = ", ".join(f"{week} {number}" for week, number in draws.items()) or "none"
-        rho = f"{sum(draws.values()) * 7 / 8:.3f}"
+        rho = f"{sum(draws.values()) * 7 / 12:.3f}"
         kept = sum(after.sealed.get(week) == digest for week, digest in before.sealed.items())
         new = len(after.sealed) - len(before.sealed)
         self.lines.append((act, drawn, rho, f"{kept} of {len(before.sealed)}", str(new)))
@@ -110,10 +113,52 @@ def stop_before_draw(matrix: Matrix, week: str) -> None:
 
 def kill_with_worker(process: psutil.Process) -> None:
     """Kill a task and the worker that watches it, as the system does when memory is short."""
-    worker = process.parent()
-    assert worker is not None
+    worker = parent_of(process)
     worker.kill()
     process.kill()
+
+
+def kill_with_task_and_worker(drawing: psutil.Process) -> None:
+    """Kill a process that draws and all who could say so, as when a machine loses its power."""
+    task = parent_of(drawing)
+    kill_with_worker(task)
+    drawing.kill()
+
+
+def parent_of(process: psutil.Process) -> psutil.Process:
+    """Return who began a process; of one that draws, its task."""
+    parent = process.parent()
+    assert parent is not None
+    return parent
+
+
+def until_lease_ends(airflow: RealAirflow) -> None:
+    """Wait until the ledger takes no draw that is under way for a living one."""
+    airflow.until(lambda: not airflow.ledger.living_draws(), what="the end of the lease")
+
+
+def cleared_in_its_draw(airflow: RealAirflow, week: str) -> psutil.Process:
+    """Clear the task of a draw that is held before its seal, and wait until the next try draws.
+
+    Returns:
+        The process that draws; it outlives the task.
+    """
+    drawing = airflow.held(week, "seal")
+    task = parent_of(drawing)
+    airflow.clear(week, "draw")
+    airflow.until(lambda: not task.is_running(), what="the end of the cleared task")
+    airflow.until(lambda: _waits_for_seal(airflow, drawing), what="the next try's process")
+    assert drawing.is_running()
+    return drawing
+
+
+def _waits_for_seal(airflow: RealAirflow, drawing: psutil.Process) -> bool:
+    """Say whether another process than the one that draws wants to draw for the same home."""
+    for process in psutil.process_iter(["cmdline"]):
+        words = " ".join(process.info["cmdline"] or [])
+        if drawing_apart.__name__ in words and str(airflow.home) in words and process != drawing:
+            return True
+    return False
 
 
 def deliver_again(airflow: RealAirflow, week: str) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import psutil
+from held_steps import hold_draws
 from postgresql_server import metadata_database
 
 from turnstile.cli import main
@@ -67,7 +68,7 @@ def _hold_steps(plugins: Path) -> None:
     shutil.copy(ROOT / "tests/support/held_steps.py", plugins)
     dag = plugins / "release_dag.py"
     text = dag.read_text().replace("timedelta(minutes=2)}", "timedelta(seconds=5)}")
-    dag.write_text(f"{text}\nimport held_steps  # noqa: E402, F401\n")
+    dag.write_text(f"{text}\nimport held_steps  # noqa: E402\n\nheld_steps.hold_tasks()\n")
 
 
 @dataclass
@@ -310,6 +311,7 @@ def running(
     environment = airflow_environment(settings, held, port=chosen, inherited=inherited)
     users = ",".join(f"{user}:{role}" for user, role in ROLES.items())
     environment |= {"AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": users, **extra}
+    environment["PYTHONPATH"] = hold_draws(base / "held")
     try:
         with metadata_database() as its, NativeStack(home, environment | its) as stack:
             airflow = RealAirflow(base, f"http://127.0.0.1:{chosen}", stack)

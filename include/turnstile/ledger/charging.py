@@ -259,6 +259,10 @@ class ChargingLedger:
         """Say that the draw goes on; nothing if another process has taken it over."""
         self._store.write(lambda c: leases.renew(c, attempt_id, holder))
 
+    def end_lease(self, holder: str) -> None:
+        """Say that nobody draws under a lock that is held here: whoever did has died."""
+        self._store.write(lambda c: leases.end(c, holder))
+
     def _begin(
         self,
         connection: Connection,

@@ -33,6 +33,11 @@ def renew(connection: Connection, attempt_id: str, holder: str) -> None:
     connection.execute(update(LEASE).where(mine).values(ends_s=_now_s(connection) + LEASE_S))
 
 
+def end(connection: Connection, holder: str) -> None:
+    """Let the draws under a lock be dead; for whoever holds that very lock."""
+    connection.execute(update(LEASE).where(LEASE.c.holder == holder).values(ends_s=0))
+
+
 def holder_of(connection: Connection, attempt_id: str) -> str | None:
     """Return who draws under a lease that runs, or None."""
     query = select(LEASE.c.holder).where(LEASE.c.attempt_id == attempt_id, _runs(connection))

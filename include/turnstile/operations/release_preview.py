@@ -99,7 +99,9 @@ def preview(
         key = ReleaseKey(programme.name, week, planned.revision)
         attempts = [one for one in weeks.get(week, Week(week)).attempts if one.key == key]
         facts = [line for line in snapshot.lines if line.key == str(key)]
-        effect = effect_on_budget(attempts, facts, cost_in_words(planned))
+        is_drawn = mark is not None and mark.state == "under_way"
+        drawing = frozenset(one.attempt_id for one in attempts if is_drawn and one.is_drawing)
+        effect = effect_on_budget(attempts, facts, cost_in_words(planned), drawing)
         found.append(_week(planned, mark, effect, trial))
         last = planned if found[-1].charge else last
     left = tuple(_left(trial, last)) if last is not None else ()
@@ -112,6 +114,8 @@ def _week(
 ) -> WeekPreview:
     """Try one week, and post it to the copy."""
     week, state = str(planned.week), mark.state if mark else "missing"
+    if state == "under_way" and mark is not None and mark.of_budget == "charged":
+        return WeekPreview(week, state, effect.sentence, "")  # what it costs if it has died, too
     if state == "under_way" or (mark is not None and mark.run_id and state in LIVE - {"asked"}):
         return WeekPreview(week, state, "a run works on it or waits for it already", "")
     if not effect.charges:

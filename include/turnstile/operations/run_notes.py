@@ -68,10 +68,13 @@ def effect_on_budget(
             return Effect(f"week sealed on {on}: re-issued, 0 charged")
         return Effect(f"week sealed on {on}, not published yet: the same bytes go on, 0 charged")
     last = attempts[-1] if attempts else None
-    if last is not None and last.attempt_id in drawing:
-        return Effect("a draw is under way: its seal is waited for, 0 charged")
     if last is not None and (last.is_drawing or last.is_burned):
-        return _after_a_death(sum(one.is_charged for one in attempts), cost)
+        dead = _after_a_death(sum(one.is_charged for one in attempts), cost)
+        if last.attempt_id not in drawing:
+            return dead
+        # Its lease outlasts a process that was killed, for seconds: both are said.
+        lives = "a draw is under way: its seal is waited for, 0 charged"
+        return Effect(f"{lives}; should its process have died, {dead.sentence}")
     words = f"never drawn: once its rows pass validation, {cost} is charged"
     if last is not None and last.is_held:
         words = f"a hold exists and is resumed, no second one: {cost} is charged when it draws"

@@ -6,13 +6,13 @@ house adds: preflight, one process at a time, and what a draw is told by it (PRI
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 from turnstile.durable_files import exclusively, name_of_lock
-from turnstile.errors import DrawGoesOn
+from turnstile.errors import DrawGoesOn, TurnstileError
 from turnstile.ledger.leases import BEAT_S
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.charged_draw import Outside, charged_draw, reserved
@@ -67,6 +67,15 @@ def draw(release: Release) -> str:
         return charged_draw(release, attempt, outside)
 
 
+def report_death(release: Release) -> None:
+    """End the lease of a drawing process that died, unless another process draws by now.
+
+    Until it ends the draw passes for a living one, and what another draw costs is not said.
+    """
+    with contextlib.suppress(OSError, TurnstileError), _alone(release, waits=False) as holder:
+        release.ledger.end_lease(holder)
+
+
 def _reserved(release: Release, statement: Statement, holder: str) -> Attempt:
     """Reserve; wait for the seal of a draw that a process elsewhere has under way."""
     while True:
@@ -89,12 +98,15 @@ def _around(release: Release, holder: str) -> Outside:
     )
 
 
-@contextmanager
-def _alone(release: Release) -> Iterator[str]:
+@contextlib.contextmanager
+def _alone(release: Release, *, waits: bool = True) -> Iterator[str]:
     """Keep a second process on this machine from taking a live draw for a dead one.
 
     Yields:
         The name of the lock: what was drawn under it before is drawn by nobody now.
+
+    Raises:
+        BlockingIOError: another process draws, and this call does not wait.
     """
-    with exclusively(release.folders.private / ".draw.lock") as file:
+    with exclusively(release.folders.private / ".draw.lock", waits=waits) as file:
         yield name_of_lock(file)

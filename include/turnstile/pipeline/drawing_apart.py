@@ -58,6 +58,11 @@ def draw_apart(programme: str, week: str, revision: int = 0) -> str:
     answer = folder / _ANSWER
     found = json.loads(answer.read_bytes()) if answer.exists() else {}
     shutil.rmtree(folder)
+    if not found:
+        from turnstile.pipeline.context import open_release
+        from turnstile.pipeline.drawing import report_death
+
+        report_death(open_release(programme, week, revision))
     if found or not report.stat().st_size:
         report.unlink()
     if "sentence" in found:

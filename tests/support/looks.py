@@ -1,0 +1,199 @@
+"""What page, watchdog and journal say of weeks beside what Airflow says, looked at again and again.
+
+A look asks Airflow and the page twice, around all else: only where both answer the same before and
+after it can two of them be held against each other.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from html import unescape
+from threading import Event, Thread
+from typing import Any
+
+from real_airflow import DAG, PASSWORD, RealAirflow, week_at
+
+from turnstile.operations.airflow_api import AirflowApi
+from turnstile.operations.airflow_now import UNDER_WAY, AirflowNow, RunNow, TaskNow
+from turnstile.operations.alerts import Alert
+from turnstile.operations.deployment_state import DeploymentState
+from turnstile.operations.journal import Happening, Journal
+from turnstile.operations.week_states import TURNS_AND_ENDS
+from turnstile.settings import Settings, system_clock
+
+PAGE = "/privacy-budget"
+EVERY_S = 1.0
+_ITEM = re.compile(r'<li data-state="(\w+)"><strong>([^<]+)</strong>(.*?)</li>', re.DOTALL)
+_OF_A_STOP = frozenset({"week_stopped", "week_refused", "week_missing", "bytes_disagree"})
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at one week.
+
+    Args:
+        run: Airflow's word of its run; empty if it has none, or if it changed during the look.
+        mark: the page's calendar, as JSON; empty if it changed during the look.
+        trouble: state of the week among what somebody has to look at; empty if it is not there.
+        words: that the page says of it there.
+        alerts: of the watchdog, about the week.
+        has_failed: whether its run's last word in the journal is that it failed.
+    """
+
+    run: str
+    mark: Mapping[str, Any]
+    trouble: str
+    words: str
+    alerts: tuple[Alert, ...]
+    has_failed: bool
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is false, what costs and does not say so, and what differs."""
+        rules = {one.rule for one in self.alerts}
+        found = []
+        if self.run in UNDER_WAY and not self.has_failed:
+            found += ["trouble of a run that lives"] if self.trouble else []
+            found += ["a death of a run that lives"] if "run_died" in rules else []
+        if self.trouble and self.mark:
+            if self.mark["state"] != self.trouble:
+                found.append("list and calendar differ")
+            if self.mark["of_budget"] == "charged" and "it charges " not in self.words:
+                found.append("advice does not say what it charges")
+        if self.run and self.mark:
+            if (self.trouble == "dead") != ("run_died" in rules):
+                found.append("page and watchdog differ about a death")
+            if self.trouble == "dead" and not self._is_told_alike():
+                found.append("page and watchdog say a death in other words")
+            is_stopped = self.run == "failed" and self.has_failed
+            if is_stopped and not (self.trouble and rules & _OF_A_STOP):
+                found.append("page or watchdog is silent about a run that failed")
+        return tuple(found)
+
+    def _is_told_alike(self) -> bool:
+        """Say whether the watchdog's sentence of a death stands on the page."""
+        told = next(one.sentence for one in self.alerts if one.rule == "run_died")
+        return told.partition(": ")[2] in self.words
+
+
+@dataclass
+class Looks:
+    """Looks at an Airflow, by week."""
+
+    airflow: RealAirflow
+    weeks: tuple[str, ...]
+    seen: dict[str, list[Look]] = field(default_factory=dict)
+
+    @contextmanager
+    def once_a_second(self) -> Iterator[None]:
+        """Look while the block runs."""
+        is_over, failed = Event(), []
+
+        def go_on() -> None:
+            try:
+                while not is_over.is_set():
+                    began = time.monotonic()
+                    self._look()
+                    is_over.wait(max(0.0, EVERY_S - (time.monotonic() - began)))
+            except Exception as error:  # noqa: BLE001 - raised below, in the test's own thread
+                failed.append(error)
+
+        thread = Thread(target=go_on)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
+        if failed:
+            raise failed[0]
+
+    def faults(self, week: str) -> set[str]:
+        """Return what was wrong with any look at a week."""
+        return {f"{one.run}: {fault}" for one in self.seen[week] for fault in one.faults}
+
+    def states(self, week: str) -> list[str]:
+        """Return the states of the calendar that a week went through, one after the other."""
+        found: list[str] = []
+        for one in self.seen[week]:
+            state = one.mark.get("state")
+            if state is not None and found[-1:] != [state]:
+                found.append(state)
+        return found
+
+    def until(self, week: str, state: str) -> Look:
+        """Wait until a week is in trouble of a state; return the look that saw it."""
+        self.airflow.until(
+            lambda: bool(self.seen.get(week)) and self.seen[week][-1].trouble == state,
+            what=f"{week} {state} on the page",
+        )
+        return self.seen[week][-1]
+
+    def _look(self) -> None:
+        """Look at every week once."""
+        api = AirflowApi(self.airflow.address, "vera", PASSWORD)
+        settings = Settings.from_environment()
+        state = DeploymentState(settings, system_clock)
+        runs, marks = _runs(api), _marks(api)
+        page = _troubles(api)
+        alerts = state.watched(_asked_by_a_task(api, state))
+        lines = [
+            line
+            for line in Journal.of(settings).of_programme("opal")
+            if line.happening in TURNS_AND_ENDS
+        ]
+        runs_then, marks_then = _runs(api), _marks(api)
+        for week in self.weeks:
+            trouble, words = page.get(week, ("", ""))
+            last = [line.happening for line in lines if line.week == week][-1:]
+            run, mark = runs.get(week, ""), marks.get(week, {})
+            look = Look(
+                run=run if runs_then.get(week) == run else "",
+                mark=mark if marks_then.get(week) == mark else {},
+                trouble=trouble,
+                words=words,
+                alerts=tuple(one for one in alerts if one.week == week),
+                has_failed=last == [Happening.FAILED],
+            )
+            self.seen.setdefault(week, []).append(look)
+
+
+def _runs(api: AirflowApi) -> dict[str, str]:
+    """Return the state of the run of each week."""
+    return {week_at(run.starts): run.state for run in api.runs(DAG)}
+
+
+def _marks(api: AirflowApi) -> dict[str, dict[str, Any]]:
+    """Return the page's calendar, by week."""
+    found = api._request("GET", f"{PAGE}/data/calendar.json")
+    return {mark["week"]: mark for mark in found["opal"]}
+
+
+def _troubles(api: AirflowApi) -> dict[str, tuple[str, str]]:
+    """Return what the page has people look at: state and words, by week."""
+    answer = api._send("GET", f"{PAGE}/", headers=api._authorization())
+    answer.raise_for_status()
+    return {
+        weeks: (state, " ".join(unescape(re.sub(r"<[^>]+>", "", words)).split()))
+        for state, weeks, words in _ITEM.findall(answer.text)
+    }
+
+
+def _asked_by_a_task(api: AirflowApi, state: DeploymentState) -> AirflowNow:
+    """Return what the watchdog's task gets from Airflow: the runs that the journal names."""
+    asked = state.runs_to_ask_about(frozenset({"opal"}))["opal"]
+    found = [
+        RunNow(
+            run.run_id,
+            "",
+            run.state,
+            {task.task_id: TaskNow(task.state) for task in api.tasks(DAG, run.run_id)},
+        )
+        for run in api.runs(DAG)
+        if run.run_id in asked
+    ]
+    return AirflowNow(runs={"opal": tuple(found)})
