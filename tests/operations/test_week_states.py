@@ -1,0 +1,118 @@
+"""States of a week that ledger, journal and Airflow tell together: none of them alone decides."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from watched_place import Place
+
+from turnstile.ledger.records import Bindings, ReleaseKey
+from turnstile.operations.journal import Happening
+from turnstile.operations.week_states import STATES, WeekMark
+
+BOUND = Bindings("p", "d", "s")
+STYLE = Path(__file__).parents[2] / "plugins/page_files/style.css"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place.new(tmp_path)
+
+
+def _mark(place: Place, state: str | None, **tasks: str | None) -> WeekMark:
+    return next(one for one in place.marks(place.airflow(state, tasks)) if one.week == "2016-W30")
+
+
+def _draw(place: Place, holder: str = "") -> str:
+    attempt = place.reserve("2016-W30")
+    place.ledger.begin_draw(attempt, BOUND, holder=holder)
+    return attempt
+
+
+def test_a_draw_that_lives_is_no_dead_run_even_if_airflow_says_that_its_task_is_over(
+    place: Place,
+) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    attempt = _draw(place, "this machine")
+    assert _mark(place, "failed").state == "under_way"
+    assert place.now(place.airflow("failed")).attention == ()
+    place.ledger.end_lease("this machine")
+    assert _mark(place, "failed").state == "dead"
+    place.ledger.seal(attempt, "bytes")
+    assert _mark(place, "failed").of_budget == "sealed"
+
+
+@pytest.mark.parametrize(("state", "tasks"), [("queued", {}), ("running", {"draw": "scheduled"})])
+def test_a_run_that_failed_and_is_cleared_works_again_before_it_says_so(
+    place: Place, state: str, tasks: dict[str, str | None]
+) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    _draw(place)
+    place.say(Happening.FAILED, "2016-W30", step="draw", kind="TurnstileError", sentence="x")
+    assert _mark(place, "failed", draw="failed").state == "charged"
+    assert _mark(place, "running", draw="running").state == "charged"  # Airflow will hear of it
+    assert _mark(place, state, **tasks).state in {"under_way", "held_up"}
+
+
+def test_nobody_is_asked_once_airflow_has_no_question(place: Place) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    place.ledger.seal(_draw(place), "bytes")
+    place.say(Happening.ASKED, "2016-W30", task="ask", sentence="May it be published?")
+    assert _mark(place, "running", ask="awaiting_input").state == "asked"
+    assert _mark(place, "running", ask="success", publish="queued").state == "under_way"
+    assert _mark(place, "failed", ask="failed").state == "dead"
+
+
+def test_a_question_about_a_correction_is_no_question_about_a_drawn_week(place: Place) -> None:
+    place.publish("2016-W30")
+    place.clock.now += timedelta(hours=1)
+    place.say(Happening.ASKED, "2016-W30", task="ask_revision", sentence="files changed")
+    airflow = place.airflow("running", {"ask_revision": "awaiting_input"})
+    correction = _mark(place, "running", ask_revision="awaiting_input").correction
+    assert correction is not None
+    assert correction.state == "asked_revision"
+    (shown,) = place.now(airflow).attention
+    assert "no answer keeps the sealed bytes" in shown.next_step
+    assert "clear" not in shown.next_step
+
+
+def test_what_a_run_said_before_the_week_was_public_is_over(place: Place) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    place.say(Happening.FAILED, "2016-W30", step="publish", kind="OSError", sentence="disk full")
+    place.clock.now += timedelta(hours=1)
+    place.publish("2016-W30")  # by hand
+    assert place.now(place.airflow("failed")).attention == ()
+    place.clock.now += timedelta(hours=1)
+    place.say(Happening.FAILED, "2016-W30", step="audit", kind="IntegrityError", sentence="bytes")
+    (shown,) = place.now(place.airflow("failed")).attention
+    assert "r0 is public" in shown.reason
+    assert "bytes" in shown.reason
+
+
+def test_a_correction_that_failed_is_not_hidden_by_the_public_week(place: Place) -> None:
+    place.publish("2016-W30")
+    place.clock.now += timedelta(hours=1)
+    first = place.ledger.attempts(ReleaseKey("opal", "2016-W30"))[0]
+    assert first.is_public
+    place.say(Happening.BEGUN, "2016-W30", revision=1)
+    assert _mark(place, "failed").correction is not None
+    assert _mark(place, "failed").state == "published"
+    (shown,) = place.now(place.airflow("failed")).attention
+    assert shown.state == "dead"
+
+
+def test_a_queued_run_of_a_paused_dag_is_said_once_its_week_is_late(place: Place) -> None:
+    place.publish("2016-W30")
+    place.say(Happening.BEGUN, "2016-W31")
+    assert place.now(place.airflow("queued", paused=True)).attention == ()
+    place.clock.now += timedelta(days=10)
+    (shown, *_) = place.now(place.airflow("queued", paused=True)).attention
+    assert (shown.weeks, shown.next_step) == ("2016-W31", "Unpause the DAG.")
+
+
+def test_every_state_has_a_square() -> None:
+    style = STYLE.read_text()
+    shown_otherwise = {"published"}  # the square itself
+    assert not {name for name in STATES if f".{name}" not in style} - shown_otherwise
