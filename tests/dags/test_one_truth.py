@@ -78,6 +78,8 @@ def test_advice_about_a_draw_whose_process_was_killed_says_what_it_charges(
         airflow.let_go(KILLED, "seal")
         seen = looks.until(KILLED, "charged")
         assert "may be cleared from the task draw on" in seen.words
+        # Its task said so and is about to end; what is cleared before that ends with it.
+        airflow.until(lambda: airflow.runs()[KILLED] == "failed", what="the end of the run")
         airflow.clear(KILLED, "draw")
         _released(airflow, KILLED)
     assert attempts(airflow, KILLED) == ("burned", "published")

@@ -88,6 +88,10 @@ class Looks:
     weeks: tuple[str, ...]
     seen: dict[str, list[Look]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._api = AirflowApi(self.airflow.address, "vera", PASSWORD)
+        self._state = DeploymentState(Settings.from_environment(), system_clock)
+
     @contextmanager
     def once_a_second(self) -> Iterator[None]:
         """Look while the block runs."""
@@ -135,15 +139,13 @@ class Looks:
 
     def _look(self) -> None:
         """Look at every week once."""
-        api = AirflowApi(self.airflow.address, "vera", PASSWORD)
-        settings = Settings.from_environment()
-        state = DeploymentState(settings, system_clock)
+        api, state = self._api, self._state
         runs, marks = _runs(api), _marks(api)
         page = _troubles(api)
         alerts = state.watched(_asked_by_a_task(api, state))
         lines = [
             line
-            for line in Journal.of(settings).of_programme("opal")
+            for line in Journal.of(state.settings).of_programme("opal")
             if line.happening in TURNS_AND_ENDS
         ]
         runs_then, marks_then = _runs(api), _marks(api)
