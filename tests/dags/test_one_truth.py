@@ -83,8 +83,8 @@ def test_advice_about_a_draw_whose_process_was_killed_says_what_it_charges(
         airflow.clear(KILLED, "draw")
         _released(airflow, KILLED)
     assert attempts(airflow, KILLED) == ("burned", "published")
-    assert f"it charges {_charge_of_last_draw(airflow, KILLED)}" in seen.words
     assert looks.faults(KILLED) == set()
+    assert _charge_of_last_draw(airflow, KILLED) in seen.words.partition("it charges ")[2]
 
 
 def test_a_run_that_died_with_its_draw_is_dead_in_the_same_words_everywhere(
@@ -100,8 +100,8 @@ def test_a_run_that_died_with_its_draw_is_dead_in_the_same_words_everywhere(
         airflow.clear(GONE, "draw")
         _released(airflow, GONE)
     assert attempts(airflow, GONE) == ("burned", "published")
-    assert f"it charges {_charge_of_last_draw(airflow, GONE)}" in seen.words
     assert looks.faults(GONE) == set()
+    assert _charge_of_last_draw(airflow, GONE) in seen.words.partition("it charges ")[2]
 
 
 def _charge_of_last_draw(airflow: RealAirflow, week: str) -> str:
