@@ -46,6 +46,10 @@ class ProgrammeError(InputError):
     """A programme or domain file breaks a rule. Nothing was done."""
 
 
+class DrawDied(TurnstileError):  # noqa: N818
+    """The process of a draw ended without an answer; what it had charged stays charged."""
+
+
 class RefusedError(TurnstileError):
     """Budget, approval or finality says no. Nothing was released."""
 

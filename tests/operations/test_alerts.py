@@ -145,6 +145,12 @@ def test_a_failure_is_reported_by_its_kind(kind: str, rule: str) -> None:
     assert of_run([_failed(kind)], "another run") == ()
 
 
+def test_a_drawing_process_that_died_is_said_to_leave_its_charge() -> None:
+    (alert,) = of_run([_failed("DrawDied")], "a")
+    assert "what it had charged stays charged" in str(alert)
+    assert "stays charged" not in str(of_run([_failed("ValueError")], "a")[0])
+
+
 def _forecast(taken: int, limit: int = 100) -> CapForecast:
     cap = Cap(ProtectionUnit.CARD, rho_nano=limit, window_weeks=52)
     path = (("2016-W30", taken), ("2016-W31", limit))

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import BudgetExceeded, TurnstileError
+from turnstile.errors import BudgetExceeded, DrawDied, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import ReleaseState
@@ -135,7 +135,7 @@ def test_only_a_drawing_process_that_dies_itself_is_burned(
     # Negative control of the test before.
     with monkeypatch.context() as deadly:
         _kill_at_the_seal(deadly, tmp_path / "deadly")
-        with pytest.raises(TurnstileError, match="process died .SIGKILL.*stays charged"):
+        with pytest.raises(DrawDied, match="process died .SIGKILL.*stays charged"):
             draw_apart("opal", WEEK)
     assert _states(reserved) == [ReleaseState.DRAWING]
     assert reserved.ledger.living_draws() == frozenset()  # its task knows that it died

@@ -128,6 +128,7 @@ def _of_verdicts(line: Line) -> Iterable[Alert]:
 
 _OF_KIND = {
     "BudgetExceeded": ("week_refused", "a cap would be passed; nothing more was charged"),
+    "DrawDied": ("week_stopped", "its drawing process died; what it had charged stays charged"),
     "InputError": ("week_stopped", "its input breaks a rule; nothing new is public"),
     "IntegrityError": ("bytes_disagree", "bytes, chain or balances disagree; stop releasing"),
     "NotApproved": ("week_refused", "people have not approved it; it stays under embargo"),

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from turnstile import errors
-from turnstile.errors import RefusedError, TurnstileError
+from turnstile.errors import DrawDied, RefusedError, TurnstileError
 from turnstile.pipeline.steps import draw, step_named
 from turnstile.settings import Settings, system_clock
 
@@ -32,8 +32,9 @@ def draw_apart(programme: str, week: str, revision: int = 0) -> str:
     """Do the step `draw` in a process of its own; return what it returns.
 
     Raises:
-        TurnstileError: whatever the step raised, by its kind and sentence; or its process died, or
-            failed in a way that nobody foresaw, of which the private zone has a report.
+        TurnstileError: whatever the step raised, by its kind and sentence.
+        DrawDied: its process died, or failed in a way that nobody foresaw, of which the private
+            zone has a report.
     """
     private = Settings.from_environment().private
     for folder in (private / "draws", private / "failures"):
@@ -71,7 +72,7 @@ def draw_apart(programme: str, week: str, revision: int = 0) -> str:
         return str(found["answer"])
     how = signal.Signals(-exit_code).name if exit_code < 0 else f"exit {exit_code}"
     told = f"; an operator of the private zone reads {report.name}" if report.exists() else ""
-    raise TurnstileError(
+    raise DrawDied(
         f"the drawing process died ({how}); if it had charged, that stays charged: the budget page "
         f"says what another draw costs{told}"
     )
