@@ -82,7 +82,7 @@ def test_a_log_that_cannot_be_read_lets_nobody_approve_a_run_that_was_cleared(
     with pytest.raises(NotApproved, match="turnstile_airflow"):
         module.who_set_going_again(run)
     lines = SimpleNamespace(events=lambda _: [_line("clear_dag_run")])
-    monkeypatch.setattr(module, "_api", lambda: lines)
+    monkeypatch.setattr(module, "airflow_api", lambda: lines)
     assert module.who_set_going_again(run) == {"olga"}
 
 

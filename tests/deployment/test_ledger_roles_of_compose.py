@@ -113,7 +113,7 @@ def _readable(url: str) -> set[str]:
 
 
 def test_the_page_reads_the_ledgers_tables_and_no_other(url_of: UrlOf) -> None:
-    own = {"ledger_version", "entry", "head", "family", "caps", "attempt", "account"}
+    own = {"ledger_version", "entry", "head", "family", "caps", "attempt", "account", "draw_lease"}
     _run(url_of("turnstile_ledger"), "CREATE TABLE IF NOT EXISTS another (x int)")
     assert _readable(url_of("turnstile_page")) == own
     assert _readable(url_of("turnstile_ledger")) == own | {"another"}

@@ -15,7 +15,9 @@ import pytest
 
 from turnstile.counting import tables, telemetry, trip_queries, trips
 from turnstile.counting.bounding import Bounding, keep_at_most
+from turnstile.measures.buses import BusesOver
 from turnstile.privacy import stability
+from turnstile.privacy.mechanisms import bounded_mean
 from turnstile.privacy.sensitivities import records_at_most
 from turnstile.programme import counting_chain
 from turnstile.sources import identity, itms, lines, opal_trips, reading, tap_trips
@@ -322,14 +324,14 @@ def _trip_of_one_record(patch: pytest.MonkeyPatch) -> None:
 def _delays_as_they_come(patch: pytest.MonkeyPatch) -> None:
     """A day's delay is added up as it is, without its clamp."""
     patch.setattr(
-        telemetry, "centered_delays", lambda sums, numbers, _: np.asarray(sums // (6 * numbers))
+        bounded_mean, "centered_delays", lambda sums, numbers, _: np.asarray(sums // (6 * numbers))
     )
 
 
 def _full_at_any_time(patch: pytest.MonkeyPatch) -> None:
     """Readings of a full bus are counted, not buses."""
-    laid = telemetry._contributions
-    patch.setattr(telemetry, "_contributions", lambda *given: laid(*given) * given[2]["readings"])
+    adds = BusesOver.adds
+    patch.setattr(BusesOver, "adds", lambda *given: adds(*given) * given[3]["readings"])
 
 
 def _counted_twice(patch: pytest.MonkeyPatch) -> None:
