@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parents[1]
 MAY_NAME = {
     "programme/spec.py": "what a table of a programme states, and what it measures by default",
     "estimates/week_estimates.py": "what records of estimates hold since version 0.2",
-    "operations/published_week.py": "columns and words of a week on the page",
 }
 OPTIONS = ("clamp_kmh", "clamp_minutes", "limits_kmh")
 NAMES = ("mean_speed", "mean_delay", "buses_over", *OPTIONS)

@@ -63,6 +63,18 @@ def test_it_answers_with_the_digest_that_is_sealed_and_leaves_nothing(reserved: 
     assert list((reserved.home / "private/draws").iterdir()) == []
 
 
+def _begin_drawing_with(patch: pytest.MonkeyPatch, folder: Path, *lines: str) -> None:
+    """Let every process that draws run some lines first, which find `charged_draw`."""
+    begin = "".join(f"    {line}\n" for line in lines)
+    (folder / "sitecustomize.py").write_text(
+        "import sys\n"
+        f"if {drawing_apart.__name__!r} in sys.orig_argv:\n"
+        "    from turnstile.pipeline import charged_draw\n"
+        f"{begin}"
+    )
+    patch.setenv("PYTHONPATH", str(folder))
+
+
 # How long the task lives, in tenths of a second: with the start of Python about 40 to its seal.
 LIVES = [3, 12, 20, *(pytest.param(n, marks=pytest.mark.long) for n in range(60))]
 
@@ -100,16 +112,13 @@ def test_a_draw_that_nobody_waits_for_any_more_charges_nothing_and_burns_nothing
 def test_a_task_that_is_interrupted_or_timed_out_leaves_its_draw_alone(
     reserved: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "slow"
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(
-        "import sys, time\n"
-        f"if {drawing_apart.__name__!r} in sys.orig_argv:\n"
-        "    from turnstile.pipeline import charged_draw\n"
-        "    write_once = charged_draw.write_once\n"
-        "    charged_draw.write_once = lambda *its: (time.sleep(3), write_once(*its))\n"
+    _begin_drawing_with(
+        monkeypatch,
+        tmp_path,
+        "import time",
+        "write_once = charged_draw.write_once",
+        "charged_draw.write_once = lambda *its: (time.sleep(3), write_once(*its))",
     )
-    monkeypatch.setenv("PYTHONPATH", str(folder))
     with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
         _wait_for(reserved.ledger.living_draws)
         task.send_signal(signal.SIGINT)  # raises inside the task, as Airflow's timeout does
@@ -117,24 +126,17 @@ def test_a_task_that_is_interrupted_or_timed_out_leaves_its_draw_alone(
     _wait_for(lambda: _states(reserved) == [ReleaseState.SEALED])
 
 
-def _kill_at_the_seal(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Let processes that draw kill themselves when the noise is drawn and nothing is stored."""
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(
-        "import os, signal, sys\n"
-        f"if {drawing_apart.__name__!r} in sys.orig_argv:\n"
-        "    from turnstile.pipeline import charged_draw\n"
-        "    charged_draw.write_once = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-
-
 def test_only_a_drawing_process_that_dies_itself_is_burned(
     reserved: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # Negative control of the test before.
     with monkeypatch.context() as deadly:
-        _kill_at_the_seal(deadly, tmp_path / "deadly")
+        _begin_drawing_with(  # when the noise is drawn and nothing is stored
+            deadly,
+            tmp_path,
+            "import os, signal",
+            "charged_draw.write_once = lambda *_: os.kill(os.getpid(), signal.SIGKILL)",
+        )
         with pytest.raises(DrawDied, match="process died .SIGKILL.*stays charged"):
             draw_apart("opal", WEEK)
     assert _states(reserved) == [ReleaseState.DRAWING]
@@ -173,15 +175,8 @@ def test_a_refusal_comes_back_as_what_it_was(landed: Deployment) -> None:
 def test_what_nobody_foresaw_is_kept_in_the_private_zone_alone(
     reserved: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "faulty"
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(
-        "import sys\n"
-        f"if {drawing_apart.__name__!r} in sys.orig_argv:\n"
-        "    from turnstile.pipeline import charged_draw\n"
-        "    charged_draw.digest_of = lambda *_: int('card 3085220012345678')\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    fault = "charged_draw.digest_of = lambda *_: int('card 3085220012345678')"
+    _begin_drawing_with(monkeypatch, tmp_path, fault)
     with pytest.raises(TurnstileError, match="exit 1") as told:
         draw_apart("opal", WEEK)
     assert "3085220012345678" not in str(told.value)

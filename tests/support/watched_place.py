@@ -18,11 +18,11 @@ from turnstile.operations.journal import Happening, Journal, Line, instant
 from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.operations.programme_now import (
     BrokenProgramme,
-    GoingOn,
     ProgrammeNow,
     programme_now,
     weeks_to_go_on_with,
 )
+from turnstile.operations.release_preview import WeekPreview
 from turnstile.operations.watch import watched
 from turnstile.operations.week_states import Evidence, WeekMark
 from turnstile.privacy.accounts import Posting
@@ -114,7 +114,10 @@ class Place:
     ) -> ProgrammeNow:
         """Where opal stands."""
         marks = self.marks(airflow, standing)
-        going_on = dict.fromkeys(weeks_to_go_on_with(marks), GoingOn("another is drawn", "eps 4"))
+        going_on = {
+            week: WeekPreview(week, "charged", "another is drawn", "eps 4")
+            for week in weeks_to_go_on_with(marks)
+        }
         return programme_now(OPAL, marks, self.clock.now, airflow or self.airflow(), going_on)
 
     def watched(

@@ -80,6 +80,11 @@ class AirflowNow:
     paused: Mapping[str, bool] = field(default_factory=dict)
     runs: Mapping[str, tuple[RunNow, ...]] | None = None
 
+    @property
+    def was_asked(self) -> bool:
+        """Whether it was asked about runs."""
+        return self.runs is not None
+
     def state_of(self, programme: str) -> str:
         """Return `active`, `paused` or `no DAG`."""
         if programme not in self.paused:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import groupby
 
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.weeks import Week
@@ -105,21 +106,17 @@ def overdue(
     def is_late(period: ServicePeriod) -> bool:
         return now - final_at(period, schedule, programme.time) > OVERDUE_AFTER
 
-    found: list[list[ServicePeriod]] = []
-    for mark, follows in zip(marks, (None, *marks), strict=False):
-        period = parse_period(mark.week)
-        if mark.state != "missing" or not is_late(period):
-            continue
-        if found and follows is not None and str(found[-1][-1]) == follows.week:
-            found[-1].append(period)
-        else:
-            found.append([period])
-    if found and str(found[-1][-1]) == marks[-1].week:
+    def is_overdue(mark: WeekMark) -> bool:
+        return mark.state == "missing" and is_late(parse_period(mark.week))
+
+    rows = [list(row) for is_row, row in groupby(marks, is_overdue) if is_row]
+    found = [(parse_period(row[0].week), parse_period(row[-1].week)) for row in rows]
+    if rows and rows[-1][-1] is marks[-1]:
         last = period_containing(now.astimezone(zone).date(), schedule)
         while not is_late(last):
             last = last.plus(-1)
-        found[-1].append(last)
-    return tuple((row[0], row[-1]) for row in found)
+        found[-1] = (found[-1][0], last)
+    return tuple(found)
 
 
 def behind(programme: Programme, marks: Sequence[WeekMark], now: datetime, week: str) -> str:
@@ -143,16 +140,12 @@ def words_of_row(first: ServicePeriod, last: ServicePeriod) -> str:
 
 def folded(marks: Sequence[WeekMark]) -> Iterator[tuple[WeekMark, WeekMark, int]]:
     """Yield weeks as rows of one, but long rows that nobody took up as one: first, last, length."""
-    row: list[WeekMark] = []
-    for mark in (*marks, None):
-        is_missing = mark is not None and mark.state == "missing"
-        if not is_missing and len(row) > _ROW_SHOWN:
+    for is_missing, each in groupby(marks, lambda mark: mark.state == "missing"):
+        row = list(each)
+        if is_missing and len(row) > _ROW_SHOWN:
             yield row[0], row[-1], len(row)
-        elif not is_missing:
-            yield from ((one, one, 1) for one in row)
-        row = [*row, mark] if mark is not None and is_missing else []
-        if mark is not None and not is_missing:
-            yield mark, mark, 1
+        else:
+            yield from ((mark, mark, 1) for mark in row)
 
 
 _ROW_SHOWN = 3  # weeks without a run that are shown one by one

@@ -5,7 +5,7 @@ Reads only. The ledger is followed: what was read stays in memory, and each call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -26,14 +26,13 @@ from turnstile.operations.ledger_snapshot import LedgerFollower, LedgerSnapshot
 from turnstile.operations.plan_view import crash_words, plan_of, plan_view
 from turnstile.operations.programme_now import (
     BrokenProgramme,
-    GoingOn,
     ProgrammeNow,
     of_ledger,
     of_retention,
     programme_now,
     weeks_to_go_on_with,
 )
-from turnstile.operations.release_preview import Preview, named, preview
+from turnstile.operations.release_preview import Preview, WeekPreview, named, preview
 from turnstile.operations.watch import watched
 from turnstile.operations.week_states import LIVE, Evidence, WeekMark
 from turnstile.pipeline.approvals import standing_of
@@ -69,13 +68,15 @@ class DeploymentState:
 
         An example is none of them until somebody adopts it or releases from it.
         """
-        readable = []
+        return tuple(one for _, one in self._read() if isinstance(one, Programme))
+
+    def _read(self) -> Iterator[tuple[str, Programme | TurnstileError]]:
+        """Yield each programme, or what is wrong with its file."""
         for name in self.names():
             try:
-                readable.append(load_programme(name, self.settings.include))
-            except TurnstileError:
-                continue
-        return tuple(readable)
+                yield name, load_programme(name, self.settings.include)
+            except TurnstileError as error:
+                yield name, error
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the deployment's programmes, those whose file is broken too."""
@@ -90,13 +91,11 @@ class DeploymentState:
 
     def broken(self, visible: frozenset[str]) -> tuple[BrokenProgramme, ...]:
         """Return the programmes that this reader would see if their files could be read."""
-        found = []
-        for name in self.names():
-            try:
-                load_programme(name, self.settings.include)
-            except TurnstileError as error:
-                if name in visible:
-                    found.append(BrokenProgramme(name, str(error), self._public_weeks(name)))
+        found = [
+            BrokenProgramme(name, str(error), self._public_weeks(name))
+            for name, error in self._read()
+            if isinstance(error, TurnstileError) and name in visible
+        ]
         gone = self.snapshot().family_of.keys() - set(self.names())
         rule = "its file is not there any more; put it back, or keep it for what it has published"
         found += [
@@ -175,12 +174,13 @@ class DeploymentState:
         """Return what the runs of some periods would do and charge, one after the other."""
         snapshot, include = self.snapshot(), self.settings.include
         plans = [self._plan(spec, str(period)) for period in periods]
-        marks = {mark.week: mark for mark in self.marks_of(spec, airflow)}
+        group = {one.name: one for one in (*self.programmes(), spec) if one.family == spec.family}
+        calendars = {name: self.marks_of(one, airflow) for name, one in group.items()}
+        marks = {mark.week: mark for mark in calendars[spec.name]}
         before = [
-            self._plan(one, mark.week)
-            for one in self.programmes()
-            if one.family == spec.family
-            for mark in self.marks_of(one, airflow)
+            self._plan(group[name], mark.week)
+            for name, calendar in calendars.items()
+            for mark in calendar
             if mark.state in LIVE and mark.run_id and mark.of_budget == "nothing"
         ]
         others = in_the_way(spec, (attempt.key for attempt in snapshot.attempts), include)
@@ -218,29 +218,32 @@ class DeploymentState:
 
     def now_of(self, programme: Programme, airflow: AirflowNow) -> ProgrammeNow:
         """Return where a programme stands."""
-        snapshot, marks = self.snapshot(), self.marks_of(programme, airflow)
-        state = programme_now(
-            programme, marks, self.clock(), airflow, self._going_on(programme, marks, airflow)
-        )
+        return self._judged(programme, airflow)[0]
+
+    def _judged(
+        self, programme: Programme, airflow: AirflowNow
+    ) -> tuple[ProgrammeNow, tuple[WeekMark, ...], tuple[Line, ...]]:
+        """Return where a programme stands, the calendar and the journal that say so."""
+        snapshot, lines = self.snapshot(), self._journal(programme.name)
+        marks = self._marks(programme, lines, airflow)
+        going_on = self._going_on(programme, marks, airflow)
+        state = programme_now(programme, marks, self.clock(), airflow, going_on)
         entries = [one for one in snapshot.lines if one.programme == programme.name]
-        expiring = of_retention(self._journal(programme.name), entries)
         trouble = self.trouble(snapshot)
         first = (of_ledger(trouble),) if trouble else ()
-        return replace(state, attention=(*first, *expiring, *state.attention))
+        attention = (*first, *of_retention(lines, entries), *state.attention)
+        return replace(state, attention=attention), marks, lines
 
     def watched(self, airflow: AirflowNow) -> tuple[Alert, ...]:
         """Return everything that somebody should know, in the words of the page."""
-        followed = [
-            (self.now_of(one, airflow), self.marks_of(one, airflow), self._journal(one.name))
-            for one in self.programmes()
-        ]
+        followed = [self._judged(one, airflow) for one in self.programmes()]
         broken = self.broken(self.ever_known())
         return watched(self.snapshot(), followed, broken, self.clock())
 
     def _going_on(
         self, programme: Programme, marks: Sequence[WeekMark], airflow: AirflowNow
-    ) -> dict[str, GoingOn]:
-        """Return what the runs of weeks would do whose draws died."""
+    ) -> dict[str, WeekPreview]:
+        """Return what the runs of weeks would do that may be cleared and then draw."""
         names = weeks_to_go_on_with(marks)
         if not names:
             return {}
@@ -249,7 +252,7 @@ class DeploymentState:
             found = self._previewed(programme, periods, airflow)
         except TurnstileError:  # a plan that cannot be made says so where it is asked for
             return {}
-        return {one.week: GoingOn(one.effect, one.charge) for one in found.weeks}
+        return {one.week: one for one in found.weeks}
 
     def verified(self, snapshot: LedgerSnapshot) -> LastVerification | None:
         """Return what the ledger's verification last said."""
@@ -261,7 +264,13 @@ class DeploymentState:
 
     def marks_of(self, programme: Programme, airflow: AirflowNow) -> tuple[WeekMark, ...]:
         """Return the calendar of a programme."""
-        snapshot, lines = self.snapshot(), self._journal(programme.name)
+        return self._marks(programme, self._journal(programme.name), airflow)
+
+    def _marks(
+        self, programme: Programme, lines: Sequence[Line], airflow: AirflowNow
+    ) -> tuple[WeekMark, ...]:
+        """Return the calendar of a programme whose journal was read."""
+        snapshot = self.snapshot()
         follower = self._followed()
         evidence = Evidence(
             lines,

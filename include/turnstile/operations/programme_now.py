@@ -21,6 +21,7 @@ from turnstile.operations.calendar_of_weeks import (
 )
 from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import EntryLine
+from turnstile.operations.release_preview import WeekPreview
 from turnstile.operations.week_states import LIVE, PUBLIC, TROUBLE, WeekMark
 from turnstile.programme.release_schedule import final_at, final_words
 from turnstile.programme.spec import Programme
@@ -61,19 +62,6 @@ _HOLDS_UP = {
     "under_way": "works",
     "held_up": "is queued",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class GoingOn:
-    """What the run of a week whose draw died would do now.
-
-    Args:
-        effect: in one sentence.
-        charge: what it would charge, in words; empty for nothing.
-    """
-
-    effect: str
-    charge: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +138,7 @@ def programme_now(
     marks: Sequence[WeekMark],
     now: datetime,
     airflow: AirflowNow,
-    going_on: Mapping[str, GoingOn],
+    going_on: Mapping[str, WeekPreview],
 ) -> ProgrammeNow:
     """Judge a programme.
 
@@ -159,7 +147,7 @@ def programme_now(
         marks: its calendar.
         now: the present instant, aware.
         airflow: what Airflow says.
-        going_on: what runs of the weeks would do whose draws died, by week.
+        going_on: what the runs of `weeks_to_go_on_with` would do if they were cleared, by week.
     """
     in_airflow = airflow.state_of(programme.name)
     public = [mark.week for mark in marks if mark.state in PUBLIC - {"withdrawn"}]
@@ -299,7 +287,7 @@ def _troubles(
     marks: Sequence[WeekMark],
     before: WeekMark | None,
     held_up: str,
-    going_on: Mapping[str, GoingOn],
+    going_on: Mapping[str, WeekPreview],
 ) -> Iterator[Attention]:
     """Yield the weeks that are not as they should be; those without a run are `_overdue`."""
     for week in marks:
@@ -316,7 +304,7 @@ def _troubles(
         yield Attention(mark.week, mark.state, reason, step, mark.run_id, mark.week)
 
 
-def _next_step(mark: WeekMark, week: WeekMark, going_on: Mapping[str, GoingOn]) -> str:
+def _next_step(mark: WeekMark, week: WeekMark, going_on: Mapping[str, WeekPreview]) -> str:
     """Say what to do, and what it costs."""
     is_left = mark.state in {"dead", "stopped"}
     if week.correction is not None and is_left and mark.of_budget in {"nothing", "public"}:

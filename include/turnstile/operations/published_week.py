@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from turnstile.estimates.trip_tables import RECONCILED, RECONCILED_UNTIL_0_1
 from turnstile.ledger.records import ReleaseKey
-from turnstile.measures.registry import Measure
+from turnstile.measures.buses import BusesOver, Mean
 from turnstile.operations.picture_shapes import (
     Bar,
     Columns,
@@ -142,7 +142,7 @@ def week_in(
         heat=heat,
         series=tuple(series[slot] for slot in slots),
         unit=_unit(chosen) if chosen else "",
-        adds_up=chosen is not None and chosen.measure is Measure.COUNT,
+        adds_up=chosen is not None and chosen.measure.kind.is_of_trips,
     )
 
 
@@ -170,28 +170,22 @@ def _table_by(programme: Programme, what: str) -> TableSpec | None:
 
 def _unit(table: TableSpec) -> str:
     """Say what a table's numbers are."""
-    if table.measure is Measure.MEAN_SPEED:
-        return "mean of the mean speeds shown, km/h"
-    if table.measure is Measure.MEAN_DELAY:
-        return "mean of the mean delays shown, minutes"
-    return "taps" if table.measure is Measure.COUNT else "buses a day, mean of the cells"
+    kind = table.measure.kind
+    if isinstance(kind, Mean):
+        return f"mean of the mean {kind.noun}s shown, {kind.unit}"
+    return "taps" if kind.is_of_trips else "buses a day, mean of the cells"
 
 
 def _columns(table: TableSpec) -> tuple[str, str]:
     """Name the columns of a table's number and of its standard deviation."""
-    if table.measure is Measure.COUNT:
+    kind, statistic = table.measure.kind, table.statistics[0]
+    if kind.is_of_trips:
         return RECONCILED, "standard_deviation"
-    if table.measure is Measure.MEAN_SPEED:
-        return "mean_speed_kmh", "standard_deviation_kmh"
-    if table.measure is Measure.MEAN_DELAY:
-        return "mean_delay_minutes", "standard_deviation_minutes"
-    if table.classes:
-        number = table.classes[0]
-        return f"buses_a_day_class_{number}", f"standard_deviation_class_{number}"
-    if not table.limits_kmh:
-        return "bus_days", "bus_days_standard_deviation"
-    limit = table.limits_kmh[0]
-    return f"buses_a_day_over_{limit}_kmh", f"standard_deviation_over_{limit}"
+    if isinstance(kind, Mean):
+        return f"mean_{kind.noun}_{kind.suffix}", f"standard_deviation_{kind.suffix}"
+    if isinstance(kind, BusesOver):
+        return f"buses_a_day_{statistic}{kind.suffix}", f"standard_deviation_{statistic}"
+    return "bus_days", "bus_days_standard_deviation"
 
 
 def _summed(package: Path, table: TableSpec, key_of: Any) -> dict[Any, Bar]:  # noqa: ANN401 - a key
@@ -214,7 +208,7 @@ def _summed(package: Path, table: TableSpec, key_of: Any) -> dict[Any, Bar]:  # 
             total[0] += value
             total[1] += (deviation or 0.0) ** 2
             total[2] += 1
-    is_sum = table.measure is Measure.COUNT
+    is_sum = table.measure.kind.is_of_trips
     return {key: _bar(key, total, is_sum=is_sum) for key, total in totals.items()}
 
 

@@ -100,11 +100,9 @@ def state_of_week(
         lines: of the journal about the week, oldest first.
     """
     newest = max((one.key.revision for one in week.live), default=0)
-    if week.published:  # what was said before it was public is over
-        since = max(one.published.at for one in week.published)
-        later = [line for line in lines if line.at[:19] >= since[:19]]
-    else:
-        later = list(lines)
+    # What was said before it was public is over.
+    since = max((one.published.at[:19] for one in week.published), default="")
+    later = [line for line in lines if line.at[:19] >= since]
     attempts = [one for one in week.live if one.key.revision == newest]
     run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
     mark = _judged(
@@ -137,13 +135,14 @@ def _judged(
     standing = next(
         (found for one in attempts if (found := evidence.approvals.get(str(one.key)))), None
     )
-    if _lives(last, run, is_asked=evidence.airflow.runs is not None):
+    was_asked = evidence.airflow.was_asked
+    if _lives(last, run, was_asked=was_asked):
         return _of_live_run(mark, last, run, standing, evidence.airflow.working(programme))
     if any(one.attempt_id in evidence.drawing for one in attempts):
         return replace(
             mark, state="under_way", reason="its draw goes on without its run, and is sealed next"
         )
-    return _of_ended_run(mark, last, standing, was_asked=evidence.airflow.runs is not None)
+    return _of_ended_run(mark, last, standing, was_asked=was_asked)
 
 
 def _of_budget(attempts: Sequence[Attempt]) -> str:
@@ -157,11 +156,11 @@ def _of_budget(attempts: Sequence[Attempt]) -> str:
     return "held" if attempts else "nothing"
 
 
-def _lives(last: Line | None, run: RunNow | None, *, is_asked: bool) -> bool:
+def _lives(last: Line | None, run: RunNow | None, *, was_asked: bool) -> bool:
     """Return whether a run goes on: Airflow says so; where nobody asked it, the journal does."""
     if run is not None:
         return run.is_live and not _has_just_failed(last, run)
-    return not is_asked and last is not None and last.happening in TURNS
+    return not was_asked and last is not None and last.happening in TURNS
 
 
 def _has_just_failed(last: Line | None, run: RunNow) -> bool:
@@ -194,8 +193,9 @@ def _of_live_run(
         behind = working.period or working.run_id if working and working != run else ""
         why = f"queued behind the run of {behind}" if behind else "queued; Airflow begins it next"
         return replace(mark, state="held_up", reason=why)
-    asks = run.asks if run is not None and run.tasks else ""
-    if said is Happening.ASKED and last is not None and (run is None or not run.tasks):
+    knows_tasks = run is not None and bool(run.tasks)
+    asks = run.asks if run is not None else ""
+    if said is Happening.ASKED and last is not None and not knows_tasks:
         asks = str(last.details.get("task", ""))
     if asks.startswith("ask_revision"):
         return replace(mark, state="asked_revision", reason=sentence)
@@ -203,8 +203,8 @@ def _of_live_run(
         is_rejected = standing is not None and standing.rejected_by
         state = "rejected" if is_rejected else "asked"
         return replace(mark, state=state, reason=str(standing or sentence))
-    is_deferred = run is None or not run.tasks or run.has_task(WAITS)
-    if said is Happening.WAITS and is_deferred:
+    is_deferred = run is not None and run.has_task(WAITS)
+    if said is Happening.WAITS and (is_deferred or not knows_tasks):
         since = f" (since {last.at[:16].replace('T', ' ')} UTC)" if last is not None else ""
         return replace(mark, state="waiting", reason=f"{sentence}{since}")
     return replace(mark, state="under_way", reason=_progress(run))

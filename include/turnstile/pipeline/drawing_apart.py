@@ -54,9 +54,9 @@ def draw_apart(programme: str, week: str, revision: int = 0) -> str:
             start_new_session=True,
         )
     exit_code = process.wait()  # whatever ends this wait leaves the process alone
-    for line in _lines(folder / _SAID):
+    said, answer = folder / _SAID, folder / _ANSWER
+    for line in said.read_text(encoding="utf-8").splitlines() if said.exists() else ():
         _log.info("%s", line)
-    answer = folder / _ANSWER
     found = json.loads(answer.read_bytes()) if answer.exists() else {}
     shutil.rmtree(folder)
     if not found:
@@ -84,11 +84,6 @@ def _raised(kind: str, sentence: str) -> TurnstileError:
     error: TurnstileError = found.__new__(found)  # its sentence is made already
     error.args = (sentence,)
     return error
-
-
-def _lines(path: Path) -> tuple[str, ...]:
-    """Return what the step said, a line each."""
-    return tuple(path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
 
 
 def _draw_here(programme: str, week: str, revision: str, folder: Path, asker: int) -> None:
