@@ -79,6 +79,17 @@ def adopt_units(settings: Settings, zone: str) -> Iterator[str]:
             yield unit
 
 
+def restore_units(settings: Settings, zone: str) -> Iterator[tuple[str, int, int]]:
+    """Put back what is here and lost in a store that is older; yield units and what became of them.
+
+    Raises:
+        StoreError: it does not answer.
+        IntegrityError: it holds other sealed bytes.
+    """
+    if found := unit_zone(settings, zone):
+        yield from found.restore()
+
+
 @contextmanager
 def adopting(bucket: Bucket, folder: Path) -> Iterator[None]:
     """Make a folder the copy of a store while the block puts it there; a repeat goes on.
