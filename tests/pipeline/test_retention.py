@@ -22,21 +22,25 @@ from retention_days import (
     deletions,
     files_of,
     held,
+    ledger_at,
     make_steady,
     tell,
 )
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import TurnstileError
+from turnstile.errors import InputError, NotFinal, TurnstileError
+from turnstile.ledger.custody import QUIET_AT_MOST
 from turnstile.ledger.of_deployment import open_ledger
+from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.alerts import Alert, Severity
 from turnstile.operations.delivery import deliver
 from turnstile.operations.journal import Journal
 from turnstile.operations.retention_day import RetentionDay
-from turnstile.pipeline import retention
+from turnstile.pipeline import context, retention
 from turnstile.pipeline.private_data import Part
-from turnstile.pipeline.retention import ALARM, QUIET_AT_MOST
+from turnstile.pipeline.retention import ALARM
 from turnstile.pipeline.steps import step_named
+from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings
 
 
@@ -198,11 +202,39 @@ def test_a_week_that_is_sealed_and_not_public_keeps_its_data(assessed: Deploymen
     assert assessed.home
 
 
-def test_a_clock_that_jumped_deletes_nothing(published: Deployment) -> None:
-    jumped = NOW + QUIET_AT_MOST + timedelta(days=1)
+@pytest.mark.parametrize("days", [36, 400])
+def test_a_clock_that_jumped_deletes_nothing_whatever_was_written_since(
+    published: Deployment, days: int
+) -> None:
+    jumped = NOW + timedelta(days=days)
+    assert days > QUIET_AT_MOST.days
+    ledger = ledger_at(jumped)
+    ledger.declare_no_release(ReleaseKey("itms", "2030-W01"), "ada", "by a wrong clock")
     one = RetentionDay(Settings.from_environment(), jumped)
     assert one.act() == ()
-    assert all("quiet" in v.held for v in one.verdicts() if v.kept.part is not Part.FILES
-               and v.due is not None)  # fmt: skip
+    assert all("the clock jumped" in v.held for v in one.verdicts()
+               if v.kept.part is not Part.FILES and v.due is not None)  # fmt: skip
     assert (WEEK, "rows") in act(jumped), "a person confirmed the clock"
+    assert published.home
+
+
+def test_once_the_clock_is_right_again_retention_goes_on(published: Deployment) -> None:
+    ledger_at(NOW + timedelta(days=400)).declare_no_release(
+        ReleaseKey("itms", "2030-W01"), "ada", "by a wrong clock"
+    )
+    assert (WEEK, "rows") in by_name(RetentionDay(Settings.from_environment(), NOW).act())
+    assert published.home
+
+
+def test_no_week_is_final_by_a_clock_that_jumped(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jumped = NOW + timedelta(days=400)
+    later = str(ServiceWeek.containing((jumped - timedelta(days=30)).date()))
+    monkeypatch.setattr(context, "system_clock", lambda: jumped)
+    with pytest.raises(NotFinal, match="the week is final since .* and it jumped"):
+        step_named("ingest")("itms", later, 0)
+    ledger_at(jumped).confirm_clock("ada", "it is right")
+    with pytest.raises(InputError):  # its files are not there
+        step_named("ingest")("itms", later, 0)
     assert published.home

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from turnstile.errors import InputError, NotFinal
+from turnstile.ledger.custody import clock_known_until
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.context import Release
@@ -155,6 +156,12 @@ def _require_final(release: Release) -> None:
     if release.clock() < moment:
         raise NotFinal(
             f"{release.key}: the week is final on {moment:%Y-%m-%d %H:%M} UTC; run it after that"
+        )
+    if clock_known_until(release.ledger.entries(), release.clock()) < moment:
+        raise NotFinal(
+            f"{release.key}: the clock says that the week is final since {moment:%Y-%m-%d %H:%M} "
+            "UTC, and it jumped, or the ledger was quiet for long before; set the clock, or if it "
+            "is right: turnstile ledger confirm-clock"
         )
 
 

@@ -7,7 +7,7 @@ What decides is the calendar, the programmes and the ledger; no row is read. Dat
   passed since anything was last written, and an alarm has been out for ALARM_DAYS;
 - another programme that reads the same files keeps them longer, or for ever;
 - a later week of their year, whose own data are still kept, would carry their counts along;
-- the ledger is so quiet that nobody can say whether the clock is right.
+- the clock jumped, or the ledger is so quiet that nobody can say whether the clock is right.
 
 The ledger is written before anything goes. A crash in between deletes less, never unstated.
 """
@@ -21,6 +21,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from turnstile.errors import TurnstileError
+from turnstile.ledger.custody import clock_known_until
 from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline.private_data import Kept, Part, landing_data, private_data
 from turnstile.pipeline.unfinished import is_unfinished
@@ -34,8 +35,6 @@ from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 
 ALARM = timedelta(days=ALARM_DAYS)
-QUIET_AT_MOST = timedelta(days=35)
-"""A ledger of a live deployment is written to more often; else a person confirms the clock."""
 Alarmed = Callable[[str, str, datetime], datetime | None]
 """Says when somebody was first told of a programme's period, after an instant; None: never."""
 
@@ -186,17 +185,15 @@ class Retention:
                     yield f"{programme.name} {later} is kept, and would carry its counts along"
         if kept.part is Part.FILES and not all(map(self._is_inside, kept.paths)):
             yield "a link leads out of the landing zone; delete there by hand"
-        if not self._is_clock_known():
-            yield "the ledger is quiet for long; turnstile ledger confirm-clock, if it is right"
+        if clock_known_until(self.ledger.entries(), self.now) < self.now:
+            yield (
+                "the clock jumped, or the ledger was quiet for long; turnstile ledger "
+                "confirm-clock, if it is right"
+            )
 
     def _is_inside(self, path: Path) -> bool:
         """Return whether the folder of a file really lies in the landing zone."""
         return path.parent.resolve().is_relative_to(self.settings.landing.resolve())
-
-    def _is_clock_known(self) -> bool:
-        """Return whether an entry was written lately: a clock that jumped must not delete."""
-        last = next(iter(self.ledger.entries(after=self.ledger.head()[0] - 1)), None)
-        return last is not None and self.now - datetime.fromisoformat(last.at) < QUIET_AT_MOST
 
 
 def _spec(programme: Programme) -> RetentionSpec:
