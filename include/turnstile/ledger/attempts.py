@@ -117,6 +117,8 @@ def open_attempt(connection: Connection, at: str, request: Request, number: int)
     body |= for_the_public(request.public_note)
     if request.weeks != request.week:
         body["first_week"] = request.first_week
+    if request.files:
+        body["files"] = sorted(set(request.files))
     if request.terms:
         body["terms"] = dict(request.terms)
     caps = family_caps(connection, request.family)

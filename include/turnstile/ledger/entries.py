@@ -40,7 +40,7 @@ class EntryKind(StrEnum):
     """What can happen, and what version 1 of its body holds."""
 
     CAP_SET = "cap_set"  # family, programme, caps: replaces the programme's earlier caps
-    RESERVED = "reserved"  # attempt, key, family, week, bindings, plan, events, postings, revision
+    RESERVED = "reserved"  # attempt, key, family, week, bindings, plan, events, postings, files
     DRAW_BEGUN = "draw_begun"  # attempt, key, nonce, code: its postings are spent from now on
     DRAW_STARTED = "draw_started"  # attempt, key: after a draw_begun with a nonce; noise may be
     SEALED = "sealed"  # attempt, key, artefact_digest

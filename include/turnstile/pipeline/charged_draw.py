@@ -28,7 +28,7 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.programme.terms import binding_terms
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw, encode
-from turnstile.release.zones import commitment, digest_of, write_once
+from turnstile.release.zones import commitment, digest_of, landing_place, write_once
 from turnstile.sources.stated_gaps import stated_gaps
 
 _DRAWING_THREADS = 2
@@ -205,7 +205,10 @@ def request_of(release: PlannedRelease, statement: Statement) -> Request:
         postings=planned.postings,
         week=str(planned.charged_in),
         first_week=str(release.week.weeks[0]),
-        landing=release.programme.source.landing,
+        landing=landing_place(release.settings, release.programme.source.landing),
+        files=tuple(
+            commitment(release.settings, digest) for _, digest in current_snapshot(release).files
+        ),
         terms=binding_terms(release.programme, release.week),
         caps=tuple(ledger_cap(cap) for cap in release.programme.caps),
         reason=reason,

@@ -117,6 +117,29 @@ def commitment(settings: Settings, digest: str) -> str:
     return hmac.new(bounding_secret(settings), digest.encode(), hashlib.sha256).hexdigest()
 
 
+def landing_place(settings: Settings, pattern: str) -> str:
+    """Return a pattern below the landing zone with every link of its fixed folders followed.
+
+    Two patterns over one folder begin alike then, whatever its names are; a folder outside of the
+    landing zone is named by its whole path.
+    """
+    folder, _, name = fixed_part(pattern).rpartition("/")
+    place, zone = (settings.landing / folder).resolve(), settings.landing.resolve()
+    if place.is_relative_to(zone):
+        place = place.relative_to(zone)
+    return (place / (name + pattern[len(fixed_part(pattern)) :])).as_posix()
+
+
+def fixed_part(pattern: str) -> str:
+    """Return what every path that a landing pattern finds begins with, whatever the week.
+
+    Examples:
+        >>> fixed_part("opal/2016-W30/*.csv"), fixed_part("opal/{week}/*"), fixed_part("*/a.csv")
+        ('opal/2016-W30/', 'opal/', '')
+    """
+    return min((pattern.partition(sign)[0] for sign in "{*?["), key=len)
+
+
 def _cannot_write(path: Path, error: OSError) -> str:
     """Say what could not be written, without a path that an outsider has no business with."""
     return f"cannot write {path.name} ({error.strerror}); free space or mend the rights, run again"
