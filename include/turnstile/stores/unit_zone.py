@@ -287,8 +287,9 @@ class UnitZone:
             put = threads.map(lambda name: self._put_file(unit, name, new[name]), new)
             after.files |= dict(zip(new, put, strict=True))
         for name in before.here.keys() - after.here.keys():
-            if not name.startswith(SEALED):  # no step removes those: the store has the last copy
-                del after.files[name]
+            one = after.files.pop(name)
+            if name.startswith(SEALED) and one.sha256 not in map(digest_of, after.files.values()):
+                after.files[name] = one  # nobody set it aside: the store may have the last copy
         return after
 
     def _put_file(self, unit: str, name: str, digest: str) -> Stored:
