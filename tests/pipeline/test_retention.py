@@ -8,6 +8,7 @@ when the test began.
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -48,6 +49,9 @@ from turnstile.settings import Settings
 def idle(deployment: Deployment) -> None:
     """Make the other programmes that read the same files examples."""
     deployment.make_siblings_examples("itms")
+
+
+EXACT = (WEEK, "exact")
 
 
 def test_rows_and_exact_tables_go_and_the_release_stays(published: Deployment) -> None:
@@ -237,4 +241,32 @@ def test_no_week_is_final_by_a_clock_that_jumped(
     ledger_at(jumped).confirm_clock("ada", "it is right")
     with pytest.raises(InputError):  # its files are not there
         step_named("ingest")("itms", later, 0)
+    assert published.home
+
+
+def test_counts_that_a_changed_file_no_longer_needs_go_a_week_after_people_were_told(
+    published: Deployment,
+) -> None:
+    due = by_name(day(NOW).verdicts())[EXACT].due
+    assert due is not None
+    path = published.include / "programmes/itms.yaml"
+    path.write_text(path.read_text().replace("title:", "title: Changed -", 1))
+    eve = max(due, NOW)
+    assert EXACT not in act(eve)
+    assert "was changed since its release" in by_name(day(eve).verdicts())[EXACT].held
+    assert EXACT not in act(eve + timedelta(days=8)), "nobody was told"
+    assert {one.rule for one in tell(eve + timedelta(days=8))} >= {"retention_held"}
+    assert EXACT not in act(eve + timedelta(days=14))
+    assert EXACT in act(eve + timedelta(days=16))
+
+
+def test_more_than_ever_falls_due_in_a_day_waits_for_a_person(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "MOST_A_DAY", 1)
+    assert act() == {}
+    assert all("more than 1 parts are due at once" in one.held for one in day(NOW).verdicts()
+               if one.due and one.due <= NOW and one.kept.part is not Part.FILES)  # fmt: skip
+    one = replace(day(NOW), is_said=True)
+    assert set(by_name(one.act())) == {(WEEK, "rows"), EXACT}
     assert published.home
