@@ -15,6 +15,7 @@ from turnstile.commands.ledger_opened import (
     publish_no_release,
     publish_series,
     require_is_over,
+    set_damage_aside,
 )
 from turnstile.errors import InputError
 
@@ -159,10 +160,13 @@ def _recover(args: argparse.Namespace) -> int:
     families = dict(one.split("=", 1) for one in args.family if "=" in one)
     if len(families) != len(args.family):
         raise InputError(where="ledger", field="--family", rule="write PROGRAMME=GROUP")
-    done = open_to_write(new=True).recover(*_said(args), families=families)
+    aside, salvaged = set_damage_aside()
+    ledger = open_to_write(new=True)
+    done = ledger.recover(*_said(args), families=families, salvaged=salvaged)
     return _print(
         args,
         {
+            "damaged_database": aside,
             "entries_from_witnesses": done.entries,
             "losses_declared": list(done.declared),
             "published_again": list(done.published),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -159,7 +159,12 @@ class Stewardship(LedgerView):
         return self._write(lambda c: facts.append(c, self._now(), EntryKind.DELETED, body))
 
     def recover(
-        self, person: str, reason: str, *, families: Mapping[str, str] | None = None
+        self,
+        person: str,
+        reason: str,
+        *,
+        families: Mapping[str, str] | None = None,
+        salvaged: Sequence[Entry] = (),
     ) -> Recovery:
         """Bring the ledger back to what witnesses, packages and sealed files prove.
 
@@ -169,12 +174,13 @@ class Stewardship(LedgerView):
             person: who declares what was lost.
             reason: what happened.
             families: budget group of a programme, where nothing else names it.
+            salvaged: entries of a damaged database that still read.
 
         Raises:
             InputError: a trace cannot be read, or a budget group is not known.
             IntegrityError: a witness holds another history.
         """
-        done = recovery.recover(self._custody, dict(families or {}), (person, reason))
+        done = recovery.recover(self._custody, dict(families or {}), (person, reason), salvaged)
         self._custody.ship()
         return done
 

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from turnstile.ledger import attempts, decisions, facts, leases, revisions
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.custody import Custody
+from turnstile.ledger.damaged_database import damage_in
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.export import write_export
 from turnstile.ledger.fold import Fold
@@ -138,6 +139,11 @@ class LedgerView(ChargingLedger):
         Args:
             scope: how far to go; by default every package file by file.
         """
+        if self._store.file and (damage := damage_in(self._store.file)):
+            problem = (
+                f"the file is damaged ({damage}); stop all runs, then turnstile ledger recover"
+            )
+            return (Finding("database", None, problem),)
         how, version = scope or Scope(), self._store.version()
         return self._store.read(lambda c: tuple(verify_store(c, self._custody, how, version)))
 
