@@ -327,10 +327,7 @@ def _damaged(path: Path, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["garbage in the header", "cut short", "garbage in pages"])
 def test_a_damaged_database_is_said_to_be_and_comes_back(
-    site: Site,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    how: str,
+    site: Site, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
     for n in range(3):
         site.publish(n)

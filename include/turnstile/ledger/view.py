@@ -140,9 +140,7 @@ class LedgerView(ChargingLedger):
             scope: how far to go; by default every package file by file.
         """
         if self._store.file and (damage := damage_in(self._store.file)):
-            problem = (
-                f"the file is damaged ({damage}); stop all runs, then turnstile ledger recover"
-            )
+            problem = f"the file is damaged ({damage}); stop runs, then turnstile ledger recover"
             return (Finding("database", None, problem),)
         how, version = scope or Scope(), self._store.version()
         return self._store.read(lambda c: tuple(verify_store(c, self._custody, how, version)))
