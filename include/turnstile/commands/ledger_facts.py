@@ -7,6 +7,7 @@ import getpass
 import json
 import sys
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,12 @@ def add_facts(actions: Actions) -> None:
         help="budget group of a programme that nothing else names",
     )
     _add(actions, "rotate-key", "sign with a new key from now on", _rotate_key)
+    _add(
+        actions,
+        "rotate-bounding-key",
+        "a new key for what is kept of private files; the old one, if it is there, verifies",
+        _rotate_bounding_key,
+    )
     _add(actions, "confirm-clock", "the clock is right, though entries are later", _confirm_clock)
     admit = _add(
         actions, "admit-family", "let a second budget group read a landing path", _admit_family
@@ -180,6 +187,16 @@ def _recover(args: argparse.Namespace) -> int:
 def _rotate_key(args: argparse.Namespace) -> int:
     """Take up a new key."""
     return _print(args, {"public_key": open_to_write().rotate_key(*_said(args)).strip()})
+
+
+def _rotate_bounding_key(args: argparse.Namespace) -> int:
+    """Take up a new bounding key."""
+    from turnstile.release.zone_copies import replace_bounding_key
+    from turnstile.settings import Settings
+
+    settings, ledger = Settings.from_environment(), open_to_write()
+    name = ledger.name_bounding_key(partial(replace_bounding_key, settings), *_said(args))
+    return _print(args, {"bounding_key": name})
 
 
 def _confirm_clock(args: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ from turnstile.ledger import (
     revisions,
 )
 from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.history import read_history
 from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey, for_the_public
 from turnstile.ledger.recovery import Recovery
 from turnstile.ledger.states import ReleaseState
@@ -234,6 +235,33 @@ class Stewardship(LedgerView):
             lambda c: facts.append(c, self._now(), EntryKind.WITNESS_REMOVED, body), ship=False
         )
         return matches[0]
+
+    def name_bounding_key(self, take_up: Callable[[], tuple[str | None, str]], *said: str) -> str:
+        """Take up a new bounding key and write its name; return it.
+
+        Args:
+            take_up: replaces the key; returns the old one's name, if it is there, and its own.
+            said: person and reason.
+
+        Raises:
+            RefusedError: a release is held or drawn under the old one.
+        """
+
+        def act(connection: Connection) -> str:
+            facts.head(connection, locked=True)
+            for own in read_history(connection).attempts.values():
+                for one in own:
+                    if one.is_open:
+                        raise RefusedError(
+                            f"{one.key} is held or drawn under the bounding key; let it end, or "
+                            "turnstile ledger void or burn it, then rotate"
+                        )
+            previous, name = take_up()
+            body = {"name": name, "previous": previous, "person": said[0], "reason": said[1]}
+            facts.append(connection, self._now(), EntryKind.BOUNDING_KEY, body)
+            return name
+
+        return self._write(act)
 
     def confirm_clock(self, person: str, reason: str) -> Entry:
         """Write that the clock is right, though the last entry was written later."""

@@ -108,6 +108,23 @@ class LedgerView(ChargingLedger):
         """Return what became of one period; an empty one if the ledger knows nothing of it."""
         return self.weeks(programme).get(period, Week(period))
 
+    def bounding_key(self, *, until: int | None = None) -> str | None:
+        """Return the name of the key in force at an entry, or now; None if none was ever named.
+
+        What was reserved before keys were named was so under the first one.
+        """
+        named = first = None
+        for entry in self.entries():
+            is_rotation = entry.kind is EntryKind.BOUNDING_KEY
+            name = entry.body["name"] if is_rotation else entry.body.get("bounding_key")
+            if name is None:
+                continue
+            first = first or (entry.body["previous"] if is_rotation else name)
+            if until is not None and entry.sequence > until:
+                break
+            named = name
+        return named or first
+
     def publication(self, key: ReleaseKey) -> Publication | None:
         """Return where the ledger stood when a key was published, or None."""
         return self._store.read(lambda c: attempts.publication(c, key))

@@ -28,7 +28,14 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.programme.terms import binding_terms
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw, encode
-from turnstile.release.zones import commitment, digest_of, landing_place, write_once
+from turnstile.release.zones import (
+    bounding_secret,
+    commitment,
+    digest_of,
+    landing_place,
+    name_of_secret,
+    write_once,
+)
 from turnstile.sources.stated_gaps import stated_gaps
 
 _DRAWING_THREADS = 2
@@ -188,7 +195,9 @@ def _bindings(release: PlannedRelease) -> Bindings:
     return Bindings(
         programme_digest=release.programme.digest,
         domain_digest=release.domain.digest,
-        snapshot_digest=commitment(release.settings, recorded(release, "snapshot", step="ingest")),
+        snapshot_digest=commitment(
+            bounding_secret(release.settings), recorded(release, "snapshot", step="ingest")
+        ),
     )
 
 
@@ -196,6 +205,7 @@ def request_of(release: PlannedRelease, statement: Statement) -> Request:
     """Return what the ledger has to know."""
     planned = release.plan
     reason, approver, public_note = statement
+    secret = bounding_secret(release.settings)
     return Request(
         key=release.key,
         family=planned.family,
@@ -206,9 +216,9 @@ def request_of(release: PlannedRelease, statement: Statement) -> Request:
         week=str(planned.charged_in),
         first_week=str(release.week.weeks[0]),
         landing=landing_place(release.settings, release.programme.source.landing),
-        files=tuple(
-            commitment(release.settings, digest) for _, digest in current_snapshot(release).files
-        ),
+        files=tuple(commitment(secret, digest) for _, digest in current_snapshot(release).files),
+        bounding_key=name_of_secret(secret),
+        exact=commitment(secret, recorded(release, "exact", step="count")),
         terms=binding_terms(release.programme, release.week),
         caps=tuple(ledger_cap(cap) for cap in release.programme.caps),
         reason=reason,

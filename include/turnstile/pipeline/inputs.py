@@ -15,6 +15,7 @@ from turnstile.errors import InputError, NotFinal
 from turnstile.ledger.custody import clock_known_until
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt
+from turnstile.pipeline.bounding_key import require_known_key
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.current_snapshot import current_snapshot
 from turnstile.pipeline.redelivered_files import changed_files
@@ -47,10 +48,11 @@ def ingest(release: Release) -> str:
     _require_final(release)
     if release.sealed is not None:
         return _sealed_before(release, release.sealed)
+    require_known_key(release.settings, release.ledger)
     snapshot = _ingest(release)
     write_atomically(release.folders.private / "snapshot", snapshot.digest.encode())
     release.say("rows ingested")
-    return commitment(release.settings, snapshot.digest)
+    return commitment(bounding_secret(release.settings), snapshot.digest)
 
 
 def validate(release: Release) -> str:
