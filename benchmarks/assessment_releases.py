@@ -15,7 +15,13 @@ from turnstile.ledger.records import Attempt, Bindings, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
-from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, layout, public_domain
+from turnstile.programme.domain.public_domain import (
+    Dimension,
+    ModeCells,
+    PublicDomain,
+    layout,
+    public_domain,
+)
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.release.drawn import Drawn

@@ -37,8 +37,8 @@ from itms_city import (
 
 from turnstile.estimates.mean_intervals import RatioNoise, means_of
 from turnstile.privacy.mechanisms.dispatch import draw
-from turnstile.programme.cell_choice import owner, partition
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.cell_choice import owner, partition
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek

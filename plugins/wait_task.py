@@ -10,8 +10,8 @@ from airflow.sdk import BaseOperator
 from step_task import of_run
 
 from turnstile.errors import NotArrived
+from turnstile.programme.calendar.release_schedule import final_at, final_words
 from turnstile.programme.loading import load_programme
-from turnstile.programme.release_schedule import final_at, final_words
 from turnstile.service_calendar import parse_period
 from turnstile.settings import system_clock
 

@@ -15,7 +15,12 @@ from turnstile.ledger.records import Attempt, Bindings, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
+from turnstile.programme.domain.public_domain import (
+    Dimension,
+    ModeCells,
+    PublicDomain,
+    public_domain,
+)
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import (
     Programme,

@@ -9,7 +9,7 @@ from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps
 from turnstile.pipeline.charged_draw import request_of
 from turnstile.pipeline.context import Release, open_release, revision_statement
-from turnstile.pipeline.first_look import refusal_before_reading
+from turnstile.pipeline.ledger_preview import refusal_before_reading
 
 
 def _sealed(programme: str) -> Release:

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from small_deployment import WEEK, Deployment
 
+from turnstile.pipeline.before_charge import verdicts
 from turnstile.pipeline.charged_draw import stated_gaps_of
 from turnstile.pipeline.context import open_release
-from turnstile.pipeline.inputs import verdicts
 from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
 from turnstile.pipeline.steps import step_named
 

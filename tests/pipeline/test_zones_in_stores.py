@@ -26,7 +26,7 @@ from stored_deployment import KEY, StoredDeployment
 from turnstile.cli import main
 from turnstile.errors import InputError, IntegrityError, StoreError
 from turnstile.ledger.ledger import Ledger
-from turnstile.pipeline import charged_draw, outputs
+from turnstile.pipeline import after_seal, charged_draw
 from turnstile.pipeline.arrival import QUIET_FOR, arrival_of
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.programme.loading import load_programme
@@ -196,10 +196,10 @@ DRAW_KILLS = (
     ((Ledger, "seal", True), 1),
 )
 PUBLISH_KILLS = (
-    (outputs, "_stage", False),
+    (after_seal, "_stage", False),
     (zone_copies.ZoneCopies, "keep", False),
     (Ledger, "publish", False),
-    (outputs, "_appear", False),
+    (after_seal, "_appear", False),
     (sending, "_require_same", False),
     (public_zone, "_send", False),
 )

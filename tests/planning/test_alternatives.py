@@ -14,8 +14,8 @@ from turnstile.planning.alternatives import AT_DELTA, DesignErrors, at_same_loss
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import PublicDomain
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme

@@ -20,8 +20,8 @@ from turnstile.planning.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
 from turnstile.planning.predicted_errors import CELLS, Design, answers_of, errors_by_query
 from turnstile.planning.public_city import PublicCity, made_city, published_city
 from turnstile.planning.trip_grains import trip_grains
-from turnstile.programme.domain import PublicDomain
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme, Query
 

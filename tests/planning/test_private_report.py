@@ -11,7 +11,7 @@ import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.pipeline.steps import STEPS, step_named
-from turnstile.planning.trip_queries import Frames, answer
+from turnstile.planning.trip_questions import Frames, answer
 from turnstile.programme.spec import Query
 
 Cli = Callable[..., int]

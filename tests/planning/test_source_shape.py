@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from turnstile.planning.bus_pairs import read_pairs, records_by_hour
-from turnstile.planning.tables import resolution_row
+from turnstile.planning.exact_tables_of_buses import resolution_row
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.samples.corruption import Rows

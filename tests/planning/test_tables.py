@@ -12,7 +12,7 @@ import pytest
 
 from turnstile.estimates.mean_intervals import RatioNoise
 from turnstile.planning.bus_pairs import BusPairs
-from turnstile.planning.tables import (
+from turnstile.planning.exact_tables_of_buses import (
     NoiseOfK,
     cells_meeting,
     choice_of_k,

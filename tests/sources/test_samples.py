@@ -20,9 +20,9 @@ from turnstile.commands import sample
 from turnstile.errors import InputError
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
+from turnstile.sources.ingest.snapshot import counts_of
 from turnstile.sources.samples import itms, opal
 from turnstile.sources.samples.corruption import Corruption
-from turnstile.sources.snapshot import counts_of
 
 DOMAINS = Path(__file__).resolve().parents[2] / "include" / "domains"
 WEEK = "2016-W30"

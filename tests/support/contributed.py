@@ -55,7 +55,7 @@ _FEED = '''"""Feed `ferry_trips`: as `opal_trips`, under other columns."""
 
 from dataclasses import replace
 
-from turnstile.sources import opal_trips
+from turnstile.sources.feeds import opal_trips
 
 LAYOUT = replace(
     opal_trips.LAYOUT,
@@ -85,12 +85,12 @@ _ENGINE = '''"""Counts twice and compares."""
 
 import numpy as np
 
-from turnstile.counting import tables
+from turnstile.counting import exact_tables
 
 
 def count(*args, **kwargs):
     """Count twice."""
-    first, second = tables.count(*args, **kwargs), tables.count(*args, **kwargs)
+    first, second = exact_tables.count(*args, **kwargs), exact_tables.count(*args, **kwargs)
     for one, other in zip(first, second, strict=True):
         assert np.array_equal(one.reveal_to_mechanism(), other.reveal_to_mechanism())
     kwargs["progress"]("counted twice")
@@ -140,7 +140,7 @@ CHANGES = {
         (("programme/fields.py", _FIRST_FIELD, f"{_FIRST_FIELD}{_FIELD}"),),
     ),
     "feed": Change(
-        {"sources/ferry_trips.py": _FEED},
+        {"sources/feeds/ferry_trips.py": _FEED},
         (
             _before(
                 "programme/source_spec.py",
@@ -180,7 +180,7 @@ CHANGES = {
         (
             _before(
                 "counting/engines.py",
-                '    "duckdb": "turnstile.counting.tables",\n',
+                '    "duckdb": "turnstile.counting.exact_tables",\n',
                 '    "twice": "turnstile.counting.twice",\n',
             ),
         ),
@@ -216,7 +216,7 @@ CHANGES = {
         ),
     ),
     "file in the package": Change(
-        {"publishing/counts.py": _FILE},
+        {"publishing/describe/counts.py": _FILE},
         (
             (_FILES, _FIRST_FILE, f"{_FIRST_FILE}{_ENTRY_OF_FILE}"),
             _before(_FILES, "    croissant,\n", "    counts,\n"),

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from turnstile.assessment.attacks.timetable_view import CellLabels
 from turnstile.assessment.external.table import ExternalTable
 from turnstile.errors import InputError
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 
 _SLOTS = ("tap_on_slot", "slot")
 _AREAS = ("tap_on_location", "cell")

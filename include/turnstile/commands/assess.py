@@ -75,10 +75,10 @@ def _findings(
         labels_of_tables,
         read_lookup,
     )
-    from turnstile.assessment.external.disclosures import assess_external
     from turnstile.assessment.external.files import read_external_tables
+    from turnstile.assessment.external.of_table import assess_external
     from turnstile.assessment.package.comparison import compared
-    from turnstile.assessment.package.disclosures import assess_package
+    from turnstile.assessment.package.of_package import assess_package
     from turnstile.publishing.package_reader import is_package, read_package
 
     lookup = {} if locations is None else read_lookup(locations)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from turnstile.commands.given_package import require_package
 from turnstile.errors import InputError, IntegrityError
-from turnstile.publishing.estimate_series import series_files
+from turnstile.publishing.describe.manifest import differences
 from turnstile.publishing.estimates_check import estimate_differences
-from turnstile.publishing.manifest import differences
-from turnstile.publishing.sums import sum_of
+from turnstile.publishing.series.estimate_series import series_files
+from turnstile.publishing.week.sums import sum_of
 from turnstile.release.zone_stores import refresh
 from turnstile.release.zones import write_once
 from turnstile.service_calendar import parse_period

@@ -40,10 +40,10 @@ def _add_report(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _report(args: argparse.Namespace) -> int:
     """Write the private report and print its folder, never a number."""
+    from turnstile.pipeline.before_charge import ingest
     from turnstile.pipeline.context import open_release
     from turnstile.pipeline.current_snapshot import current_snapshot
-    from turnstile.pipeline.inputs import ingest
-    from turnstile.planning.report import write_report
+    from turnstile.planning.private_report import write_report
 
     release = open_release(args.programme, args.week)
     ingest(release)
@@ -74,7 +74,7 @@ def _add_cells(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _cells(args: argparse.Namespace) -> int:
     """Write a list of cells for `include/domains`."""
     from turnstile.planning.surveys import noisy_buses_a_day
-    from turnstile.programme.cell_choice import dense_cells, partition
+    from turnstile.programme.domain.cell_choice import dense_cells, partition
 
     counts = noisy_buses_a_day(args.package, args.table)
     usual = _DENSE if args.coarsest is None else _FINE

@@ -31,8 +31,8 @@ def open_to_write(*, new: bool = False) -> Ledger:
 
 def _opened(*, read_only: bool, new: bool = False) -> Ledger:
     """Open the ledger, which has to exist already unless a new one is asked for."""
+    from turnstile.ledger.custody.traces import traces
     from turnstile.ledger.of_deployment import open_ledger
-    from turnstile.ledger.traces import traces
     from turnstile.release.zone_stores import refresh
 
     settings = Settings.from_environment()
@@ -58,8 +58,8 @@ def require_is_over(key: ReleaseKey) -> None:
     Raises:
         InputError: no such programme, no period of it, or one that is not over.
     """
+    from turnstile.programme.calendar.periods import period_named
     from turnstile.programme.loading import load_programme
-    from turnstile.programme.periods import period_named
 
     programme = load_programme(key.programme, Settings.from_environment().include)
     period = period_named(programme, key.period, where=str(key))

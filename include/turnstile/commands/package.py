@@ -12,7 +12,7 @@ from turnstile.commands.ledger_opened import open_to_read
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.carried import verify_package
-from turnstile.publishing.manifest import MANIFEST
+from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.release.zone_stores import refresh
 from turnstile.release.zones import digest_of
 from turnstile.settings import Settings
@@ -63,7 +63,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _regions(args: argparse.Namespace) -> int:
     """Print the sums of regions as CSV."""
-    from turnstile.publishing.regions import (
+    from turnstile.publishing.week.regions import (
         h3_regions,
         polygon_regions,
         sums_by_region,

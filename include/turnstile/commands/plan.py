@@ -138,7 +138,7 @@ def _tables(release: Release, args: argparse.Namespace) -> int:
         for line in advice:
             print(line)
     if args.year_to_date:
-        from turnstile.planning.year_to_date import year_to_date
+        from turnstile.planning.price_of_year_to_date import year_to_date
 
         for line in year_to_date(release):  # what is known is printed before a refusal
             print(line)

@@ -1,6 +1,6 @@
 """The engines that can count a week, by name: plain data, imported when one is used.
 
-Each names a module with a function `count` of the signature of `counting.tables.count`. All of them
+Each names a module with a function `count`, called as `counting.exact_tables.count` is. All of them
 give identical exact tables for the same rows; digests of their tables are compared in tests.
 """
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from turnstile.errors import InputError
 
 if TYPE_CHECKING:
-    from turnstile.counting.tables import CountWeek
+    from turnstile.counting.exact_tables import CountWeek
 
 ENGINES: dict[str, str] = {
-    "duckdb": "turnstile.counting.tables",
+    "duckdb": "turnstile.counting.exact_tables",
     "spark": "turnstile.counting.spark",
 }
 

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from turnstile.counting.bounding import Bounding, hmac_sql, padded_keys
 from turnstile.counting.engine import day_files
 from turnstile.counting.exact import ExactTable
-from turnstile.counting.tables import Progress, by_table, check_countable, each_scope
+from turnstile.counting.exact_tables import Progress, by_table, check_countable, each_scope
 from turnstile.counting.trip_queries import lookups, trips_sql
 from turnstile.counting.trips import kept_by_selection, tables_of_days
 from turnstile.errors import InputError, IntegrityError, ProgrammeError
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def count(  # noqa: PLR0913 - as every engine: `counting.tables.CountWeek`
+def count(  # noqa: PLR0913 - as every engine: `counting.exact_tables.CountWeek`
     programme: Programme,
     domain: PublicDomain,
     days: Sequence[date],
@@ -46,7 +46,7 @@ def count(  # noqa: PLR0913 - as every engine: `counting.tables.CountWeek`
     progress: Progress,
     memory: str | None = None,  # noqa: ARG001 - as `work`
 ) -> tuple[ExactTable, ...]:
-    """Count a week of trips on Spark; `counting.tables.count` says what each argument is.
+    """Count a week of trips on Spark; `counting.exact_tables.count` says what each argument is.
 
     Raises:
         InputError: the extra is not installed.

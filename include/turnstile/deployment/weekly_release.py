@@ -33,8 +33,8 @@ from turnstile.deployment.native_stack import NativeStack, free_port
 from turnstile.deployment.summary import above_noise_lines, find_packages, summary_lines
 from turnstile.errors import TurnstileError
 from turnstile.operations.airflow_api import AirflowApi
+from turnstile.programme.calendar.release_schedule import final_at
 from turnstile.programme.loading import load_programme
-from turnstile.programme.release_schedule import final_at
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings, system_clock

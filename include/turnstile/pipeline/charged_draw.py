@@ -29,7 +29,7 @@ from turnstile.programme.terms import binding_terms
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw, encode
 from turnstile.release.zones import commitment, digest_of, write_once
-from turnstile.sources.stated_gaps import stated_gaps
+from turnstile.sources.ingest.stated_gaps import stated_gaps
 
 _DRAWING_THREADS = 2
 

@@ -11,9 +11,9 @@ from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.planned_release import PlannedRelease, Statement
 from turnstile.pipeline.revision_in_force import words_that_allow
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.calendar.periods import period_named
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import bound_programme, load_programme
-from turnstile.programme.periods import period_named
 from turnstile.release.zone_copies import ZoneCopies
 from turnstile.release.zones import write_atomically
 from turnstile.service_calendar import parse_period

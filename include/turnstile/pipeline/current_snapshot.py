@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnstile.pipeline.planned_release import PlannedRelease, recorded
-from turnstile.sources.snapshot import Snapshot, load_snapshot
+from turnstile.sources.ingest.snapshot import Snapshot, load_snapshot
 
 
 def current_snapshot(release: PlannedRelease) -> Snapshot:

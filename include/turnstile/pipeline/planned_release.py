@@ -14,7 +14,7 @@ from functools import cached_property
 from turnstile.errors import TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.records import Attempt, ReleaseKey
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan, make_plan
 from turnstile.release.zones import ReleaseFolders

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from turnstile.errors import InputError
 from turnstile.ledger.records import revision_of
-from turnstile.programme.release_schedule import period_containing
+from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.spec import Programme
 from turnstile.release.zone_stores import changed_here
 from turnstile.service_calendar import ServicePeriod, ServiceWeek, parse_period

@@ -12,11 +12,11 @@ import json
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.context import Release
-from turnstile.programme.timetable_feed import timetable_digest
+from turnstile.programme.gtfs.timetable import timetable_digest
 from turnstile.release.zones import commitment
-from turnstile.sources.ingest import PARSER_VERSION, snapshot_digest
-from turnstile.sources.landing import fingerprints
-from turnstile.sources.snapshot import load_snapshot
+from turnstile.sources.ingest.landing import fingerprints
+from turnstile.sources.ingest.snapshot import load_snapshot
+from turnstile.sources.ingest.week import PARSER_VERSION, snapshot_digest
 
 Fingerprints = tuple[tuple[str, str], ...]
 

@@ -23,7 +23,7 @@ from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.bounding_rule import bound_in_force
-from turnstile.programme.domain import PublicDomain, regrained
+from turnstile.programme.domain.public_domain import PublicDomain, regrained
 from turnstile.programme.fields import TAPS
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme, UnitBound

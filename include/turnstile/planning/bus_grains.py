@@ -23,7 +23,7 @@ from turnstile.estimates.week_differences import SpeedLook
 from turnstile.planning.designs import deviations_of_design
 from turnstile.planning.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme, TableSpec
 from turnstile.service_calendar import DAYS_PER_WEEK
 

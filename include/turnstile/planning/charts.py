@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from turnstile.publishing.vega_lite import Values, name, ordered, quantity, rows, svg_of
+from turnstile.publishing.week.vega_lite import Values, name, ordered, quantity, rows, svg_of
 
 
 def bars(table: pd.DataFrame, across: str, height: str) -> str:

@@ -15,10 +15,10 @@ from typing import Any
 from turnstile.errors import InputError
 from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import Feed
-from turnstile.sources.column_roles import NEVER_READ, ROLES
-from turnstile.sources.feeds import LAYOUTS
-from turnstile.sources.landing import FileForm, RawFile, form_of
-from turnstile.sources.layout import ColumnMissing, FeedLayout
+from turnstile.sources.feeds.column_roles import NEVER_READ, ROLES
+from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout
+from turnstile.sources.feeds.registry import LAYOUTS
+from turnstile.sources.ingest.landing import FileForm, RawFile, form_of
 
 _LOOKED_AT_BYTES = 1 << 20
 # A file without a header has a record in its place: what does not look like a name is not repeated.

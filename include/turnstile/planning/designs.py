@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from turnstile.privacy.events import DrawEvent
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 from turnstile.release.numbers import Statistic, deviations_of
 from turnstile.release.plan import make_plan

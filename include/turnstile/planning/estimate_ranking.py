@@ -26,7 +26,7 @@ from turnstile.planning.predicted_errors import (
 )
 from turnstile.planning.public_city import PublicCity
 from turnstile.programme.bounding_rule import bound_in_force
-from turnstile.programme.domain import Place, PublicDomain
+from turnstile.programme.domain.public_domain import Place, PublicDomain
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import Programme, Query, TableSpec, UnitBound
 

@@ -20,10 +20,10 @@ from turnstile.errors import InputError
 from turnstile.planning.delivered_columns import Delivery
 from turnstile.planning.new_vehicles import vehicle_measures
 from turnstile.privacy.accounts import posted_whole
-from turnstile.programme.domain_build import BuildRules, Stop, build_domain
-from turnstile.programme.domain_build_sources import read_stops
-from turnstile.programme.domain_grid import DECIMALS, grid_domain
-from turnstile.programme.gtfs_feed import read_feed
+from turnstile.programme.domain.building import BuildRules, Stop, build_domain
+from turnstile.programme.domain.grid import DECIMALS, grid_domain
+from turnstile.programme.domain.public_sources import read_stops
+from turnstile.programme.gtfs.feed import read_feed
 from turnstile.programme.source_spec import RowShape
 from turnstile.service_calendar import zone_named
 

@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 from turnstile.errors import InputError
 from turnstile.planning.delivered_columns import Delivery
-from turnstile.programme.domain_lists import ListOf, NamedBy, list_csv
-from turnstile.programme.gtfs_feed import read_feed
+from turnstile.programme.domain.gtfs_lists import ListOf, NamedBy, list_csv
+from turnstile.programme.gtfs.feed import read_feed
+from turnstile.programme.gtfs.timetable import fault_of
 from turnstile.programme.source_spec import Feed
-from turnstile.programme.timetable_feed import fault_of
 
 _SPEED = "speed:   {by: [slot, cell], measure: mean_speed, clamp_kmh: 65}"
 _HEADWAY = "headway: {by: [slot, cell], measure: headway}"

@@ -23,16 +23,16 @@ from turnstile.privacy.accounting import (
 from turnstile.privacy.accounts import Loss
 from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.privacy.units import CARD_UNITS, ProtectionUnit
-from turnstile.programme.domain import PublicDomain
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.mechanism_spec import CapSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
+from turnstile.release.carried_weeks import rho_over_weeks, with_later_draws
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import loss_by_unit, make_plan
-from turnstile.release.year_to_date import rho_over_weeks, with_later_draws
 
 YEAR_WEEKS = 52
 _ERRORS = ("cell", "time", "location", "location_hour", "day")

@@ -20,7 +20,7 @@ from turnstile.estimates.fission import public_normals
 from turnstile.estimates.tap_estimates import estimated
 from turnstile.estimates.tap_numbers import DrawnDays, TapNumbers, tap_numbers
 from turnstile.planning.public_city import PublicCity
-from turnstile.programme.domain import Place
+from turnstile.programme.domain.public_domain import Place
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import Query
 

@@ -20,7 +20,7 @@ from scipy.special import ndtr
 
 from turnstile.errors import InputError
 from turnstile.estimates.fission import public_normals
-from turnstile.programme.domain import UNKNOWN, Place, PublicDomain
+from turnstile.programme.domain.public_domain import UNKNOWN, Place, PublicDomain
 from turnstile.programme.fields import TAPS
 from turnstile.service_calendar import DAYS_PER_WEEK
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.counting.tables import count
+from turnstile.counting.exact_tables import count
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.current_snapshot import current_snapshot
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.spec import Outside, UnitBound
 from turnstile.release.zones import bounding_secret
 

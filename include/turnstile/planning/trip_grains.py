@@ -13,7 +13,7 @@ from turnstile.planning.estimate_ranking import OWN, design_of, grains
 from turnstile.planning.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
 from turnstile.planning.predicted_errors import added, drawn_and_estimated, relative_error, rolled
 from turnstile.planning.public_city import PublicCity
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 
 Floats = NDArray[np.float64]

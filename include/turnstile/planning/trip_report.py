@@ -22,8 +22,8 @@ from turnstile.counting.exact_store import load_exact
 from turnstile.errors import InputError
 from turnstile.estimates.labelled import labelled
 from turnstile.ledger.records import ReleaseKey
+from turnstile.pipeline.after_seal import reconcile
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.outputs import reconcile
 from turnstile.pipeline.planned_release import recorded
 from turnstile.planning.trip_bounds import (
     Counts,
@@ -32,10 +32,10 @@ from turnstile.planning.trip_bounds import (
     share,
     with_every_row,
 )
-from turnstile.planning.trip_queries import Answer, Frames, answer
+from turnstile.planning.trip_questions import Answer, Frames, answer
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import Segment, layout
+from turnstile.programme.domain.public_domain import Segment, layout
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Query, UnitBound
 from turnstile.release.zones import write_atomically

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnstile.ledger.folders import release_folders
+from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.series.index import INDEX
 from turnstile.release.zone_stores import adopting, plain_zone, zone_of_files

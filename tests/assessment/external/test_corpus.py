@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from turnstile.assessment.disclosures import Disclosure
-from turnstile.assessment.external.disclosures import assess_external
 from turnstile.assessment.external.files import read_external_tables
+from turnstile.assessment.external.of_table import assess_external
 from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace, uniforms
 
 _KINDS = ("laplace", "gaussian", "rounded", "left_alone", "thresholded")

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import poisson
 
 from turnstile.assessment.disclosures import Disclosure, as_json
-from turnstile.assessment.external.disclosures import assess_external
 from turnstile.assessment.external.files import read_external_tables
+from turnstile.assessment.external.of_table import assess_external
 from turnstile.assessment.external.table import Cell, ExternalTable
 from turnstile.assessment.lab.baselines import (
     city,

@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 
 from turnstile.errors import IntegrityError
-from turnstile.publishing.manifest import MANIFEST
+from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.publishing.portals.sending import files_of
 from turnstile.publishing.portals.store import PortalError
 from turnstile.release.zones import digest_of

@@ -11,9 +11,9 @@ import json
 from pathlib import Path
 
 from turnstile.errors import IntegrityError
-from turnstile.publishing.manifest import MANIFEST, differences
+from turnstile.publishing.describe.manifest import MANIFEST, differences
+from turnstile.publishing.describe.statement import SUMS
 from turnstile.publishing.portals.store import PortalError, Store
-from turnstile.publishing.statement import SUMS
 
 
 def files_of(package: Path) -> tuple[str, ...]:
