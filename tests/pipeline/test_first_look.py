@@ -7,8 +7,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps
-from turnstile.pipeline.charged_draw import request_of
-from turnstile.pipeline.context import Release, open_release, revision_statement
+from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.ledger_preview import refusal_before_reading
 
 
@@ -17,7 +16,7 @@ def _sealed(programme: str) -> Release:
     release = open_release(programme, WEEK)
     release.folders.private.mkdir(parents=True, exist_ok=True)
     (release.folders.private / "snapshot").write_text("made up")
-    attempt = release.ledger.reserve(request_of(release, revision_statement(release)))
+    attempt = release.ledger.reserve(release.request(release.statement))
     release.ledger.begin_draw(attempt.attempt_id, attempt.bindings)
     release.ledger.seal(attempt.attempt_id, "ab" * 32)
     return release

@@ -24,7 +24,6 @@ from turnstile.estimates.labelled import labelled
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.after_seal import reconcile
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.planned_release import recorded
 from turnstile.planning.trip_bounds import (
     Counts,
     counts_under,
@@ -139,7 +138,7 @@ def _week_before(release: Release) -> Release | None:
 def _dropped(release: Release, complete: Release, truth: Counts) -> Iterator[str]:
     """Yield the trips that bound, domain and threshold keep out of each table, by mode."""
     counted: Counts = {}
-    digest = recorded(release, "exact", step="count")
+    digest = release.recorded("exact", step="count")
     for exact in load_exact(release.folders.private, digest):
         counted.setdefault(exact.table, []).append(exact.reveal_to_mechanism())
     threshold_of = {event.table: event.threshold for event in release.plan.events}
