@@ -9,8 +9,9 @@ PATRONAGE ?= $(wildcard ../shared/data/opal_patronage)
 
 VENV := .venv
 BIN := $(VENV)/bin
+EDITABLE := -e . $(foreach extension,$(wildcard extensions/*),-e $(extension))
 INSTALLED := $(VENV)/.installed
-RELEASE = $(BIN)/python -m turnstile.deployment.weekly_release \
+RELEASE = $(BIN)/python -m turnstile_native.weekly_release \
 	$(PROGRAMMES:%=--programme %) $(FIRST_WEEK:%=--first-week %) --weeks $(WEEKS) --port $(PORT)
 
 # Each step of a week and each test of a command is a process of its own: without compiled modules
@@ -31,14 +32,14 @@ env: $(INSTALLED) ## .venv with everything in requirements.lock
 
 # uv installs in seconds what takes pip minutes. It comes from the lock itself, hashes and all;
 # where it does not run, pip does its work. --no-deps: the lock is complete (docs/adr/0002).
-$(INSTALLED): requirements.lock pyproject.toml
+$(INSTALLED): requirements.lock pyproject.toml $(wildcard extensions/*/pyproject.toml)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	awk '/^uv==/ {inside=1} inside {print} inside && !/\\$$/ {exit}' requirements.lock > $(VENV)/uv.lock
 	if $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $(VENV)/uv.lock \
 		&& $(BIN)/uv --version; \
 	then $(BIN)/uv pip install --python $(BIN)/python --no-deps --require-hashes -r requirements.lock; \
 	else $(BIN)/python -m pip install --no-deps --require-hashes -r requirements.lock; fi
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(EDITABLE)
 	touch $@
 
 release: env ## three successive weeks of both programmes through Airflow (PROGRAMMES, WEEKS, FIRST_WEEK, PORT)
@@ -112,4 +113,4 @@ audit: env ## known vulnerabilities of the image's packages, from a copy of a da
 clean: ## remove what these commands made: environment, zones, ledger, Airflow
 	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find include tests dags plugins benchmarks -name __pycache__ -prune -exec rm -rf {} +
-	rm -rf include/turnstile.egg-info
+	rm -rf include/turnstile.egg-info extensions/*/*.egg-info

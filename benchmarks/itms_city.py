@@ -35,7 +35,7 @@ from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme, UnitBound
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
-from turnstile.sources.samples.itms import DEGREES_SCALE, SPEED_CODE_SCALE, itms_rows, read_area
+from turnstile_samples.itms import DEGREES_SCALE, SPEED_CODE_SCALE, itms_rows, read_area
 
 INCLUDE = Path(__file__).parents[1] / "include"
 ROWS_A_WEEK = 3_830_000  # the source's density: 16,977,444 records in 31 days

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from bare_programme import bare_programme
 
-from turnstile.assessment.lab.baselines import discrete_laplace
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.mechanisms.registry import MechanismKind
@@ -31,6 +30,7 @@ from turnstile.release.drawn import Drawn
 from turnstile.release.plan import make_plan
 from turnstile.release.sealed import Artefact, NoisyTable
 from turnstile.service_calendar import ServiceWeek
+from turnstile_lab.baselines import discrete_laplace
 
 _SLOTS, _STOPS = 24, 10
 

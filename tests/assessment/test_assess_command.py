@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace, uniforms
 from turnstile.assessment.package.comparison import compared
 from turnstile.assessment.package.of_package import assess_package
 from turnstile.cli import main
@@ -21,6 +20,7 @@ from turnstile.ledger.encoding import encode_event
 from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 from turnstile.publishing.package_reader import Package, is_package, read_package
 from turnstile.release.drawn import Drawn
+from turnstile_lab.baselines import discrete_laplace, naive_laplace, uniforms
 
 Build = Callable[..., Drawn]
 

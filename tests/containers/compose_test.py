@@ -32,8 +32,8 @@ from story import FIRST_WEEK, ROOT, Story  # noqa: E402
 from version_before import version_before  # noqa: E402
 
 from stores import OVERRIDE, Store  # noqa: E402
-from turnstile.deployment.native_stack import free_port  # noqa: E402
 from turnstile.service_calendar import ServiceWeek  # noqa: E402
+from turnstile_native.native_stack import free_port  # noqa: E402
 
 LOST = ("postgres", "queue", "landing", "private", "failures", "public", "embargoed", "operations",
         "keys", "logs")  # fmt: skip

@@ -25,13 +25,13 @@ from turnstile.counting.bounding import Bounding, Limit, install_key, keep_at_mo
 from turnstile.counting.engine import Connection, engine
 from turnstile.counting.engines import engine_named
 from turnstile.counting.exact_tables import count
-from turnstile.counting.spark import _kept_sql
 from turnstile.errors import InputError, ProgrammeError
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.ingest.week import ingest
+from turnstile_spark.counting import _kept_sql
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 WEEK = ServiceWeek(2016, 30)

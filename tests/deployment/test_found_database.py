@@ -11,8 +11,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from turnstile.deployment.found_database import database_name, found_database
-from turnstile.deployment.native_stack import free_port
+from turnstile_native.found_database import database_name, found_database
+from turnstile_native.native_stack import free_port
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from turnstile.deployment.native_stack import free_port
 from turnstile.ledger.view import LedgerView
 from turnstile.settings import system_clock
+from turnstile_native.native_stack import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 ROLES = {

@@ -30,13 +30,12 @@ from turnstile.pipeline import after_seal, charged_draw
 from turnstile.pipeline.arrival import QUIET_FOR, arrival_of
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.programme.loading import load_programme
-from turnstile.publishing import public_zone
-from turnstile.publishing.portals import sending
-from turnstile.release import zone_copies
-from turnstile.release.zone_stores import fetch_landing, refresh
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings, system_clock
-from turnstile.stores.bucket import Bucket
+from turnstile_stores import public_zone, zone_copies
+from turnstile_stores.bucket import Bucket
+from turnstile_stores.portals import sending
+from turnstile_stores.zone_stores import fetch_landing, refresh
 
 BEFORE_DRAW = STEPS[: STEPS.index("draw")]
 BEFORE_PUBLISH = STEPS[STEPS.index("draw") : STEPS.index("publish")]

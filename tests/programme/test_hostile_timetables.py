@@ -20,7 +20,7 @@ from turnstile.programme.domain.public_sources import read_stops
 from turnstile.programme.gtfs.timetable import read_calls
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.samples.tides import ZONE, write_gtfs
+from turnstile_samples.tides import ZONE, write_gtfs
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 DAYS = ServiceWeek.parse("2016-W30").days

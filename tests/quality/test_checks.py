@@ -18,7 +18,7 @@ from turnstile.quality.findings import Finding, QualityReport, Severity
 from turnstile.quality.metrics import measure
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.ingest.snapshot import counts_of
-from turnstile.sources.samples import itms, opal
+from turnstile_samples import itms, opal
 
 WEEK = "2016-W30"
 CANARY = "3085999999999999"

@@ -23,8 +23,8 @@ from typing import Any, Self
 
 import yaml
 
-from turnstile.deployment.native_stack import NativeStack, free_port
 from turnstile.operations.airflow_api import AirflowApi
+from turnstile_native.native_stack import NativeStack, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 FROM_IMAGE = (

@@ -109,7 +109,7 @@ def not_empty(numbers: Judged) -> GateResult:
 '''
 _PORTAL = '''"""A folder of a depot that has a name."""
 
-from turnstile.publishing.portals.folder import FolderStore
+from turnstile_stores.portals.folder import FolderStore
 
 
 class DepotStore(FolderStore):
@@ -210,7 +210,7 @@ CHANGES = {
             ),
             _before(
                 f"{_PORTALS}/delivery.py",
-                "from turnstile.publishing.portals.folder import",
+                "from turnstile_stores.portals.folder import",
                 "from turnstile.publishing.portals.depot import DepotStore\n",
             ),
         ),

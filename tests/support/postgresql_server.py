@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
-from turnstile.deployment.native_stack import free_port
+from turnstile_native.native_stack import free_port
 
 
 def run_as_server(url: str, *statements: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
+from turnstile.extensions import PORTALS, brought
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.pipeline.room import shortage, tightest_room
 from turnstile.programme.calendar.release_schedule import period_containing
@@ -18,7 +19,6 @@ from turnstile.programme.loading import ProgrammeFile, programme_file, programme
 from turnstile.programme.problems import Checked, problems_of
 from turnstile.programme.reference import json_schema, reference
 from turnstile.programme.spec import Programme
-from turnstile.publishing.portals.addresses import portal_address
 from turnstile.publishing.series.days import holidays_of
 from turnstile.release.plan import make_plan
 from turnstile.settings import Settings, system_clock
@@ -146,7 +146,7 @@ def _problem_of_cells(
         read_calls(programme, include)
         holidays_of(programme, include)
         for address in programme.publish.to:
-            portal_address(address)
+            brought(PORTALS, "address", asked_by="publish.to")(address)
         if is_complete:
             make_plan(
                 programme, domain, period_containing(system_clock().date(), programme.schedule)

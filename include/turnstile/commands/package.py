@@ -13,7 +13,7 @@ from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.carried import verify_package
 from turnstile.publishing.describe.manifest import MANIFEST
-from turnstile.release.zone_stores import refresh
+from turnstile.release.zone_copies import zones
 from turnstile.release.zones import digest_of
 from turnstile.settings import Settings
 
@@ -47,7 +47,7 @@ def _verify(args: argparse.Namespace) -> int:
     """Check packages as their own verifier does; those in this home against its ledger too."""
     options = [*(["--key", args.key] if args.key else []), *(["--series"] if args.series else [])]
     settings = Settings.from_environment()
-    refresh(settings)
+    zones(settings).refresh()
     for address in args.packages:
         if not address.startswith(verify_package.WEB):
             require_package(Path(address))

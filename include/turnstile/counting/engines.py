@@ -1,4 +1,4 @@
-"""The engines that can count a week, by name: plain data, imported when one is used.
+"""The engines that can count a week, by name: the core's own, and those of extensions.
 
 Each names a module with a function `count`, called as `counting.exact_tables.count` is. All of them
 give identical exact tables for the same rows; digests of their tables are compared in tests.
@@ -6,18 +6,16 @@ give identical exact tables for the same rows; digests of their tables are compa
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from turnstile import extensions
 from turnstile.errors import InputError
 
 if TYPE_CHECKING:
     from turnstile.counting.exact_tables import CountWeek
 
-ENGINES: dict[str, str] = {
-    "duckdb": "turnstile.counting.exact_tables",
-    "spark": "turnstile.counting.spark",
-}
+_OWN, _SETTING = "duckdb", "TURNSTILE_COUNTING_ENGINE"
+ENGINES = (_OWN, *extensions.names(extensions.ENGINES))
 
 
 def engine_named(name: str) -> CountWeek:
@@ -28,6 +26,10 @@ def engine_named(name: str) -> CountWeek:
     """
     if name not in ENGINES:
         rule = f"{name!r} is no counting engine; write one of {', '.join(ENGINES)}"
-        raise InputError(where="environment", field="TURNSTILE_COUNTING_ENGINE", rule=rule)
-    counting: CountWeek = import_module(ENGINES[name]).count
+        raise InputError(where="environment", field=_SETTING, rule=rule)
+    if name == _OWN:
+        from turnstile.counting.exact_tables import count
+
+        return count
+    counting: CountWeek = extensions.brought(extensions.ENGINES, name, asked_by=_SETTING)
     return counting

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from turnstile.durable_files import exclusively, sync_folder, sync_tree
 from turnstile.errors import TurnstileError
+from turnstile.extensions import PORTALS, brought
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.approvals import require_approval
 from turnstile.pipeline.assessing import assess, is_assessed
@@ -21,6 +22,7 @@ from turnstile.pipeline.public_package import is_public, require_intact, require
 from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
 from turnstile.programme.loading import load_programme
 from turnstile.publishing.describe.manifest import MANIFEST
+from turnstile.release.zone_copies import zones
 from turnstile.release.zones import digest_of, write_atomically
 
 _PACKAGE = "package"
@@ -123,26 +125,22 @@ def _write_series(release: Release) -> None:
     Raises:
         TurnstileError: a portal did not take it; a repeat sends what is missing.
     """
-    from turnstile.publishing.public_zone import send_to_zone
     from turnstile.publishing.series.writing import write_series
 
     settings = release.settings
     # Of all weeks, so by the file as it is now, whatever text this week is bound to.
     programme = load_programme(release.programme.name, settings.include)
     write_series(programme, release.ledger, settings.public, settings.include)
-    send_to_zone(settings, programme.name, release.key)
+    zones(settings).send_public(programme.name, release.key)
     if not programme.publish.to:
         return
-    # these load a web client, which most steps and programmes never need
-    from turnstile.publishing.portals.addresses import portal_address
-    from turnstile.publishing.portals.delivery import Delivery
-
+    delivery = brought(PORTALS, "delivery", asked_by="publish.to")
     problems = []
     for address in programme.publish.to:
         try:
-            Delivery(
+            delivery(
                 programme.name,
-                portal_address(address),
+                address,
                 release.ledger,
                 settings.public,
                 settings.ckan_token,

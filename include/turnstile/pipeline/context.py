@@ -14,7 +14,7 @@ from turnstile.pipeline.revision_in_force import words_that_allow
 from turnstile.programme.calendar.periods import period_named
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import bound_programme, load_programme
-from turnstile.release.zone_copies import ZoneCopies
+from turnstile.release.zone_copies import Copies, zones
 from turnstile.release.zones import write_atomically
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings, system_clock
@@ -31,9 +31,9 @@ class Release(PlannedRelease):
     ledger: Ledger
 
     @property
-    def copies(self) -> ZoneCopies:
+    def copies(self) -> Copies:
         """The copies of zones that its steps work on."""
-        return ZoneCopies(self.settings, self.key, self.programme.source, self.week)
+        return zones(self.settings).of_release(self.key, self.programme.source, self.week)
 
     @property
     def statement(self) -> Statement:

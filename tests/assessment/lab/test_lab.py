@@ -8,10 +8,10 @@ from statistics import NormalDist
 
 import pytest
 
-from turnstile.assessment.lab.lesson import Lesson
-from turnstile.assessment.lab.lessons import LESSONS
-from turnstile.assessment.lab.page import write_page
 from turnstile.cli import main
+from turnstile_lab.lesson import Lesson
+from turnstile_lab.lessons import LESSONS
+from turnstile_lab.page import write_page
 
 _PACKAGE = Path(__file__).resolve().parents[3] / "include/turnstile"
 
@@ -116,10 +116,12 @@ def importers(pattern: str) -> set[str]:
 
 
 def test_nothing_outside_the_lab_imports_a_baseline() -> None:
-    found = importers(r"(from|import) turnstile\.assessment\.lab")
+    found = importers(
+        r"(from|import) turnstile_lab\.(baselines|lesson|lessons|bad_releases|known_attacks|page)\b"
+    )
     lab = ("bad_releases", "known_attacks", "lessons", "page")
-    assert found == {*(f"assessment/lab/{name}.py" for name in lab), "commands/lab.py"}
+    assert found == {f"lab/turnstile_lab/{name}.py" for name in (*lab, "command")}
 
 
 def test_historical_figures_stay_out_of_what_is_reported() -> None:
-    assert importers(r"attacks\.historical") == {"assessment/lab/bad_releases.py"}
+    assert importers(r"attacks\.historical") == {"lab/turnstile_lab/bad_releases.py"}
