@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scratch_copy import ScratchCopy
 
-_SOURCES = "include/turnstile"
+_EXTENSIONS = "extensions/"
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Change:
     """One change of the sources.
 
     Args:
-        modules: text of each new file, by its path in `include/turnstile`.
+        modules: text of each new file, by its path in `include/turnstile`, or below `extensions`.
         entries: triples (path, what stands there once, what stands there afterwards).
     """
 
@@ -26,11 +26,16 @@ class Change:
         """Do it in a copy; return the sources that it touched."""
         before, copy.touched = copy.touched, set()
         for path, text in self.modules.items():
-            copy.add(f"{_SOURCES}/{path}", text)
+            copy.add(_from_root(path), text)
         for path, old, new in self.entries:
-            copy.replace(f"{_SOURCES}/{path}", old, new)
+            copy.replace(_from_root(path), old, new)
         touched, copy.touched = copy.touched_sources, before | copy.touched
         return touched
+
+
+def _from_root(path: str) -> str:
+    """A path of the sources, named from the root."""
+    return path if path.startswith(_EXTENSIONS) else f"include/turnstile/{path}"
 
 
 def _before(path: str, text: str, added: str) -> tuple[str, str, str]:
@@ -125,7 +130,7 @@ def write(contents: Contents) -> bytes:
     return b"%d tables" % len(contents.tables)
 '''
 _GATES, _FILES = "assessment/gates/registry.py", "publishing/files.py"
-_PORTALS = "publishing/portals"
+_PORTALS = "extensions/stores/turnstile_stores/portals"
 _FIRST_FIELD = "FIELDS: tuple[Field, ...] = (\n"
 _FIRST_FILE = "FILES: tuple[PackageFile, ...] = (\n"
 _ENTRY_OF_FILE = """    PackageFile("counts.txt", (Source.DECLARED,), counts.write),
@@ -211,7 +216,7 @@ CHANGES = {
             _before(
                 f"{_PORTALS}/delivery.py",
                 "from turnstile_stores.portals.folder import",
-                "from turnstile.publishing.portals.depot import DepotStore\n",
+                "from turnstile_stores.portals.depot import DepotStore\n",
             ),
         ),
     ),

@@ -6,6 +6,7 @@ give identical exact tables for the same rows; digests of their tables are compa
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from turnstile import extensions
@@ -14,8 +15,10 @@ from turnstile.errors import InputError
 if TYPE_CHECKING:
     from turnstile.counting.exact_tables import CountWeek
 
-_OWN, _SETTING = "duckdb", "TURNSTILE_COUNTING_ENGINE"
-ENGINES = (_OWN, *extensions.names(extensions.ENGINES))
+_SETTING = "TURNSTILE_COUNTING_ENGINE"
+_OWN = {
+    "duckdb": "turnstile.counting.exact_tables",
+}
 
 
 def engine_named(name: str) -> CountWeek:
@@ -24,12 +27,13 @@ def engine_named(name: str) -> CountWeek:
     Raises:
         InputError: there is no such engine.
     """
-    if name not in ENGINES:
-        rule = f"{name!r} is no counting engine; write one of {', '.join(ENGINES)}"
+    counting: CountWeek
+    further = extensions.names(extensions.ENGINES)
+    if name in _OWN:
+        counting = import_module(_OWN[name]).count
+    elif name in further:
+        counting = extensions.brought(extensions.ENGINES, name, asked_by=_SETTING)
+    else:
+        rule = f"{name!r} is no counting engine; write one of {', '.join((*_OWN, *further))}"
         raise InputError(where="environment", field=_SETTING, rule=rule)
-    if name == _OWN:
-        from turnstile.counting.exact_tables import count
-
-        return count
-    counting: CountWeek = extensions.brought(extensions.ENGINES, name, asked_by=_SETTING)
     return counting
