@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SUITE_operations := -n 2 --dist loadfile tests/dags tests/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help env release ui test test-long test-mutants compose-test check checks bench bench-peers bench-utility bench-assessment \
+.PHONY: help env release ui test test-core test-long test-mutants compose-test check checks bench bench-peers bench-utility bench-assessment \
 	lock sbom audit clean
 
 help: ## this list
@@ -53,6 +53,10 @@ test: env ## the tests, without the long ones
 
 test-long: env ## crash storms, full stack, fuzzing; SUITE=operations: backfills, approvals, browsers alone
 	$(BIN)/python -m pytest -m long --durations=10 $(if $(SUITE),$(SUITE_$(SUITE)))
+
+test-core: env ## the core's tests without extensions (but samples, which make the rows of tests)
+	$(BIN)/python tests/support/core_alone.py .venv-core samples
+	.venv-core/bin/python -m pytest -m "not long" -n 2 --dist loadfile
 
 test-mutants: env ## small mistakes in what the promise rests on: how many the tests see (MUTANTS="--seed 7 --sample 40")
 	$(BIN)/python .ci/mutants.py $(MUTANTS)
