@@ -12,6 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from ports import free_port
 from pytest_httpserver import HTTPServer
 from receivers import SLACK, SLACK_URL, TEAMS, TEAMS_URL, Inbox, mail_server, services, text_of
 from small_deployment import Deployment
@@ -22,7 +23,6 @@ from turnstile.operations.alerts import Severity
 from turnstile.operations.page import BudgetPage
 from turnstile.pipeline import steps
 from turnstile.settings import Settings, system_clock
-from turnstile_native.native_stack import free_port
 
 START = datetime(2016, 7, 25, tzinfo=ZoneInfo("Australia/Sydney")).astimezone(UTC)
 END = START + timedelta(weeks=1)
