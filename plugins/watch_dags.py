@@ -65,10 +65,10 @@ def audit_ledger() -> str:
     from turnstile.operations.journal import Journal
     from turnstile.operations.last_verification import tell_verification
     from turnstile.operations.watch import audited
-    from turnstile.release.zone_stores import refresh
+    from turnstile.release.zone_copies import zones
 
     settings = Settings.from_environment()
-    refresh(settings)
+    zones(settings).refresh()
     ledger = open_ledger(settings)
     sequence, head = ledger.head()
     alerts = audited(ledger.verify, settings)

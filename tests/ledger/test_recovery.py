@@ -170,7 +170,7 @@ def test_a_lost_key_refuses_until_it_is_rotated(site: Site) -> None:
 
 
 def test_a_stolen_key_signs_nothing_that_counts_once_it_is_rotated(site: Site) -> None:
-    from turnstile.ledger.signed_note import Signer
+    from turnstile.ledger.custody.signed_note import Signer
 
     site.publish(0)
     shutil.copy(site.home / "ledger-key.pem", site.root / "stolen.pem")

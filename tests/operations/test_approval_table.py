@@ -25,8 +25,7 @@ from turnstile.operations.approval import (
 from turnstile.operations.journal import Happening, Journal, Line, instant
 from turnstile.operations.page import BudgetPage
 from turnstile.pipeline import steps
-from turnstile.pipeline.charged_draw import request_of
-from turnstile.pipeline.context import Release, open_release, revision_statement, state_revision
+from turnstile.pipeline.context import Release, open_release, state_revision
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.settings import system_clock
 
@@ -44,7 +43,7 @@ def sealed(deployment: Deployment) -> Callable[..., Release]:
         release = open_release("opal", WEEK, revision)
         if revision:
             state_revision(release, reason="late rows", approver="ada")
-        attempt = release.ledger.reserve(request_of(release, revision_statement(release)))
+        attempt = release.ledger.reserve(release.request(release.statement))
         release.ledger.begin_draw(attempt.attempt_id, attempt.bindings)
         release.ledger.seal(attempt.attempt_id, f"{revision}" * 64)
         return release

@@ -213,7 +213,7 @@ def test_no_canary_leaves_the_private_zone_through_airflow(planted: Deployment) 
     for folder in ("dags", "plugins"):  # a deployment has them beside its include folder
         (planted.include.parent / folder).symlink_to(INCLUDE.parent / folder)
     ran = subprocess.run(
-        [sys.executable, "-m", "turnstile.deployment.weekly_release", "--weeks", "2"],
+        [sys.executable, "-m", "turnstile_native.weekly_release", "--weeks", "2"],
         capture_output=True,
         text=True,
         check=False,

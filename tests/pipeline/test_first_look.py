@@ -9,16 +9,15 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps
-from turnstile.pipeline.charged_draw import request_of
-from turnstile.pipeline.context import Release, open_release, revision_statement
-from turnstile.pipeline.first_look import refusal_before_reading
+from turnstile.pipeline.context import Release, open_release
+from turnstile.pipeline.ledger_preview import refusal_before_reading
 
 
 def _sealed(deployment: Deployment, programme: str, *files: str) -> Release:
     """Seal made-up bytes of files that were read."""
     release = open_release(programme, WEEK)
     deployment.make_up_snapshot(programme, *files)
-    attempt = release.ledger.reserve(request_of(release, revision_statement(release)))
+    attempt = release.ledger.reserve(release.request(release.statement))
     release.ledger.begin_draw(attempt.attempt_id, attempt.bindings)
     release.ledger.seal(attempt.attempt_id, "ab" * 32)
     return release

@@ -30,7 +30,7 @@ from retention_days import (
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import InputError, NotFinal, TurnstileError
-from turnstile.ledger.custody import QUIET_AT_MOST
+from turnstile.ledger.custody.custody import QUIET_AT_MOST
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.alerts import Alert, Severity

@@ -15,11 +15,11 @@ from object_store import CutProxy, ObjectStore, object_store
 
 from turnstile.errors import InputError, IntegrityError, StoreConflict, StoreError
 from turnstile.settings import ZoneStore
-from turnstile.stores import bucket as bucket_client
-from turnstile.stores import unit_zone
-from turnstile.stores.address import credentials_of, store_address
-from turnstile.stores.bucket import Bucket
-from turnstile.stores.unit_zone import ZONE, UnitZone
+from turnstile_stores import bucket as bucket_client
+from turnstile_stores import unit_zone
+from turnstile_stores.address import credentials_of, store_address
+from turnstile_stores.bucket import Bucket
+from turnstile_stores.unit_zone import ZONE, UnitZone
 
 UNIT = "opal/2016-W30/r0"
 SEALED = "sealed-0123456789abcdef.parquet"

@@ -11,7 +11,7 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import AccountBalance
 from turnstile.settings import Settings
-from turnstile.sources.snapshot import Snapshot, folder_of, write_record
+from turnstile.sources.ingest.snapshot import Snapshot, folder_of, write_record
 
 INCLUDE = Path(__file__).parents[2] / "include"
 WEEK = "2016-W30"

@@ -111,7 +111,7 @@ def _scope(args: argparse.Namespace) -> Scope:
     Raises:
         InputError: the key cannot be read.
     """
-    from turnstile.ledger.signed_note import is_public_line
+    from turnstile.ledger.custody.signed_note import is_public_line
     from turnstile.ledger.verification import Scope
 
     if args.key is None:
@@ -129,7 +129,7 @@ def _scope(args: argparse.Namespace) -> Scope:
 def _verify(args: argparse.Namespace) -> int:
     """Recompute everything."""
     if args.export:
-        from turnstile.ledger.export import verify_export
+        from turnstile.ledger.custody.export import verify_export
 
         where, findings = args.export, tuple(verify_export(args.export, trusted=args.key))
     else:

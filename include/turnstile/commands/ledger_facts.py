@@ -7,7 +7,6 @@ import getpass
 import json
 import sys
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -191,11 +190,11 @@ def _rotate_key(args: argparse.Namespace) -> int:
 
 def _rotate_bounding_key(args: argparse.Namespace) -> int:
     """Take up a new bounding key."""
-    from turnstile.release.zone_copies import replace_bounding_key
+    from turnstile.release.zone_copies import zones
     from turnstile.settings import Settings
 
-    settings, ledger = Settings.from_environment(), open_to_write()
-    name = ledger.name_bounding_key(partial(replace_bounding_key, settings), *_said(args))
+    take_up = zones(Settings.from_environment()).replace_bounding_key
+    name = open_to_write().name_bounding_key(take_up, *_said(args))
     return _print(args, {"bounding_key": name})
 
 

@@ -10,9 +10,9 @@ from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
 from turnstile.ledger import facts
+from turnstile.ledger.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.states import ReleaseState
-from turnstile.ledger.tables import ATTEMPT, ENTRY
 
 
 def note_landing(connection: Connection, at: str, names: tuple[str, str, str]) -> None:

@@ -10,19 +10,12 @@ from pathlib import Path
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
-from turnstile.ledger import (
-    attempts,
-    decisions,
-    facts,
-    landing_paths,
-    parties_facts,
-    recovery,
-    revisions,
-)
+from turnstile.ledger import attempts, decisions, facts, landing_paths, parties_facts, revisions
+from turnstile.ledger.custody import recovery
+from turnstile.ledger.custody.known_history import read_history
+from turnstile.ledger.custody.recovery import Recovery
 from turnstile.ledger.entries import Entry, EntryKind
-from turnstile.ledger.history import read_history
 from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey, for_the_public
-from turnstile.ledger.recovery import Recovery
 from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.view import LedgerView
 

@@ -11,13 +11,16 @@ from sqlalchemy import select
 
 from turnstile.ledger import attempts, decisions, facts, leases, revisions
 from turnstile.ledger.charging import ChargingLedger
-from turnstile.ledger.custody import Custody
+from turnstile.ledger.custody.custody import Custody
+from turnstile.ledger.custody.export import write_export
+from turnstile.ledger.custody.known_history import parties_in, read_history
+from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
+from turnstile.ledger.custody.witness import Witnesses
 from turnstile.ledger.damaged_database import damage_in
+from turnstile.ledger.database_tables import ENTRY
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
-from turnstile.ledger.export import write_export
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.forecast import CapForecast, forecasts
-from turnstile.ledger.history import parties_in, read_history
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import (
     AccountBalance,
@@ -30,11 +33,8 @@ from turnstile.ledger.records import (
 )
 from turnstile.ledger.store import Store
 from turnstile.ledger.stored_accounts import account_balances
-from turnstile.ledger.tables import ENTRY
-from turnstile.ledger.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.verification import Scope, verify_store
 from turnstile.ledger.weeks import Week
-from turnstile.ledger.witness import Witnesses
 
 Clock = Callable[[], datetime]
 _ROWS_AT_ONCE = 200

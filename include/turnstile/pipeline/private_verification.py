@@ -16,7 +16,7 @@ from turnstile.ledger.records import Attempt, Finding
 from turnstile.pipeline.bounding_key import commitment_as_sealed, require_known_key
 from turnstile.pipeline.private_data import Part
 from turnstile.settings import Settings
-from turnstile.sources.snapshot import load_snapshot
+from turnstile.sources.ingest.snapshot import load_snapshot
 
 
 def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:

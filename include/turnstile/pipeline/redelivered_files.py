@@ -13,11 +13,11 @@ from turnstile.errors import TurnstileError
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.bounding_key import commitment_as_sealed
 from turnstile.pipeline.context import Release
-from turnstile.programme.timetable_feed import timetable_digest
+from turnstile.programme.gtfs.timetable import timetable_digest
 from turnstile.release.zones import bounding_secret, commitment
-from turnstile.sources.ingest import PARSER_VERSION, snapshot_digest
-from turnstile.sources.landing import fingerprints
-from turnstile.sources.snapshot import load_snapshot
+from turnstile.sources.ingest.landing import fingerprints
+from turnstile.sources.ingest.snapshot import load_snapshot
+from turnstile.sources.ingest.week import PARSER_VERSION, snapshot_digest
 
 Fingerprints = tuple[tuple[str, str], ...]
 

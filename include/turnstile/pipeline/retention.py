@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from turnstile.errors import TurnstileError
-from turnstile.ledger.custody import clock_known_until
+from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline.private_data import Kept, Part, landing_data, private_data
 from turnstile.pipeline.unfinished import is_unfinished
@@ -32,8 +32,8 @@ from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.rules import ALARM_DAYS
 from turnstile.programme.spec import Programme, RetentionSpec
-from turnstile.release.private_copies import PrivateCopies
 from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due
+from turnstile.release.zone_copies import zones
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 
@@ -93,8 +93,8 @@ class Retention:
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what becomes of everything that is there, landing zone first."""
-        programmes, copies = self._programmes(), PrivateCopies(self.settings)
-        copies.fetch()
+        programmes, copies = self._programmes(), zones(self.settings)
+        copies.fetch_private()
         found = [*landing_data(programmes, self.settings.landing, copies.changed_at)]
         for one in programmes:
             found += private_data(one, self.settings.private, copies.changed_at)
@@ -128,7 +128,7 @@ class Retention:
         files = [one for one in below if one.is_symlink() or not one.is_dir()]
         for path in kept.paths:
             _remove(path)
-        PrivateCopies(self.settings).delete(files)
+        zones(self.settings).delete(files)
         for folder in {path.parent for path in kept.paths if kept.part is Part.FILES}:
             if folder != self.settings.landing and not any(folder.iterdir()):
                 folder.rmdir()
