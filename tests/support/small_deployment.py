@@ -55,6 +55,7 @@ class Deployment:
             own.mkdir(parents=True)
             (own / "snapshot").write_text(digest)
             (own / "exact").write_text("made up")
+            (own / "files").write_text("\n".join(files))
 
     def make_siblings_examples(self, programme: str) -> None:
         """Leave no programme in use that reads the same files as one of the shipped two."""

@@ -50,6 +50,8 @@ def ingest(release: Release) -> str:
         return _sealed_before(release, release.sealed)
     require_known_key(release.settings, release.ledger)
     snapshot = _ingest(release)
+    digests = "\n".join(digest for _, digest in snapshot.files)
+    write_atomically(release.folders.private / "files", digests.encode())
     write_atomically(release.folders.private / "snapshot", snapshot.digest.encode())
     release.say("rows ingested")
     return commitment(bounding_secret(release.settings), snapshot.digest)

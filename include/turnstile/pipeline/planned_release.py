@@ -31,7 +31,6 @@ from turnstile.release.zones import (
 )
 from turnstile.service_calendar import ServicePeriod, parse_period
 from turnstile.settings import Settings
-from turnstile.sources.ingest.snapshot import load_snapshot
 
 _log = logging.getLogger("turnstile")
 Statement = tuple[str | None, str | None, str]
@@ -110,13 +109,7 @@ class PlannedRelease:
     def request(self, statement: Statement) -> Request:
         """Return what the ledger has to know."""
         reason, approver, public_note = statement
-        secret, period = bounding_secret(self.settings), str(self.week)
-        snapshot = load_snapshot(
-            self.settings.private,
-            self.programme.name,
-            period,
-            self.recorded("snapshot", step="ingest"),
-        )
+        secret = bounding_secret(self.settings)
         return Request(
             key=self.key,
             family=self.plan.family,
@@ -127,7 +120,10 @@ class PlannedRelease:
             week=str(self.plan.charged_in),
             first_week=str(self.week.weeks[0]),
             landing=landing_place(self.settings, self.programme.source.landing),
-            files=tuple(commitment(secret, digest) for _, digest in snapshot.files),
+            files=tuple(
+                commitment(secret, digest)
+                for digest in self.recorded("files", step="ingest").split()
+            ),
             exact=commitment(secret, self.recorded("exact", step="count")),
             bounding_key=name_of_secret(secret),
             terms=self.terms,
