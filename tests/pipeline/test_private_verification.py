@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from retention_days import Cli
 from small_deployment import WEEK, Deployment
-from turnstile.pipeline.inputs import RESTATED
 
+from turnstile.pipeline.before_charge import RESTATED
 from turnstile.pipeline.steps import step_named
 
 WHO = ("--person", "olga", "--reason", "the disk died")
