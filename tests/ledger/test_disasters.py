@@ -22,6 +22,7 @@ from tampers import (
     cheaper,
     edited,
     guard_gone,
+    guard_that_never_asks,
     key_replaced,
     recomputed,
     removed,
@@ -132,6 +133,10 @@ TABLE: dict[str, tuple[Change, str]] = {
     ),
     "caps deleted": (sql("DELETE FROM caps"), "caps of opal_cards"),
     "a guard dropped": (guard_gone, "entry_no_delete is gone"),
+    "a guard on a condition that is never true": (
+        guard_that_never_asks,
+        "entry_no_delete is not the one that was made",
+    ),
     "private key gone": (removed("home/ledger-key.pem"), "ledger-key.pem is gone"),
     "private key replaced": (key_replaced("private"), "is not the ledger's"),
     "public key replaced in the public zone": (key_replaced("home/public"), "ledger.pub is not"),
