@@ -168,14 +168,18 @@ def guard_that_never_asks(site: Site, stores: Stores) -> None:
     if stores.kind == "postgresql":
         made = [
             "DROP TRIGGER entry_no_delete ON entry",
-            "CREATE TRIGGER entry_no_delete BEFORE DELETE ON entry FOR EACH ROW WHEN (false) "
-            "EXECUTE FUNCTION facts_stay()",
+            (
+                "CREATE TRIGGER entry_no_delete BEFORE DELETE ON entry FOR EACH ROW WHEN (false) "
+                "EXECUTE FUNCTION facts_stay()"
+            ),
         ]
     else:
         made = [
             "DROP TRIGGER entry_no_delete",
-            "CREATE TRIGGER entry_no_delete BEFORE DELETE ON entry WHEN 0 "
-            "BEGIN SELECT RAISE(ABORT, 'facts stay'); END",
+            (
+                "CREATE TRIGGER entry_no_delete BEFORE DELETE ON entry WHEN 0 "
+                "BEGIN SELECT RAISE(ABORT, 'facts stay'); END"
+            ),
         ]
     with create_engine(site.url, poolclass=NullPool).begin() as connection:
         for statement in made:
