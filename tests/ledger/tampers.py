@@ -34,6 +34,11 @@ def edited(path: str, old: str, new: str) -> Change:
     return act
 
 
+def added(path: str) -> Change:
+    """Put a file that nobody published."""
+    return lambda site, _: (site.root / path).write_text("card,time\n1,2\n") and None
+
+
 def removed(path: str) -> Change:
     def act(site: Site, _: Stores) -> None:
         found = list(site.root.glob(path))

@@ -17,6 +17,7 @@ from disaster_site import WIDE, Site, run
 from ledger_asks import LOSS_MICRO, TRIP, week_number
 from tampers import (
     Change,
+    added,
     appended,
     as_bus,
     cheaper,
@@ -200,6 +201,39 @@ TABLE: dict[str, tuple[Change, str]] = {
             '"sealed_sha256": "0',
         ),
         "other sealed bytes",
+    ),
+    "rows among the public files": (
+        added("home/public/opal/2016-W30.csv"),
+        "2016-W30.csv is a file that nobody published",
+    ),
+    "a forged withdrawal": (
+        added(f"home/public/{W0[:-3]}/withdrawn-r0.json"),
+        "withdrawn-r0.json is a file that nobody published",
+    ),
+    "the series altered": (
+        edited("home/public/opal/index.json", "[]", "[0]"),
+        "index.json was altered",
+    ),
+    "the series removed": (removed("home/public/opal/index.json"), "index.json is missing"),
+    "a note beside a package removed": (
+        removed(f"home/public/{W1[:-3]}/checkpoint-r0.note"),
+        "checkpoint-r0.note is missing",
+    ),
+    "the newest note removed": (
+        removed("home/public/ledger-checkpoint.note"),
+        "ledger-checkpoint.note is gone",
+    ),
+    "the list of public files removed": (
+        removed("home/public/zone-index.*"),
+        "zone-index.txt is gone",
+    ),
+    "the list of public files rewritten": (
+        edited("home/public/zone-index.txt", "opal/index.json", "opal/other.json"),
+        "is not what the ledger's key signed",
+    ),
+    "the last fact rewritten, and the chain": (
+        recomputed(lambda facts: facts[-1]["body"].update(artefact_digest="ab" * 32), notes=False),  # type: ignore[attr-defined]
+        "the ledger's history was replaced",
     ),
     "an entry of the future": (
         appended(EntryKind.CLOCK_CONFIRMED, PERSON, at="2999-01-01T00:00:00+00:00"),
