@@ -25,8 +25,9 @@ from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
 from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS
 from turnstile.assessment.gates.sealed_numbers import integers, support
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.release.drawn import Drawn
 
 SIZES = ((8, 5), (12, 6), (24, 10))

@@ -24,7 +24,8 @@ from turnstile.assessment.attacks.unit_changes import (
 )
 from turnstile.ledger.amounts import AccountLoss
 from turnstile.ledger.records import AccountBalance
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.programme.domain.files import load_domain
