@@ -39,9 +39,8 @@ def sealed(deployment: Deployment) -> Callable[..., Release]:
             deployment.edit("opal", "approval: {required: false}", case.yaml)
             people = f"release_officer: [{', '.join(OFFICERS)}]\n"
             (deployment.include / "people.yaml").write_text(people, encoding="utf-8")
+            deployment.make_up_snapshot("opal")
         release = open_release("opal", WEEK, revision)
-        release.folders.private.mkdir(parents=True, exist_ok=True)
-        (release.folders.private / "snapshot").write_text("made up")
         if revision:
             state_revision(release, reason="late rows", approver="ada")
         attempt = release.ledger.reserve(release.request(release.statement))

@@ -9,6 +9,9 @@ Bytes are put under a name of their own, read back, and only then is the index r
 condition that nobody did meanwhile. So a reader sees all of a step or none of it, whenever its
 worker died, and of two workers that write the same file one wins. The names are random: a digest
 of rows would confirm a guess.
+
+An index names the steps that wrote it and every index before it. So a copy knows one that is older
+than what it has seen, whichever backup it came from, and loses nothing to it.
 """
 
 from __future__ import annotations
@@ -57,11 +60,14 @@ class UnitState:
         tag: of the index; None: the store has none.
         files: by their path in the unit.
         here: files that are here as in the store.
+        steps: names of the steps that wrote the index and those before it, oldest first; none of
+            an index that an earlier version wrote.
     """
 
     tag: str | None = None
     files: dict[str, Stored] = field(default_factory=dict)
     here: dict[str, Stamp] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> UnitState:
@@ -70,38 +76,44 @@ class UnitState:
             return cls()
         found = json.loads(path.read_bytes())
         here = {name: Stamp(*stamp) for name, stamp in found["here"].items()}
-        return cls(found["tag"], _stored(found["files"]), here)
+        return cls(found["tag"], _stored(found["files"]), here, tuple(found.get("steps", ())))
 
     def write(self, path: Path) -> None:
         """Write down what is here."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"tag": self.tag, "files": self.files, "here": self.here}
+        content = {"tag": self.tag, "files": self.files, "here": self.here, "steps": self.steps}
         replace_durably(path, json.dumps(content).encode(), OWNER_ONLY)
 
     def is_here(self, name: str, folder: Path) -> bool:
         """Return whether a file is here as it is in the store."""
         return name in self.here and self.here[name] == stamp_of(folder / name)
 
+    def has_seen_more_than(self, steps: tuple[str, ...]) -> bool:
+        """Return whether an index of these steps lacks the last one that was seen here."""
+        return bool(self.steps) and self.steps[-1] not in steps
 
-def index_bytes(files: Mapping[str, Stored]) -> bytes:
+
+def index_bytes(files: Mapping[str, Stored], steps: tuple[str, ...]) -> bytes:
     """Return the index of a unit."""
-    return json.dumps({"files": dict(sorted(files.items()))}, indent=1).encode()
+    content = {"files": dict(sorted(files.items())), "steps": steps}
+    return json.dumps(content, indent=1).encode()
 
 
-def files_in(content: bytes, unit: str) -> dict[str, Stored]:
-    """Read an index.
+def read_index(content: bytes, unit: str) -> tuple[dict[str, Stored], tuple[str, ...]]:
+    """Read the files of an index, and the steps that made it.
 
     Raises:
         IntegrityError: it is none, or names a file outside of its unit.
     """
     try:
-        found = _stored(json.loads(content)["files"])
+        read = json.loads(content)
+        found, steps = _stored(read["files"]), tuple(map(str, read.get("steps", ())))
     except (ValueError, KeyError, TypeError, AttributeError):
-        found = {"": Stored("", 0, "", "")}
+        found, steps = {"": Stored("", 0, "", "")}, ()
     for name, one in found.items():
         if not is_plain(name) or not one.object.startswith(f"files/{unit}/"):
             raise IntegrityError(f"the index of {unit} is not what a step writes; restore it")
-    return found
+    return found, steps
 
 
 def is_plain(name: str) -> bool:

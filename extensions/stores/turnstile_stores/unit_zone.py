@@ -1,7 +1,9 @@
 """A zone whose store is written by steps: private, embargoed. Copies come, changes go back.
 
 Only what is asked for comes; the rest of a unit stays in the store. What is here and not in the
-store is what a step left that did not come to its end: it goes before the next step begins.
+store is what a step left that did not come to its end: it goes before the next step begins. Sealed
+bytes never go: what may be the last copy of a draw is set aside. And nothing goes to an index that
+is older than the one seen last, as a backup's is; `restore` brings the newer files back.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, sync_folder
 from turnstile.errors import IntegrityError, StoreConflict, StoreError
@@ -24,10 +26,10 @@ from turnstile_stores.unit import (
     Stored,
     UnitState,
     files_here,
-    files_in,
     index_bytes,
     is_plain,
     make_folder,
+    read_index,
     remove,
     stamp_of,
 )
@@ -36,6 +38,7 @@ ZONE = "zone"
 """The unit of files that lie in the zone's own folder."""
 Wanted = Callable[[str], bool]
 _INDEX, _FILES = "index/", "files/"
+_ASIDE = "aside"
 _TRIES = 5
 _LASTS_AT_MOST = timedelta(days=1)
 """A step; what it put and no index names after that belongs to nobody."""
@@ -82,11 +85,10 @@ class UnitZone:
         with exclusively(self._lock("")):
             listed = self.bucket.listed(_INDEX)
             there = {self._unit_named(name): one.tag for name, one in listed.items()}
-            known = {unit for unit in self._units_known() if unit not in there}
-            if gone := sorted(unit for unit in known if UnitState.read(self._state(unit)).tag):
+            if gone := [unit for unit in self._units_seen() if unit not in there]:
                 raise IntegrityError(
                     f"{self.bucket.name}: the index of {gone[0]} is gone, which was there; "
-                    "restore the store, or find out who deleted it"
+                    "restore the store or find out who deleted it, then turnstile stores restore"
                 )
             for unit in sorted({*there, *own}):
                 if unit in own:
@@ -107,10 +109,58 @@ class UnitZone:
         old = set(self.leftovers.pop(unit, ()))
         if after.files != before.files:
             old |= {one.object for one in before.files.values()}
-            self._put_index(unit, before, after)
+            self._put_index(unit, before, after, before.steps)
         for name in old - {one.object for one in after.files.values()}:
             self.bucket.delete(name)
         after.write(self._state(unit))
+
+    def restore(self) -> Iterator[tuple[str, int, int]]:
+        """Put back what is here and lost in the store, of every unit whose index is older.
+
+        Where others went on from an older index, what they wrote stays.
+
+        Yields:
+            the unit, how many files came back, and how many differ and stay as others wrote them.
+
+        Raises:
+            StoreError: the store does not answer; the same command goes on.
+            IntegrityError: it holds other sealed bytes in the place of those here.
+        """
+        for unit in self._units_seen():
+            with self.working_on(unit):
+                seen = UnitState.read(self._state(unit))
+                found = self.bucket.read(f"{_INDEX}{unit}.json")
+                files, steps = read_index(found.content, unit) if found else ({}, ())
+                if found is None or seen.has_seen_more_than(steps):
+                    yield (
+                        unit,
+                        *self._restore(
+                            unit, seen, UnitState(found and found.tag, files, steps=steps)
+                        ),
+                    )
+
+    def _restore(self, unit: str, seen: UnitState, there: UnitState) -> tuple[int, int]:
+        """Put back a unit; return how many files came back, and how many stay as they are there."""
+        folder, is_backup = self._place(unit), set(there.steps) <= set(seen.steps)
+        require_written_once(unit, there.files, seen.files)
+        objects = self.bucket.listed(f"{_FILES}{unit}/")
+        after = UnitState(there.tag, dict(there.files), {}, there.steps)
+        back, kept = 0, 0
+        for name, one in seen.files.items():
+            if digest_of(there.files.get(name)) == one.sha256:
+                continue
+            if name in there.files and not is_backup:
+                kept += 1
+            elif one.object in objects:
+                after.files[name], back = one, back + 1
+            elif seen.is_here(name, folder):
+                after.files[name], back = self._put_file(unit, name, one.sha256), back + 1
+        self._put_index(unit, there, after, tuple(dict.fromkeys((*there.steps, *seen.steps))))
+        for name, one in after.files.items():
+            if seen.is_here(name, folder) and seen.files[name].sha256 == one.sha256:
+                self._note(after, name, folder)
+        after.write(self._state(unit))
+        return back, kept
 
     def require_writable(self, unit: str) -> None:
         """Put an object and delete it again.
@@ -151,7 +201,7 @@ class UnitZone:
         if is_own or is_new:
             for name in [*self._own_files(unit)]:
                 if name not in state.files or (is_own and not state.is_here(name, folder)):
-                    remove(folder, name)
+                    self._clear(unit, name)
         missing = [
             name
             for name in state.files
@@ -165,19 +215,44 @@ class UnitZone:
             state.write(self._state(unit))
 
     def _read_index(self, unit: str, tag: str | None, before: UnitState) -> UnitState:
-        """Read an index; what is here of unchanged files stays known."""
+        """Read an index; what is here of unchanged files stays known.
+
+        Raises:
+            IntegrityError: it is older than the one that was seen last.
+        """
         if tag is None:
             return UnitState()
         found = self.bucket.read(f"{_INDEX}{unit}.json")
         if found is None:
             raise StoreError(self.bucket.name, f"the index of {unit} went while it was read")
-        files = files_in(found.content, unit)
+        files, steps = read_index(found.content, unit)
+        self._require_no_older(unit, before, steps)
         same = {
             name: stamp
             for name, stamp in before.here.items()
             if name in files and files[name].sha256 == before.files[name].sha256
         }
-        return UnitState(found.tag, files, same)
+        return UnitState(found.tag, files, same, steps)
+
+    def _require_no_older(self, unit: str, before: UnitState, steps: tuple[str, ...]) -> None:
+        """Refuse an index that lacks the last step seen here: what it does not name would go."""
+        if before.has_seen_more_than(steps):
+            raise IntegrityError(
+                f"{self.bucket.name}: the index of {unit} is older than the one that was here, as "
+                "after a backup; nothing was removed. Bring the newer files back: turnstile "
+                "stores restore"
+            )
+
+    def _clear(self, unit: str, name: str) -> None:
+        """Remove what is not the store's; sealed bytes, perhaps the only ones, are set aside."""
+        folder = self._place(unit)
+        if not PurePosixPath(name).name.startswith(SEALED):
+            remove(folder, name)
+            return
+        aside = self.folder / STATE / _ASIDE / unit / secrets.token_hex(4) / name
+        aside.parent.mkdir(parents=True)
+        (folder / name).rename(aside)
+        sync_folder(aside.parent)
 
     def _bring(self, one: Stored, target: Path) -> None:
         """Write one file of a store here, whole or not at all."""
@@ -201,7 +276,7 @@ class UnitZone:
 
     def _changes(self, unit: str, before: UnitState, folder: Path) -> UnitState:
         """Put what is new; return the unit as it is now."""
-        after, new = UnitState(before.tag, dict(before.files)), {}
+        after, new = UnitState(before.tag, dict(before.files), steps=before.steps), {}
         for name in self._own_files(unit):
             if not before.is_here(name, folder):
                 digest = sha256_of(folder / name)
@@ -212,7 +287,9 @@ class UnitZone:
             put = threads.map(lambda name: self._put_file(unit, name, new[name]), new)
             after.files |= dict(zip(new, put, strict=True))
         for name in before.here.keys() - after.here.keys():
-            del after.files[name]
+            one = after.files.pop(name)
+            if name.startswith(SEALED) and one.sha256 not in map(digest_of, after.files.values()):
+                after.files[name] = one  # nobody set it aside: the store may have the last copy
         return after
 
     def _put_file(self, unit: str, name: str, digest: str) -> Stored:
@@ -228,26 +305,36 @@ class UnitZone:
             raise StoreError(self.bucket.name, f"{name} does not come back as it was put")
         return Stored(place, file.stat().st_size, digest, back[1].astimezone(UTC).isoformat())
 
-    def _put_index(self, unit: str, before: UnitState, after: UnitState) -> None:
+    def _put_index(
+        self, unit: str, before: UnitState, after: UnitState, steps: tuple[str, ...]
+    ) -> None:
         """Replace the index; of what another worker wrote meanwhile, other files stay as they are.
+
+        Args:
+            unit: its name.
+            before: the index that is replaced.
+            after: what it names from now on; gets its tag and steps.
+            steps: that are known so far.
 
         Raises:
             StoreConflict: it wrote to one of the same files.
-            IntegrityError: one that is written once.
+            IntegrityError: one that is written once, or the index is older than `before`.
         """
-        path = f"{_INDEX}{unit}.json"
+        path, step = f"{_INDEX}{unit}.json", secrets.token_hex(8)
         for _ in range(_TRIES):
             require_written_once(unit, before.files, after.files)
-            content = index_bytes(after.files)
+            after.steps = (*steps, step)
+            content = index_bytes(after.files, after.steps)
             tag = self.bucket.put_if(path, content, before.tag)
             if tag is None:
                 found = self.bucket.read(path)
-                theirs = files_in(found.content, unit) if found else {}
-                if theirs != after.files:  # else it was put, and the answer was lost
+                theirs, steps = read_index(found.content, unit) if found else ({}, ())
+                if step not in steps:  # else it was put, and the answer was lost
+                    self._require_no_older(unit, before, steps)
                     after.files = merged(before.files, after.files, theirs, self.bucket.name, unit)
-                    before = UnitState(found and found.tag, theirs)
+                    before = UnitState(found and found.tag, theirs, steps=steps)
                     continue
-                tag = found and found.tag
+                after.steps, tag = steps, found and found.tag
             after.tag = tag
             return
         raise StoreConflict(self.bucket.name, f"{unit} is written to by others all the time")
@@ -306,6 +393,10 @@ class UnitZone:
         folder = self.folder / STATE / "units"
         for path in folder.rglob("*.json"):
             yield path.relative_to(folder).as_posix().removesuffix(".json")
+
+    def _units_seen(self) -> list[str]:
+        """Return the units whose index was here."""
+        return sorted(one for one in self._units_known() if UnitState.read(self._state(one)).tag)
 
     def _state(self, unit: str) -> Path:
         return self.folder / STATE / "units" / f"{unit}.json"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from turnstile.errors import IntegrityError, StoreConflict, StoreError, TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.release.zones import bounding_secret
+from turnstile.release.zones import bounding_secret, replace_secret
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 from turnstile_stores.zone_stores import fetch_landing, fetch_public, is_trace, unit_zone
@@ -150,9 +150,23 @@ def _settle_bounding_key(settings: Settings, private: UnitZone) -> None:
     from turnstile_stores.unit_zone import ZONE
 
     with private.working_on(ZONE):
-        private.fetch((ZONE,), lambda path: path == "bounding.key")
+        private.fetch((ZONE,), lambda path: path.startswith("bounding"))
         bounding_secret(settings)
         private.put(ZONE)
+
+
+def replace_bounding_key(settings: Settings) -> tuple[str | None, str]:
+    """Take up a new bounding key, in the store too; return the names of the old and the new."""
+    private = unit_zone(settings, "private")
+    if private is None:
+        return replace_secret(settings)
+    from turnstile_stores.unit_zone import ZONE
+
+    with private.working_on(ZONE):
+        private.fetch((ZONE,), lambda path: path.startswith("bounding"))
+        names = replace_secret(settings)
+        private.put(ZONE)
+    return names
 
 
 def _put(zones: list[_Own]) -> None:

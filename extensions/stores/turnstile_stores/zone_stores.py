@@ -11,6 +11,7 @@ from turnstile.errors import InputError
 from turnstile.ledger.records import ReleaseKey, revision_of
 from turnstile.programme.source_spec import SourceSpec
 from turnstile.release.zone_copies import changed_here
+from turnstile.release.zones import fixed_part
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings, ZoneStore
 from turnstile_stores.unit import STATE
@@ -80,6 +81,17 @@ def adopt_units(settings: Settings, zone: str) -> Iterator[str]:
             yield unit
 
 
+def restore_units(settings: Settings, zone: str) -> Iterator[tuple[str, int, int]]:
+    """Put back what is here and lost in a store that is older; yield units and what became of them.
+
+    Raises:
+        StoreError: it does not answer.
+        IntegrityError: it holds other sealed bytes.
+    """
+    if found := unit_zone(settings, zone):
+        yield from found.restore()
+
+
 @contextmanager
 def adopting(bucket: Bucket, folder: Path) -> Iterator[None]:
     """Make a folder the copy of a store while the block puts it there; a repeat goes on.
@@ -137,7 +149,7 @@ def fetch_landing(
     zone = plain_zone(settings, "landing")
     if zone is None:
         return changed_here
-    prefixes = [_fixed_part(source.landing.replace("{week}", str(week))) for week in period.weeks]
+    prefixes = [fixed_part(source.landing.replace("{week}", str(week))) for week in period.weeks]
     markers = {source.marker.replace("{week}", str(week)) for week in period.weeks}
 
     def wanted(name: str) -> bool:
@@ -163,17 +175,6 @@ def _whole_packages(names: frozenset[str]) -> Callable[[str], bool]:
         return "/".join((*parts[:3], "manifest.json")) in names
 
     return wanted
-
-
-def _fixed_part(pattern: str) -> str:
-    """Return what every path that a glob finds begins with.
-
-    Examples:
-        >>> _fixed_part("opal/2016-W30/*.csv"), _fixed_part("*/2016-W30.csv")
-        ('opal/2016-W30/', '')
-    """
-    cut = min((pattern.find(sign) for sign in "*?[" if sign in pattern), default=len(pattern))
-    return pattern[:cut]
 
 
 def _require_a_copy(folder: Path, zone: str) -> None:

@@ -10,7 +10,7 @@ from turnstile.programme.source_spec import SourceSpec
 from turnstile.service_calendar import ServicePeriod
 from turnstile_stores.private_copies import PrivateCopies
 from turnstile_stores.public_zone import send_to_zone
-from turnstile_stores.zone_copies import ZoneCopies
+from turnstile_stores.zone_copies import ZoneCopies, replace_bounding_key
 from turnstile_stores.zone_stores import fetch_landing, refresh
 
 
@@ -30,6 +30,10 @@ class StoredZones(PrivateCopies):
     def fetch_landing(self, source: SourceSpec, period: ServicePeriod) -> Callable[[Path], float]:
         """Bring the files of a period here; return what says when one was last written."""
         return fetch_landing(self.settings, source, period)
+
+    def replace_bounding_key(self) -> tuple[str | None, str]:
+        """Take up a new bounding key; return the names of the old one, if it is there, and it."""
+        return replace_bounding_key(self.settings)
 
     def send_public(self, programme: str, key: ReleaseKey | None = None) -> None:
         """Send a release, if one is new, then series and pages of a programme."""

@@ -52,6 +52,20 @@ def _opened(*, read_only: bool, new: bool = False) -> Ledger:
     return open_ledger(settings, read_only=read_only)
 
 
+def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
+    """Move a damaged database aside; return where it lies and the entries that it still holds.
+
+    Nothing happens to a sound one, nor to a server, whose own tools look after its files.
+    """
+    from turnstile.ledger.damaged_database import damage_in, entries_left, set_aside
+
+    file = Path(Settings.from_environment().ledger_url.partition("sqlite:///")[2])
+    if not file.is_file() or not damage_in(file):
+        return "", ()
+    aside = set_aside(file, f"{system_clock():%Y%m%dT%H%M%S}")
+    return str(aside), tuple(entries_left(aside))
+
+
 def require_is_over(key: ReleaseKey) -> None:
     """Refuse a period that no programme of ours has had.
 

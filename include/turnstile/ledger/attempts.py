@@ -117,6 +117,9 @@ def open_attempt(connection: Connection, at: str, request: Request, number: int)
     body |= for_the_public(request.public_note)
     if request.weeks != request.week:
         body["first_week"] = request.first_week
+    if request.bounding_key:
+        body["bounding_key"] = request.bounding_key
+        body |= {"files": sorted(set(request.files)), "exact": request.exact}
     if request.terms:
         body["terms"] = dict(request.terms)
     caps = family_caps(connection, request.family)

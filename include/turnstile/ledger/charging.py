@@ -386,7 +386,7 @@ class ChargingLedger:
 def _refusal(connection: Connection, request: Request) -> RefusedError | None:
     """Return why a request cannot be reserved for the first time, or None."""
     if (names := _landing_names(request)) and (
-        refusal := landing_paths.landing_refusal(connection, names)
+        refusal := landing_paths.landing_refusal(connection, names, request.files)
     ):
         return refusal
     return _budget_refusal(connection, request)

@@ -12,8 +12,10 @@ import tempfile
 from pathlib import Path
 
 from turnstile.errors import InputError, NotFinal
+from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Attempt
+from turnstile.pipeline.bounding_key import require_known_key
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.current_snapshot import current_snapshot
 from turnstile.pipeline.redelivered_files import changed_files
@@ -46,10 +48,13 @@ def ingest(release: Release) -> str:
     _require_final(release)
     if release.sealed is not None:
         return _sealed_before(release, release.sealed)
+    require_known_key(release.settings, release.ledger)
     snapshot = _ingest(release)
+    digests = "\n".join(digest for _, digest in snapshot.files)
+    write_atomically(release.folders.private / "files", digests.encode())
     write_atomically(release.folders.private / "snapshot", snapshot.digest.encode())
     release.say("rows ingested")
-    return commitment(release.settings, snapshot.digest)
+    return commitment(bounding_secret(release.settings), snapshot.digest)
 
 
 def validate(release: Release) -> str:
@@ -155,6 +160,12 @@ def _require_final(release: Release) -> None:
     if release.clock() < moment:
         raise NotFinal(
             f"{release.key}: the week is final on {moment:%Y-%m-%d %H:%M} UTC; run it after that"
+        )
+    if clock_known_until(release.ledger.entries(), release.clock()) < moment:
+        raise NotFinal(
+            f"{release.key}: the clock says that the week is final since {moment:%Y-%m-%d %H:%M} "
+            "UTC, and it jumped, or the ledger was quiet for long before; set the clock, or if it "
+            "is right: turnstile ledger confirm-clock"
         )
 
 

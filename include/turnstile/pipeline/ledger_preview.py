@@ -17,6 +17,7 @@ from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.spec import Programme
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import ReleasePlan, make_plan
+from turnstile.release.zones import landing_place
 from turnstile.settings import Settings
 
 _NOTHING = Bindings("", "", "")
@@ -40,7 +41,7 @@ def refusal_before_reading(
     found = ledger.find(key)
     if found is not None and (found.is_sealed or found.is_open):
         return None  # charged or held already
-    refusal = ledger.refusal_of(_asking(key, programme, planned))
+    refusal = ledger.refusal_of(_asking(key, programme, planned, settings))
     if not isinstance(refusal, BudgetExceeded):
         return refusal
     charged = (ReleaseKey.parse(e.key) for e in ledger.entries() if e.attempt_id and e.key)
@@ -58,10 +59,13 @@ def refusal_of_correction(release: Release) -> RefusedError | None:
         raise TurnstileError(f"{release.key} is not sealed; there is nothing to correct")
     key, programme = next_after(release.key), release.programme
     planned = make_plan(programme, release.domain, release.week, revision=key.revision)
-    return release.ledger.refusal_of(_asking(key, programme, planned))
+    asked = _asking(key, programme, planned, release.settings)
+    return release.ledger.refusal_of(asked)
 
 
-def _asking(key: ReleaseKey, programme: Programme, planned: ReleasePlan) -> Request:
+def _asking(
+    key: ReleaseKey, programme: Programme, planned: ReleasePlan, settings: Settings
+) -> Request:
     """Return what the ledger has to know to say whether it would refuse."""
     return Request(
         key=key,
@@ -75,7 +79,7 @@ def _asking(key: ReleaseKey, programme: Programme, planned: ReleasePlan) -> Requ
         caps=tuple(ledger_cap(cap) for cap in programme.caps),
         reason="not reserved, only asked about",
         approver="nobody",
-        landing=programme.source.landing,
+        landing=landing_place(settings, programme.source.landing),
     )
 
 

@@ -22,7 +22,13 @@ from turnstile.programme.spec import Programme
 from turnstile.programme.terms import binding_terms
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import ReleasePlan, make_plan
-from turnstile.release.zones import ReleaseFolders, commitment
+from turnstile.release.zones import (
+    ReleaseFolders,
+    bounding_secret,
+    commitment,
+    landing_place,
+    name_of_secret,
+)
 from turnstile.service_calendar import ServicePeriod, parse_period
 from turnstile.settings import Settings
 
@@ -80,7 +86,9 @@ class PlannedRelease:
         return Bindings(
             programme_digest=self.programme.digest,
             domain_digest=self.domain.digest,
-            snapshot_digest=commitment(self.settings, self.recorded("snapshot", step="ingest")),
+            snapshot_digest=commitment(
+                bounding_secret(self.settings), self.recorded("snapshot", step="ingest")
+            ),
         )
 
     def of(self, key: ReleaseKey) -> Self:
@@ -101,6 +109,7 @@ class PlannedRelease:
     def request(self, statement: Statement) -> Request:
         """Return what the ledger has to know."""
         reason, approver, public_note = statement
+        secret = bounding_secret(self.settings)
         return Request(
             key=self.key,
             family=self.plan.family,
@@ -110,7 +119,13 @@ class PlannedRelease:
             postings=self.plan.postings,
             week=str(self.plan.charged_in),
             first_week=str(self.week.weeks[0]),
-            landing=self.programme.source.landing,
+            landing=landing_place(self.settings, self.programme.source.landing),
+            files=tuple(
+                commitment(secret, digest)
+                for digest in self.recorded("files", step="ingest").split()
+            ),
+            exact=commitment(secret, self.recorded("exact", step="count")),
+            bounding_key=name_of_secret(secret),
             terms=self.terms,
             caps=tuple(ledger_cap(cap) for cap in self.programme.caps),
             reason=reason,

@@ -15,6 +15,7 @@ from typing import Protocol
 from turnstile.extensions import ZONES, brought
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
+from turnstile.release.zones import replace_secret
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 
@@ -78,6 +79,9 @@ class Zones(Protocol):
     def delete(self, gone: Iterable[Path]) -> None:
         """Delete in the stores what was deleted here."""
 
+    def replace_bounding_key(self) -> tuple[str | None, str]:
+        """Take up a new bounding key; return the names of the old one, if it is there, and it."""
+
     def send_public(self, programme: str, key: ReleaseKey | None = None) -> None:
         """Send a release, if one is new, then series and pages of a programme."""
 
@@ -85,6 +89,8 @@ class Zones(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Folders:
     """Zones that are their own folders, and the copies of one release."""
+
+    settings: Settings
 
     def of_release(self, *_: object) -> Copies:
         return self
@@ -108,6 +114,9 @@ class _Folders:
 
     def delete(self, *_: object) -> None: ...
 
+    def replace_bounding_key(self) -> tuple[str | None, str]:
+        return replace_secret(self.settings)
+
     def send_public(self, *_: object) -> None: ...
 
 
@@ -118,7 +127,7 @@ def zones(settings: Settings) -> Zones:
         InputError: one lies in a store, and the extension for those is not installed.
     """
     if not settings.stores:
-        return _Folders()
+        return _Folders(settings)
     named = f"TURNSTILE_{settings.stores[0].zone.upper()}_STORE"
     stored: Zones = brought(ZONES, "stores", asked_by=named)(settings)
     return stored

@@ -17,6 +17,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "adopt", help="put the private, embargoed and public folders into their empty stores"
     )
     adopt.set_defaults(command=_adopt)
+    restore = commands.add_parser(
+        "restore", help="put back what is here and lost in a store that a backup made older"
+    )
+    restore.set_defaults(command=_restore)
 
 
 def _check(_: argparse.Namespace) -> int:
@@ -54,4 +58,24 @@ def _adopt(_: argparse.Namespace) -> int:
             print(f"{zone}: {unit} is in the store")
     for name in adopt_public(settings):
         print(f"public: {name} is in the store, every byte read back")
+    return 0
+
+
+def _restore(_: argparse.Namespace) -> int:
+    """Put back every file that is here and lost in a store, from a home that has seen it.
+
+    Raises:
+        StoreError: a store does not answer; the same command goes on.
+        IntegrityError: a store holds other sealed bytes than this home.
+    """
+    from turnstile_stores.zone_stores import restore_units
+
+    settings, units = Settings.from_environment(), 0
+    for zone in ("private", "embargoed"):
+        for unit, back, kept in restore_units(settings, zone):
+            others = f"; {kept} differ and stay as others wrote them since" if kept else ""
+            print(f"{zone}: {unit}: {back} files are back in the store{others}")
+            units += 1
+    if not units:
+        print("no store is older than what was seen here: nothing to restore")
     return 0

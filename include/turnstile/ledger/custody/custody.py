@@ -5,7 +5,7 @@ Asked before anything is held or charged; notified after everything that was wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,8 @@ from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.store import Store
 
 _CLOCK_SLACK = timedelta(days=1)
+QUIET_AT_MOST = timedelta(days=35)
+"""Between two entries of a live deployment; else a person confirms the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,26 @@ def clock_findings(last_at: str | None, now: datetime) -> Iterator[Finding]:
             "the clock, or if it is right: turnstile ledger confirm-clock"
         )
         yield Finding("clock", None, problem)
+
+
+def clock_known_until(entries: Iterable[Entry], now: datetime) -> datetime:
+    """Return until when the clock is known to be right: now, or the last entry before a jump.
+
+    A jump is a longer silence between two entries, or before now, than a live deployment has, or an
+    entry before the one that it follows; what the clock says after it counts for nothing until a
+    person has confirmed it, however much was written meanwhile.
+    """
+    last: datetime | None = None
+    for entry in entries:
+        at = datetime.fromisoformat(entry.at)
+        if entry.kind is EntryKind.CLOCK_CONFIRMED or last is None or _follows(last, at):
+            last = at
+    return now if last is None or _follows(last, now) else last
+
+
+def _follows(last: datetime, at: datetime) -> bool:
+    """Return whether an instant may come after another by a clock that is right."""
+    return -_CLOCK_SLACK <= at - last <= QUIET_AT_MOST
 
 
 def _refusal(finding: Finding) -> IntegrityError:

@@ -1,7 +1,7 @@
 """A way back after a disaster: entries from witnesses, and declared losses from what files prove.
 
-1. Every witness's entries are read; the longest chain that continues the ledger's own is appended
-   bit by bit.
+1. Every witness's entries are read, and what a damaged database still holds; the longest chain that
+   continues the ledger's own is appended bit by bit.
 2. What a public package, a staged one or a sealed file proves and no entry holds is charged in
    full, as a loss that a person declares.
 3. A sealed release whose package is public is published again, with that package.
@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,13 +52,19 @@ class Recovery:
     lost: tuple[str, ...]
 
 
-def recover(custody: Custody, families: dict[str, str], said: tuple[str, str]) -> Recovery:
+def recover(
+    custody: Custody,
+    families: dict[str, str],
+    said: tuple[str, str],
+    salvaged: Sequence[Entry] = (),
+) -> Recovery:
     """Bring the ledger back to what its traces prove; a repeat finds nothing to do but say so.
 
     Args:
         custody: second places and zones.
         families: budget group of a programme, where neither ledger nor card names it.
         said: person and reason.
+        salvaged: entries of a damaged database that still read, from the first on.
 
     Raises:
         InputError: a trace cannot be read, or a budget group is not known.
@@ -70,7 +76,7 @@ def recover(custody: Custody, families: dict[str, str], said: tuple[str, str]) -
 
     def act(connection: Connection) -> Recovery:
         facts.head(connection, locked=True)
-        returned = _bring_back(connection, custody)
+        returned = _bring_back(connection, custody, salvaged)
         declared = _declare(connection, custody, found, families, said)
         published = _publish(connection, custody, found, said)
         ended = _end_open(connection, custody, said)
@@ -101,11 +107,11 @@ def _heads(custody: Custody, found: tuple[Trace, ...]) -> Iterator[tuple[int, st
             yield trace.head
 
 
-def _bring_back(connection: Connection, custody: Custody) -> int:
-    """Append what witnesses hold beyond the ledger's head; return how many entries."""
+def _bring_back(connection: Connection, custody: Custody, salvaged: Sequence[Entry]) -> int:
+    """Append what witnesses and a damaged database hold beyond the head; return how many."""
     history = read_history(connection)
     head = max(history.hashes)
-    best: list[Entry] = []
+    best = [entry for entry in _sound(salvaged) if entry.sequence > head]
     for folder in custody.witnesses.folders:
         tail = _tail(folder, history, head)
         if len(tail) > len(best):
@@ -114,12 +120,22 @@ def _bring_back(connection: Connection, custody: Custody) -> int:
             other = tail
         if any(a.hash != b.hash for a, b in zip(best, other, strict=False)):
             raise IntegrityError(
-                "two witnesses hold two histories; find out which ledger wrote each, take the "
+                "two witnesses, or a witness and a damaged database, hold two histories; find out "
+                "which ledger wrote each, take the "
                 "wrong one out of TURNSTILE_WITNESS, then recover again"
             )
     for entry in best:
         replay(connection, entry)
     return len(best)
+
+
+def _sound(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Yield the entries of a damaged database as far as they follow each other."""
+    fold = Fold()
+    for entry in entries:
+        if any(fold.follow(entry)):
+            return
+        yield entry
 
 
 def _tail(folder: Path, history: History, head: int) -> list[Entry]:
