@@ -6,8 +6,9 @@ import numpy as np
 from assessment_releases import Ints
 from numpy.typing import NDArray
 
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_variance
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile_lab.baselines import uniforms
 
 

@@ -47,7 +47,8 @@ from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.privacy.accounts import postings
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, Block, ProtectionUnit
 from turnstile.publishing.describe.manifest import manifest_bytes
 from turnstile.service_calendar import ServiceWeek

@@ -24,8 +24,8 @@ from turnstile.counting.bounding import message
 from turnstile.counting.exact_tables import count
 from turnstile.estimates.mean_intervals import RatioNoise, means_of
 from turnstile.measures.registry import Measure
-from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain

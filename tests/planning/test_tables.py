@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from turnstile.estimates.mean_intervals import RatioNoise
-from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile_design.bus_pairs import BusPairs
 from turnstile_design.exact_tables_of_buses import (
     NoiseOfK,

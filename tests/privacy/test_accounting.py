@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from reference_formulas import epsilon_by_sums, largest_fit_at
 
 from turnstile.privacy.accounts import Loss
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.guarantees import Zcdp, epsilon_shown
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
 from turnstile.privacy.units import Block
 from turnstile_design.accounting import (

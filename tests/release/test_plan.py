@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from turnstile.errors import ProgrammeError
-from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain

@@ -129,6 +129,26 @@ def write(contents: Contents) -> bytes:
     """Return the number of tables."""
     return b"%d tables" % len(contents.tables)
 '''
+_NOW, _PAGE = "operations/programme_now.py", "operations/templates/budget.html"
+_FIGURE = '''    @property
+    def to_take(self) -> str:
+        """What anybody can have."""
+        return f"to be downloaded: {self.weeks_public}"
+
+'''
+_FAMILY = """    TWO_SIDED_GEOMETRIC = (
+        "two_sided_geometric",
+        Record(
+            drawn_by="make_laplace",
+            is_pure=True,
+            has_geometric_tail=True,
+            adds_up=False,
+            masses=_laplace_masses,
+            variance=_laplace_variance,
+            ratios=_laplace_ratios,
+        ),
+    )
+"""
 _GATES, _FILES = "assessment/gates/registry.py", "publishing/files.py"
 _PORTALS = "extensions/stores/turnstile_stores/portals"
 _FIRST_FIELD = "FIELDS: tuple[Field, ...] = (\n"
@@ -220,6 +240,13 @@ CHANGES = {
             ),
         ),
     ),
+    "figure on the budget page": Change(
+        {},
+        (
+            _before(_NOW, "    @property\n    def verdict(self) -> str:\n", _FIGURE),
+            _before(_PAGE, "{{ one.weeks_public }} public; in Airflow: ", "{{ one.to_take }}; "),
+        ),
+    ),
     "file in the package": Change(
         {"publishing/describe/counts.py": _FILE},
         (
@@ -228,6 +255,20 @@ CHANGES = {
         ),
     ),
 }
+
+
+NOISE_FAMILY = Change(
+    {},
+    (
+        _before("privacy/noise_families.py", "    DISCRETE_GAUSSIAN = (\n", _FAMILY),
+        _before(
+            "privacy/mechanisms/registry.py",
+            "    STABILITY_HISTOGRAM = (\n",
+            '    DENSE_GEOMETRIC = "dense_geometric", NoiseFamily.TWO_SIDED_GEOMETRIC\n',
+        ),
+    ),
+)
+"""In a copy of its own: a programme has one mechanism."""
 
 
 _TEXTS = {

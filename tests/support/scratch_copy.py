@@ -50,9 +50,9 @@ class ScratchCopy:
 
     @property
     def touched_sources(self) -> list[str]:
-        """Changed and added modules and lists; programme, domain and proof files are none."""
+        """Changed and added modules, lists, pages; programme, domain and proof files are none."""
         sources = (p for p in self.touched if p.startswith(("include/turnstile", "extensions/")))
-        return sorted(path for path in sources if path.endswith((".py", ".csv", ".txt")))
+        return sorted(path for path in sources if path.endswith((".py", ".csv", ".txt", ".html")))
 
     @property
     def _python_path(self) -> list[Path]:

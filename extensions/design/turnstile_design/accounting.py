@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any
 
 from turnstile.privacy.accounts import MICRO, Loss, loss_of, rounded_up
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.tails import decimal_of, exact_context
 
 _FLOAT_SLACK = 1e-9  # dp_accounting rounds its distributions up; its sums are floats
@@ -159,7 +159,7 @@ def scale_for_weeks(scale: Fraction, factor: Fraction) -> Fraction:
 def _distribution(pld: Any, draw: Draw) -> Any:  # noqa: ANN401 - dp_accounting carries no types
     """Privacy loss distribution of one draw, composed with itself."""
     event, sensitivity = draw.event, draw.sensitivity
-    if event.noise is NoiseFamily.DISCRETE_LAPLACE:
+    if event.noise.record.is_pure:
         cells, shift = (sensitivity.l1, 1) if sensitivity.linf == 1 else (1, sensitivity.l1)
         one = pld.from_discrete_laplace_mechanism(1 / float(event.scale), sensitivity=shift)
         return one.self_compose(draw.times * cells)

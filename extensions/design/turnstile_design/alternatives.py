@@ -15,7 +15,6 @@ from pathlib import Path
 
 from turnstile.estimates.roll_ups import MINUTES_PER_HOUR
 from turnstile.estimates.trip_marginals import marginal_errors
-from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight, rho_for
 from turnstile.privacy.mechanisms.registry import Calibration, MechanismKind
 from turnstile.privacy.noise import noise_variance
@@ -124,7 +123,7 @@ def _designs(
     for kind in MechanismKind:
         # a threshold is no part of a vector over several days; sums of the year are Gaussian
         cannot = (is_longer and kind.is_thresholded) or (
-            is_of_year and kind.noise is not NoiseFamily.DISCRETE_GAUSSIAN
+            is_of_year and not kind.noise.record.adds_up
         )
         if kind is not programme.mechanism.kind and not cannot:
             mechanism = at_same_loss(programme.mechanism, kind)

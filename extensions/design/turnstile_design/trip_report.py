@@ -24,7 +24,6 @@ from turnstile.estimates.labelled import labelled
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.after_seal import reconcile
 from turnstile.pipeline.context import Release
-from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.public_domain import Segment, layout
 from turnstile.programme.source_spec import RowShape
@@ -182,7 +181,7 @@ def _alpha(release: Release) -> Iterator[str]:
     yield "| table | alpha |"
     yield "|---|---|"
     for event in {event.table: event for event in release.plan.events}.values():
-        if event.noise is NoiseFamily.DISCRETE_LAPLACE:
+        if event.noise.record.is_pure:
             bound = float(event.scale) * math.log(1 / ALPHA_BETA)
         else:
             bound = float(event.scale) * math.sqrt(2 * math.log(2 / ALPHA_BETA))

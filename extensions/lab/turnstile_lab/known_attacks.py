@@ -13,7 +13,7 @@ from turnstile.assessment.attacks.scale_of_noise import from_pairs
 from turnstile.assessment.attacks.timetable import StopEvent, exposed_cells
 from turnstile.assessment.attacks.unit_changes import Change
 from turnstile.assessment.report.pictures import axis, bars, lines
-from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile_lab.baselines import city, discrete_laplace, naive_laplace, uniforms
 from turnstile_lab.lesson import Figure, Lesson
 

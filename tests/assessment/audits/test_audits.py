@@ -19,8 +19,9 @@ from turnstile.assessment.audits.pipeline_copy import (
 )
 from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
 from turnstile.assessment.audits.sampler import misfit
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
 from turnstile_lab.baselines import discrete_laplace
 

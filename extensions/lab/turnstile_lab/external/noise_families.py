@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.scale_of_any_counts import ScaleInterval, interval
-from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise_families import NoiseFamily
 
 _CLEARLY = 6.0  # difference of log likelihoods that names a family
 _MISFIT = 1e-6  # p-value below which neither family is named

@@ -14,8 +14,9 @@ from turnstile.assessment.attacks.scale_of_noise import (
     from_residuals,
 )
 from turnstile.assessment.disclosures import Disclosure
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.noise_sums import integer_pmf
-from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.privacy.noise_terms import Distribution, NoiseDistribution, Term
 from turnstile_lab.external.cell_kinds import EVERY, by_kind, rounded
 from turnstile_lab.external.noise_families import Tail, is_named, normal_scale, tail_of
 from turnstile_lab.external.paired_counts import (
@@ -31,8 +32,8 @@ _CONFIDENCE = 0.99
 _RANKED_LEAST = 60
 _MISFIT = 1e-6
 _DENSE = {
-    Tail.GEOMETRIC: NoiseDistribution.DISCRETE_LAPLACE,
-    Tail.NORMAL: NoiseDistribution.DISCRETE_GAUSSIAN,
+    Tail.GEOMETRIC: NoiseFamily.DISCRETE_LAPLACE,
+    Tail.NORMAL: NoiseFamily.DISCRETE_GAUSSIAN,
 }
 
 
@@ -67,7 +68,7 @@ def _from_below_zero(name: str, counts: NDArray[np.int64]) -> Disclosure:
     return Disclosure("scale", False, f"{words}: cannot recover the scale exactly{within}", figures)
 
 
-def _from_services(table: ExternalTable, distribution: NoiseDistribution) -> list[Disclosure]:
+def _from_services(table: ExternalTable, distribution: Distribution) -> list[Disclosure]:
     """Return the scale from both ends of point-to-point services."""
     services = point_to_point(table)
     if not services:
@@ -78,7 +79,7 @@ def _from_services(table: ExternalTable, distribution: NoiseDistribution) -> lis
     return [_scale_disclosure("pairs", source, from_pairs(pairs, distribution=distribution))]
 
 
-def _from_totals(table: ExternalTable, distribution: NoiseDistribution) -> list[Disclosure]:
+def _from_totals(table: ExternalTable, distribution: Distribution) -> list[Disclosure]:
     """Return the scale from totals with all their parts."""
     found = []
     for dimension in ("loc", "time"):
@@ -103,7 +104,7 @@ def _misfits(
     values: NDArray[np.int64],
     terms: NDArray[np.int64],
     estimate: ScaleEstimate,
-    distribution: NoiseDistribution,
+    distribution: Distribution,
     ratio: float,
 ) -> bool:
     """Return whether differences do not look like the noise that fits them best.

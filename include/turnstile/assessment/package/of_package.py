@@ -23,6 +23,7 @@ from turnstile.privacy.noise_terms import term_of
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.describe.manifest import differences
 from turnstile.publishing.package_reader import Package, axes_of, texts_of
+from turnstile.release.plan import loss_by_unit
 
 _LEVELS = (0.9, 0.95, 0.99)
 _GROUPS = (1, 5, 12)  # people in a cell that is empty without them
@@ -30,7 +31,7 @@ _GROUPS = (1, 5, 12)  # people in a cell that is empty without them
 
 def assess_package(package: Package) -> tuple[Disclosure, ...]:
     """Return everything that the attacks find in a package, in a fixed order."""
-    risk = forecast(package.events)
+    risk = forecast(package.events, loss_by_unit(package.events))
     return (
         _bytes(package),
         _contents(package),
