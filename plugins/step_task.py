@@ -29,6 +29,8 @@ LASTS_AT_MOST = timedelta(hours=12)
 """Of a step alone: a wait and a question would be ended with it, however long they may last."""
 ZONE_OF_STEP = {"count": "private", "draw": "embargoed", "publish": "public"}
 """Steps whose output another DAG may wait for: an asset `opal_public` for consumers, and so on."""
+_DIGEST = {"draw": "sealed_digest", "publish": "manifest_digest"}
+"""What these steps return; nothing that was computed from rows stands in an event."""
 FROM_ZONE = {"ingest": "landing", "draw": "private", "publish": "embargoed"}
 
 
@@ -53,7 +55,7 @@ def step_task(programme: str, step: str) -> PythonOperator:
 
 
 def _assets(programme: str, zone: str | None) -> list[Asset]:
-    """Return the asset of a zone; its events say that a week came, and nothing of it."""
+    """Return the asset of a zone; its events say which week came, and nothing of it."""
     return [Asset(name=f"{programme}_{zone}", group=zone)] if zone else []
 
 
@@ -70,9 +72,20 @@ def run_step(step: str, programme: str, **context: Any) -> str:  # noqa: ANN401 
         act_on = draw_apart if step == steps.draw.__name__ else steps.step_named(step)
         answer = act_on(programme, run.week, run.revision)
         report_success(run, step)
+        _tell_consumers(context.get("outlet_events"), run, step, answer)
         return answer
 
     return of_run(programme, step, context, act)
+
+
+def _tell_consumers(events: Any, run: RunOfWeek, step: str, answer: str) -> None:  # noqa: ANN401 - Airflow's own
+    """Let the events of a step's assets name week, revision and digest of what came there."""
+    said: dict[str, str | int] = {"week": run.week, "revision": run.revision}
+    if step in _DIGEST:
+        said[_DIGEST[step]] = answer
+    made = () if events is None else _assets(run.programme, ZONE_OF_STEP.get(step))
+    for asset in made:
+        events[asset].extra = said
 
 
 def of_run(

@@ -57,6 +57,21 @@ def test_only_an_identifier_travels(step_task: ModuleType, monkeypatch: pytest.M
     assert answer == "count:('opal', '2016-W30', 0)"
 
 
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [("count", {}), ("draw", {"sealed_digest": "d16"}), ("publish", {"manifest_digest": "d16"})],
+)
+def test_an_asset_event_names_week_revision_and_a_public_digest_alone(
+    step: str, said: dict[str, str], step_task: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "step_named", lambda _: lambda *_: "d16")
+    monkeypatch.setattr(step_task, "draw_apart", lambda *_: "d16")
+    events = importlib.import_module("airflow.sdk.execution_time.context").OutletEventAccessors()
+    step_task.run_step(step, "opal", outlet_events=events, **INTERVAL)
+    (asset,) = step_task._assets("opal", step_task.ZONE_OF_STEP[step])
+    assert events[asset].extra == {"week": "2016-W30", "revision": 0} | said
+
+
 def test_a_refusal_is_final_and_carries_its_sentence(
     step_task: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

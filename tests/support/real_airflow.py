@@ -216,24 +216,27 @@ class RealAirflow:
         """Say whether a question to people waits for its answer."""
         return week in self.runs() and self.tasks(week).get(task) == "awaiting_input"
 
-    def answer(self, week: str, task: str, user: str, choice: str) -> None:
-        """Answer a question, as somebody does in Airflow's list of required actions.
+    def answer(self, week: str, task: str, user: str, choice: str, *, asked: int = 1) -> None:
+        """Answer a question that this try asks so often, as somebody does in Required Actions.
 
         Not at once: Airflow 3.3 fails a task that is answered before its scheduler has read that it
         waits ("finished with state success, but the state attribute is queued").
         """
-        self.until(lambda: self.is_read(week, task), what="the scheduler's word that it is asked")
+        self.until(
+            lambda: self.asks(week, task) and self.is_read(week, task, asked),
+            what="the scheduler's word that it is asked",
+        )
         time.sleep(READ_AND_WRITTEN_S)
         body = {"chosen_options": [choice], "params_input": {"reason": f"{user} says so"}}
         self.call("PATCH", f"{self.path(week, task)}/-1/hitlDetails", body, user=user)
 
-    def is_read(self, week: str, task: str) -> bool:
-        """Say whether the scheduler has read that the question of this try waits."""
+    def is_read(self, week: str, task: str, asked: int = 1) -> bool:
+        """Say whether the scheduler has read so often that the question of this try waits."""
         try_number = self.call("GET", self.path(week, task))["try_number"]
         key = f"task_id='{task}', run_id='{self.run_id(week)}', try_number={try_number},"
         logs = (self.home / "airflow/logs").glob("scheduler*.log")
         lines = (line for log in logs for line in log.read_text(errors="replace").splitlines())
-        return any("Received executor event" in line and key in line for line in lines)
+        return sum("Received executor event" in line and key in line for line in lines) >= asked
 
     def mark(self, week: str, task: str, state: str, *, user: str) -> None:
         """Give a task a state by hand; Airflow refuses to give it to one that has it by now."""
