@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import TaskAwaitingInput
 from airflow.sdk.execution_time.hitl import HITLUser
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from turnstile.operations.airflow_now import UNDER_WAY, RunNow, TaskNow
+from turnstile.operations.airflow_now import UNDER_WAY, RunNow, TaskNow, named_week
 from turnstile.operations.week_requests import KnownRun
 
 if TYPE_CHECKING:
@@ -119,8 +119,10 @@ def runs_now(
     from sqlalchemy import or_, select
 
     named = {run_id for ids in asked.values() for run_id in ids}
-    wanted = select(DagRun.dag_id, DagRun.run_id, DagRun.state, DagRun.logical_date, DagRun.conf)
-    wanted = wanted.where(
+    wanted = select(
+        *(DagRun.dag_id, DagRun.run_id, DagRun.run_type, DagRun.state),
+        *(DagRun.logical_date, DagRun.conf),
+    ).where(
         DagRun.dag_id.in_(tuple(asked)),
         or_(DagRun.state.in_(tuple(UNDER_WAY)), DagRun.run_id.in_(tuple(named))),
     )
@@ -139,7 +141,8 @@ def runs_now(
         of_run = tasks.setdefault((row.dag_id, row.run_id), {})
         of_run[row.task_id] = TaskNow(row.state and _word(row.state), row.start_date)
     for run in runs:
-        period = period_of(run.dag_id, run.logical_date, str((run.conf or {}).get("week") or ""))
+        named = named_week(run.run_type, run.conf)
+        period = period_of(run.dag_id, run.logical_date, named)
         known = tasks.get((run.dag_id, run.run_id), {})
         found[run.dag_id].append(RunNow(run.run_id, period, _word(run.state), known))
     return {dag_id: tuple(ones) for dag_id, ones in found.items()}

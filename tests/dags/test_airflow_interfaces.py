@@ -113,9 +113,10 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
     engine = importlib.import_module("airflow.settings").engine
     importlib.import_module("airflow.models.dag_version").DagVersion.metadata.create_all(engine)
     starts = datetime(2016, 7, 24, 14, tzinfo=UTC)
-    of_run = {"run_after": starts, "run_type": "manual", "queued_at": starts}
+    of_run = {"run_after": starts, "queued_at": starts}
     sent = (
         ("release_opal", "lives", "queued", {"week": "2016-W31"}),
+        ("release_opal", "by its date", "queued", {"week": "2016-W31"}),
         ("release_opal", "named", "failed", {}),
         ("release_opal", "old", "failed", {}),
         ("release_itms", "named", "success", {}),
@@ -124,7 +125,9 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
     with session.create_session() as opened:
         for n, (dag_id, run_id, state, conf) in enumerate(sent):
             at = starts + timedelta(seconds=n)  # one run of a DAG at one instant
-            run = dag_run(dag_id=dag_id, run_id=run_id, logical_date=at, conf=conf, **of_run)
+            kind = "backfill" if run_id == "by its date" else "manual"
+            names = {"dag_id": dag_id, "run_id": run_id, "run_type": kind}
+            run = dag_run(logical_date=at, conf=conf, **names, **of_run)
             run._state = state
             opened.add(run)
     try:
@@ -135,5 +138,9 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
         with session.create_session() as opened:
             opened.query(dag_run).delete()
     seen = {(one.run_id, one.period, one.state) for one in told.pop("release_opal")}
-    assert seen == {("lives", "2016-W31", "queued"), ("named", "2016-W29", "failed")}
+    assert seen == {
+        ("lives", "2016-W31", "queued"),
+        ("by its date", "2016-W29", "queued"),
+        ("named", "2016-W29", "failed"),
+    }
     assert told == {}

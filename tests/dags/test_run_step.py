@@ -219,6 +219,26 @@ def test_a_run_by_hand_names_its_week_in_the_form_or_by_the_weeks_first_instant(
     assert str(period) == expected
 
 
+@pytest.mark.parametrize(("week", "goes_on"), [("", True), ("2016-W30", True), ("2016-W31", False)])
+def test_a_backfill_whose_field_names_another_week_than_its_date_releases_nothing(
+    week: str,
+    goes_on: bool,
+    step_task: ModuleType,
+    exceptions: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    home: Path,
+) -> None:
+    monkeypatch.setattr(steps, "step_named", lambda _: lambda *key: f"{key}")
+    of_backfill = SimpleNamespace(run_type="backfill", logical_date=START)
+    context = _by_hand(week, START) | {"dag_run": of_backfill}
+    if goes_on:
+        assert step_task.run_step("count", "opal", **context) == "('opal', '2016-W30', 0)"
+        return
+    with pytest.raises(exceptions.AirflowFailException, match="stands for 2016-W30 by its dates"):
+        step_task.run_step("count", "opal", **context)
+    assert not (home / "operations").exists()
+
+
 def _lineage(home: Path) -> list[dict[str, Any]]:
     text = (home / "operations/lineage.ndjson").read_text()
     return [json.loads(line) for line in text.splitlines()]

@@ -13,7 +13,13 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from turnstile.errors import TurnstileError
-from turnstile.operations.airflow_now import UNDER_WAY, AirflowNow, RunNow, TaskNow
+from turnstile.operations.airflow_now import (
+    UNDER_WAY,
+    AirflowNow,
+    RunNow,
+    TaskNow,
+    named_week,
+)
 from turnstile.operations.week_requests import KnownRun, week_requests
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
@@ -159,7 +165,7 @@ class AirflowApi:
                     rows[run_id] = self._request("GET", f"{path}/{quote(run_id)}")
             for run_id, row in rows.items():
                 starts = row["logical_date"] and _instant(row["logical_date"])
-                named = str((row.get("conf") or {}).get("week") or "")
+                named = named_week(row["run_type"], row.get("conf"))
                 of_run = self._request("GET", f"{path}/{quote(run_id)}/taskInstances")
                 tasks = {
                     one["task_id"]: TaskNow(

@@ -18,6 +18,16 @@ ASKS = "awaiting_input"
 WAITS = "deferred"
 
 
+def named_week(run_type: str, conf: Mapping[str, object] | None) -> str:
+    """Return the week that the form of a run by hand named; a backfill goes by its dates.
+
+    Examples:
+        >>> named_week("manual", {"week": "2016-W33"}), named_week("backfill", {"week": "2016-W33"})
+        ('2016-W33', '')
+    """
+    return str((conf or {}).get("week") or "") if run_type == "manual" else ""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskNow:
     """One task of a run.
