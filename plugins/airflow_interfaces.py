@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import TaskAwaitingInput
 from airflow.sdk.execution_time.hitl import HITLUser
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from turnstile.operations.airflow_now import UNDER_WAY, RunNow, TaskNow, named_week
+from turnstile.operations.airflow_now import UNDER_WAY, RunNow, TaskNow, latest, named_week
 from turnstile.operations.week_requests import KnownRun
 
 if TYPE_CHECKING:
@@ -121,31 +121,45 @@ def runs_now(
     named = {run_id for ids in asked.values() for run_id in ids}
     wanted = select(
         *(DagRun.dag_id, DagRun.run_id, DagRun.run_type, DagRun.state),
-        *(DagRun.logical_date, DagRun.conf),
+        *(DagRun.logical_date, DagRun.conf, DagRun.queued_at, DagRun.start_date),
     ).where(
         DagRun.dag_id.in_(tuple(asked)),
         or_(DagRun.state.in_(tuple(UNDER_WAY)), DagRun.run_id.in_(tuple(named))),
     )
-    columns = (TaskInstance.dag_id, TaskInstance.run_id, TaskInstance.task_id)
+    columns = (TaskInstance.dag_id, TaskInstance.run_id, TaskInstance.task_id, TaskInstance.state)
+    moments = ("scheduled_dttm", "queued_dttm", "start_date", "end_date")
     found: dict[str, list[RunNow]] = {dag_id: [] for dag_id in asked}
     with create_session() as session:
         runs = session.execute(wanted).all()
         ids = tuple({run.run_id for run in runs})
         rows = session.execute(
-            select(*columns, TaskInstance.state, TaskInstance.start_date).where(
+            select(*columns, *(getattr(TaskInstance, name) for name in moments)).where(
                 TaskInstance.dag_id.in_(tuple(asked)), TaskInstance.run_id.in_(ids)
             )
         ).all()
     tasks: dict[tuple[str, str], dict[str, TaskNow]] = {}
     for row in rows:
         of_run = tasks.setdefault((row.dag_id, row.run_id), {})
-        of_run[row.task_id] = TaskNow(row.state and _word(row.state), row.start_date)
+        moved = latest(getattr(row, name) for name in moments)
+        of_run[row.task_id] = TaskNow(row.state and _word(row.state), row.start_date, moved)
     for run in runs:
-        named = named_week(run.run_type, run.conf)
-        period = period_of(run.dag_id, run.logical_date, named)
+        week = named_week(run.run_type, run.conf)
+        period = period_of(run.dag_id, run.logical_date, week)
         known = tasks.get((run.dag_id, run.run_id), {})
-        found[run.dag_id].append(RunNow(run.run_id, period, _word(run.state), known))
+        since = latest((run.queued_at, run.start_date))
+        found[run.dag_id].append(RunNow(run.run_id, period, _word(run.state), known, since))
     return {dag_id: tuple(ones) for dag_id, ones in found.items()}
+
+
+def scheduler_heard() -> datetime | None:
+    """Return when any scheduler gave a sign of life last; in the API server."""
+    from airflow.jobs.job import Job
+    from airflow.utils.session import create_session
+    from sqlalchemy import func, select
+
+    beats = select(func.max(Job.latest_heartbeat)).where(Job.job_type == "SchedulerJob")
+    with create_session() as session:
+        return session.scalar(beats)
 
 
 def runs_by_start(dag_id: str) -> dict[datetime, KnownRun]:

@@ -1,8 +1,9 @@
 """Which programme, period and revision a run stands for.
 
 The period of a scheduled or backfilled run follows from its data interval, and a field `week` that
-names another stops it; a run by hand names its own, in the form's field `week` or by a logical date that is the period's start. The revision
-follows from the ledger, never from what was marked, skipped or cleared.
+names another stops it; a run by hand names its own, in the form's field `week` or by a logical date
+that is the period's start. The revision follows from the ledger, never from what was marked,
+skipped or cleared.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
     of_run = {"run_after": starts, "queued_at": starts}
     sent = (
         ("release_opal", "lives", "queued", {"week": "2016-W31"}),
-        ("release_opal", "by its date", "queued", {"week": "2016-W31"}),
+        ("release_opal", "by_its_date", "queued", {"week": "2016-W31"}),
         ("release_opal", "named", "failed", {}),
         ("release_opal", "old", "failed", {}),
         ("release_itms", "named", "success", {}),
@@ -125,7 +125,7 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
     with session.create_session() as opened:
         for n, (dag_id, run_id, state, conf) in enumerate(sent):
             at = starts + timedelta(seconds=n)  # one run of a DAG at one instant
-            kind = "backfill" if run_id == "by its date" else "manual"
+            kind = "backfill" if run_id == "by_its_date" else "manual"
             names = {"dag_id": dag_id, "run_id": run_id, "run_type": kind}
             run = dag_run(logical_date=at, conf=conf, **names, **of_run)
             run._state = state
@@ -140,7 +140,7 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
     seen = {(one.run_id, one.period, one.state) for one in told.pop("release_opal")}
     assert seen == {
         ("lives", "2016-W31", "queued"),
-        ("by its date", "2016-W29", "queued"),
+        ("by_its_date", "2016-W29", "queued"),
         ("named", "2016-W29", "failed"),
     }
     assert told == {}

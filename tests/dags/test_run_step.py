@@ -219,10 +219,12 @@ def test_a_run_by_hand_names_its_week_in_the_form_or_by_the_weeks_first_instant(
     assert str(period) == expected
 
 
-@pytest.mark.parametrize(("week", "goes_on"), [("", True), ("2016-W30", True), ("2016-W31", False)])
+@pytest.mark.parametrize(
+    ("week", "what"), [("", "goes on"), ("2016-W30", "goes on"), ("2016-W31", "stops")]
+)
 def test_a_backfill_whose_field_names_another_week_than_its_date_releases_nothing(
     week: str,
-    goes_on: bool,
+    what: str,
     step_task: ModuleType,
     exceptions: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
@@ -231,7 +233,7 @@ def test_a_backfill_whose_field_names_another_week_than_its_date_releases_nothin
     monkeypatch.setattr(steps, "step_named", lambda _: lambda *key: f"{key}")
     of_backfill = SimpleNamespace(run_type="backfill", logical_date=START)
     context = _by_hand(week, START) | {"dag_run": of_backfill}
-    if goes_on:
+    if what == "goes on":
         assert step_task.run_step("count", "opal", **context) == "('opal', '2016-W30', 0)"
         return
     with pytest.raises(exceptions.AirflowFailException, match="stands for 2016-W30 by its dates"):
