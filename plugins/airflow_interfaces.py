@@ -27,6 +27,39 @@ RUN_TYPES: Any = ["scheduled", "backfill", "manual"]
 """By name: the SDK keeps its enum private."""
 
 
+SENTENCE = "sentence"
+"""Key of the XCom in which a task leaves what it has to say of its run."""
+_NOTE_CHARACTERS = 1000
+
+
+def write_note(dag_run: Any) -> None:  # noqa: ANN401 - a row of Airflow's database
+    """Let the note of a run that has ended be its sentence; in the process that ended it.
+
+    The rows go with that process's own transaction. A note that a person wrote stays.
+    """
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.models.xcom import XComModel
+    from sqlalchemy import select
+    from sqlalchemy.orm import object_session
+
+    session = object_session(dag_run)
+    kept = dag_run.dag_run_note
+    if session is None or (kept is not None and kept.user_id is not None):
+        return
+    of_run = {"dag_id": dag_run.dag_id, "run_id": dag_run.run_id}
+    said = select(XComModel).filter_by(key=SENTENCE, **of_run)
+    left = {row.task_id: str(XComModel.deserialize_value(row)) for row in session.scalars(said)}
+    state = _word(dag_run.state)
+    ended = select(TaskInstance.task_id).filter_by(state=state, **of_run)
+    words = [left[name] for name in session.scalars(ended) if name in left]
+    silent = f"ended {state} and did not say how; the page Budget says where its week stands"
+    note = (words[-1] if words else silent)[:_NOTE_CHARACTERS]
+    if kept is None:
+        dag_run.note = note
+    else:
+        kept.content = note
+
+
 def run_in_airflow(dag_id: str, run_id: str) -> RunNow | None:
     """Return the state of a run and of its tasks, asked from inside a task; None if unknown."""
     if RuntimeTaskInstance.get_dr_count(dag_id, run_ids=[run_id]) == 0:

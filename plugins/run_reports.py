@@ -54,6 +54,11 @@ class RunOfWeek:
     run_id: str
     revision: int = 0
 
+    @property
+    def key(self) -> str:
+        """What is released, as the ledger names it."""
+        return f"{self.programme}/{self.week}/r{self.revision}"
+
     def begin(self, triggered_by: str) -> str:
         """Write that the run takes the week up; return what it will do to the budget."""
         note = self._note()
