@@ -39,7 +39,10 @@ class AskPeople(HITLOperator):
 
     def __init__(self, *, programme: Programme, number: int, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
         reason = Param("", type="string", title="Why", description="For the file; internal")
-        note = Param("", type="string", title="For the public", description="Will be published")
+        # null, not "": Airflow's own form holds its button until a text is filled in.
+        note = Param(
+            None, type=["null", "string"], title="For the public", description="Will be published"
+        )
         operator.pop("params", None)  # the DAG's own, which Airflow adds again
         super().__init__(
             body="",  # written when the question is opened
