@@ -124,7 +124,6 @@ class TestTheCommand:
         }
         assert "entry 1" in err
 
-
     def test_weeks_have_the_states_and_sentences_of_the_page(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
