@@ -54,10 +54,11 @@ def write_note(dag_run: Any) -> None:  # noqa: ANN401 - a row of Airflow's datab
     words = [left[name] for name in session.scalars(ended) if name in left]
     silent = f"ended {state} and did not say how; the page Budget says where its week stands"
     note = (words[-1] if words else silent)[:_NOTE_CHARACTERS]
-    if kept is None:
-        dag_run.note = note
-    else:
-        kept.content = note
+    with session.begin_nested():  # should the row not be taken, all else goes on
+        if kept is None:
+            dag_run.note = note
+        else:
+            kept.content = note
 
 
 def run_in_airflow(dag_id: str, run_id: str) -> RunNow | None:
