@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = {
+    "airflow.listeners",
     "airflow.sdk",
     "airflow.sdk.exceptions",
     "airflow.plugins_manager",
@@ -144,3 +146,51 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
         ("named", "2016-W29", "failed"),
     }
     assert told == {}
+
+
+def test_the_page_hears_when_a_scheduler_lived_last(interfaces: ModuleType, auth: Any) -> None:
+    assert auth is not None
+    job = importlib.import_module("airflow.jobs.job").Job
+    session = importlib.import_module("airflow.utils.session")
+    assert interfaces.scheduler_heard() is None
+    at = datetime(2026, 11, 25, 12, tzinfo=UTC)
+    beats = {"SchedulerJob": at, "TriggererJob": at + timedelta(hours=1)}
+    with session.create_session() as opened:
+        opened.add_all(job(job_type=kind, latest_heartbeat=beat) for kind, beat in beats.items())
+    try:
+        assert interfaces.scheduler_heard() == at
+    finally:
+        with session.create_session() as opened:
+            opened.query(job).delete()
+
+
+@pytest.mark.parametrize(
+    ("said", "by", "note"),
+    [
+        ({"ingest": "old", "draw": "draw: it died"}, None, "draw: it died"),
+        ({"ingest": "old"}, None, "ended failed and did not say how"),
+        ({"draw": "x" * 2000}, None, "x" * 1000),
+        ({"draw": "draw: it died"}, "ada", "hers"),
+    ],
+)
+def test_the_note_of_a_run_is_its_last_sentence_unless_a_person_wrote_one(
+    said: dict[str, str], by: str | None, note: str, interfaces: ModuleType, auth: Any
+) -> None:
+    assert auth is not None
+    dag_run = importlib.import_module("airflow.models.dagrun")
+    written = [SimpleNamespace(task_id=name, value=text) for name, text in said.items()]
+    run = SimpleNamespace(
+        dag_id="release_opal",
+        run_id="run",
+        state="failed",
+        note=None,
+        dag_run_note=dag_run.DagRunNote("hers", by) if by else None,
+    )
+    found = iter((written, ["draw"]))
+    kept = SimpleNamespace(scalars=lambda _: next(found), begin_nested=contextlib.nullcontext)
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr("sqlalchemy.orm.object_session", lambda _: kept)
+        interfaces.write_note(run)
+    shown = run.dag_run_note.content if by else run.note
+    assert shown.startswith(note)
+    assert len(shown) <= 1000
