@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_chromium import chromium, find, log_in
+from in_chromium import WIDER, chromium, find, log_in, view
 from matrix_of_weeks import run_by_hand
 from real_airflow import DAG, RealAirflow
 from row_table import Row
@@ -28,7 +28,7 @@ from turnstile.operations.amount_words import epsilon_words
 
 ENGINEER, FIRST_OFFICER, SECOND_OFFICER, READER = "eve", "ada", "olga", "vera"
 PAGE = "privacy-budget"
-PHONE = (390, 844)
+PHONE_PX, DESKTOP_PX = 390, 1400
 INTERNAL = "looked at it twice"
 """In every reason that people give; it stays internal."""
 OF_RUNS = {"run_died", "run_lasts", "hold_stuck", "draw_stuck", "week_stopped", "bytes_disagree"}
@@ -104,18 +104,20 @@ class Day:
 
     def _at_the_desk(self, browser: Any, week: str, _: str, said: tuple[str, str]) -> str:
         """Answer on the page of the week, as wide as a phone; nothing of it is wider."""
-        browser.set_window_size(*PHONE)
+        view(browser, "light", PHONE_PX)
         browser.get(f"{self.airflow.address}/{PAGE}/embargoed/opal/{week}")
         find(browser, "form.desk textarea[name=reason]").send_keys(f"{said[0]} {INTERNAL}")
         text = find(browser, "body").text
-        root = browser.find_element(By.TAG_NAME, "html")
-        assert root.get_property("scrollWidth") <= root.get_property("clientWidth")
-        find(browser, f"form.desk button[value={said[1]}]").click()
+        assert browser.execute_script(WIDER) == 0
+        button = find(browser, f"form.desk button[value={said[1]}]")
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+        button.click()
         assert find(browser, ".note").text == "Your answer is given."
         return text
 
     def _in_airflow(self, browser: Any, week: str, task: str, said: tuple[str, str]) -> str:
         """Answer in Airflow's own form."""
+        view(browser, "light", DESKTOP_PX)
         run = self.airflow.run_id(week)
         browser.get(f"{self.airflow.address}/dags/{DAG}/runs/{run}/tasks/{task}/required_actions")
         find(browser, "input[name=element_reason]").send_keys(f"{said[0]} {INTERNAL}", Keys.TAB)

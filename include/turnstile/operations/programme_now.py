@@ -28,7 +28,7 @@ from turnstile.programme.spec import Programme
 from turnstile.service_calendar import parse_period
 
 _NEXT_STEP = {
-    "asked": "Look at the week, then answer in Airflow under Required Actions.",
+    "asked": "Look at the week and answer there: approve or reject.",
     "asked_revision": "Answer in Airflow under Required Actions; no answer keeps the sealed bytes.",
     "rejected": "Who rejected may approve after clearing the task that asks; nothing is refunded.",
     "withheld": "Open the run, read why its last task stopped, and clear that task: nothing more is"
