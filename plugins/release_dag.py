@@ -172,8 +172,8 @@ def _week_field(programme: Programme) -> Param:
         type=["null", "string"],
         pattern=f"^{pattern}$",
         title="Service week" if is_week else "Period",
-        description=f"Which to release, such as {example}; of a run by hand. A backfill takes its "
-        "dates: there a name lets this one alone of them go on",
+        description=f"A run by hand: which to release, such as {example}. A backfill goes by its "
+        "dates; a name here stops its runs of all others",
     )
 
 
