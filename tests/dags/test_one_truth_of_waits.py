@@ -63,7 +63,7 @@ def _is_clean(looks: Looks, *weeks: str) -> bool:
 def test_a_question_and_what_is_queued_behind_it(airflow: RealAirflow) -> None:
     looks = Looks(airflow, OPAL)
     with looks.once_a_second():
-        airflow.backfill(ASKED, QUEUED)
+        airflow.backfill(ASKED, QUEUED, max_active_runs=1)
         _look(airflow, looks, ASKED, "asked")
         assert looks.states(QUEUED)[-1] == "held_up"
         assert "queued behind the run of 2016-W30" in looks.seen[QUEUED][-1].mark["reason"]
@@ -156,7 +156,7 @@ def test_a_week_that_waits_for_its_day_and_whose_run_is_marked_failed(
 def test_a_backfill_whose_field_names_one_week_releases_no_other(airflow: RealAirflow) -> None:
     weeks = ("2016-W34", "2016-W35")
     airflow.deliver("2016-W34:2016-W35")
-    airflow.backfill(*weeks, dag_run_conf={"week": weeks[0]})
+    airflow.backfill(*weeks, dag_run_conf={"week": weeks[0]}, max_active_runs=1)
     _approve(airflow, weeks[0])
     airflow.until_ended(weeks[1])
     assert airflow.runs()[weeks[1]] == "failed"
