@@ -6,7 +6,9 @@ only. What only the API server has is imported inside the functions that it call
 """
 # No `from __future__ import annotations`: FastAPI reads annotations of `current_user`'s users.
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -35,30 +37,44 @@ _NOTE_CHARACTERS = 1000
 def write_note(dag_run: Any) -> None:  # noqa: ANN401 - a row of Airflow's database
     """Let the note of a run that has ended be its sentence; in the process that ended it.
 
-    The rows go with that process's own transaction. A note that a person wrote stays.
+    It goes with that process's own transaction, in a statement that no other note makes fail. A
+    note that a person wrote stays.
     """
+    from airflow.models.dagrun import DagRunNote
     from airflow.models.taskinstance import TaskInstance
     from airflow.models.xcom import XComModel
     from sqlalchemy import select
+    from sqlalchemy.dialects import postgresql, sqlite
     from sqlalchemy.orm import object_session
 
     session = object_session(dag_run)
-    kept = dag_run.dag_run_note
-    if session is None or (kept is not None and kept.user_id is not None):
+    if session is None:
         return
     of_run = {"dag_id": dag_run.dag_id, "run_id": dag_run.run_id}
-    said = select(XComModel).filter_by(key=SENTENCE, **of_run)
-    left = {row.task_id: str(XComModel.deserialize_value(row)) for row in session.scalars(said)}
+    said = select(XComModel.task_id, XComModel.value).filter_by(key=SENTENCE, **of_run)
+    left = {row.task_id: _text(row.value) for row in session.execute(said)}
     state = _word(dag_run.state)
     ended = select(TaskInstance.task_id).filter_by(state=state, **of_run)
     words = [left[name] for name in session.scalars(ended) if name in left]
     silent = f"ended {state} and did not say how; the page Budget says where its week stands"
     note = (words[-1] if words else silent)[:_NOTE_CHARACTERS]
-    with session.begin_nested():  # should the row not be taken, all else goes on
-        if kept is None:
-            dag_run.note = note
-        else:
-            kept.content = note
+    dialect = sqlite if session.get_bind().dialect.name == "sqlite" else postgresql
+    session.execute(
+        dialect.insert(DagRunNote)
+        .values(dag_run_id=dag_run.id, content=note)
+        .on_conflict_do_update(
+            index_elements=["dag_run_id"],
+            set_={"content": note},
+            where=DagRunNote.user_id.is_(None),
+        )
+    )
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - as a task sent it, or as JSON once more
+    """Return a text that was left as XCom."""
+    with suppress(ValueError, TypeError):
+        return str(json.loads(value))
+    return str(value)
 
 
 def run_in_airflow(dag_id: str, run_id: str) -> RunNow | None:

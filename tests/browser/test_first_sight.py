@@ -19,7 +19,7 @@ from turnstile.service_calendar import ServiceWeek
 
 __all__ = ["pictures"]
 
-FIRST, OUT, ASKED, NEXT = (str(ServiceWeek.parse(SCHEDULED).plus(-n)) for n in (4, 3, 2, 1))
+FIRST, OUT, ASKED, NEXT = (str(ServiceWeek.parse(SCHEDULED).plus(-n)) for n in (3, 2, 1, 0))
 SECTIONS = {
     "budget": "",
     "weeks": "calendar",
@@ -38,7 +38,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     edits = {"approval: {required: false}": "approval: {required: true}"}
     base = tmp_path_factory.mktemp("sight")
     with running(base, f"{FIRST}:{NEXT}", edits=edits, extra={}) as found:
-        found.backfill(FIRST, NEXT)
+        found.backfill(FIRST, NEXT, max_active_runs=1)
         for week in (FIRST, OUT):
             found.answer(week, "ask", "ada", "Approve")
         found.until(lambda: found.asks(ASKED, "ask"), what="the question")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import inspect
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import select
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = {
@@ -177,20 +178,39 @@ def test_the_note_of_a_run_is_its_last_sentence_unless_a_person_wrote_one(
     said: dict[str, str], by: str | None, note: str, interfaces: ModuleType, auth: Any
 ) -> None:
     assert auth is not None
-    dag_run = importlib.import_module("airflow.models.dagrun")
-    written = [SimpleNamespace(task_id=name, value=text) for name, text in said.items()]
-    run = SimpleNamespace(
-        dag_id="release_opal",
-        run_id="run",
-        state="failed",
-        note=None,
-        dag_run_note=dag_run.DagRunNote("hers", by) if by else None,
-    )
-    found = iter((written, ["draw"]))
-    kept = SimpleNamespace(scalars=lambda _: next(found), begin_nested=contextlib.nullcontext)
-    with pytest.MonkeyPatch.context() as patching:
-        patching.setattr("sqlalchemy.orm.object_session", lambda _: kept)
-        interfaces.write_note(run)
-    shown = run.dag_run_note.content if by else run.note
+    session = importlib.import_module("airflow.utils.session")
+    engine = importlib.import_module("airflow.settings").engine
+    models = importlib.import_module("airflow.models.dagrun")
+    models.DagRun.metadata.create_all(engine)
+    at = datetime(2016, 7, 24, 14, tzinfo=UTC)
+    key = {"dag_id": "release_opal", "run_id": "run"}
+    xcom = importlib.import_module("airflow.models.xcom").XComModel
+    task = importlib.import_module("airflow.models.taskinstance").TaskInstance
+    try:
+        with session.create_session() as opened:
+            run = models.DagRun(logical_date=at, run_after=at, run_type="manual", **key)
+            run._state = "failed"
+            opened.add(run)
+            opened.flush()
+            shared = {"map_index": -1, "pool": "p", "pool_slots": 1, **key}
+            tasks = [
+                shared | {"id": uuid4(), "task_id": name, "state": state}
+                for name, state in (("ingest", "success"), ("draw", "failed"))
+            ]
+            opened.execute(task.__table__.insert(), tasks)
+            left = {"dag_run_id": run.id, "map_index": -1, "key": "sentence", **key}
+            texts = [left | {"task_id": name, "value": text} for name, text in said.items()]
+            opened.execute(xcom.__table__.insert(), texts)
+            if by:
+                run.note = ("hers", by)
+                opened.flush()
+            for _ in range(2):  # cleared, it ends once more
+                interfaces.write_note(run)
+        with session.create_session() as opened:
+            (shown,) = opened.scalars(select(models.DagRunNote.content))
+    finally:
+        with session.create_session() as opened:
+            for table in (xcom, task, models.DagRunNote, models.DagRun):
+                opened.execute(table.__table__.delete())
     assert shown.startswith(note)
     assert len(shown) <= 1000
