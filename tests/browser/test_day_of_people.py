@@ -87,7 +87,7 @@ def test_a_fresh_installation_has_never_run_and_nothing_is_charged(day: Day) -> 
 def test_the_first_week_is_released_by_the_engineer_and_approved_by_two_officers(day: Day) -> None:
     said = day.release(FIRST, FIRST)
     shown = day.answer(FIRST, "ask_1", FIRST_OFFICER, "Approve")
-    assert f"opal/{FIRST}/r0" in shown
+    assert f"{FIRST}, under embargo" in shown
     assert day.watch().get("run_died") is None  # it waits for the second officer
     assert FIRST_OFFICER in day.page_says(FIRST, "asked")
     day.answer(FIRST, "ask_2", SECOND_OFFICER, "Approve")
