@@ -26,7 +26,7 @@ from turnstile.privacy.mechanisms.thresholds import source_parameters
 from turnstile.privacy.noise import noise_pmf, noise_variance
 from turnstile.privacy.sensitivities import cells_at_most, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.release.plan import make_plan
 

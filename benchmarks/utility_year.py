@@ -24,7 +24,7 @@ from utility_estimates import WEEKS
 from turnstile.assessment.attacks.risk import forecast
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_variance
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek

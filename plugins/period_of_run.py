@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from turnstile.errors import InputError
+from turnstile.programme.calendar.release_schedule import period_of_interval, starts_at
 from turnstile.programme.loading import load_programme
-from turnstile.programme.release_schedule import period_of_interval, starts_at
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod, parse_period
 from turnstile.settings import Settings, system_clock

@@ -25,10 +25,10 @@ from wait_task import WaitUntilFinal
 
 from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps
+from turnstile.programme.calendar.release_schedule import period_containing, starts_at
 from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.people import holders
-from turnstile.programme.release_schedule import period_containing, starts_at
 from turnstile.settings import Settings
 
 if TYPE_CHECKING:

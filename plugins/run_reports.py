@@ -117,7 +117,7 @@ class RunOfWeek:
     def refusal(self) -> TurnstileError | None:
         """Return how the ledger would refuse the week now, before anything is read."""
         from turnstile.pipeline.context import open_release
-        from turnstile.pipeline.first_look import refusal_before_reading
+        from turnstile.pipeline.ledger_preview import refusal_before_reading
 
         release = open_release(self.programme, self.week, self.revision)
         return refusal_before_reading(
@@ -172,15 +172,15 @@ class RunOfWeek:
 
     def _is_restated(self) -> bool:
         """Return whether the files changed since the week was sealed."""
-        from turnstile.pipeline.inputs import RESTATED
+        from turnstile.pipeline.before_charge import RESTATED
 
         folder = self.settings.private / self.programme / self.week / f"r{self.revision}"
         return (folder / RESTATED).exists()
 
     def _write_verdicts(self) -> None:
         """Write what may leave the private zone: one word a rule."""
+        from turnstile.pipeline.before_charge import verdicts
         from turnstile.pipeline.context import open_release
-        from turnstile.pipeline.inputs import verdicts
 
         release = open_release(self.programme, self.week, self.revision)
         if release.sealed is None and (found := verdicts(release)):

@@ -20,7 +20,7 @@ from small_deployment import WEEK, Deployment
 from turnstile.counting.engines import engine_named
 from turnstile.errors import InputError, ProgrammeError
 from turnstile.programme.loading import parse_programme
-from turnstile.publishing.portals.addresses import portal_address
+from turnstile_stores.portals.addresses import portal_address
 
 SOURCES = {  # files that each touches: at most three
     "dimension": 1,

@@ -12,11 +12,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from ports import free_port
 from pytest_httpserver import HTTPServer
 from receivers import SLACK, SLACK_URL, TEAMS, TEAMS_URL, Inbox, mail_server, services, text_of
 from small_deployment import Deployment
 
-from turnstile.deployment.native_stack import free_port
 from turnstile.errors import BudgetExceeded
 from turnstile.operations.airflow_now import AirflowNow
 from turnstile.operations.alerts import Alert, Severity

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from compose_natively import services
 
-from turnstile.deployment.native_environment import Secrets, airflow_environment
 from turnstile.settings import Settings
+from turnstile_native.native_environment import Secrets, airflow_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yaml"

@@ -19,7 +19,7 @@ from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.mechanisms import dense
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import make_plan

@@ -11,8 +11,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 from conftest import Stores
+from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.entries import EntryKind, make_entry, read_entry
-from turnstile.ledger.signed_note import Signer
 
 Change = Callable[[Site, Stores], None]
 

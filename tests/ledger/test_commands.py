@@ -17,7 +17,7 @@ from conftest import Stores
 from turnstile.cli import main
 from turnstile.errors import BudgetExceeded
 from turnstile.ledger.amounts import Cap
-from turnstile.ledger.export import verify_export
+from turnstile.ledger.custody.export import verify_export
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey, Request
 from turnstile.operations.airflow_now import AirflowNow

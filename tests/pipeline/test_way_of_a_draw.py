@@ -22,7 +22,7 @@ from turnstile.pipeline import charged_draw
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.drawing import draw
 from turnstile.pipeline.steps import step_named
-from turnstile.publishing.licences import path_of
+from turnstile.publishing.describe.licences import path_of
 from turnstile.release.sealed import Artefact
 
 HOUSE = Path(turnstile.__file__).parent
@@ -85,5 +85,5 @@ def test_a_draw_that_goes_elsewhere_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(charged_draw, "encode", by_way_of_a_card)
     release = open_release("itms", WEEK)
     outside = outside_of(entered(lambda: draw(release)))
-    assert "publishing/licences" in outside
+    assert "publishing/describe/licences" in outside
     assert len(outside) > OUTSIDE_AT_MOST

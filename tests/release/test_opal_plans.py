@@ -16,7 +16,7 @@ from turnstile.privacy.mechanisms.dense import agree
 from turnstile.privacy.mechanisms.registry import Calibration
 from turnstile.privacy.mechanisms.thresholds import source_threshold
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import parse_programme
 from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek

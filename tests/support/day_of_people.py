@@ -20,11 +20,11 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sinks import Sinks
 
-from turnstile.deployment.backfill import log_tail
 from turnstile.ledger.amounts import AccountLoss
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.presentation import balance_json, most_spent
 from turnstile.operations.amount_words import epsilon_words
+from turnstile_native.backfill import log_tail
 
 ENGINEER, FIRST_OFFICER, SECOND_OFFICER, READER = "eve", "ada", "olga", "vera"
 PAGE = "privacy-budget"

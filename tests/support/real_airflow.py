@@ -19,16 +19,17 @@ from zoneinfo import ZoneInfo
 
 import psutil
 from held_steps import hold_draws
+from ports import free_port
 from postgresql_server import metadata_database
 
 from turnstile.cli import main
-from turnstile.deployment.native_environment import Secrets, airflow_environment, airflow_home
-from turnstile.deployment.native_stack import NativeStack, _family, free_port
 from turnstile.errors import TurnstileError
 from turnstile.ledger.ledger import Ledger
 from turnstile.operations.airflow_api import AirflowApi
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings, system_clock
+from turnstile_native.native_environment import Secrets, airflow_environment, airflow_home
+from turnstile_native.native_stack import NativeStack, _family
 
 ROOT = Path(__file__).resolve().parents[2]
 SYDNEY = ZoneInfo("Australia/Sydney")

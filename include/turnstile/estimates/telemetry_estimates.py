@@ -27,7 +27,7 @@ from turnstile.estimates.week_differences import SpeedLook
 from turnstile.estimates.week_to_estimate import WeekToEstimate
 from turnstile.measures.buses import Buses, BusesOver, Headway, Mean
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
-from turnstile.programme.domain import layout
+from turnstile.programme.domain.public_domain import layout
 from turnstile.programme.spec import TableSpec
 from turnstile.release.numbers import Numbers
 

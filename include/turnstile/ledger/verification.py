@@ -16,20 +16,20 @@ from sqlalchemy.engine import Connection
 from turnstile.ledger.accounts import families, family_caps
 from turnstile.ledger.admission import binding_caps
 from turnstile.ledger.changes import NOTHING, AccountRow
-from turnstile.ledger.custody import Custody, clock_findings
+from turnstile.ledger.custody.custody import Custody, clock_findings
+from turnstile.ledger.custody.export import key_findings
+from turnstile.ledger.custody.notes import TrustedAt, note_findings
+from turnstile.ledger.custody.release_files import file_findings
+from turnstile.ledger.custody.shipped import entry_findings, last_shipped
+from turnstile.ledger.custody.traces import trace_findings, traces
+from turnstile.ledger.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.entries import EntryKind, read_entry
-from turnstile.ledger.export import key_findings
 from turnstile.ledger.facts import head
 from turnstile.ledger.fold import Fold, FoldedAttempt
 from turnstile.ledger.guards import guard_findings
-from turnstile.ledger.notes import TrustedAt, note_findings
 from turnstile.ledger.promise import promise_problems
 from turnstile.ledger.records import Finding
-from turnstile.ledger.release_files import file_findings
-from turnstile.ledger.shipped import entry_findings, last_shipped
 from turnstile.ledger.stored_accounts import cap_columns_in, rows_in
-from turnstile.ledger.tables import ATTEMPT, ENTRY
-from turnstile.ledger.traces import trace_findings, traces
 
 _ROWS_AT_ONCE = 200
 _PROMISES = (EntryKind.RESERVED, EntryKind.LOSS_DECLARED)

@@ -36,12 +36,12 @@ from turnstile.operations.release_preview import Preview, WeekPreview, named, pr
 from turnstile.operations.watch import watched
 from turnstile.operations.week_states import LIVE, Evidence, WeekMark
 from turnstile.pipeline.approvals import standing_of
-from turnstile.pipeline.first_look import in_the_way
+from turnstile.pipeline.ledger_preview import in_the_way
 from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.programme.approval_rule import ApprovalStanding
+from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
-from turnstile.programme.release_schedule import period_containing
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan
 from turnstile.service_calendar import ServicePeriod, parse_period

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from turnstile.errors import IntegrityError, TurnstileError
+from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.entries import EntryKind
-from turnstile.ledger.folders import release_folders
 from turnstile.operations.alerts import Alert, of_budget, of_questions, of_retention, of_run
 from turnstile.operations.burned_draws import of_burned
 from turnstile.operations.calendar_of_weeks import behind
@@ -20,7 +20,7 @@ from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.operations.programme_now import Attention, BrokenProgramme, ProgrammeNow
 from turnstile.operations.week_states import LIVE, WeekMark
-from turnstile.publishing.manifest import differences
+from turnstile.publishing.describe.manifest import differences
 from turnstile.settings import Settings
 
 HOLD_LASTS_AT_MOST = timedelta(hours=24)

@@ -8,11 +8,9 @@ from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.records import Attempt, ReleaseKey
 from turnstile.ledger.refusals import revision_needed
 from turnstile.pipeline.planned_release import PlannedRelease
-from turnstile.programme.terms import binding_terms
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact, decode
 from turnstile.release.zones import read_sealed
-from turnstile.service_calendar import parse_period
 
 
 def sealed_attempt(release: PlannedRelease) -> Attempt:
@@ -30,8 +28,7 @@ def sealed_attempt(release: PlannedRelease) -> Attempt:
         programme_digest=release.programme.digest,
         domain_digest=release.domain.digest,
     )
-    terms = binding_terms(release.programme, release.week)
-    differences = release.ledger.differences(attempt, present, terms)
+    differences = release.ledger.differences(attempt, present, release.terms)
     if differences:
         raise revision_needed(attempt, differences)
     return attempt
@@ -55,11 +52,6 @@ def drawn_of(release: PlannedRelease, attempt: Attempt) -> Drawn:
     return Drawn(release.programme, release.domain, release.plan, attempt, artefact, earlier)
 
 
-def release_of(release: PlannedRelease, key: ReleaseKey) -> PlannedRelease:
-    """Return another week or revision of the same programme, as it is promised now."""
-    return replace(release, key=key, week=parse_period(key.period))
-
-
 def _add_carried(release: PlannedRelease, artefact: Artefact, known: dict[str, Artefact]) -> None:
     """Read the sealed bytes of all releases that a draw carries along, and what those do.
 
@@ -69,7 +61,7 @@ def _add_carried(release: PlannedRelease, artefact: Artefact, known: dict[str, A
     for text in artefact.carried:
         if text in known:
             continue
-        other = release_of(release, ReleaseKey.parse(text))
+        other = release.of(ReleaseKey.parse(text))
         if other.sealed is None:
             raise IntegrityError(f"{release.key} carries {text} along, which is not sealed")
         known[text] = decode(read_sealed_bytes(other, other.sealed))

@@ -19,10 +19,10 @@ from turnstile.assessment.attacks.presence import (
     step_of,
 )
 from turnstile.assessment.attacks.unit_changes import Change
-from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace
 from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
 from turnstile.privacy.units import ProtectionUnit
+from turnstile_lab.baselines import discrete_laplace, naive_laplace
 
 _DRAWS = 2_000_000
 ONCE = DrawEvent("t", "count", NoiseFamily.DISCRETE_LAPLACE, Fraction(1), (), ())

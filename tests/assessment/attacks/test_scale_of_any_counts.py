@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from turnstile.assessment.attacks.scale_of_any_counts import interval, log_evidence
-from turnstile.assessment.lab.baselines import uniforms
 from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.noise_terms import NoiseDistribution, Term, pmf
+from turnstile_lab.baselines import uniforms
 
 CELLS = 1_000
 DISTRIBUTIONS = {

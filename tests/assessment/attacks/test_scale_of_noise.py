@@ -14,9 +14,9 @@ from turnstile.assessment.attacks.scale_of_noise import (
     from_residuals,
     negatives_p_value,
 )
-from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace, uniforms
 from turnstile.privacy.noise_sums import integer_pmf
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile_lab.baselines import discrete_laplace, naive_laplace, uniforms
 
 
 def rounded(label: str, number: int, scale: float) -> np.ndarray:

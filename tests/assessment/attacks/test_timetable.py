@@ -18,7 +18,7 @@ from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.report.page import JSON_NAME, PAGE_NAME, write_report
 from turnstile.cli import main
 from turnstile.errors import InputError
-from turnstile.programme.domain import Place
+from turnstile.programme.domain.public_domain import Place
 from turnstile.release.drawn import Drawn
 
 FEED = {

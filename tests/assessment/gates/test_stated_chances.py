@@ -20,12 +20,12 @@ from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS, GateResult
 from turnstile.assessment.gates.sums_of_squares import least, limits
 from turnstile.assessment.gates.zeros import noised_zeros
-from turnstile.assessment.lab.baselines import discrete_laplace, uniforms
 from turnstile.privacy.events import DrawEvent, NoiseFamily
 from turnstile.privacy.noise_sums import integer_pmf
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
 from turnstile.release.drawn import Drawn
 from turnstile.release.numbers import Vector
+from turnstile_lab.baselines import discrete_laplace, uniforms
 
 Gate = Callable[..., GateResult]
 _CELLS, _DAYS, _TRIALS, _OFTEN = 60, 4, 400, 0.05

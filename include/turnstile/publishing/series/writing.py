@@ -21,8 +21,8 @@ from turnstile.ledger.view import LedgerView
 from turnstile.ledger.weeks import PublishedRevision
 from turnstile.programme.spec import Programme
 from turnstile.publishing.contents_check import unknown_in_series
+from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.publishing.json_text import json_bytes
-from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.series.dataset import SeriesTable, part_bytes, series_tables
 from turnstile.publishing.series.days import Days, days_csv, holidays_of
 from turnstile.publishing.series.index import INDEX, index, tombstones
