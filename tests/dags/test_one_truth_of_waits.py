@@ -51,7 +51,7 @@ def _approve(airflow: RealAirflow, *weeks: str) -> None:
 
 def _look(airflow: RealAirflow, looks: Looks, week: str, state: str) -> None:
     """Wait until the page has a state of a week, and look at it for a while."""
-    airflow.until(lambda: state in looks.states(week)[-1:], what=f"{week} {state}")
+    airflow.until(lambda: looks.last_state(week) == state, what=f"{week} {state}")
     seen = len(looks.seen[week])
     airflow.until(lambda: len(looks.seen[week]) >= seen + STANDS_S, what="looks")
 
@@ -65,7 +65,7 @@ def test_a_question_and_what_is_queued_behind_it(airflow: RealAirflow) -> None:
     with looks.once_a_second():
         airflow.backfill(ASKED, QUEUED, max_active_runs=1)
         _look(airflow, looks, ASKED, "asked")
-        assert looks.states(QUEUED)[-1] == "held_up"
+        assert looks.last_state(QUEUED) == "held_up"
         assert "queued behind the run of 2016-W30" in looks.seen[QUEUED][-1].mark["reason"]
         _approve(airflow, ASKED, QUEUED)
         airflow.until_no_backfill()

@@ -140,6 +140,10 @@ class Looks:
                 found.append(state)
         return found
 
+    def last_state(self, week: str) -> str:
+        """Return the state of the calendar that a week was in last; empty before the first look."""
+        return (self.states(week) or [""])[-1] if week in self.seen else ""
+
     def until(self, week: str, state: str) -> Look:
         """Wait until a week is in trouble of a state; return the look that saw it."""
         self.airflow.until(
