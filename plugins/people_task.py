@@ -82,7 +82,8 @@ class AskPeople(HITLOperator):
         def record(run: RunOfWeek) -> str:
             run.goes_on(self.task_id)
             said = self.record(context, answer, about)
-            if answer.is_approval and (again := self.open_question(context, run)):
+            is_yes = answer.is_approval and answer.person is not None
+            if is_yes and (again := self.open_question(context, run)):
                 self.log.info("%s; the question stays open", said)
                 self._ask(context, again)
             return said
