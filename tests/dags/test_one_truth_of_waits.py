@@ -6,6 +6,7 @@ no false trouble, no question that Airflow does not have, no two that differ.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -84,7 +85,8 @@ def test_a_slow_run_is_paused_and_loses_its_scheduler(airflow: RealAirflow) -> N
         _look(airflow, looks, SLOW, "under_way")
         airflow.call("PATCH", f"/api/v2/dags/{airflow.dag}", {"is_paused": False})
         airflow.kill_scheduler(with_workers=False)
-        _look(airflow, looks, SLOW, "under_way")
+        time.sleep(STANDS_S)
+        assert looks.last_state(SLOW) == "under_way"
         assert airflow.stack.revive_scheduler()
         airflow.let_go(SLOW, "count")
         airflow.until(lambda: airflow.asks(SLOW, "ask"), what="its question")
