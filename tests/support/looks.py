@@ -87,7 +87,7 @@ class Look:
 
     def _is_told_alike(self) -> bool:
         """Say whether the watchdog's sentence of a death stands on the page."""
-        told = next(one.sentence for one in self.alerts if one.rule == "run_died")
+        told = next((one.sentence for one in self.alerts if one.rule == "run_died"), "")
         return told.partition(": ")[2] in self.words
 
 
