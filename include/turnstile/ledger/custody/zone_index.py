@@ -48,7 +48,7 @@ class ZoneState:
 
 
 def write_index(public: Path, length: int, sign: Sign) -> None:
-    """List and sign what is in the zone now.
+    """List and sign what is in the zone now; what is listed already is not written again.
 
     Args:
         public: zone.
@@ -57,6 +57,8 @@ def write_index(public: Path, length: int, sign: Sign) -> None:
     """
     with exclusively(public / ".zone-index.lock"):
         text = "".join(f"{digest}  {path}\n" for path, digest in sorted(_here(public).items()))
+        if _is_signed_already(public, text, sign(KIND, b"")[0]):
+            return
         said = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "ledger_entries": length}
         payload = json.dumps(said, sort_keys=True).encode()
         line, signature = sign(KIND, payload)
@@ -90,6 +92,15 @@ def zone_findings(public: Path, state: ZoneState) -> Iterator[Finding]:
             yield _finding(public / path, "was altered since it was published; restore it")
         elif str(PurePosixPath(path).parent) not in state.may_be_gone:
             yield _finding(public / path, "is missing since it was published; restore it")
+
+
+def _is_signed_already(public: Path, text: str, line: str) -> bool:
+    """Return whether this very list stands there, under the present key."""
+    try:
+        is_same = (public / INDEX).read_text(encoding="utf-8") == text
+    except (OSError, ValueError):
+        return False
+    return is_same and _signed_length(public, (line,)) is not None
 
 
 def _finding(path: Path, problem: str) -> Finding:
