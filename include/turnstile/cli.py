@@ -25,6 +25,7 @@ _COMMANDS = (
     "report",
     "itms",
     "ledger",
+    "doctor",
     "retention",
     "stores",
     "assess",
