@@ -54,6 +54,11 @@ class RunOfWeek:
     run_id: str
     revision: int = 0
 
+    @property
+    def key(self) -> str:
+        """What is released, as the ledger names it."""
+        return f"{self.programme}/{self.week}/r{self.revision}"
+
     def begin(self, triggered_by: str) -> str:
         """Write that the run takes the week up; return what it will do to the budget."""
         note = self._note()
@@ -234,12 +239,12 @@ def _links(alert: Alert) -> tuple[str, ...]:
     address, found = address_of_ui(), []
     if alert.run_id:
         run = f"{address}/dags/release_{alert.programme}/runs/{quote(alert.run_id)}"
-        if alert.rule in {"people_asked", "people_reminded"}:
-            found.append(f"answer: {run}/tasks/{alert.subject.partition(',')[0]}/required_actions")
-            found.append(
-                f"map and assessment: {address}/privacy-budget/embargoed/"
-                f"{alert.programme}/{alert.week}"
-            )
-        else:
+        task = alert.subject.partition(",")[0]
+        if alert.rule not in {"people_asked", "people_reminded"}:
             found.append(f"run: {run}")
+        elif task.startswith("ask_revision"):
+            found.append(f"answer: {run}/tasks/{task}/required_actions")
+        else:
+            desk = f"{quote(alert.programme)}/{quote(alert.week)}"
+            found.append(f"look and answer: {address}/privacy-budget/embargoed/{desk}")
     return (*found, f"budget: {address}/privacy-budget/", *runbook_link(alert))

@@ -94,6 +94,8 @@ class Site:
         ledger.publish(attempt.key, hashlib.sha256(manifest).hexdigest())
         if not public.exists():
             shutil.copytree(staged, public)
+        (self.home / "public/opal/index.json").write_text('{"weeks": []}')
+        ledger.sign_public_zone()
         return public
 
 

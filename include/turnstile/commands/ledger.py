@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from turnstile.commands.ledger_facts import add_facts
 from turnstile.commands.ledger_opened import open_to_read
+from turnstile.commands.ledger_weeks import add_weeks
 from turnstile.errors import InputError, IntegrityError
 from turnstile.settings import Settings, system_clock
 
@@ -48,6 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export = actions.add_parser("export", help="a complete copy that verifies without the database")
     export.add_argument("folder", type=Path, help="a new folder")
     _finish(export, _export)
+    add_weeks(actions)
     add_facts(actions)
 
 

@@ -169,6 +169,7 @@ def _recover(args: argparse.Namespace) -> int:
     aside, salvaged = set_damage_aside()
     ledger = open_to_write(new=True)
     done = ledger.recover(*_said(args), families=families, salvaged=salvaged)
+    ledger.sign_public_zone()
     return _print(
         args,
         {
@@ -185,7 +186,10 @@ def _recover(args: argparse.Namespace) -> int:
 
 def _rotate_key(args: argparse.Namespace) -> int:
     """Take up a new key."""
-    return _print(args, {"public_key": open_to_write().rotate_key(*_said(args)).strip()})
+    ledger = open_to_write()
+    line = ledger.rotate_key(*_said(args)).strip()
+    ledger.sign_public_zone()
+    return _print(args, {"public_key": line})
 
 
 def _rotate_bounding_key(args: argparse.Namespace) -> int:

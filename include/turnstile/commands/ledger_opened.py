@@ -121,5 +121,7 @@ def publish_series(programme: str) -> None:
     settings = Settings.from_environment()
     spec = load_programme(programme, settings.include)
     # Not fetched again: what a command has written here is not in the store yet.
-    write_series(spec, open_ledger(settings, read_only=True), settings.public, settings.include)
+    ledger = open_ledger(settings, read_only=True)
+    write_series(spec, ledger, settings.public, settings.include)
+    ledger.sign_public_zone()
     zones(settings).send_public(programme)

@@ -168,9 +168,9 @@ def each_scope(
         scope = bound.unit.scope(Block(day, "")) if bound and is_longer else str(day)
         by_scope.setdefault(scope, []).append(day)
     counted = []
-    for scope, of_scope in by_scope.items():
+    for number, (scope, of_scope) in enumerate(by_scope.items(), 1):
         counted.append(count_days(of_scope))
-        progress(f"counted {scope}")
+        progress(f"counted {scope} ({number} of {len(by_scope)})")
     return counted
 
 

@@ -120,9 +120,8 @@ class LedgerView(ChargingLedger):
             if name is None:
                 continue
             first = first or (entry.body["previous"] if is_rotation else name)
-            if until is not None and entry.sequence > until:
-                break
-            named = name
+            if until is None or entry.sequence <= until:
+                named = name
         return named or first
 
     def publication(self, key: ReleaseKey) -> Publication | None:

@@ -88,13 +88,14 @@ class BudgetPage(DeploymentState):
         return f"{state.verdict}: {'; '.join([state.answer.rstrip('.'), *used, *troubles])}"
 
     def calendar(self, visible: frozenset[str], airflow: AirflowNow) -> str:
-        """Return the weeks of every programme."""
+        """Return the weeks of every programme, those first that have any."""
+        found = self.calendars(visible, airflow)
         return render(
             "weeks.html",
             root="",
             section="calendar",
             title="Weeks",
-            calendars=self.calendars(visible, airflow),
+            calendars=dict(sorted(found.items(), key=lambda one: not one[1])),
             folded=folded,
             states=STATES,
             broken=self.broken(visible),

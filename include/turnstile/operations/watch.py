@@ -27,7 +27,7 @@ HOLD_LASTS_AT_MOST = timedelta(hours=24)
 DRAW_LASTS_AT_MOST = timedelta(hours=1)
 RUN_LASTS_AT_MOST = timedelta(hours=6)
 _LATENESS = frozenset({"hold_stuck", "draw_stuck", "release_overdue"})
-_RULE_OF = {"dead": "run_died", "overdue": "release_overdue"}
+_RULE_OF = {"dead": "run_died", "overdue": "release_overdue", "stalled": "run_stalled"}
 
 
 def watched(
@@ -78,8 +78,9 @@ def _of_attention(state: ProgrammeNow) -> Iterator[Alert]:
 
 
 def _subject(item: Attention) -> str:
-    """Return what tells two deaths of a week apart, so that each is reported once."""
-    return f"{item.run_id}, {item.reason.partition(';')[0]}" if item.state == "dead" else ""
+    """Return what tells two deaths or stalls of a week apart, so that each is reported once."""
+    is_once = item.state in {"dead", "stalled"}
+    return f"{item.run_id}, {item.reason.partition(';')[0]}" if is_once else ""
 
 
 def _speaks(line: Line) -> bool:

@@ -39,11 +39,13 @@ def reconcile(release: Release) -> str:
     from turnstile.pipeline.estimating import write_estimates
 
     drawn = drawn_of(release, attempt)
+    release.say("measurements and tables are written (1 of 2); estimates come next")
     for folder, tables in (("measurements", measurements(drawn)), ("tables", presented(drawn))):
         target = release.folders.embargoed / folder
         target.mkdir(exist_ok=True)
         for name, table in tables.items():
             write_atomically(target / f"{name}.parquet", parquet_bytes(table))
+    release.say("estimates are made (2 of 2)")
     write_estimates(release, drawn)
     return str(attempt.artefact_digest)
 
@@ -77,11 +79,14 @@ def _publish(release: Release, attempt: Attempt) -> str:
         if not is_assessed(release, attempt):
             reconcile(release)
             assess(release)
+        release.say("the package is built (1 of 3); its files are checked next")
         _stage(release, attempt, staged)
+    release.say("the package is checked (2 of 3); it becomes public next")
     require_intact(staged)
     require_own(release, staged)
     # A package that is gone could not be built again: it says when it was built.
     release.copies.keep(is_charged=False)
+    release.say("the package becomes public (3 of 3)")
     manifest_digest = digest_of((staged / MANIFEST).read_bytes())
     release.ledger.publish(release.key, manifest_digest)
     if not release.folders.public.exists():
@@ -132,6 +137,7 @@ def _write_series(release: Release) -> None:
     # Of all weeks, so by the file as it is now, whatever text this week is bound to.
     programme = load_programme(release.programme.name, settings.include)
     write_series(programme, release.ledger, settings.public, settings.include)
+    release.ledger.sign_public_zone()
     zones(settings).send_public(programme.name, release.key)
     if not programme.publish.to:
         return

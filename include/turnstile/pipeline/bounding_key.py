@@ -27,8 +27,8 @@ def require_known_key(settings: Settings, ledger: Ledger) -> None:
     """
     named = ledger.bounding_key()
     path = settings.private / BOUNDING_KEY
-    is_used = named is not None or any(entry.attempt_id for entry in ledger.entries())
-    if not path.exists() and is_used:
+    is_used = named is not None or {entry.attempt_id for entry in ledger.entries()} - {None}
+    if is_used and not path.exists():
         problem = "is gone"
     elif named is not None and name_of_secret(bounding_secret(settings)) != named:
         problem = "is another one than the ledger names"

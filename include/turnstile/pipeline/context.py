@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from turnstile.errors import InputError
@@ -62,8 +63,20 @@ class Release(PlannedRelease):
         return statement["reason"], statement["approver"], statement.get("public_note", "")
 
 
-def open_release(programme: str, week: str, revision: int = 0) -> Release:
+def open_release(
+    programme: str,
+    week: str,
+    revision: int = 0,
+    *,
+    opened: Callable[[Settings], Ledger] = open_ledger,
+) -> Release:
     """Open a release by name; a sealed one under the text of its programme that it is bound to.
+
+    Args:
+        programme: its name.
+        week: or days of another period.
+        revision: 0 is the first release.
+        opened: how the ledger is opened; for a look, `open_ledger_to_look`, which makes none.
 
     Raises:
         InputError: no such programme or week, or days of another number than the programme says.
@@ -73,7 +86,7 @@ def open_release(programme: str, week: str, revision: int = 0) -> Release:
     if revision < 0:
         rule = "0 is the first release of a period; a correction counts up"
         raise InputError(where="--revision", field="revision", rule=rule)
-    named, ledger = parse_period(week, where="--week"), open_ledger(settings)
+    named, ledger = parse_period(week, where="--week"), opened(settings)
     key = ReleaseKey(spec.name, str(named), revision)
     found = ledger.find(key)
     if found is not None and found.is_sealed:  # else it is what the file promises now

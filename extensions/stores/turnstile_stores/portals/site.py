@@ -17,7 +17,13 @@ from turnstile_stores.portals.store import PortalError, Store
 _TRIES = 3
 _NOTHING = b'{"files": [], "ledger_sequence": 0}'
 _PAGES = ("index.html", "feed.atom", "feed.json")
-_OF_ZONE = ("index.html", "ledger.pub", "ledger-checkpoint.note")
+_OF_ZONE = (
+    "index.html",
+    "ledger.pub",
+    "ledger-checkpoint.note",
+    "zone-index.txt",
+    "zone-index.sig.json",
+)
 _RECORDS = ("*/withdrawn-r*.json", "*/no-release-r*.json", "*/checkpoint-r*.note")
 
 

@@ -150,13 +150,18 @@ class Custody:
         require_space(total)
 
     def ship(self) -> None:
-        """Write every entry to every witness.
+        """Write every entry to every witness, and a signed note of the last one.
+
+        So a fact that is rewritten later is seen, whatever its kind. Before its first draw a ledger
+        has no key, and no note.
 
         Raises:
             InputError: a witness cannot be written.
             IntegrityError: another copy of this ledger writes to it.
         """
         self.witnesses.ship(self._entries_after)
+        if self.witnesses.has_key:
+            self.note()
 
     def note(self, release: tuple[ReleaseKey, str] | None = None) -> None:
         """Write a signed note, if there is anywhere to write one."""

@@ -160,17 +160,26 @@ def parse_note(note: str) -> Checkpoint:
 
 def is_signed_by(public_line: str, checkpoint: Checkpoint) -> bool:
     """Verify a signature with a verifier key."""
+    raw = _verified(public_line, checkpoint.text.encode(), checkpoint.signature)
+    return raw is not None and checkpoint.key_id == _key_id(raw)
+
+
+def is_payload_signed_by(public_line: str, kind: str, payload: bytes, signature: bytes) -> bool:
+    """Verify the signature of a payload as DSSE frames it."""
+    return _verified(public_line, framed(kind, payload), signature) is not None
+
+
+def _verified(public_line: str, signed: bytes, signature: bytes) -> bytes | None:
+    """Return the key that a verifier key names, if the signature is its own."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
         raw = _public_bytes(public_line)
-        Ed25519PublicKey.from_public_bytes(raw).verify(
-            checkpoint.signature, checkpoint.text.encode()
-        )
+        Ed25519PublicKey.from_public_bytes(raw).verify(signature, signed)
     except (ValueError, InvalidSignature):
-        return False
-    return checkpoint.key_id == _key_id(raw)
+        return None
+    return raw
 
 
 def is_public_line(text: str) -> bool:

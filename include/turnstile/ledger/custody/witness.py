@@ -123,13 +123,13 @@ class Witnesses:
                     "make the change known by turnstile ledger rotate-key"
                 )
                 yield Finding("key", None, problem)
-        known = set(parties.key_lines) or ({self._own_line()} if self._has_key else set())
+        known = set(parties.key_lines) or ({self._own_line()} if self.has_key else set())
         for folder in self.note_folders:
             if known and not set(folder.key_lines()) <= known:
                 yield Finding("key", None, f"{folder.folder / PUBLIC_KEY} is not the ledger's key")
 
     @property
-    def _has_key(self) -> bool:
+    def has_key(self) -> bool:
         """There is a private key to read."""
         return self.key is not None and self.key.exists()
 
@@ -147,7 +147,7 @@ class Witnesses:
         else what the folders were given.
         """
         unnamed = self.kept_lines()
-        if self._has_key:
+        if self.has_key:
             unnamed = (self._own_line(),)
 
         def trusted(sequence: int) -> tuple[str, ...]:
