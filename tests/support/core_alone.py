@@ -11,7 +11,7 @@ import re
 import sys
 import sysconfig
 import venv
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,16 +19,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _NAMES = re.compile(r"\bturnstile_(design|lab|native|samples|spark|stores)\b")
 _OF_OURS = ("turnstile_", "__editable__")
-_SUPPORT = Path(__file__).parent
+_SUPPORT = (Path(__file__).parent, ROOT / "benchmarks")  # what tests import beside the product
 
 
-def make(folder: Path, extensions: Iterable[str] = ()) -> Path:
+def make(folder: Path, extensions: Sequence[str] = ()) -> Path:
     """Make the environment; return its Python."""
     venv.create(folder, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")
+    wanted = tuple(f"turnstile_{name}-" for name in extensions)
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        is_theirs = not entry.name.startswith(_OF_OURS) and entry.suffix != ".pth"
         link = site / entry.name
-        if not entry.name.startswith(_OF_OURS) and entry.suffix != ".pth" and not link.exists():
+        if (is_theirs or entry.name.startswith(wanted)) and not link.exists():
             link.symlink_to(entry)
     for script in Path(sys.executable).parent.iterdir():
         if not (folder / "bin" / script.name).exists():
@@ -50,7 +52,7 @@ def extensions_of(module: Path) -> frozenset[str]:
     text = module.read_text(encoding="utf-8")
     imported = re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)
     named = frozenset(_NAMES.findall(text))
-    support = (_SUPPORT / f"{name}.py" for name in set(imported) - {module.stem})
+    support = (at / f"{name}.py" for at in _SUPPORT for name in set(imported) - {module.stem})
     return named.union(*(extensions_of(path) for path in support if path.exists()))
 
 
