@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from turnstile.durable_files import delete_for_good
 from turnstile.errors import InputError
 from turnstile.service_calendar import ServiceWeek, parse_weeks
 from turnstile.settings import Settings
@@ -67,7 +68,7 @@ def _write(maker: Maker, args: argparse.Namespace, folder: Path, week: ServiceWe
     from turnstile_samples.writing import LandingWeek, SampleForm
 
     for old in folder.glob(f"{args.programme}-*"):
-        old.unlink()
+        delete_for_good(old)
     files = maker(LandingWeek(folder, week, SampleForm(args.format)))
     print(f"{args.programme} {week}: {len(files)} files in {folder}")
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from turnstile.durable_files import OWNER_ONLY, replace_durably
+from turnstile.durable_files import OWNER_ONLY, delete_for_good, replace_durably
 from turnstile.errors import IntegrityError
 
 STATE = ".store"
@@ -159,7 +159,7 @@ def files_here(folder: Path) -> Iterator[str]:
 def remove(folder: Path, name: str) -> None:
     """Delete a file here, and folders that are empty then."""
     path = folder / name
-    path.unlink(missing_ok=True)
+    delete_for_good(path)
     for parent in path.parents:
         if parent == folder or any(parent.iterdir()):
             return

@@ -17,12 +17,12 @@ The ledger is written before anything goes. A crash in between deletes less, nev
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from turnstile.durable_files import delete_for_good
 from turnstile.errors import TurnstileError
 from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.ledger import Ledger
@@ -253,10 +253,7 @@ def _due(programme: Programme, period: ServicePeriod, part: Part) -> datetime:
 def _remove(path: Path) -> None:
     """Delete a file, a link or a folder with all that is in it."""
     try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        delete_for_good(path)
     except OSError as error:
         raise TurnstileError(
             f"{path.name} cannot be deleted ({error.strerror}); mend the rights, then delete again"

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from turnstile.durable_files import create_durably, exclusively, replace_durably
+from turnstile.durable_files import (
+    create_durably,
+    delete_for_good,
+    exclusively,
+    replace_durably,
+)
 from turnstile.release.zones import digest_of
 from turnstile_stores.bucket import Found
 from turnstile_stores.portals.store import PortalError
@@ -50,7 +55,7 @@ class FolderStore:
 
     def delete(self, path: str) -> None:
         """Delete a file."""
-        (self._folder / path).unlink(missing_ok=True)
+        delete_for_good(self._folder / path)
 
     def _place(self, path: str) -> None:
         """Make the folder of a file."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from turnstile.durable_files import exclusively
+from turnstile.durable_files import delete_for_good, exclusively
 from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import csv_bytes, parquet_bytes
 from turnstile.ledger.view import LedgerView
@@ -204,7 +204,7 @@ def _remove_others(folder: Path, kept: set[str]) -> None:
     """Delete what no longer belongs to the series: all of it can be made again."""
     for path in (folder / FOLDER).rglob("*"):
         if path.is_file() and path.relative_to(folder).as_posix() not in kept:
-            path.unlink()
+            delete_for_good(path)
 
 
 def _indexes(public: Path) -> list[dict[str, Any]]:
