@@ -1,9 +1,9 @@
 """Signed notes: the format of a checkpoint, and the key that signs it.
 
 A note follows C2SP signed-note: origin, number of entries, hash of the last one in base64, and an
-Ed25519 signature. It is no tlog-checkpoint, whose third line is an RFC 6962 root: here it is the hash
-of a chain, so no public witness can cosign it. The note of a release carries one more signed line, which names
-the release and its manifest: `release opal/2016-W30/r0 SHA-256`.
+Ed25519 signature. It is no tlog-checkpoint, whose third line is an RFC 6962 root: here it is the
+hash of a chain, so no public witness can cosign it. The note of a release carries one more signed
+line, which names the release and its manifest: `release opal/2016-W30/r0 SHA-256`.
 """
 
 from __future__ import annotations
