@@ -60,7 +60,7 @@ class Look:
         rules = {one.rule for one in self.alerts}
         found = [*self._faults_of_life(rules)]
         if self.trouble and self.mark:
-            if self.mark["state"] != self.trouble:
+            if self.mark["state"] != self.trouble and not self._is_paused():
                 found.append("list and calendar differ")
             if self.mark["of_budget"] == "charged" and "it charges " not in self.words:
                 found.append("advice does not say what it charges")
@@ -77,13 +77,18 @@ class Look:
     def _faults_of_life(self, rules: set[str]) -> Iterator[str]:
         """Yield what is falsely said of a run that lives, or of a question."""
         lives = self.run in UNDER_WAY
-        if lives and not self.has_failed and self.trouble not in {"", *_OF_PEOPLE}:
+        is_true = self.trouble in {"", *_OF_PEOPLE} or self._is_paused()
+        if lives and not self.has_failed and not is_true:
             yield "trouble of a run that lives"
         if lives and not self.has_failed and "run_died" in rules:
             yield "a death of a run that lives"
         is_known = self.run and self.mark and self.asks is not None
         if is_known and self.asks != (lives and self.mark["state"] in _OF_PEOPLE):
             yield "page and Airflow differ about a question"
+
+    def _is_paused(self) -> bool:
+        """Say whether the trouble is that somebody paused the DAG of a run that lives."""
+        return self.trouble == "overdue" and "its DAG is paused" in self.words
 
     def _is_told_alike(self) -> bool:
         """Say whether the watchdog's sentence of a death stands on the page."""
