@@ -24,6 +24,7 @@ from small_deployment import WEEK, Deployment
 from stored_deployment import KEY, StoredDeployment
 
 from turnstile.cli import main
+from turnstile.commands.doctor import findings
 from turnstile.errors import InputError, IntegrityError, StoreError
 from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline import after_seal, charged_draw
@@ -416,6 +417,28 @@ def test_what_a_command_states_is_public_too(public_week: StoredDeployment, tmp_
 
 
 @pytest.mark.long
+def test_what_is_private_is_compared_from_a_home_that_holds_none_of_it(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    assert command(place, "ledger", "verify", "--private", user="worker-private") == 0
+    with place.process("worker-private"):
+        assert [one for one in findings() if one.name == "private"] == []
+    exact = next(name for name in place.objects("private") if name.startswith("files/itms"))
+    place.plant("private", exact, b"others")
+    assert command(place, "ledger", "verify", "--private", user="worker-private") == 4
+
+
+def test_a_new_signing_key_signs_the_list_in_the_bucket_too(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    assert command(place, "ledger", "rotate-key", "--person", "olga", "--reason", "a year") == 0
+    assert command(place, "ledger", "verify") == 0
+    assert command(place, "ledger", "recover", "--person", "olga", "--reason", "a drill") == 0
+    assert command(place, "ledger", "verify") == 0
+
+
 def test_retention_deletes_in_the_buckets_too(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:
