@@ -94,7 +94,7 @@ def test_a_lost_key_is_never_replaced_in_silence_and_a_person_can_go_on(
 def test_a_key_that_was_lost_before_the_ledger_named_any_accuses_nobody(
     published: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A home of an earlier version: its reservations name no key, and nothing tells which it was."""
+    """A home of an earlier version: its reservations name no key; nothing tells which it was."""
     plain = LedgerView.entries
 
     def unnamed(view: LedgerView) -> Iterator[Entry]:

@@ -27,6 +27,7 @@ from turnstile.cli import main
 from turnstile.commands.doctor import findings
 from turnstile.errors import InputError, IntegrityError, StoreError
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.pipeline import after_seal, charged_draw
 from turnstile.pipeline.arrival import QUIET_FOR, arrival_of
 from turnstile.pipeline.steps import STEPS, step_named
@@ -37,6 +38,7 @@ from turnstile_stores import public_zone, zone_copies
 from turnstile_stores.bucket import Bucket
 from turnstile_stores.portals import sending
 from turnstile_stores.zone_stores import fetch_landing, refresh
+from turnstile_stores.zones import StoredZones
 
 BEFORE_DRAW = STEPS[: STEPS.index("draw")]
 BEFORE_PUBLISH = STEPS[STEPS.index("draw") : STEPS.index("publish")]
@@ -436,6 +438,21 @@ def test_a_new_signing_key_signs_the_list_in_the_bucket_too(
     assert command(place, "ledger", "rotate-key", "--person", "olga", "--reason", "a year") == 0
     assert command(place, "ledger", "verify") == 0
     assert command(place, "ledger", "recover", "--person", "olga", "--reason", "a drill") == 0
+    assert command(place, "ledger", "verify") == 0
+
+
+def test_a_publisher_whose_copy_is_older_lists_what_others_have_published(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    with place.process("worker", tmp_path / "first"):
+        refresh(Settings.from_environment())
+    said = ("--person", "olga", "--reason", "no bus went")
+    assert command(place, "ledger", "no-release", "itms/2016-W29/r0", *said) == 0
+    with place.process("worker", tmp_path / "first"):
+        settings = Settings.from_environment()
+        ledger = open_ledger(settings)
+        StoredZones(settings).send_public(ledger.sign_public_zone)
     assert command(place, "ledger", "verify") == 0
 
 

@@ -29,7 +29,7 @@ _LOSSES = "draws that only files prove are charged once more; a draw under way i
 REPAIRS = {
     "settings": Repair("mend the setting that is named", "nothing"),
     "home": Repair("set TURNSTILE_HOME to the deployment's own folder", "nothing"),
-    "access": Repair("mend what is named: rights, mount, address, or a server that is down", "nothing"),
+    "access": Repair("mend rights, mount or address, or start the server that is down", "nothing"),
     "database": Repair(f"stop all runs, then {_RECOVER}", _LOSSES),
     "ledger": Repair(_RECOVER, _LOSSES),
     "chain": Repair("keep every copy, restore the newest sound ledger, then " + _RECOVER, _LOSSES),

@@ -128,5 +128,11 @@ def publish_series(programme: str) -> None:
     # Not fetched again: what a command has written here is not in the store yet.
     ledger = open_ledger(settings, read_only=True)
     write_series(spec, ledger, settings.public, settings.include)
-    ledger.sign_public_zone()
-    zones(settings).send_public(programme)
+    zones(settings).send_public(ledger.sign_public_zone, programme)
+
+
+def publish_list(ledger: Ledger) -> None:
+    """Sign what is public, under the key in force."""
+    from turnstile.release.zone_copies import zones
+
+    zones(Settings.from_environment()).send_public(ledger.sign_public_zone)
