@@ -85,6 +85,22 @@ def test_a_lost_and_a_damaged_database_and_a_mistyped_home_are_told_apart(
     assert not (tmp_path / "hoem").exists()
 
 
+def test_what_does_not_answer_is_not_called_lost(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is down, a disk that cannot be read: to recover there would do harm."""
+    if site.url.startswith("sqlite:///"):
+        file = Path(site.url.removeprefix("sqlite:///"))
+        file.rename(file.with_name("elsewhere"))
+        file.mkdir()
+    else:
+        monkeypatch.setenv("TURNSTILE_LEDGER_URL", "postgresql+psycopg://a:secret@127.0.0.1:1/x")
+    (one,) = found(capsys)
+    assert one["name"] == "access"
+    assert "recover" not in one["do"]
+    assert "secret" not in one["problem"]
+
+
 def test_every_finding_has_a_row_in_the_runbook() -> None:
     text = RUNBOOK.read_text()
     section = text[text.index("## What `turnstile doctor` finds") :]

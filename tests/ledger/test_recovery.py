@@ -325,6 +325,16 @@ def _damaged(path: Path, how: str) -> None:
     path.write_bytes(pages)
 
 
+def _break_an_index(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        (root,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE type = 'index' ORDER BY rootpage LIMIT 1"
+        ).fetchone()
+    pages = bytearray(file.read_bytes())
+    pages[(root - 1) * 4096 : root * 4096] = b"\xab" * 4096
+    file.write_bytes(pages)
+
+
 @pytest.mark.parametrize("how", ["garbage in the header", "cut short", "garbage in pages"])
 def test_a_damaged_database_is_said_to_be_and_comes_back(
     site: Site, capsys: pytest.CaptureFixture[str], how: str
@@ -358,14 +368,38 @@ def test_what_a_damaged_database_still_holds_comes_back_with_it(
     head, file = site.ledger.head(), Path(site.url.removeprefix("sqlite:///"))
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        (root,) = connection.execute(
-            "SELECT rootpage FROM sqlite_master WHERE type = 'index' ORDER BY rootpage LIMIT 1"
-        ).fetchone()
-    pages = bytearray(file.read_bytes())
-    pages[(root - 1) * 4096 : root * 4096] = b"\xab" * 4096
-    file.write_bytes(pages)
+    _break_an_index(file)
     if site.has_witness:
         site.witness.mkdir()
         monkeypatch.setenv("TURNSTILE_WITNESS", "")
     assert run("recover", *WHO) == 0
     assert head[1] in {entry.hash for entry in site.ledger.entries()}
+
+
+def test_a_recovery_that_stopped_halfway_still_finds_what_the_damaged_database_held(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A burned draw left no file: that it was charged stands in the file set aside alone."""
+    if not site.url.startswith("sqlite:///") or site.has_witness:
+        pytest.skip("a server looks after its own files, a witness holds every entry")
+    site.publish(0)
+    request, ledger = site.request(1), site.ledger
+    attempt = ledger.reserve(request)
+    ledger.begin_draw(attempt.attempt_id, request.bindings)
+    ledger.burn(attempt.attempt_id, "it died", person="olga")
+    spent, head = spent_micro(site.ledger), site.ledger.head()
+    file = Path(site.url.removeprefix("sqlite:///"))
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    _break_an_index(file)
+    unreadable = site.home / "embargoed/ferries/2016-W30/r0/sealed-0123456789abcdef.parquet"
+    unreadable.parent.mkdir(parents=True)
+    unreadable.write_bytes(b"of a plan that is missing")
+    assert run("recover", *WHO) == 2
+    shutil.rmtree(site.home / "embargoed/ferries")
+    assert run("recover", *WHO) == 0
+    assert ".damaged-" in capsys.readouterr().out
+    assert head[1] in {entry.hash for entry in site.ledger.entries()}
+    assert spent_micro(site.ledger) == spent
+    assert run("recover", *WHO) == 0
+    assert ".damaged-" not in capsys.readouterr().out

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from retention_days import Cli
 from small_deployment import WEEK, Deployment
 
+from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.view import LedgerView
 from turnstile.pipeline.before_charge import RESTATED
 from turnstile.pipeline.steps import step_named
 
@@ -83,6 +86,25 @@ def test_a_lost_key_is_never_replaced_in_silence_and_a_person_can_go_on(
     assert not key.exists()
     assert turnstile("ledger", "rotate-bounding-key", *WHO) == 0
     assert key.exists()
+    assert turnstile("ledger", "verify", "--private") == 0
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert not (_of(published) / RESTATED).exists()
+
+
+def test_a_key_that_was_lost_before_the_ledger_named_any_accuses_nobody(
+    published: Deployment, turnstile: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A home of an earlier version: its reservations name no key; nothing tells which it was."""
+    plain = LedgerView.entries
+
+    def unnamed(view: LedgerView) -> Iterator[Entry]:
+        for entry in plain(view):
+            body = {name: said for name, said in entry.body.items() if name != "bounding_key"}
+            yield entry if entry.kind is EntryKind.BOUNDING_KEY else replace(entry, body=body)
+
+    monkeypatch.setattr(LedgerView, "entries", unnamed)
+    (published.home / "private/bounding.key").unlink()
+    assert turnstile("ledger", "rotate-bounding-key", *WHO) == 0
     assert turnstile("ledger", "verify", "--private") == 0
     assert turnstile("run", "itms", "--week", WEEK) == 0
     assert not (_of(published) / RESTATED).exists()

@@ -24,8 +24,10 @@ from small_deployment import WEEK, Deployment
 from stored_deployment import KEY, StoredDeployment
 
 from turnstile.cli import main
+from turnstile.commands.doctor import findings
 from turnstile.errors import InputError, IntegrityError, StoreError
 from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.of_deployment import open_ledger
 from turnstile.pipeline import after_seal, charged_draw
 from turnstile.pipeline.arrival import QUIET_FOR, arrival_of
 from turnstile.pipeline.steps import STEPS, step_named
@@ -36,6 +38,7 @@ from turnstile_stores import public_zone, zone_copies
 from turnstile_stores.bucket import Bucket
 from turnstile_stores.portals import sending
 from turnstile_stores.zone_stores import fetch_landing, refresh
+from turnstile_stores.zones import StoredZones
 
 BEFORE_DRAW = STEPS[: STEPS.index("draw")]
 BEFORE_PUBLISH = STEPS[STEPS.index("draw") : STEPS.index("publish")]
@@ -416,6 +419,43 @@ def test_what_a_command_states_is_public_too(public_week: StoredDeployment, tmp_
 
 
 @pytest.mark.long
+def test_what_is_private_is_compared_from_a_home_that_holds_none_of_it(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    assert command(place, "ledger", "verify", "--private", user="worker-private") == 0
+    with place.process("worker-private"):
+        assert [one for one in findings() if one.name == "private"] == []
+    exact = next(name for name in place.objects("private") if name.startswith("files/itms"))
+    place.plant("private", exact, b"others")
+    assert command(place, "ledger", "verify", "--private", user="worker-private") == 4
+
+
+def test_a_new_signing_key_signs_the_list_in_the_bucket_too(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    assert command(place, "ledger", "rotate-key", "--person", "olga", "--reason", "a year") == 0
+    assert command(place, "ledger", "verify") == 0
+    assert command(place, "ledger", "recover", "--person", "olga", "--reason", "a drill") == 0
+    assert command(place, "ledger", "verify") == 0
+
+
+def test_a_publisher_whose_copy_is_older_lists_what_others_have_published(
+    public_week: StoredDeployment, tmp_path: Path
+) -> None:
+    place = public_week.fork(tmp_path / "copy")
+    with place.process("worker", tmp_path / "first"):
+        refresh(Settings.from_environment())
+    said = ("--person", "olga", "--reason", "no bus went")
+    assert command(place, "ledger", "no-release", "itms/2016-W29/r0", *said) == 0
+    with place.process("worker", tmp_path / "first"):
+        settings = Settings.from_environment()
+        ledger = open_ledger(settings)
+        StoredZones(settings).send_public(ledger.sign_public_zone)
+    assert command(place, "ledger", "verify") == 0
+
+
 def test_retention_deletes_in_the_buckets_too(
     public_week: StoredDeployment, tmp_path: Path
 ) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,27 +11,49 @@ from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.series.index import INDEX
 from turnstile.settings import Settings
-from turnstile_stores.zone_stores import adopting, plain_zone, zone_of_files
+from turnstile_stores.zone_stores import adopting, plain_zone, whole_packages, zone_of_files
 
 if TYPE_CHECKING:
     from turnstile_stores.bucket import Bucket
 
 
-def send_to_zone(settings: Settings, programme: str, key: ReleaseKey | None = None) -> None:
+def send_to_zone(
+    settings: Settings,
+    sign: Callable[[], None],
+    programme: str | None = None,
+    key: ReleaseKey | None = None,
+) -> None:
     """Bring a release, then series and pages of its programme, to the store of the public zone.
 
     Args:
-        settings: which stores there are; nothing is done without one.
-        programme: name.
-        key: of a release that is public here; None: none is new.
+        settings: which stores there are; without one it is signed here.
+        sign: lists and signs the public zone as it is here.
+        programme: whose series changed; None: of no programme.
+        key: of a release that is public here, whose step holds the copies; None: none is new.
 
     Raises:
         StoreError: the store does not answer, or does not hold what it took.
         IntegrityError: it holds other bytes under a name of the release.
         RefusedError: it shows a newer state of the ledger.
     """
-    if zone := plain_zone(settings, "public"):
-        _send(zone.bucket, settings.public, programme, [] if key is None else [str(key)])
+    zone = plain_zone(settings, "public")
+    if zone is None:
+        sign()
+        return
+    from turnstile_stores.portals.site import send_list
+
+    with ExitStack() as held:
+        if key is None:
+            held.enter_context(zone.alone())
+        if programme is not None:
+            keys = [] if key is None else [str(key)]
+            _send(zone.bucket, settings.public, programme, keys, with_list=False)
+
+        def renew() -> None:
+            zone.fetch(whole_packages)
+            sign()
+
+        send_list(zone.bucket, zone.bucket.name, settings.public, renew)
 
 
 def adopt_public(settings: Settings) -> Iterator[str]:
@@ -54,11 +77,13 @@ def adopt_public(settings: Settings) -> Iterator[str]:
             yield programme
 
 
-def _send(bucket: Bucket, public: Path, programme: str, keys: Iterable[str]) -> None:
+def _send(
+    bucket: Bucket, public: Path, programme: str, keys: Iterable[str], *, with_list: bool = True
+) -> None:
     """Send packages, then series and pages."""
     from turnstile_stores.portals.sending import send_release
     from turnstile_stores.portals.site import send_site
 
     for key in keys:
         send_release(bucket, bucket.name, public / key, key)
-    send_site(bucket, bucket.name, public, programme)
+    send_site(bucket, bucket.name, public, programme, with_list=with_list)

@@ -136,7 +136,7 @@ def fetch_public(settings: Settings, holding: ExitStack | None = None) -> None:
     if zone := plain_zone(settings, "public"):
         with ExitStack() as held:
             (holding or held).enter_context(zone.alone())
-            zone.fetch(_whole_packages)
+            zone.fetch(whole_packages)
 
 
 def fetch_landing(
@@ -165,7 +165,7 @@ def is_trace(path: str) -> bool:
     return path.rpartition("/")[2].startswith("sealed-") or path.endswith(_OF_TRACES)
 
 
-def _whole_packages(names: frozenset[str]) -> Callable[[str], bool]:
+def whole_packages(names: frozenset[str]) -> Callable[[str], bool]:
     """Say of a name whether it is of a whole package, or of none."""
 
     def wanted(name: str) -> bool:

@@ -35,6 +35,8 @@ class StoredZones(PrivateCopies):
         """Take up a new bounding key; return the names of the old one, if it is there, and it."""
         return replace_bounding_key(self.settings)
 
-    def send_public(self, programme: str, key: ReleaseKey | None = None) -> None:
-        """Send a release, if one is new, then series and pages of a programme."""
-        send_to_zone(self.settings, programme, key)
+    def send_public(
+        self, sign: Callable[[], None], programme: str | None = None, key: ReleaseKey | None = None
+    ) -> None:
+        """Send a release, if one is new, then series and pages of a programme, then the list."""
+        send_to_zone(self.settings, sign, programme, key)

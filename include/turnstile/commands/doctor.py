@@ -6,11 +6,12 @@ import argparse
 import json
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from turnstile.errors import TurnstileError
+from turnstile.errors import InputError, TurnstileError
 from turnstile.settings import Settings, system_clock
 
 
@@ -28,6 +29,7 @@ _LOSSES = "draws that only files prove are charged once more; a draw under way i
 REPAIRS = {
     "settings": Repair("mend the setting that is named", "nothing"),
     "home": Repair("set TURNSTILE_HOME to the deployment's own folder", "nothing"),
+    "access": Repair("mend rights, mount or address, or start the server that is down", "nothing"),
     "database": Repair(f"stop all runs, then {_RECOVER}", _LOSSES),
     "ledger": Repair(_RECOVER, _LOSSES),
     "chain": Repair("keep every copy, restore the newest sound ledger, then " + _RECOVER, _LOSSES),
@@ -93,8 +95,12 @@ def findings() -> Iterator[Found]:
     for look in looks:
         try:
             yield from look(settings)
+        except (OSError, sqlite3.Error) as error:
+            yield Found("access", f"{settings.home}: {error}")
         except TurnstileError as error:
-            yield Found("store" if look is _stores else "ledger", str(error))
+            is_away = isinstance(error, InputError) and not settings.ledger_url.startswith("sqlite")
+            name = "access" if is_away else "ledger"
+            yield Found("store" if look is _stores else name, str(error))
 
 
 def _stores(settings: Settings) -> Iterator[Found]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from turnstile.commands.ledger_opened import (
     open_to_write,
+    publish_list,
     publish_no_release,
     publish_series,
     require_is_over,
@@ -169,7 +170,7 @@ def _recover(args: argparse.Namespace) -> int:
     aside, salvaged = set_damage_aside()
     ledger = open_to_write(new=True)
     done = ledger.recover(*_said(args), families=families, salvaged=salvaged)
-    ledger.sign_public_zone()
+    publish_list(ledger)
     return _print(
         args,
         {
@@ -188,7 +189,7 @@ def _rotate_key(args: argparse.Namespace) -> int:
     """Take up a new key."""
     ledger = open_to_write()
     line = ledger.rotate_key(*_said(args)).strip()
-    ledger.sign_public_zone()
+    publish_list(ledger)
     return _print(args, {"public_key": line})
 
 

@@ -55,14 +55,19 @@ def _opened(*, read_only: bool, new: bool = False) -> Ledger:
 def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
     """Move a damaged database aside; return where it lies and the entries that it still holds.
 
-    Nothing happens to a sound one, nor to a server, whose own tools look after its files.
+    A sound one stays, and so does a server, whose own tools look after its files. Where a recovery
+    stopped before anything came back, the entries are still those that it had set aside.
     """
-    from turnstile.ledger.damaged_database import damage_in, entries_left, set_aside
+    from turnstile.ledger.damaged_database import damage_in, entries_left, newest_aside, set_aside
 
     file = Path(Settings.from_environment().ledger_url.partition("sqlite:///")[2])
-    if not file.is_file() or not damage_in(file):
+    aside = newest_aside(file) if file.name else None
+    if file.is_file() and damage_in(file):
+        aside = file.with_name(f"{file.name}.damaged-{system_clock():%Y%m%dT%H%M%S}")
+    elif aside is None or any(entries_left(file)):
         return "", ()
-    aside = set_aside(file, f"{system_clock():%Y%m%dT%H%M%S}")
+    if not file.exists() or damage_in(file):
+        set_aside(file, aside)
     return str(aside), tuple(entries_left(aside))
 
 
@@ -123,5 +128,11 @@ def publish_series(programme: str) -> None:
     # Not fetched again: what a command has written here is not in the store yet.
     ledger = open_ledger(settings, read_only=True)
     write_series(spec, ledger, settings.public, settings.include)
-    ledger.sign_public_zone()
-    zones(settings).send_public(programme)
+    zones(settings).send_public(ledger.sign_public_zone, programme)
+
+
+def publish_list(ledger: Ledger) -> None:
+    """Sign what is public, under the key in force."""
+    from turnstile.release.zone_copies import zones
+
+    zones(Settings.from_environment()).send_public(ledger.sign_public_zone)

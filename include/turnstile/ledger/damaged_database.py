@@ -13,6 +13,7 @@ from turnstile.ledger.entries import Entry, read_entry
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _CODE = 0xFF
 """Of an extended error code: what went wrong, without how."""
+_BESIDE = ("-wal", "-shm")
 _ROW = "SELECT record, hash FROM entry NOT INDEXED WHERE sequence = ?"
 
 
@@ -50,14 +51,18 @@ def entries_left(file: Path) -> Iterator[Entry]:
         return
 
 
-def set_aside(file: Path, stamp: str) -> Path:
-    """Rename a database and what SQLite keeps beside it; return where it is now."""
-    aside = file.with_name(f"{file.name}.damaged-{stamp}")
-    for ending in ("-wal", "-shm", ""):
+def newest_aside(file: Path) -> Path | None:
+    """Return where a damaged database of this place was set aside last; None if none ever was."""
+    found = file.parent.glob(f"{file.name}.damaged-*")
+    return max((one for one in found if not one.name.endswith(_BESIDE)), default=None)
+
+
+def set_aside(file: Path, aside: Path) -> None:
+    """Rename a database and what SQLite keeps beside it; a repeat goes on where one stopped."""
+    for ending in ("", *_BESIDE):
         beside = file.with_name(file.name + ending)
         if beside.exists():
             beside.rename(aside.with_name(aside.name + ending))
-    return aside
 
 
 def _opened(file: Path) -> sqlite3.Connection:

@@ -120,7 +120,8 @@ def _zone_findings(
     )
     yield from zone_findings(public, state)
     if state.is_wanted and not (public / LATEST_NOTE).exists():
-        problem = f"{public / LATEST_NOTE} is gone; turnstile ledger checkpoint makes it"
+        remedy = "every entry writes it: turnstile ledger confirm-clock, or the next week"
+        problem = f"{public / LATEST_NOTE} is gone; {remedy}"
         yield Finding("checkpoint", None, problem)
 
 

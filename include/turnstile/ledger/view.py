@@ -111,7 +111,8 @@ class LedgerView(ChargingLedger):
     def bounding_key(self, *, until: int | None = None) -> str | None:
         """Return the name of the key in force at an entry, or now; None if none was ever named.
 
-        What was reserved before keys were named was so under the first one.
+        What was reserved before keys were named was so under the first one; where that was lost
+        before it had a name, under one that is called "".
         """
         named = first = None
         for entry in self.entries():
@@ -119,7 +120,8 @@ class LedgerView(ChargingLedger):
             name = entry.body["name"] if is_rotation else entry.body.get("bounding_key")
             if name is None:
                 continue
-            first = first or (entry.body["previous"] if is_rotation else name)
+            if first is None:
+                first = (entry.body["previous"] or "") if is_rotation else name
             if until is None or entry.sequence <= until:
                 named = name
         return named or first

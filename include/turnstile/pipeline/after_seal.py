@@ -137,8 +137,8 @@ def _write_series(release: Release) -> None:
     # Of all weeks, so by the file as it is now, whatever text this week is bound to.
     programme = load_programme(release.programme.name, settings.include)
     write_series(programme, release.ledger, settings.public, settings.include)
-    release.ledger.sign_public_zone()
-    zones(settings).send_public(programme.name, release.key)
+    sign = release.ledger.sign_public_zone
+    zones(settings).send_public(sign, programme.name, release.key)
     if not programme.publish.to:
         return
     delivery = brought(PORTALS, "delivery", asked_by="publish.to")

@@ -15,6 +15,7 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, Finding
 from turnstile.pipeline.bounding_key import commitment_as_sealed, require_known_key
 from turnstile.pipeline.private_data import Part
+from turnstile.release.zone_copies import zones
 from turnstile.settings import Settings
 from turnstile.sources.ingest.snapshot import load_snapshot
 
@@ -23,7 +24,11 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
     """Yield what of the private zone is not as it was when a release was reserved.
 
     What retention has deleted is not missed; what is deleted before its day is.
+
+    Raises:
+        StoreError: the store of the private zone is away, so that nobody can say.
     """
+    zones(settings).fetch_private()
     try:
         require_known_key(settings, ledger)
     except TurnstileError as error:

@@ -82,8 +82,16 @@ class Zones(Protocol):
     def replace_bounding_key(self) -> tuple[str | None, str]:
         """Take up a new bounding key; return the names of the old one, if it is there, and it."""
 
-    def send_public(self, programme: str, key: ReleaseKey | None = None) -> None:
-        """Send a release, if one is new, then series and pages of a programme."""
+    def send_public(
+        self, sign: Callable[[], None], programme: str | None = None, key: ReleaseKey | None = None
+    ) -> None:
+        """Send a release, if one is new, then series and pages of a programme; sign what is public.
+
+        Args:
+            sign: lists and signs the public zone as it is here.
+            programme: whose series changed; None: of no programme, what is signed is.
+            key: of a release that a step has in hand.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,8 @@ class _Folders:
     def replace_bounding_key(self) -> tuple[str | None, str]:
         return replace_secret(self.settings)
 
-    def send_public(self, *_: object) -> None: ...
+    def send_public(self, sign: Callable[[], None], *_: object) -> None:
+        sign()
 
 
 def zones(settings: Settings) -> Zones:

@@ -7,6 +7,7 @@ one: of publishers that race, the one with the newer ledger wins, and the other 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from turnstile.errors import RefusedError
@@ -15,20 +16,29 @@ from turnstile.release.zones import digest_of
 from turnstile_stores.portals.store import PortalError, Store
 
 _TRIES = 3
+_TRIES_OF_LIST = 6
 _NOTHING = b'{"files": [], "ledger_sequence": 0}'
 _PAGES = ("index.html", "feed.atom", "feed.json")
 _OF_ZONE = (
     "index.html",
     "ledger.pub",
     "ledger-checkpoint.note",
-    "zone-index.txt",
-    "zone-index.sig.json",
 )
+_LIST, _SIGNATURE = "zone-index.txt", "zone-index.sig.json"
 _RECORDS = ("*/withdrawn-r*.json", "*/no-release-r*.json", "*/checkpoint-r*.note")
 
 
-def send_site(store: Store, portal: str, public: Path, programme: str) -> None:
+def send_site(
+    store: Store, portal: str, public: Path, programme: str, *, with_list: bool = True
+) -> None:
     """Bring series, pages and records of a programme in a store to those of the public zone.
+
+    Args:
+        store: to write.
+        portal: its name, for messages.
+        public: zone.
+        programme: name.
+        with_list: whether the signed list of the zone goes too, as it is here.
 
     Raises:
         RefusedError: the store shows a newer state of the ledger.
@@ -39,9 +49,39 @@ def send_site(store: Store, portal: str, public: Path, programme: str) -> None:
             break
     else:
         raise PortalError(portal, f"{INDEX} was replaced by others {_TRIES} times")
-    for name in _OF_ZONE:
+    for name in (*_OF_ZONE, *((_LIST, _SIGNATURE) if with_list else ())):
         if (public / name).is_file():
             _put(store, portal, name, (public / name).read_bytes())
+
+
+def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]) -> None:
+    """Replace the signed list in a store by one of what is there, whoever else publishes meanwhile.
+
+    Of publishers that race, each looks again after the other has signed: the last list has both.
+
+    Args:
+        store: to write.
+        portal: its name, for messages.
+        public: zone.
+        renew: brings the zone here as it is in the store, lists and signs it.
+
+    Raises:
+        PortalError: the store does not answer, or is written to all the time.
+    """
+    for _ in range(_TRIES_OF_LIST):
+        before = store.read(_SIGNATURE)
+        for name in ("ledger.pub", "ledger-checkpoint.note"):
+            if (public / name).is_file():
+                _put(store, portal, name, (public / name).read_bytes())
+        renew()
+        if not (public / _SIGNATURE).is_file():
+            return  # no key yet
+        own = (public / _SIGNATURE).read_bytes()
+        _put(store, portal, _LIST, (public / _LIST).read_bytes())
+        is_same = before is not None and before.content == own
+        if is_same or store.replace(_SIGNATURE, own, before and before.tag):
+            return
+    raise PortalError(portal, f"{_SIGNATURE} was replaced by others {_TRIES_OF_LIST} times")
 
 
 def _is_sent(store: Store, portal: str, folder: Path) -> bool:
