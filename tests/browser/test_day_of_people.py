@@ -89,6 +89,7 @@ def test_the_first_week_is_released_by_the_engineer_and_approved_by_two_officers
     shown = day.answer(FIRST, "ask_1", FIRST_OFFICER, "Approve")
     assert f"{FIRST}, under embargo" in shown
     assert day.watch().get("run_died") is None  # it waits for the second officer
+    day.airflow.until(lambda: day.airflow.asks(FIRST, "ask_2"), what="the second question")
     assert FIRST_OFFICER in day.page_says(FIRST, "asked")
     day.answer(FIRST, "ask_2", SECOND_OFFICER, "Approve")
     day.airflow.until_ended(FIRST)

@@ -105,7 +105,8 @@ def test_a_yaml_gives_a_programme_that_releases_and_a_broken_one_beside_it_is_re
     (folder / "ferries.yaml").write_text(ferries)
     (folder / "trams.yaml").write_text("name: trains\n")
     airflow.until(lambda: airflow.api().has_dag(FERRIES), what="the new DAG", timeout_s=300)
-    airflow.until(lambda: "trams.yaml:1: name" in _import_errors(airflow), what="the import error")
+    said = "trams.yaml:1: title: is missing"
+    airflow.until(lambda: said in _import_errors(airflow), what="the import error", timeout_s=120)
 
     dag = airflow.call("GET", f"/api/v2/dags/{FERRIES}")
     assert dag["is_paused"]
