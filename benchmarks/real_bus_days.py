@@ -23,6 +23,7 @@ Ints = NDArray[np.int64]
 CLAMP_KMH = 65
 MOST_KMH = 130
 HALF_STEPS = 5 * CLAMP_KMH
+KMH_OF_2015, KMH_OF_2016 = 1.609344, 3.6  # positions say so: miles an hour, then metres a second
 HOURS = 24
 FOUR_DAYS = ("2016-11-24", "2016-11-25", "2016-11-26", "2016-11-27")
 SUNDAYS = ("2015-06-07", "2015-09-06", "2016-01-17", "2016-02-07")
@@ -90,7 +91,7 @@ def means_of(pairs: Pairs) -> Floats:
 def _rows(day: Path) -> pd.DataFrame:
     rows = pd.read_csv(day, dtype={"vehicle_id": str})
     rows = rows.dropna(subset=["vehicle_id", "timestamp", "speed", "latitude", "longitude"])
-    rows["kmh"] = rows.speed * 3.6
+    rows["kmh"] = rows.speed * (KMH_OF_2015 if day.name < "2016" else KMH_OF_2016)
     rows["hour"] = rows.timestamp.str[11:13].astype(int)
     rows["bus"] = rows.timestamp.str[:10] + rows.vehicle_id
     return rows[rows.timestamp.str[:10] == day.name[:10]]
