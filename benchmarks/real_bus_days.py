@@ -111,10 +111,13 @@ def austin_cells(folder: Path, resolution: int) -> tuple[str, ...]:
     return tuple(sorted({near for cell in own for near in h3.grid_disk(cell, 1)}))
 
 
-def austin(folder: Path, days: Sequence[str], resolution: int, slot_hours: int = 1) -> Pairs:
-    """Return the pairs of real days of Austin."""
+def austin(
+    folder: Path, days: Sequence[str], resolution: int, hours: range = range(HOURS)
+) -> Pairs:
+    """Return the pairs of real days of Austin, in slots that begin at some hours."""
     rows = pd.concat([austin_rows(folder, day) for day in days])
-    return pairs_of(rows, austin_cells(folder, resolution), range(0, HOURS, slot_hours), resolution)
+    rows = rows[(rows.hour >= hours.start) & (rows.hour < hours.stop)]
+    return pairs_of(rows, austin_cells(folder, resolution), hours, resolution)
 
 
 def surat(folder: Path, resolution: int, coins: np.random.Generator, days: int = 7) -> Pairs:

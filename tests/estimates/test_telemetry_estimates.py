@@ -91,6 +91,7 @@ def found(earlier_weeks: int, *, slower: float = 1.0) -> tuple[City, dict[str, d
     read = {
         name: {column: table.column(column).to_numpy().reshape(shape) for column in columns}
         for name, table in tables.items()
+        if len(table) == HOURS * PLACES
     }
     return now, read
 

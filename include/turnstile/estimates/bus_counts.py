@@ -29,7 +29,8 @@ _HOUR_STEP = 0.5  # how far the profile may move from hour to hour, of its mean
 _LEAST_PROFILE = 1e-3
 _FINE = 24  # bus-days that are looked at one by one; beyond, in parts of the noise
 _STEPS_A_DEVIATION = 2.5
-_WEEK_VARIES = 0.15  # relative: a cell's rate from week to week
+_PLACE_VARIES, _CELL_VARIES = 0.15, 0.08  # relative: rates from week to week
+_FACTORS = 9  # of a place's rate, that are looked at
 _MOST_LEVEL = 10.0  # of a week, times the usual one
 _FORGOTTEN = 0.05  # prior probability that a place is not as it was
 _LEAST_SHAPE, _MOST_SHAPE = 1e-3, 1e3
@@ -80,8 +81,8 @@ def bus_days(values: Floats, deviation: float, usual: BusDays | None = None) -> 
 
     def mixed(name: str) -> Floats:
         parts = (w * getattr(one, name) for w, one in zip(weights, found, strict=True))
-        found: Floats = np.sum(list(parts), axis=0)
-        return found
+        mean: Floats = np.sum(list(parts), axis=0)
+        return mean
 
     chances, rates = mixed("chances"), mixed("rates")
     if usual is not None:
@@ -130,14 +131,17 @@ class _Look:
         apart = (values.T[:, :, None] - grid) / deviation
         return cls(values.T, deviation, grid, np.diff(edges), np.exp(-(apart**2) / 2))
 
-    def chances(self, mean: Floats, shape: Floats | float) -> Floats:
-        """Return the negative binomial probability of each number of bus-days, on a last axis."""
+    def ways(self, shape: Floats | float) -> Floats:
+        """Return the part of negative binomial probabilities that the shape decides, logarithms."""
         from scipy.special import gammaln  # a fifth of a second of imports, for the step that fits
 
+        found: Floats = gammaln(self.grid + shape) - gammaln(shape) - gammaln(self.grid + 1)
+        return found
+
+    def chances(self, mean: Floats, shape: Floats | float, ways: Floats) -> Floats:
+        """Return the negative binomial probability of each number of bus-days, on a last axis."""
         mean = np.maximum(mean, _TINY)
-        grid, past = self.grid, np.asarray(shape)
-        logs = gammaln(grid + past) - gammaln(past) - gammaln(grid + 1)
-        logs = logs - past * np.log1p(mean / past) + grid * np.log(mean / (mean + past))
+        logs = ways - shape * np.log1p(mean / shape) + self.grid * np.log(mean / (mean + shape))
         found: Floats = np.exp(logs) * self.widths
         found /= np.maximum(found.sum(axis=-1, keepdims=True), _TINY)
         return found
@@ -172,9 +176,10 @@ def _fitted(look: _Look, shape: float, times: float) -> _Fitted:
     rates = np.concatenate([[0.0], np.geomspace(least, most, _RATES)])
     prior = np.concatenate([[0.5], np.full(_RATES, 0.5 / _RATES)])
     profile, empty = np.ones(hours), np.full(hours, _EMPTY_SHARE * times)
+    ways = look.ways(shape)
     for number in range(_ROUNDS):
         counts = (1 - empty)[:, None, None] * look.chances(
-            np.outer(profile, rates)[:, :, None], shape
+            np.outer(profile, rates)[:, :, None], shape, ways
         )
         counts[:, :, 0] += empty[:, None]
         of_cells = np.maximum(look.seen @ np.swapaxes(counts, 1, 2), _TINY)
@@ -239,11 +244,20 @@ def _as_usual(look: _Look, usual: BusDays, chances: Floats, alone: Floats) -> Fl
     level = float((usual.mean.T * look.values).sum() / max(squares, _TINY))
     level = min(max(level, 1 / _MOST_LEVEL), _MOST_LEVEL)
     mean = np.maximum(level * usual.mean.T, _TINY)[:, :, None]
-    variance = level**2 * usual.variance.T[:, :, None] + (_WEEK_VARIES * mean) ** 2
+    variance = level**2 * usual.variance.T[:, :, None] + (_CELL_VARIES * mean) ** 2
     shape = np.clip(mean**2 / np.maximum(variance, _TINY), _LEAST_SHAPE, _MOST_SHAPE)
-    joint = look.seen * look.chances(mean, shape)
-    of_cells = np.maximum(joint.sum(axis=2), _TINY)
-    odds = np.log(of_cells).sum(axis=0) - alone + np.log(1 / _FORGOTTEN - 1)
-    share = 1 / (1 + np.exp(-np.clip(odds, -500, 500)))[:, None]
-    found: Floats = share * joint / of_cells[:, :, None] + (1 - share) * chances
-    return found
+    steps, ways = np.linspace(-2.5, 2.5, _FACTORS), look.ways(shape)
+    prior = np.exp(-(steps**2) / 2)
+    found, logs = [], []
+    for step, own in zip(steps, prior / prior.sum(), strict=True):
+        factor = np.exp(_PLACE_VARIES * step)
+        joint = look.seen * look.chances(factor * mean, shape, ways)
+        of_cells = np.maximum(joint.sum(axis=2, keepdims=True), _TINY)
+        found.append(joint / of_cells)
+        logs.append(np.log(of_cells).sum(axis=(0, 2)) + np.log(own) + np.log(1 - _FORGOTTEN))
+    found.append(chances)
+    logs.append(alone + np.log(_FORGOTTEN))
+    weights = np.exp(np.stack(logs) - np.max(logs, axis=0))
+    weights /= weights.sum(axis=0)
+    mixed: Floats = np.einsum("fp,ftpn->tpn", weights, np.stack(found))
+    return mixed

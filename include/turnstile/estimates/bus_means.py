@@ -44,6 +44,7 @@ _CHOICE = 0.3 / 65  # what the choice of pairs may move a mean of many cells
 _HOUR_SDS = 4.0
 _LEAST_BUS_DAYS = 1e-3
 _LEAST_WEIGHT = 1e-4  # of a point of the grid
+_OWN_LEAST = 0.1  # of the variance of a cell, what its place's other hours do not share
 _MOST_KNOWN = 0.9  # of a prediction, by the cell itself
 _TINY = 1e-300
 _AXES: dict[str, int | tuple[int, int]] = {"places": 1, "hours": 0, "city": (0, 1)}
@@ -133,7 +134,7 @@ def _logs(values: Floats, weights: Floats, most: float) -> Floats:
 
 def bus_means(look: SumLook, usual: BusMeans | None = None) -> BusMeans:
     """Return what sums say of means and, where earlier weeks are known, of departures from them."""
-    known = _Known.of(look, None if usual is None else usual.cells)
+    known = _Known.of(look, usual)
     fits = [_Fit.of(look, known, point) for point in product(*_POINTS)]
     most = max(fit.likelihood for fit in fits)
     weights = np.exp([fit.likelihood - most for fit in fits])
@@ -147,6 +148,7 @@ def bus_means(look: SumLook, usual: BusMeans | None = None) -> BusMeans:
     ratio = np.inf
     if shown.any():
         error, spread = float(variances[shown].mean()), float(values[shown].var())
+        spread *= max(1 - float(np.sqrt(2 / shown.sum())), 0)  # as little as few cells may have
         ratio = float(np.sqrt(error / max(error + spread, _TINY)))
     are_there = {
         "places": _beyond_doubt(look.buses.unserved),
@@ -182,27 +184,32 @@ class _Known:
 
     Args:
         base: mean of each cell, shape (places, hours).
-        variance: of it.
+        variance: of it, but for what a place's hours share.
+        of_place: variance of what they share, shape (places,).
         level: size of a bus-day's part of the sum, about the middle; a number, or of each cell.
         scale: of all priors.
     """
 
     base: Floats
     variance: Floats
+    of_place: Floats
     level: Floats
     scale: float
 
     @classmethod
-    def of(cls, look: SumLook, usual: Means | None) -> _Known:
+    def of(cls, look: SumLook, usual: BusMeans | None) -> _Known:
         """Return the public priors, or what earlier weeks say."""
         if usual is not None:
-            return cls(usual.values, usual.variances, usual.values, _DEPARTS)
+            cells, places = usual.cells, usual.sums["places"].variances
+            own = np.maximum(cells.variances - places[:, None], cells.variances * _OWN_LEAST)
+            return cls(cells.values, own, places, cells.values, _DEPARTS)
         prior = (_DELAY_LEVEL if look.is_delay else _LEVEL) * look.span - look.span / 2
         total, noise = look.buses.mean.sum(), look.sums.size * look.deviation**2
         own = (_LEVEL_SD * look.span) ** -2.0
         level = (total * look.sums.sum() / noise + prior * own) / (total**2 / noise + own)
         shape = look.sums.shape
-        return cls(np.full(shape, prior), np.zeros(shape), np.full(shape, level), 1.0)
+        return cls(np.full(shape, prior), np.zeros(shape), np.zeros(len(look.sums)),
+                   np.full(shape, level), 1.0)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,7 +240,7 @@ class _Fit:
             n**2 / variance,
             n * left / variance,
             _EffectPriors(
-                (taus[0] * np.exp(-_SPARSER * look.place_traffic)) ** 2,
+                (taus[0] * np.exp(-_SPARSER * look.place_traffic)) ** 2 + known.of_place,
                 (known.level[:, 0] * np.minimum(errors, 1)) ** 2,
                 np.array(
                     [(_LEVEL_SD * look.span * known.scale) ** -2.0]
@@ -263,12 +270,9 @@ def _mean_over(
     total = np.maximum(n.sum(axis=axis, keepdims=True), _TINY)
     share, cells = n / total, known.base + effects.values
     level = (share * cells).sum(axis=axis, keepdims=True)
-    alone = share**2 * (tau**2 + look.of_a_bus / np.maximum(n, 1))
+    alone = share**2 * (tau**2 + known.variance + look.of_a_bus / np.maximum(n, 1))
     alone = alone + look.buses.variance * ((cells - level) / total) ** 2
-    # What was known of a place's hours before may be wrong in all of them alike.
-    before = share * np.sqrt(known.variance)
-    before = before if axis == 0 else before.sum(axis=1, keepdims=True)
-    own = alone.sum(axis=axis) + (before**2).sum(axis=axis)
+    own = alone.sum(axis=axis)
     of_place = {1: np.eye(len(n)), 0: share.T}.get(axis if axis in (0, 1) else -1)
     of_place = share.sum(axis=1)[None] if of_place is None else of_place
     columns = np.atleast_2d((share[:, :, None] * look.columns).sum(axis=axis))
