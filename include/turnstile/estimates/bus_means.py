@@ -44,6 +44,7 @@ _CHOICE = 0.3 / 65  # what the choice of pairs may move a mean of many cells
 _HOUR_SDS = 4.0
 _LEAST_BUS_DAYS = 1e-3
 _LEAST_WEIGHT = 1e-4  # of a point of the grid
+_TAILS = 1.2  # of a cell's variance: some differ by more than a normal curve has, as motorways do
 _OWN_LEAST = 0.1  # of the variance of a cell, what its place's other hours do not share
 _MOST_KNOWN = 0.9  # of a prediction, by the cell itself
 _TINY = 1e-300
@@ -158,7 +159,7 @@ def bus_means(look: SumLook, usual: BusMeans | None = None) -> BusMeans:
     sums = {name: _mixed([(w, fit.sums[name]) for w, fit in kept]) for name in are_there}
     choice = (_CHOICE * look.span) ** 2
     found = {name: Means(own[0], own[1] + choice, are_there[name]) for name, own in sums.items()}
-    return BusMeans(Means(values, variances, shown), ratio, found)
+    return BusMeans(Means(values, _TAILS * variances, shown), ratio, found)
 
 
 def _mixed(parts: list[tuple[float, Moments]]) -> Moments:

@@ -1,8 +1,8 @@
 """Estimates of a week of bus telemetry: buses, buses beyond limits, and mean speeds or delays.
 
 Every count has an estimate and an interval (`bus_counts`). Means (`bus_means`) are shown of cells
-in which a bus passed beyond doubt, and of none where they say no more of how cells differ than their
-error hides; the city, its places and its hours stand in tables of their own either way.
+in which a bus passed beyond doubt, and of none where they say no more of how cells differ than
+their error hides; the city, its places and its hours stand in tables of their own either way.
 Earlier weeks come in by their own noise: first they are estimated together, then this week's
 departure from them. Like everything here a pure function of published numbers.
 """
