@@ -20,7 +20,7 @@ from turnstile.estimates.published_tables import (
     values_of,
 )
 from turnstile.estimates.roll_ups import SlotGroups
-from turnstile.estimates.tap_estimates import TapEstimates, estimated
+from turnstile.estimates.tap_estimates import HOURS, TapEstimates, estimated
 from turnstile.estimates.trip_weeks import ModeTaps, taps_by_mode
 from turnstile.estimates.week_to_estimate import WeekToEstimate
 
@@ -35,13 +35,13 @@ class ModeEstimates:
         own: numbers and looks.
         estimates: rounded.
         of_looks: of each look.
-        first_place: index of its first place among those of all results.
+        index: among all results.
     """
 
     own: ModeTaps
     estimates: TapEstimates
     of_looks: tuple[TapEstimates, ...]
-    first_place: int
+    index: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,11 +61,9 @@ class SeenNumbers:
 
 def estimates_by_mode(week: WeekToEstimate) -> Iterator[ModeEstimates]:
     """Yield the estimates of every mode, tap-on and tap-off."""
-    first = 0
-    for own in taps_by_mode(week):
+    for index, own in enumerate(taps_by_mode(week)):
         found, of_looks = estimated(own.numbers, own.looks, own.earlier)
-        yield ModeEstimates(own, _rounded(found), of_looks, first)
-        first += len(found.cells)
+        yield ModeEstimates(own, _rounded(found), of_looks, index)
 
 
 def _rounded(found: TapEstimates) -> TapEstimates:
@@ -116,12 +114,13 @@ def _numbers(
         noise_variance(result.own.numbers, quantity, slot_groups), values.shape
     )
     scale = np.ones(values.shape) if quantity[0] is Part.CELLS else np.sqrt(variance)
-    places, days, _ = np.indices(values.shape)
+    _, days, slots = np.indices(values.shape)
     return Numbers(
         estimates=values.ravel(),
         rates=rates_of(estimates, quantity, slot_groups).ravel(),
         noise_variance=variance.ravel(),
         classes=size_classes((values / scale).ravel(), edges_of(quantity)),
         days=days.ravel(),
-        places=places.ravel() + result.first_place,
+        groups=np.full(values.size, result.index),
+        hours=slots.ravel() * HOURS // values.shape[2],
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from turnstile.estimates.roll_ups import SlotGroups, roll_ups
 from turnstile.estimates.tap_estimates import (
     MARGINAL_EDGES_SDS,
+    PUBLISHED_AS_0,
     SIZE_EDGES,
     SMALLEST_RATE,
     TapEstimates,
@@ -133,4 +134,4 @@ def noise_variance(
 
 def edges_of(quantity: Quantity) -> tuple[float, ...]:
     """Return the edges of size classes: counts of cells, standard deviations of marginals."""
-    return SIZE_EDGES if quantity[0] is Part.CELLS else MARGINAL_EDGES_SDS
+    return (PUBLISHED_AS_0, *SIZE_EDGES) if quantity[0] is Part.CELLS else MARGINAL_EDGES_SDS
