@@ -3,18 +3,18 @@
 Squared errors of estimates that were fitted to one look at the noise are judged on the other look
 (`fission`), without bias. With s^2 the noise's variance and r the rate, they are explained by
 
-    v = kappa (a f1 + b f2 + u^2),  f1 = r s^2 / (r + s^2),  f2 = r^2 s^2 / (r^2 + s^2):
+    v = kappa (a f1 + b f2 + u^2),  f1 = w s^2 / (w + s^2),  f2 = r^2 s^2 / (r^2 + s^2):
 
-what a count varies about its rate, what is not known of a rate, and u, by which all numbers of a
-mode and hour of the day may lie too low together: what is judged lies above them by so much, and
-how well that is known. In a small mode under much noise u is nearly all that can be said, and
-intervals are wide. a and b come from all size classes by weighted least squares (Lawson & Hanson
-1974); kappa is a factor for each size class, for each mode's taps in it, and for each day in it,
-each drawn towards 1 as far as its own noise asks for, and a third of its uncertainty on the safe
-side. Numbers that are published as 0 are a class of their own. A size class of few numbers shares
-its kappa with the next one below, and so on until theirs is known: the largest numbers are few.
-Marginals are few and nearly as exact as they were reconciled, so theirs are never below 1 and
-neither is a.
+what a count varies about its rate (w = r) or, of sums, what their cells' errors come to, what is
+not known of a rate, and u, by which all numbers of a mode and hour of the day may lie too low
+together: what is judged lies above them by so much, and how well that is known. In a small mode
+under much noise u is nearly all that can be said, and intervals are wide. a and b come from all
+size classes by weighted least squares (Lawson & Hanson 1974); kappa is a factor for each size
+class, for each mode's taps in it, and for each day in it, each drawn towards 1 as far as its own
+noise asks for, and some of its uncertainty on the safe side. Numbers that are published as 0 are
+a class of their own. A size class of few numbers shares its kappa with the next one below, and so
+on until theirs is known: the largest numbers are few. Marginals are few and nearly as exact as they
+were reconciled, so theirs are never below 1 and neither is a.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _PRIOR_SD = 0.5  # of kappa about 1
-_CAUTION = 1 / 3
+_CAUTION = 0.4
 _UNSEEN = 1e9
 _UNCERTAIN = 0.4  # standard deviation of a kappa above which classes share theirs
-_UNSEEN_SDS = 0.7  # of what is not known of the level of a mode's hour
+_UNSEEN_SDS = 1.0  # of what is not known of the level of a mode's hour
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class Numbers:
     Args:
         estimates: >= 0.
         rates: > 0; what the errors grow with (`published_tables.rates_of`).
+        parts: variances of the errors of the cells in each; of a cell, its rate.
         noise_variance: of the unbiased number beside each.
         classes: size class.
         days: index of the service day.
@@ -63,6 +64,7 @@ class Numbers:
 
     estimates: Floats
     rates: Floats
+    parts: Floats
     noise_variance: Floats
     classes: Ints
     days: Ints
@@ -154,8 +156,8 @@ def _parts(
     """Return f1, f2 and u^2."""
     level = unseen[numbers.groups, numbers.hours]
     rate = np.maximum(numbers.rates, level)
-    square = rate**2
-    of_count = rate * noise_variance / (rate + noise_variance)
+    square, parts = rate**2, np.maximum(numbers.parts, level)
+    of_count = parts * noise_variance / (parts + noise_variance)
     return of_count, square * noise_variance / (square + noise_variance), level**2
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.error_model import Numbers
+from turnstile.estimates.error_model import ErrorModel, Numbers
+from turnstile.estimates.fission import FITTED_TIMES
 from turnstile.estimates.fit_weights import size_classes
 from turnstile.estimates.intervals import PARTS, in_tenths
 from turnstile.estimates.published_tables import (
+    CELLS,
     Part,
     Quantity,
     edges_of,
     noise_variance,
+    parts_of,
     rates_of,
     values_of,
 )
@@ -69,11 +72,24 @@ def estimates_by_mode(week: WeekToEstimate) -> Iterator[ModeEstimates]:
 def _rounded(found: TapEstimates) -> TapEstimates:
     """Return the estimates in tenths that add up."""
     tenths = in_tenths(found.cells)
-    return TapEstimates(
-        cells=tenths / PARTS,
-        slots=tenths.sum(axis=0) / PARTS,
-        places=tenths.sum(axis=2) / PARTS,
-        totals=tenths.sum(axis=(0, 2)) / PARTS,
+    sums = (tenths, tenths.sum(axis=0), tenths.sum(axis=2), tenths.sum(axis=(0, 2)))
+    cells, slots, places, totals = (own / PARTS for own in sums)
+    return TapEstimates(cells, slots, places, totals)
+
+
+def with_spread(result: ModeEstimates, model: ErrorModel) -> ModeEstimates:
+    """Return the estimates with the variances of their cells' errors."""
+
+    def known(estimates: TapEstimates, times: float) -> TapEstimates:
+        numbers = numbers_of(result, estimates, CELLS, None)
+        seen = replace(numbers, noise_variance=numbers.noise_variance * times)
+        of_cells = model.variances(seen).reshape(estimates.cells.shape)
+        return replace(estimates, spread=TapEstimates.of_cells(of_cells))
+
+    return replace(
+        result,
+        estimates=known(result.estimates, 1.0),
+        of_looks=tuple(known(one, FITTED_TIMES) for one in result.of_looks),
     )
 
 
@@ -118,6 +134,7 @@ def _numbers(
     return Numbers(
         estimates=values.ravel(),
         rates=rates_of(estimates, quantity, slot_groups).ravel(),
+        parts=parts_of(estimates, quantity, slot_groups).ravel(),
         noise_variance=variance.ravel(),
         classes=size_classes((values / scale).ravel(), edges_of(quantity)),
         days=days.ravel(),

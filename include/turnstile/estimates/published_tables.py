@@ -44,6 +44,8 @@ class Grain(StrEnum):
 
 
 Quantity = tuple[Part, Grain]
+CELLS: Quantity = (Part.CELLS, Grain.SLOT)
+TOGETHER = 2.0  # at least so much more varies the sum of a day's or network's cells than they apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,17 @@ def rates_of(estimates: TapEstimates, quantity: Quantity, slot_groups: SlotGroup
     if quantity[0] is not Part.CELLS:
         return np.maximum(values_of(estimates, quantity, slot_groups), SMALLEST_RATE)
     return _summed(estimates.rates, slot_groups)
+
+
+def parts_of(estimates: TapEstimates, quantity: Quantity, slot_groups: SlotGroups | None) -> Floats:
+    """Return the variances of the errors of the cells that each number adds up; of cells, rates.
+
+    Shape (places, days, slots).
+    """
+    if quantity == CELLS or estimates.spread is None:
+        return rates_of(estimates, quantity, slot_groups)
+    together = 1.0 if quantity[0] is Part.CELLS else TOGETHER
+    return together * values_of(estimates.spread, quantity, slot_groups)
 
 
 def noise_variance(

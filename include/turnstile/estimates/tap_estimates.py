@@ -43,12 +43,19 @@ class TapEstimates:
         slots: sums over places, shape (days, slots).
         places: sums over slots, shape (places, days).
         totals: shape (days,).
+        spread: variances of the errors of cells, and their sums, once they are known.
     """
 
     cells: Floats
     slots: Floats
     places: Floats
     totals: Floats
+    spread: TapEstimates | None = None
+
+    @classmethod
+    def of_cells(cls, cells: Floats) -> TapEstimates:
+        """Add up cells."""
+        return cls(cells, cells.sum(axis=0), cells.sum(axis=2), cells.sum(axis=(0, 2)))
 
     @cached_property
     def rates(self) -> Floats:

@@ -23,7 +23,7 @@ from turnstile.estimates.error_model import (
     Numbers,
     calibrated,
 )
-from turnstile.estimates.intervals import LEVELS, PARTS, error_by_size, interval
+from turnstile.estimates.intervals import BEYOND_0, LEVELS, PARTS, error_by_size, interval
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.mode_estimates import (
     ModeEstimates,
@@ -31,8 +31,10 @@ from turnstile.estimates.mode_estimates import (
     estimates_by_mode,
     numbers_of,
     seen_numbers,
+    with_spread,
 )
 from turnstile.estimates.published_tables import (
+    CELLS,
     Part,
     PublishedTable,
     Quantity,
@@ -68,6 +70,9 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
     results = tuple(estimates_by_mode(week))
     drawn = {result.own.taps for result in results}
     published = [one for one in published_tables(week.promise, week.domain) if one.taps in drawn]
+    cells = [one for one in published if one.quantity == CELLS]
+    if (of_cells := _model(CELLS, _looks(cells, results) if cells else [])) is not None:
+        results = tuple(with_spread(one, of_cells) for one in results)
     tables, errors, correlations = {}, {}, {}
     for quantity in dict.fromkeys(one.quantity for one in published):
         alike = [one for one in published if one.quantity == quantity]
@@ -157,7 +162,7 @@ def _columns(estimates: Floats, variances: Floats) -> dict[str, Floats]:
     """Return the published columns, each shape (numbers,)."""
     columns = {"estimate": np.rint(estimates * PARTS) / PARTS}
     for level in LEVELS:
-        ends = interval(columns["estimate"], np.sqrt(variances), level=level)
+        ends = interval(columns["estimate"], np.sqrt(variances), level=level, beyond=BEYOND_0)
         columns[f"low_{level}"], columns[f"high_{level}"] = ends
     return columns
 
