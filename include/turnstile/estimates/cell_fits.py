@@ -18,7 +18,6 @@ from turnstile.estimates.guard import guarded
 from turnstile.estimates.singular_values import shrunk
 
 Floats = NDArray[np.float64]
-TRANSLATION_SDS = 2.75
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,9 +26,13 @@ class Earlier:
 
     Args:
         rates: not negative, shape (places, days, slots); the prior.
+        days: drawn numbers of all days of these weeks, shape (places, all days, slots).
+        deviations: standard deviation of the noise of each of these days.
     """
 
     rates: Floats
+    days: Floats
+    deviations: Floats
 
 
 def prior(weeks: Floats, deviations: Floats) -> Earlier:
@@ -43,7 +46,8 @@ def prior(weeks: Floats, deviations: Floats) -> Earlier:
     precisions = deviations**-2.0
     total = precisions.sum(axis=0)
     mean = np.einsum("wd,wpds->pds", precisions / total, weeks)
-    return Earlier(np.maximum(_shrunk(mean, total**-0.5), 0))
+    days = weeks.transpose(1, 0, 2, 3).reshape(weeks.shape[1], -1, weeks.shape[3])
+    return Earlier(np.maximum(_shrunk(mean, total**-0.5), 0), days, deviations.ravel())
 
 
 def fits(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
@@ -59,6 +63,7 @@ def fits(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
     if earlier is not None:
         departure = _shrunk(values - earlier.rates, of_days)
         rates.append(np.maximum(earlier.rates + departure, 0))
+    rates.append(_of_all_days(values, deviation, earlier))
     guarded_rates = [guarded(values, rate, deviation**2) for rate in rates]
     moved = [_towards(values, rate, deviation**2) for rate in guarded_rates]
     return np.stack([np.maximum(values, 0), *moved])
@@ -71,11 +76,28 @@ def _shrunk(values: Floats, of_days: Floats) -> Floats:
     return found.reshape(values.shape)
 
 
+def _of_all_days(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
+    """Shrink what days have in common, and what they differ by, each by itself.
+
+    The days of all weeks side by side, brought to noise of one size, are turned into their own
+    eigenbasis: first what all share, then how weekends, holidays and trends differ from it. Each
+    part is a matrix of places by slots that is mostly noise or mostly not.
+    """
+    scaled = values / deviation
+    if earlier is not None:
+        known = np.isfinite(earlier.deviations)
+        before = earlier.days[:, known] / earlier.deviations[known, None]
+        scaled = np.concatenate([scaled, before], axis=1)
+    _, basis = np.linalg.eigh(np.einsum("pds,pes->de", scaled, scaled))
+    parts = np.einsum("pds,de->eps", scaled, basis)
+    ones = np.ones(values.shape[2])
+    kept = np.stack([shrunk(part, ones) for part in parts])
+    found: Floats = np.einsum("eps,de->pds", kept, basis[: values.shape[1]]) * deviation
+    return np.maximum(found, 0)
+
+
 def _towards(values: Floats, rates: Floats, noise_variance: float) -> Floats:
     """Move each rate towards its own drawn number by what a count varies about its rate."""
     weight = rates / (rates + noise_variance)
-    apart = values - rates
-    limit = TRANSLATION_SDS * np.sqrt(noise_variance + rates)
-    near = rates + weight * apart
-    far = values - np.sign(apart) * (1 - weight) * limit
-    return np.maximum(np.where(np.abs(apart) > limit, far, near), 0)
+    found: Floats = rates + weight * (values - rates)
+    return np.maximum(found, 0)
