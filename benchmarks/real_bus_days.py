@@ -16,12 +16,13 @@ from pathlib import Path
 import h3
 import numpy as np
 import pandas as pd
+from estimate_weeks import Random
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 CLAMP_KMH = 65
-MOST_KMH = 130
+MOST_KMH, LIMIT_KMH = 130, 40
 HALF_STEPS = 5 * CLAMP_KMH
 KMH_OF_2015, KMH_OF_2016 = 1.609344, 3.6  # positions say so: miles an hour, then metres a second
 HOURS = 24
@@ -66,7 +67,7 @@ class Pairs:
         return Pairs(self.cells, self.hours, bus_day, self.index[rows], self.steps[rows],
                      self.over[rows])  # fmt: skip
 
-    def bounded(self, most: int, coins: np.random.Generator) -> Pairs:
+    def bounded(self, most: int, coins: Random) -> Pairs:
         """Return at most so many pairs of each bus-day, chosen by chance."""
         order = np.lexsort((coins.random(self.bus_day.size), self.bus_day))
         rank = np.arange(order.size) - np.searchsorted(self.bus_day[order], self.bus_day[order])
@@ -107,7 +108,10 @@ def austin_rows(folder: Path, day: str) -> pd.DataFrame:
 def austin_cells(folder: Path, resolution: int) -> tuple[str, ...]:
     """Return every stop's cell and its neighbours."""
     stops = pd.read_csv(folder / _STOPS)
-    own = {h3.latlng_to_cell(a, b, resolution) for a, b in zip(stops.stop_lat, stops.stop_lon)}
+    own = {
+        h3.latlng_to_cell(a, b, resolution)
+        for a, b in zip(stops.stop_lat, stops.stop_lon, strict=True)
+    }
     return tuple(sorted({near for cell in own for near in h3.grid_disk(cell, 1)}))
 
 
@@ -120,7 +124,7 @@ def austin(
     return pairs_of(rows, austin_cells(folder, resolution), hours, resolution)
 
 
-def surat(folder: Path, resolution: int, coins: np.random.Generator, days: int = 7) -> Pairs:
+def surat(folder: Path, resolution: int, coins: Random, days: int = 7) -> Pairs:
     """Return a week of the three hours of Surat: each day's buses are drawn anew from the real."""
     with zipfile.ZipFile(folder / _SURAT[0]) as archive, archive.open(_SURAT[1]) as file:
         rows = pd.read_csv(file, usecols=["license_plate", "speed", "observationDateTime",
@@ -130,7 +134,10 @@ def surat(folder: Path, resolution: int, coins: np.random.Generator, days: int =
     rows["longitude"], rows["latitude"] = at[0], at[1]
     rows["bus"], rows["kmh"] = rows.license_plate, rows.speed.astype(float)
     rows["hour"] = rows.observationDateTime.str[11:13].astype(int)
-    seen = {h3.latlng_to_cell(a, b, resolution) for a, b in zip(rows.latitude, rows.longitude)}
+    seen = {
+        h3.latlng_to_cell(a, b, resolution)
+        for a, b in zip(rows.latitude, rows.longitude, strict=True)
+    }
     cells = tuple(sorted({near for cell in seen for near in h3.grid_disk(cell, 1)}))
     pairs = pairs_of(rows, cells, sorted(set(rows.hour)), resolution)
     buses = pairs.bus_day.max() + 1
@@ -143,7 +150,10 @@ def pairs_of(
     """Return what rows add, bus-day by bus-day."""
     rows = rows[(rows.kmh >= 0) & (rows.kmh <= MOST_KMH)]
     number = {cell: n for n, cell in enumerate(cells)}
-    at = [h3.latlng_to_cell(a, b, resolution) for a, b in zip(rows.latitude, rows.longitude)]
+    at = [
+        h3.latlng_to_cell(a, b, resolution)
+        for a, b in zip(rows.latitude, rows.longitude, strict=True)
+    ]
     slot = np.searchsorted(np.array(starts), rows.hour, side="right") - 1
     seen = pd.DataFrame({"bus": rows.bus, "slot": slot, "kmh": rows.kmh,
                          "cell": [number.get(cell, -1) for cell in at]})  # fmt: skip
@@ -156,5 +166,5 @@ def pairs_of(
         own.bus.astype("category").cat.codes.to_numpy(np.int64),
         (own.slot * len(cells) + own.cell).to_numpy(np.int64),
         steps.to_numpy(np.int64),
-        (own["max"] > 40).to_numpy(np.int64),
+        (own["max"] > LIMIT_KMH).to_numpy(np.int64),
     )

@@ -75,7 +75,7 @@ def test_a_size_that_no_look_saw_is_that_of_the_next_one_below() -> None:
 
 
 def hidden(mode: int, seed: int) -> tuple[Judged, Floats]:
-    """A look at two modes whose numbers are all shrunk to 0: trains at night, a ferry of 4 trips."""
+    """A look at two modes that are shrunk to 0: trains at night, a ferry of 4 trips."""
     coins = dice(seed)
     sizes = (4_000, 400)
     groups = np.repeat([0, 1], sizes)

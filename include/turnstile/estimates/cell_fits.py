@@ -1,10 +1,10 @@
-"""Three ways to read a week's noisy cells: clipped, from the week alone, with earlier weeks.
+"""Ways to read a week's noisy cells: clipped, alone, with earlier weeks, with all of their days.
 
 Cells are locations by days by slots of the tap-ons or tap-offs of one mode. Each fit is not
-negative. The last step of the two that borrow strength goes cell by cell: a count varies about its
+negative. The last step of those that borrow strength goes cell by cell: a count varies about its
 rate by the root of it, so a fitted rate is moved towards the drawn number by Z/(Z + s^2), and never
 further from it than 2.75 of its own standard deviations would have it (limited translation: Efron &
-Morris 1972). Pure.
+Morris 1972), which keeps a burst of a quarter of an hour in sight. Pure.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from turnstile.estimates.guard import guarded
 from turnstile.estimates.singular_values import shrunk
 
 Floats = NDArray[np.float64]
+TRANSLATION_SDS = 2.75
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +52,7 @@ def prior(weeks: Floats, deviations: Floats) -> Earlier:
 
 
 def fits(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
-    """Return the fits, shape (2 or 3, places, days, slots): clipped, this week, earlier weeks too.
+    """Return the fits, shape (3 or 4, places, days, slots): see above.
 
     Args:
         values: drawn numbers, shape (places, days, slots).
@@ -99,5 +100,8 @@ def _of_all_days(values: Floats, deviation: float, earlier: Earlier | None) -> F
 def _towards(values: Floats, rates: Floats, noise_variance: float) -> Floats:
     """Move each rate towards its own drawn number by what a count varies about its rate."""
     weight = rates / (rates + noise_variance)
-    found: Floats = rates + weight * (values - rates)
-    return np.maximum(found, 0)
+    apart = values - rates
+    limit = TRANSLATION_SDS * np.sqrt(noise_variance + rates)
+    near = rates + weight * apart
+    far = values - np.sign(apart) * (1 - weight) * limit
+    return np.maximum(np.where(np.abs(apart) > limit, far, near), 0)
