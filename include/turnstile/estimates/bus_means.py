@@ -42,6 +42,7 @@ _SPARSER = 0.25  # power of traffic that places' differences fall with
 _MOST_LOG_PLACE, _MOST_LOG_HOUR = 2.5, 2.0
 _CHOICE = 0.3 / 65  # what the choice of pairs may move a mean of many cells
 _HOUR_SDS = 4.0
+_LEAST_CELLS = 30  # of a table: fewer do not show how cells differ
 _LEAST_BUS_DAYS = 1e-3
 _LEAST_WEIGHT = 1e-4  # of a point of the grid
 _TAILS = 1.2  # of a cell's variance: some differ by more than a normal curve has, as motorways do
@@ -73,7 +74,7 @@ class BusMeans:
     Args:
         cells: shape (places, hours).
         ratio: predicted error of the cells that are shown over the spread of their means; infinite
-            of none.
+            of too few.
         sums: of `places`, `hours` and the `city`.
     """
 
@@ -147,7 +148,7 @@ def bus_means(look: SumLook, usual: BusMeans | None = None) -> BusMeans:
     values, variances, empty = _cells(look, *_mixed([(w, fit.cells) for w, fit in kept]))
     shown = _beyond_doubt(empty)
     ratio = np.inf
-    if shown.any():
+    if shown.sum() >= _LEAST_CELLS:
         error, spread = float(variances[shown].mean()), float(values[shown].var())
         spread *= max(1 - float(np.sqrt(2 / shown.sum())), 0)  # as little as few cells may have
         ratio = float(np.sqrt(error / max(error + spread, _TINY)))

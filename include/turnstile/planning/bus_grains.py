@@ -82,8 +82,8 @@ def bus_grains(
         speeds, counts = _estimated(programme, domain, table, city)
         grain = f"resolution {resolution} ({len(speeds)} cells)"
         is_own = resolution == own
-        rows.append(_of_speeds(table, f"{grain} x hour", city, speeds, is_written=is_own))
-        rows.append(_of_counts(f"{grain} x hour", city, counts, is_written=is_own))
+        rows.append(_of_speeds(table, f"{grain} x slot", city, speeds, is_written=is_own))
+        rows.append(_of_counts(f"{grain} x slot", city, counts, is_written=is_own))
         if not only_written:
             week, total = city.rolled(), counts.sum(axis=1, keepdims=True)
             mean = city.mean(speeds)
