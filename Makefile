@@ -6,6 +6,7 @@ FIRST_WEEK ?=
 PORT ?= 8080
 OPAL_RELEASE ?= $(wildcard ../shared/data/opal_2016_release)
 PATRONAGE ?= $(wildcard ../shared/data/opal_patronage)
+REAL_DATA ?= $(wildcard ../shared/data)
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -98,6 +99,7 @@ bench-utility: env ## error of the published tables at equal privacy
 	$(BIN)/python benchmarks/utility_year.py $(OPAL_RELEASE:%=--opal-release %)
 	$(BIN)/python benchmarks/utility_itms.py
 	$(BIN)/python benchmarks/utility_itms_estimates.py
+	$(BIN)/python benchmarks/utility_real_buses.py $(REAL_DATA:%=--data %)
 	$(BIN)/python benchmarks/itms_resolutions.py
 
 LOCKED = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \

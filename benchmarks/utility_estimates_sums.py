@@ -11,6 +11,7 @@ from compared_weeks import Compared
 from estimate_weeks import CELLS, PLACE, SLOT, Floats, Random, dice
 from numpy.typing import NDArray
 
+from turnstile.estimates.intervals import BEYOND_0
 from turnstile.publishing.carried.sums import LEVELS, Together, Way
 
 SETS, SEED = 250, 15  # of each of four kinds
@@ -37,10 +38,8 @@ def sum_coverage(made: Sequence[Compared]) -> dict[str, SumCoverage]:
 
 def errors_of_sums(one: Compared, seed: int) -> Iterator[tuple[str, float]]:
     """Yield kind and error over its standard deviation of random sums; no number if withheld."""
-    errors = one.found.errors[CELLS.name]
-    hidden = [line["rmse_estimated"] for line in errors if not line["intervals_shown"]]
     ways = [Way(**way) for way in one.found.correlations[CELLS.name]]
-    together = Together(ways, max(hidden, default=inf) ** 2)
+    together = Together(ways, inf, BEYOND_0)
     days, places = len(one.week.numbers.days), one.truth["on_location"].shape[1]
 
     def cube(values: Floats) -> Floats:

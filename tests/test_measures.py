@@ -129,7 +129,7 @@ def test_a_further_measure_is_a_record_and_releases_a_week(tmp_path: Path) -> No
             "  speeding: {by: [slot, cell], measure: buses_over, limits_kmh: [40, 60]}",
             "  slow: {by: [slot, cell], measure: crawling}",
         ),
-        ('    speeding/over_40: "1/5"\n    speeding/over_60: "1/5"', '    slow/buses: "2/5"'),
+        ('    speeding/over_40: "1/10"\n    speeding/over_60: "1/10"', '    slow/buses: "1/5"'),
         ('  rho: "1/10"', '  rho: "9"'),  # sums over all cells have a noise of a hundred buses
         ('rho: "38/100"', 'rho: "40"'),
         ('rho: "1368"', 'rho: "5000"'),

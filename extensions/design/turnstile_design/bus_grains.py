@@ -15,11 +15,9 @@ import h3
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.cell_fits import prior
-from turnstile.estimates.cell_table import estimated_cells
+from turnstile.estimates.bus_counts import BusDays, bus_days
+from turnstile.estimates.bus_means import BusMeans, SumLook, bus_means
 from turnstile.estimates.fission import public_normals
-from turnstile.estimates.speed_effects import predicted
-from turnstile.estimates.week_differences import SpeedLook
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme, TableSpec
@@ -84,8 +82,8 @@ def bus_grains(
         speeds, counts = _estimated(programme, domain, table, city)
         grain = f"resolution {resolution} ({len(speeds)} cells)"
         is_own = resolution == own
-        rows.append(_of_speeds(table, f"{grain} x hour", city, speeds, is_written=is_own))
-        rows.append(_of_counts(f"{grain} x hour", city, counts, is_written=is_own))
+        rows.append(_of_speeds(table, f"{grain} x slot", city, speeds, is_written=is_own))
+        rows.append(_of_counts(f"{grain} x slot", city, counts, is_written=is_own))
         if not only_written:
             week, total = city.rolled(), counts.sum(axis=1, keepdims=True)
             mean = city.mean(speeds)
@@ -133,33 +131,69 @@ def _made(programme: Programme, domain: PublicDomain, resolution: int, buses: in
     )
 
 
+def predicted_ratio(programme: Programme, domain: PublicDomain, buses: int) -> float:
+    """Return the predicted error of cells' means over their spread, of a first week as written.
+
+    Args:
+        programme: of telemetry, with a table of mean speeds.
+        domain: its public cells.
+        buses: in service on a day.
+    """
+    table = programme.speeds[0]
+    own = programme.domain.h3_resolution or _USUAL_RESOLUTION
+    city = _made(programme, domain, own, buses)
+    drawn = _Drawn.of(programme, domain, city, slice(0, 1))
+    return _means(table, drawn, bus_days(drawn.counts, drawn.of_buses)).ratio
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drawn:
+    """The mean of some weeks of a made city as they would be drawn: bus-days, centered sums."""
+
+    counts: Floats
+    sums: Floats
+    of_buses: float
+    of_sum: float
+    weeks: int
+
+    @classmethod
+    def of(cls, programme: Programme, domain: PublicDomain, city: _Buses, chosen: slice) -> _Drawn:
+        """Draw them."""
+        table, noise = programme.speeds[0], deviations_of_design(programme, domain)
+        of_sum, of_buses = (noise[table.name, statistic] for statistic in table.statistics)
+        center = STEPS_PER_KMH * (table.mean_range or 0) / 2
+        shape = (1 + _EARLIER_WEEKS, *city.speeds.shape)
+        counts = city.bus_days + of_buses * public_normals("speeds/buses", shape)[chosen]
+        sums = city.bus_days * (STEPS_PER_KMH * city.speeds - center)
+        sums = sums + of_sum * public_normals("speeds/sums", shape)[chosen]
+        root = len(counts) ** 0.5
+        means = counts.mean(axis=0), sums.mean(axis=0)
+        return cls(*means, of_buses / root, of_sum / root, len(counts))
+
+
+def _means(
+    table: TableSpec, drawn: _Drawn, found: BusDays, usual: BusMeans | None = None
+) -> BusMeans:
+    """Return what the drawn sums say of means."""
+    noise = drawn.of_buses * len(drawn.counts) ** 0.5
+    in_sds = drawn.counts.sum(axis=0) / noise
+    span = float(STEPS_PER_KMH * (table.mean_range or 0))
+    look = SumLook(drawn.sums, drawn.of_sum, found, in_sds, span, weeks=drawn.weeks)
+    return bus_means(look, usual)
+
+
 def _estimated(
     programme: Programme, domain: PublicDomain, table: TableSpec, city: _Buses
 ) -> tuple[Floats, Floats]:
     """Draw a week after seven others and estimate speeds, km/h, and bus-days."""
-    deviations = deviations_of_design(programme, domain)
-    of_sum, of_buses = (deviations[table.name, statistic] for statistic in table.statistics)
-    center = STEPS_PER_KMH * (table.mean_range or 0) / 2
-    sums = city.bus_days * (STEPS_PER_KMH * city.speeds - center)
-    shape = (1 + _EARLIER_WEEKS, *sums.shape)
-    drawn = sums + of_sum * public_normals("speeds/sums", shape)
-    seen = city.bus_days + of_buses * public_normals("speeds/buses", shape)
-    earlier = prior(seen[1:, :, None, :], np.full((_EARLIER_WEEKS, 1), of_buses))
-    counts = estimated_cells(seen[0], of_buses, "plan/buses", earlier).estimates
-    root = _EARLIER_WEEKS**0.5
-    before = SpeedLook(
-        drawn[1:].sum(axis=0),
-        seen[1:].sum(axis=0),
-        _EARLIER_WEEKS * counts,
-        root * of_sum,
-        root * of_buses,
+    now, before = (
+        _Drawn.of(programme, domain, city, chosen) for chosen in (slice(0, 1), slice(1, None))
     )
-    now, *weeks = (
-        SpeedLook(sums, buses, counts, of_sum, of_buses)
-        for sums, buses in zip(drawn, seen, strict=True)
-    )
-    found = predicted(now, predicted(before, weeks=weeks), weeks)
-    return np.clip((center + found.means) / STEPS_PER_KMH, 0, float(table.mean_range or 0)), counts
+    usual = bus_days(before.counts, before.of_buses)
+    found = bus_days(now.counts, now.of_buses, usual)
+    means = _means(table, now, found, _means(table, before, usual)).cells.values
+    highest = float(table.mean_range or 0)
+    return np.clip(highest / 2 + means / STEPS_PER_KMH, 0, highest), found.mean
 
 
 def _of_speeds(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 from turnstile.errors import InputError
+from turnstile.estimates.bus_means import MOST_RATIO
 from turnstile.pipeline.context import Release
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme, Query
-from turnstile_design.bus_grains import MID_SIZE_BUSES, bus_grains
+from turnstile_design.bus_grains import MID_SIZE_BUSES, bus_grains, predicted_ratio
 from turnstile_design.estimate_ranking import Ranked, has_cells, ranked
 from turnstile_design.grains import grain_lines
 from turnstile_design.public_city import PublicCity, made_city, published_city
@@ -83,6 +85,18 @@ def written_grain(release: Release) -> Iterator[str]:
         rows = bus_grains(programme, release.domain, buses, only_written=True)
         yield f"A city of {buses} buses (another: turnstile plan {programme.name} --grains):"
         yield from (f"  {row.sentence}" for row in rows)
+        yield f"  {_shown_means(predicted_ratio(programme, release.domain, buses))}"
+
+
+def _shown_means(ratio: float) -> str:
+    """Say before the charge whether means of cells will stand in the estimates of a first week."""
+    known = "known of no cell" if ratio == inf else f"{ratio:.2f} of what cells differ by"
+    if ratio <= MOST_RATIO:
+        return f"mean speed: cells are shown, their error is {known} (at most {MOST_RATIO})."
+    return (
+        f"mean speed: no cell is shown in a first week, their error is {known} (at most "
+        f"{MOST_RATIO}); the city, its places and hours stand instead."
+    )
 
 
 def _require_speeds(programme: Programme) -> None:

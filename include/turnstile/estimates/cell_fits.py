@@ -1,10 +1,10 @@
-"""Three ways to read a week's noisy cells: clipped, from the week alone, with earlier weeks.
+"""Ways to read a week's noisy cells: clipped, alone, with earlier weeks, with all of their days.
 
 Cells are locations by days by slots of the tap-ons or tap-offs of one mode. Each fit is not
-negative. The last step of the two that borrow strength goes cell by cell: a count varies about its
+negative. The last step of those that borrow strength goes cell by cell: a count varies about its
 rate by the root of it, so a fitted rate is moved towards the drawn number by Z/(Z + s^2), and never
 further from it than 2.75 of its own standard deviations would have it (limited translation: Efron &
-Morris 1972). Pure.
+Morris 1972), which keeps a burst of a quarter of an hour in sight. Pure.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ class Earlier:
 
     Args:
         rates: not negative, shape (places, days, slots); the prior.
+        days: drawn numbers of all days of these weeks, shape (places, all days, slots).
+        deviations: standard deviation of the noise of each of these days.
     """
 
     rates: Floats
+    days: Floats
+    deviations: Floats
 
 
 def prior(weeks: Floats, deviations: Floats) -> Earlier:
@@ -43,11 +47,12 @@ def prior(weeks: Floats, deviations: Floats) -> Earlier:
     precisions = deviations**-2.0
     total = precisions.sum(axis=0)
     mean = np.einsum("wd,wpds->pds", precisions / total, weeks)
-    return Earlier(np.maximum(_shrunk(mean, total**-0.5), 0))
+    days = weeks.transpose(1, 0, 2, 3).reshape(weeks.shape[1], -1, weeks.shape[3])
+    return Earlier(np.maximum(_shrunk(mean, total**-0.5), 0), days, deviations.ravel())
 
 
 def fits(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
-    """Return the fits, shape (2 or 3, places, days, slots): clipped, this week, earlier weeks too.
+    """Return the fits, shape (3 or 4, places, days, slots): see above.
 
     Args:
         values: drawn numbers, shape (places, days, slots).
@@ -59,6 +64,7 @@ def fits(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
     if earlier is not None:
         departure = _shrunk(values - earlier.rates, of_days)
         rates.append(np.maximum(earlier.rates + departure, 0))
+    rates.append(_of_all_days(values, deviation, earlier))
     guarded_rates = [guarded(values, rate, deviation**2) for rate in rates]
     moved = [_towards(values, rate, deviation**2) for rate in guarded_rates]
     return np.stack([np.maximum(values, 0), *moved])
@@ -69,6 +75,26 @@ def _shrunk(values: Floats, of_days: Floats) -> Floats:
     places, days, slots = values.shape
     found = shrunk(values.reshape(places, days * slots), np.repeat(of_days, slots))
     return found.reshape(values.shape)
+
+
+def _of_all_days(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
+    """Shrink what days have in common, and what they differ by, each by itself.
+
+    The days of all weeks side by side, brought to noise of one size, are turned into their own
+    eigenbasis: first what all share, then how weekends, holidays and trends differ from it. Each
+    part is a matrix of places by slots that is mostly noise or mostly not.
+    """
+    scaled = values / deviation
+    if earlier is not None:
+        known = np.isfinite(earlier.deviations)
+        before = earlier.days[:, known] / earlier.deviations[known, None]
+        scaled = np.concatenate([scaled, before], axis=1)
+    _, basis = np.linalg.eigh(np.einsum("pds,pes->de", scaled, scaled))
+    parts = np.einsum("pds,de->eps", scaled, basis)
+    ones = np.ones(values.shape[2])
+    kept = np.stack([shrunk(part, ones) for part in parts])
+    found: Floats = np.einsum("eps,de->pds", kept, basis[: values.shape[1]]) * deviation
+    return np.maximum(found, 0)
 
 
 def _towards(values: Floats, rates: Floats, noise_variance: float) -> Floats:

@@ -1,21 +1,25 @@
-"""How large the error of an estimate is, known without the truth, by size, day and place. Pure.
+"""How large the error of an estimate is, known without the truth, by size, mode and day. Pure.
 
 Squared errors of estimates that were fitted to one look at the noise are judged on the other look
 (`fission`), without bias. With s^2 the noise's variance and r the rate, they are explained by
 
-    v = kappa (a f1 + b f2),  f1 = r s^2 / (r + s^2),  f2 = r^2 s^2 / (r^2 + s^2):
+    v = kappa (a f1 + b f2 + u^2),  f1 = w s^2 / (w + s^2),  f2 = r^2 s^2 / (r^2 + s^2):
 
-what a count varies about its rate, and what is not known of a rate. a and b come from all size
-classes by weighted least squares (Lawson & Hanson 1974); kappa is a factor for each size class,
-size class and day, and place, each drawn towards 1 as far as its own noise asks for, and a third
-of its uncertainty on the safe side. A size class of few numbers shares its kappa with the next one
-below, and so on until theirs is known: the largest numbers are few. Marginals are few and nearly as
-exact as they were reconciled, so theirs are never below 1 and neither is a.
+what a count varies about its rate (w = r) or, of sums, what their cells' errors come to, what is
+not known of a rate, and u, by which all numbers of a mode and hour of the day may lie too low
+together: what is judged lies above them by so much, and how well that is known. In a small mode
+under much noise u is nearly all that can be said, and intervals are wide. a and b come from all
+size classes by weighted least squares (Lawson & Hanson 1974); kappa is a factor for each size
+class, for each mode's taps in it, and for each day in it, each drawn towards 1 as far as its own
+noise asks for, and some of its uncertainty on the safe side. Numbers that are published as 0 are
+a class of their own. A size class of few numbers shares its kappa with the next one below, and so
+on until theirs is known: the largest numbers are few. Marginals are few and nearly as exact as they
+were reconciled, so theirs are never below 1 and neither is a.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,9 +30,10 @@ from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _PRIOR_SD = 0.5  # of kappa about 1
-_CAUTION = 1 / 3
+_CAUTION = 0.4
 _UNSEEN = 1e9
-UNCERTAIN = 0.4  # standard deviation of a kappa above which the error of its numbers is not known
+_UNCERTAIN = 0.4  # standard deviation of a kappa above which classes share theirs
+_UNSEEN_SDS = 1.0  # of what is not known of the level of a mode's hour
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +54,22 @@ class Numbers:
     Args:
         estimates: >= 0.
         rates: > 0; what the errors grow with (`published_tables.rates_of`).
+        parts: variances of the errors of the cells in each; of a cell, its rate.
         noise_variance: of the unbiased number beside each.
         classes: size class.
         days: index of the service day.
-        places: index of the place, of its mode and its taps.
+        groups: index of the mode's taps.
+        hours: of the day.
     """
 
     estimates: Floats
     rates: Floats
+    parts: Floats
     noise_variance: Floats
     classes: Ints
     days: Ints
-    places: Ints
+    groups: Ints
+    hours: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,88 +87,103 @@ class ErrorModel:
     Args:
         count_share: a.
         rate_share: b.
+        unseen: u of each mode's taps and hour, shape (groups, hours).
         of_class: kappa of each size class.
+        of_group: kappa of each mode's taps and size class, shape (groups, classes).
         of_day: kappa of each day and size class, shape (days, classes).
-        of_place: kappa of each place.
-        class_uncertainty: standard deviation with which the data alone know each class's kappa, or
-            that of the classes that share it.
     """
 
     count_share: float
     rate_share: float
+    unseen: Floats
     of_class: Floats
+    of_group: Floats
     of_day: Floats
-    of_place: Floats
-    class_uncertainty: Floats
 
     def variances(self, numbers: Numbers) -> Floats:
         """Return the variance of each estimate's error, shape (numbers,)."""
-        of_count, of_rate = _parts(numbers, numbers.noise_variance)
+        of_count, of_rate, unseen = _parts(numbers, numbers.noise_variance, self.unseen)
         found: Floats = (
-            (self.count_share * of_count + self.rate_share * of_rate)
+            (self.count_share * of_count + self.rate_share * of_rate + unseen)
             * self.of_class[numbers.classes]
+            * self.of_group[numbers.groups, numbers.classes]
             * self.of_day[numbers.days, numbers.classes]
-            * self.of_place[numbers.places]
         )
         return found
 
 
-def calibrated(
-    looks: Iterable[Judged], floors: Floors, *, classes: int, days: int, places: int
-) -> ErrorModel:
+def calibrated(looks: Sequence[Judged], floors: Floors, classes: int) -> ErrorModel:
     """Return the error model of one table.
 
     Args:
-        looks: fissions of the table, each read once.
+        looks: fissions of the table.
         floors: of cells or of marginals.
         classes: number of size classes.
-        days: number of service days.
-        places: number of places over all modes and taps.
     """
-    by_look = [_summed(look, (places, days, classes)) for look in looks]
-    sums = np.mean(by_look, axis=0)
-    errors, of_count, of_rate, judging, _ = sums
-    by_class = sums.sum(axis=(1, 2))
-    a, b = _shares(by_class, floors.count_share)
+    first = looks[0].numbers
+    groups, days = int(first.groups.max()) + 1, int(first.days.max()) + 1
+    unseen = _unseen(looks, (groups, int(first.hours.max()) + 1))
+    sums = np.mean([_summed(look, (groups, days, classes), unseen) for look in looks], axis=0)
+    errors, of_count, of_rate, level, judging, _ = sums
+    a, b = _shares(sums.sum(axis=(1, 2)), floors.count_share)
     floor = floors.kappa
-    spread = judging * 2 / len(by_look)  # variance of a sum of judged squares
-    expected = a * of_count + b * of_rate
+    spread = judging * 2 / len(looks)  # variance of a sum of judged squares
+    expected = a * of_count + b * of_rate + level
     shared = _shared(np.stack([part.sum((0, 1)) for part in (errors, expected, spread)]))
-    of_class, uncertainty = _kappa(shared[0], shared[1], shared[2], floor)
+    of_class = _kappa(shared[0], shared[1], shared[2], floor)
     expected = expected * of_class
-    of_day, _ = _kappa(errors.sum(0), expected.sum(0), spread.sum(0), floor)
-    expected = expected * of_day
-    of_place, _ = _kappa(errors.sum((1, 2)), expected.sum((1, 2)), spread.sum((1, 2)), floor)
-    return ErrorModel(a, b, of_class, of_day, of_place, uncertainty)
+    of_group = _kappa(errors.sum(1), expected.sum(1), spread.sum(1), floor)
+    expected = expected * of_group[:, None]
+    of_day = _kappa(errors.sum(0), expected.sum(0), spread.sum(0), floor)
+    return ErrorModel(a, b, unseen, of_class, of_group, of_day)
 
 
-def _parts(numbers: Numbers, noise_variance: Floats) -> tuple[Floats, Floats]:
-    """Return f1 and f2."""
-    rate, square = numbers.rates, numbers.rates**2
-    of_count = rate * noise_variance / (rate + noise_variance)
-    return of_count, square * noise_variance / (square + noise_variance)
+def _unseen(looks: Sequence[Judged], shape: tuple[int, int]) -> Floats:
+    """Return by how much the numbers of each mode's hour may lie too low together."""
+    index = np.ravel_multi_index((looks[0].numbers.groups, looks[0].numbers.hours), shape)
+    size = shape[0] * shape[1]
+    apart = np.mean([look.judge - look.numbers.estimates for look in looks], axis=0)
+    variance = looks[0].numbers.noise_variance * (1 + (JUDGED_TIMES - 1) / len(looks))
+    numbers = np.maximum(np.bincount(index, minlength=size), 1)
+    level = np.bincount(index, apart, size) / numbers
+    uncertainty = np.sqrt(np.bincount(index, variance, size)) / numbers
+    return (np.maximum(level, 0) + _UNSEEN_SDS * uncertainty).reshape(shape)
 
 
-def _summed(look: Judged, shape: tuple[int, int, int]) -> Floats:
-    """Return sums by place, day and class: squared errors, f1, f2, judging variances^2, numbers."""
+def _parts(
+    numbers: Numbers, noise_variance: Floats, unseen: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return f1, f2 and u^2."""
+    level = unseen[numbers.groups, numbers.hours]
+    rate = np.maximum(numbers.rates, level)
+    square, parts = rate**2, np.maximum(numbers.parts, level)
+    of_count = parts * noise_variance / (parts + noise_variance)
+    return of_count, square * noise_variance / (square + noise_variance), level**2
+
+
+def _summed(look: Judged, shape: tuple[int, int, int], unseen: Floats) -> Floats:
+    """Return sums by group, day and class.
+
+    Squared errors, f1, f2, u^2, judging variances^2, numbers.
+    """
     numbers = look.numbers
     judging = numbers.noise_variance * JUDGED_TIMES
     squares = (numbers.estimates - look.judge) ** 2 - judging
-    of_count, of_rate = _parts(numbers, numbers.noise_variance * FITTED_TIMES)
-    index = np.ravel_multi_index((numbers.places, numbers.days, numbers.classes), shape)
-    parts = (squares, of_count, of_rate, judging**2, np.ones(squares.shape))
+    own = _parts(numbers, numbers.noise_variance * FITTED_TIMES, unseen)
+    index = np.ravel_multi_index((numbers.groups, numbers.days, numbers.classes), shape)
+    parts = (squares, *own, judging**2, np.ones(squares.shape))
     size = int(np.prod(shape))
     return np.stack([np.bincount(index, part, size).reshape(shape) for part in parts])
 
 
 def _shares(by_class: Floats, least: float) -> tuple[float, float]:
     """Return a and b from sums by class."""
-    errors, of_count, of_rate, _, cells = by_class[:, by_class[-1] > 0]
+    errors, of_count, of_rate, level, _, cells = by_class[:, by_class[-1] > 0]
     from scipy.optimize import nnls  # half a second of imports, for the step that fits
 
     weights = 1 / np.sqrt(cells)
     design = np.stack([of_count, of_rate], axis=1) * weights[:, None]
-    rest = (errors - least * of_count) * weights
+    rest = (errors - level - least * of_count) * weights
     found, _ = nnls(design, rest)
     return float(found[0]) + least, float(found[1])
 
@@ -176,14 +200,14 @@ def _shared(of_class: Floats) -> Floats:
     found, first = of_class.copy(), of_class.shape[1]
     for last in range(first - 1, -1, -1):
         _, expected, spread = together = of_class[:, last:first].sum(axis=1)
-        if expected > 0 and spread <= (UNCERTAIN * expected) ** 2:
+        if expected > 0 and spread <= (_UNCERTAIN * expected) ** 2:
             found[:, last:first] = together[:, None]
             first = last
     return found
 
 
-def _kappa(errors: Floats, expected: Floats, spread: Floats, least: float) -> tuple[Floats, Floats]:
-    """Return factors drawn towards 1, and the standard deviation of each as it was observed."""
+def _kappa(errors: Floats, expected: Floats, spread: Floats, least: float) -> Floats:
+    """Return factors drawn towards 1, each as far as its own noise asks for."""
     is_seen = expected > 0
     ratio = np.divide(errors, expected, out=np.ones(errors.shape), where=is_seen)
     variance = np.divide(
@@ -191,5 +215,5 @@ def _kappa(errors: Floats, expected: Floats, spread: Floats, least: float) -> tu
     )
     share = _PRIOR_SD**2 / (_PRIOR_SD**2 + variance)
     left = _PRIOR_SD * np.sqrt(variance / (variance + _PRIOR_SD**2))
-    kappa: Floats = np.maximum(1 + share * (ratio - 1) + _CAUTION * left, least)
-    return kappa, np.sqrt(variance)
+    found: Floats = np.maximum(1 + share * (ratio - 1) + _CAUTION * left, least)
+    return found

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.estimates.error_model import Numbers
+from turnstile.estimates.error_model import ErrorModel, Numbers
+from turnstile.estimates.fission import FITTED_TIMES
 from turnstile.estimates.fit_weights import size_classes
 from turnstile.estimates.intervals import PARTS, in_tenths
 from turnstile.estimates.published_tables import (
+    CELLS,
     Part,
     Quantity,
     edges_of,
     noise_variance,
+    parts_of,
     rates_of,
     values_of,
 )
 from turnstile.estimates.roll_ups import SlotGroups
-from turnstile.estimates.tap_estimates import TapEstimates, estimated
+from turnstile.estimates.tap_estimates import HOURS, TapEstimates, estimated
 from turnstile.estimates.trip_weeks import ModeTaps, taps_by_mode
 from turnstile.estimates.week_to_estimate import WeekToEstimate
 
@@ -35,13 +38,13 @@ class ModeEstimates:
         own: numbers and looks.
         estimates: rounded.
         of_looks: of each look.
-        first_place: index of its first place among those of all results.
+        index: among all results.
     """
 
     own: ModeTaps
     estimates: TapEstimates
     of_looks: tuple[TapEstimates, ...]
-    first_place: int
+    index: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,21 +64,32 @@ class SeenNumbers:
 
 def estimates_by_mode(week: WeekToEstimate) -> Iterator[ModeEstimates]:
     """Yield the estimates of every mode, tap-on and tap-off."""
-    first = 0
-    for own in taps_by_mode(week):
+    for index, own in enumerate(taps_by_mode(week)):
         found, of_looks = estimated(own.numbers, own.looks, own.earlier)
-        yield ModeEstimates(own, _rounded(found), of_looks, first)
-        first += len(found.cells)
+        yield ModeEstimates(own, _rounded(found), of_looks, index)
 
 
 def _rounded(found: TapEstimates) -> TapEstimates:
     """Return the estimates in tenths that add up."""
     tenths = in_tenths(found.cells)
-    return TapEstimates(
-        cells=tenths / PARTS,
-        slots=tenths.sum(axis=0) / PARTS,
-        places=tenths.sum(axis=2) / PARTS,
-        totals=tenths.sum(axis=(0, 2)) / PARTS,
+    sums = (tenths, tenths.sum(axis=0), tenths.sum(axis=2), tenths.sum(axis=(0, 2)))
+    cells, slots, places, totals = (own / PARTS for own in sums)
+    return TapEstimates(cells, slots, places, totals)
+
+
+def with_spread(result: ModeEstimates, model: ErrorModel) -> ModeEstimates:
+    """Return the estimates with the variances of their cells' errors."""
+
+    def known(estimates: TapEstimates, times: float) -> TapEstimates:
+        numbers = numbers_of(result, estimates, CELLS, None)
+        seen = replace(numbers, noise_variance=numbers.noise_variance * times)
+        of_cells = model.variances(seen).reshape(estimates.cells.shape)
+        return replace(estimates, spread=TapEstimates.of_cells(of_cells))
+
+    return replace(
+        result,
+        estimates=known(result.estimates, 1.0),
+        of_looks=tuple(known(one, FITTED_TIMES) for one in result.of_looks),
     )
 
 
@@ -116,12 +130,14 @@ def _numbers(
         noise_variance(result.own.numbers, quantity, slot_groups), values.shape
     )
     scale = np.ones(values.shape) if quantity[0] is Part.CELLS else np.sqrt(variance)
-    places, days, _ = np.indices(values.shape)
+    _, days, slots = np.indices(values.shape)
     return Numbers(
         estimates=values.ravel(),
         rates=rates_of(estimates, quantity, slot_groups).ravel(),
+        parts=parts_of(estimates, quantity, slot_groups).ravel(),
         noise_variance=variance.ravel(),
         classes=size_classes((values / scale).ravel(), edges_of(quantity)),
         days=days.ravel(),
-        places=places.ravel() + result.first_place,
+        groups=np.full(values.size, result.index),
+        hours=slots.ravel() * HOURS // values.shape[2],
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from turnstile.estimates.roll_ups import SlotGroups, roll_ups
 from turnstile.estimates.tap_estimates import (
     MARGINAL_EDGES_SDS,
+    PUBLISHED_AS_0,
     SIZE_EDGES,
     SMALLEST_RATE,
     TapEstimates,
@@ -43,6 +44,8 @@ class Grain(StrEnum):
 
 
 Quantity = tuple[Part, Grain]
+CELLS: Quantity = (Part.CELLS, Grain.SLOT)
+TOGETHER = 2.0  # at least so much more varies the sum of a day's or network's cells than they apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,17 @@ def rates_of(estimates: TapEstimates, quantity: Quantity, slot_groups: SlotGroup
     return _summed(estimates.rates, slot_groups)
 
 
+def parts_of(estimates: TapEstimates, quantity: Quantity, slot_groups: SlotGroups | None) -> Floats:
+    """Return the variances of the errors of the cells that each number adds up; of cells, rates.
+
+    Shape (places, days, slots).
+    """
+    if quantity == CELLS or estimates.spread is None:
+        return rates_of(estimates, quantity, slot_groups)
+    together = 1.0 if quantity[0] is Part.CELLS else TOGETHER
+    return together * values_of(estimates.spread, quantity, slot_groups)
+
+
 def noise_variance(
     numbers: TapNumbers, quantity: Quantity, slot_groups: SlotGroups | None
 ) -> Floats:
@@ -133,4 +147,4 @@ def noise_variance(
 
 def edges_of(quantity: Quantity) -> tuple[float, ...]:
     """Return the edges of size classes: counts of cells, standard deviations of marginals."""
-    return SIZE_EDGES if quantity[0] is Part.CELLS else MARGINAL_EDGES_SDS
+    return (PUBLISHED_AS_0, *SIZE_EDGES) if quantity[0] is Part.CELLS else MARGINAL_EDGES_SDS

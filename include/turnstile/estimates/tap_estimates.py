@@ -25,11 +25,12 @@ from turnstile.estimates.tap_numbers import TapNumbers
 
 Floats = NDArray[np.float64]
 SIZE_EDGES = (1.5, 3.0, 6.0, 12.0, 25.0, 50.0, 100.0, 200.0, 500.0)  # counts of a cell
+PUBLISHED_AS_0 = 0.05  # below: half of the last digit
 MARGINAL_EDGES_SDS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # in sd of the reconciled number
 _MARGINAL_PSEUDO_COUNT = 50.0
 _SPREAD_ROUNDS = 20
 _ALMOST_ZERO = 1e-9
-_HOURS = 24
+HOURS = 24
 SMALLEST_RATE = 0.1  # the last digit that is published
 
 
@@ -42,12 +43,19 @@ class TapEstimates:
         slots: sums over places, shape (days, slots).
         places: sums over slots, shape (places, days).
         totals: shape (days,).
+        spread: variances of the errors of cells, and their sums, once they are known.
     """
 
     cells: Floats
     slots: Floats
     places: Floats
     totals: Floats
+    spread: TapEstimates | None = None
+
+    @classmethod
+    def of_cells(cls, cells: Floats) -> TapEstimates:
+        """Add up cells."""
+        return cls(cells, cells.sum(axis=0), cells.sum(axis=2), cells.sum(axis=(0, 2)))
 
     @cached_property
     def rates(self) -> Floats:
@@ -57,7 +65,7 @@ class TapEstimates:
         estimate: where nothing stands out of the noise beside busy slots much may be hidden, and
         at night hardly anything.
         """
-        reach = max(1, self.cells.shape[2] // _HOURS)
+        reach = max(1, self.cells.shape[2] // HOURS)
         padded = np.pad(self.cells, ((0, 0), (0, 0), (reach, reach)), mode="edge")
         around = sliding_window_view(padded, 2 * reach + 1, axis=2).mean(axis=-1)
         found: Floats = np.maximum(np.maximum(self.cells, around), SMALLEST_RATE)

@@ -1,15 +1,16 @@
-"""Estimates of a week of bus telemetry: mean speeds, buses, and buses above limits.
+"""Estimates of a week of bus telemetry: buses, buses beyond limits, and mean speeds or delays.
 
-Buses are counts of cells by place and hour, estimated as those of trips are (`cell_table`); mean
-speeds are predicted from place, hour and cell (`speed_effects`). Buses above a limit are read both
-ways, as counts and as shares of the buses that are predicted as speeds are, and a mean of the two
-readings is published, nearer to the shares. Earlier weeks come in by their own noise. Like
-everything here a pure function of published numbers.
+Every count has an estimate and an interval (`bus_counts`). Means (`bus_means`) are shown of cells
+in which a bus passed beyond doubt, and of none where they say no more of how cells differ than
+their error hides; the city, its places and its hours stand in tables of their own either way.
+Earlier weeks come in by their own noise: first they are estimated together, then this week's
+departure from them. Like everything here a pure function of published numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,60 +18,89 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from turnstile.arrow_columns import column
-from turnstile.estimates.cell_fits import Earlier, prior
-from turnstile.estimates.cell_table import CellEstimates, estimated_cells
+from turnstile.estimates import bus_means
+from turnstile.estimates.bus_counts import BusDays, bus_days
+from turnstile.estimates.bus_means import BusMeans, Means, SumLook
+from turnstile.estimates.fission import FITTED_TIMES, JUDGED_TIMES, split
 from turnstile.estimates.intervals import LEVELS, interval
 from turnstile.estimates.labelled import labelled
-from turnstile.estimates.speed_effects import Predicted, predicted
+from turnstile.estimates.sum_errors import JudgedBlocks, correlations, stretches_of
 from turnstile.estimates.trip_estimates import Estimates
-from turnstile.estimates.week_differences import SpeedLook
 from turnstile.estimates.week_to_estimate import WeekToEstimate
-from turnstile.measures.buses import Buses, BusesOver, Headway, Mean
-from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH, center_steps
+from turnstile.measures.buses import BusesOver, Mean
+from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
 from turnstile.programme.domain.public_domain import layout
 from turnstile.programme.spec import TableSpec
-from turnstile.release.numbers import Numbers
+from turnstile.release.numbers import Numbers, Statistic
 
 Floats = NDArray[np.float64]
-_SPEED_PARTS, _BUS_PARTS = 10, 100  # tenths of a km/h, hundredths of a bus a day
-_OF_SHARES = 0.65  # weight of the reading as shares, the closer one at epsilon 4 and 8
-_LEAST_BUSES = 1.0
-_UNCERTAIN = 0.5
-_LARGE = 3.0
+_MEAN_PARTS, _BUS_PARTS = 10, 100  # tenths of a km/h or minute, hundredths of a bus a day
+_FISSIONS = 2  # of counts, to see how far their errors go together
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Drawn:
+    """One statistic's numbers, places by hours, and the standard deviation of their noise."""
+
+    values: Floats
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Counted:
+    """Bus-days of this week, and of the earlier ones on average where there are any.
+
+    Args:
+        draws: tables and statistics that count them.
+        drawn: numbers of this week.
+        found: what they say.
+        usual_drawn: numbers of the earlier weeks, as if each had as many days as this one.
+        usual: what they say.
+    """
+
+    draws: Sequence[tuple[TableSpec, str]]
+    drawn: _Drawn
+    found: BusDays
+    usual_drawn: _Drawn | None
+    usual: BusDays | None
 
 
 def telemetry_estimates(week: WeekToEstimate) -> Estimates:
     """Return the estimates of a week of telemetry."""
-    tables: dict[str, pa.Table] = {}
-    errors: dict[str, list[dict[str, Any]]] = {}
-    correlations: dict[str, Sequence[dict[str, Any]]] = {}
+    found = Estimates({}, {}, {})
+    known: dict[frozenset[str], tuple[_Counted, Sequence[dict[str, Any]]]] = {}
     for table in week.promise.tables:
         kind = table.measure.kind
+        if isinstance(kind, BusesOver):
+            found = _with(found, _over_limits(week, table, kind))
+            continue
+        draws = _same_buses(week, table)
+        name = frozenset(one.name for one, _ in draws)
+        if name not in known:
+            counted = _counted(week, draws)
+            known[name] = counted, _correlations(week, counted)
         if isinstance(kind, Mean):
-            buses = _buses(week, table, "buses")
-            tables[table.name], errors[table.name] = _means(week, table, kind, buses)
-            name = f"{table.name}_buses"
-            tables[name], errors[name] = _bus_table(week, table, buses), _bus_errors(week, buses)
-            correlations[name] = buses.correlations
-        elif isinstance(kind, Buses | Headway):
-            buses = _buses(week, table, "buses")
-            tables[table.name] = _bus_table(week, table, buses)
-            errors[table.name] = _bus_errors(week, buses)
-            correlations[table.name] = buses.correlations
-        elif isinstance(kind, BusesOver):
-            tables[table.name], errors[table.name] = _over_limits(week, table, kind)
-    return Estimates(tables, errors, correlations)
+            found = _with(found, _mean_tables(week, table, kind, known[name][0]))
+        own = f"{table.name}_buses" if isinstance(kind, Mean) else table.name
+        found = _with(found, _bus_table(week, replace(table, name=own), *known[name]))
+    return found
 
 
-def _grid(week: WeekToEstimate, table: TableSpec, values: Floats) -> Floats:
-    """Return a flat vector of a table as places by hours; a route of a cell is a place too."""
-    (segment,) = layout(week.domain, table)
-    return values.reshape(segment.shape[0], -1).T.astype(np.float64)
+def _with(found: Estimates, more: Estimates) -> Estimates:
+    """Return the tables of both."""
+    return Estimates(
+        {**found.tables, **more.tables},
+        {**found.errors, **more.errors},
+        {**found.correlations, **more.correlations},
+    )
 
 
-def _drawn(week: WeekToEstimate, table: TableSpec, one: Numbers, statistic: str) -> Floats:
-    """Return a week's drawn numbers of a statistic, places by hours."""
-    return _grid(week, table, one.vectors[table.name, statistic][None].astype(np.float64))
+def _same_buses(week: WeekToEstimate, table: TableSpec) -> list[tuple[TableSpec, str]]:
+    """Return the draws of the same buses in the same cells: every one that counts all of them."""
+    if not table.measure.kind.has_every_bus:
+        return [(table, "buses")]
+    alike = (one for one in week.promise.tables if one.by == table.by)
+    return [(one, "buses") for one in alike if one.measure.kind.has_every_bus]
 
 
 def _days(numbers: Numbers) -> int:
@@ -78,177 +108,161 @@ def _days(numbers: Numbers) -> int:
     return max(1, len(numbers.days) - len(numbers.gaps))
 
 
-def _buses(week: WeekToEstimate, table: TableSpec, statistic: str) -> CellEstimates:
-    """Estimate bus-days of the week."""
-    label = table.name, statistic
-    earlier: Earlier | None = None
-    if week.earlier:
-        days = _days(week.numbers)
-        scales = [days / _days(one) for one in week.earlier]  # as if all had as many days
-        weeks = [
-            scale * _drawn(week, table, one, statistic)
-            for scale, one in zip(scales, week.earlier, strict=True)
-        ]
-        deviations = [
-            [scale * one.deviations[label]] for scale, one in zip(scales, week.earlier, strict=True)
-        ]
-        earlier = prior(np.stack(weeks)[:, :, None, :], np.array(deviations))
-    values = _drawn(week, table, week.numbers, statistic)
-    seed = f"{week.seed}/{table.name}/{statistic}"
-    (segment,) = layout(week.domain, table)
-    slots = week.domain.dimension(segment.mode, table.by[0]).labels
-    return estimated_cells(values, week.numbers.deviations[label], seed, earlier, slots)
+def _drawn(week: WeekToEstimate, one: Numbers, draws: Sequence[tuple[TableSpec, str]]) -> _Drawn:
+    """Return the mean of draws of the same numbers, by precision, as if of this week's days."""
+    labels: list[Statistic] = [(table.name, statistic) for table, statistic in draws]
+    precisions = np.array([one.deviations[label] ** -2.0 for label in labels])
+    vectors = np.stack([one.vectors[label][None] for label in labels])
+    scale = _days(week.numbers) / _days(one)
+    (segment,) = layout(week.domain, draws[0][0])
+    values = scale * (precisions / precisions.sum()) @ vectors
+    grid = values.reshape(segment.shape[0], -1).T.astype(np.float64)
+    return _Drawn(grid, scale * float(precisions.sum() ** -0.5))
 
 
-def speeds_of(week: WeekToEstimate, table: TableSpec, buses: CellEstimates) -> Predicted:
-    """Return the predicted mean speeds, steps about the middle of the clamp."""
+def _mean_of(weeks: Sequence[_Drawn], counts: Sequence[_Drawn]) -> _Drawn:
+    """Return the mean of weeks, each by the precision of its counts."""
+    precisions = np.array([one.deviation**-2.0 for one in counts])
+    shares = precisions / precisions.sum()
+    values = np.tensordot(shares, np.stack([one.values for one in weeks]), axes=1)
+    return _Drawn(values, float(np.linalg.norm(shares * [one.deviation for one in weeks])))
 
-    def look(weeks: Sequence[Numbers]) -> SpeedLook:
-        return _look(week, table, weeks, buses.estimates)
 
-    return _predicted(week, look)
-
-
-def _predicted(week: WeekToEstimate, look: Callable[[Sequence[Numbers]], SpeedLook]) -> Predicted:
-    """Predict from looks at some weeks together: at the earlier ones first, and at each alone."""
+def _counted(week: WeekToEstimate, draws: Sequence[tuple[TableSpec, str]]) -> _Counted:
+    """Estimate bus-days."""
+    now = _drawn(week, week.numbers, draws)
     if not week.earlier:
-        return predicted(look((week.numbers,)))
-    weeks = [look((one,)) for one in week.earlier]
-    before = predicted(look(week.earlier), weeks=weeks)
-    return predicted(look((week.numbers,)), before, weeks)
+        return _Counted(draws, now, bus_days(now.values, now.deviation), None, None)
+    before = [_drawn(week, one, draws) for one in week.earlier]
+    usual_drawn = _mean_of(before, before)
+    usual = bus_days(usual_drawn.values, usual_drawn.deviation)
+    found = bus_days(now.values, now.deviation, usual)
+    return _Counted(draws, now, found, usual_drawn, usual)
 
 
-def _look(
-    week: WeekToEstimate, table: TableSpec, weeks: Sequence[Numbers], buses: Floats
-) -> SpeedLook:
-    """Return the sums over some weeks; bus-days are estimated as this week's in each of them."""
-    sums, counts = (table.name, "sum"), (table.name, "buses")
-    return SpeedLook(
-        sums=np.sum([_drawn(week, table, one, "sum") for one in weeks], axis=0),
-        buses=np.sum([_drawn(week, table, one, "buses") for one in weeks], axis=0),
-        estimated_buses=buses * sum(_days(one) for one in weeks) / _days(week.numbers),
-        sum_deviation=float(np.sqrt(sum(one.deviations[sums] ** 2 for one in weeks))),
-        bus_deviation=float(np.sqrt(sum(one.deviations[counts] ** 2 for one in weeks))),
-    )
-
-
-def _means(
-    week: WeekToEstimate, table: TableSpec, kind: Mean, buses: CellEstimates
-) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """Return mean speeds, or delays, absent where hardly a bus passes; and their errors."""
-    found, clamp = speeds_of(week, table, buses), table.mean_range or 0
-    least = kind.least(table.options)  # sums are measured from there
-    means = np.clip((center_steps(clamp) + found.means) / STEPS_PER_KMH, 0, clamp)
-    variances = found.variances / STEPS_PER_KMH**2
-    is_shown = buses.estimates >= _LEAST_BUSES
-    columns = _columns(means, variances, _SPEED_PARTS, highest=float(clamp))
-    shown = {
-        name: np.where(is_shown, np.rint((values + least) * _SPEED_PARTS) / _SPEED_PARTS, np.nan)
-        for name, values in columns.items()
+def _mean_tables(
+    week: WeekToEstimate, table: TableSpec, kind: Mean, counted: _Counted
+) -> Estimates:
+    """Return means of cells, and those of the city, its places and hours."""
+    found = _means(week, table, counted)
+    is_shown = found.cells.is_shown & (found.ratio <= bus_means.MOST_RATIO)
+    axes = {"places": table.by[1:], "hours": table.by[:1], "city": ()}
+    parts = [(table, replace(found.cells, is_shown=is_shown))] + [
+        (replace(table, name=f"{table.name}_{name}", by=axes[name]), found.sums[name])
+        for name in axes
+    ]
+    tables, errors = {}, {}
+    for spec, means in parts:
+        tables[spec.name], error = _mean_rows(week, spec, kind, means)
+        errors[spec.name] = [error]
+    errors[table.name][0] |= {
+        "occupied": int(found.cells.is_shown.sum()),
+        "error_over_spread": None if np.isinf(found.ratio) else round(found.ratio, 3),
     }
-    error = float(np.sqrt(variances[is_shown].mean())) if is_shown.any() else None
-    line = {
-        "numbers": int(is_shown.sum()),
-        "rmse_estimated": None if error is None else round(error, 2),
+    return Estimates(tables, errors, {})
+
+
+def _mean_rows(
+    week: WeekToEstimate, table: TableSpec, kind: Mean, means: Means
+) -> tuple[pa.Table, dict[str, Any]]:
+    """Return means with their labels, absent where they are not shown; and their error."""
+    clamp, least = float(table.mean_range or 0), kind.least(table.options)
+    values = np.clip(clamp / 2 + means.values / STEPS_PER_KMH, 0, clamp)
+    variances = means.variances / STEPS_PER_KMH**2
+    columns = _columns(values, variances, _MEAN_PARTS, highest=clamp)
+    shown = {
+        name: np.where(means.is_shown, np.rint((one + least) * _MEAN_PARTS) / _MEAN_PARTS, np.nan)
+        for name, one in columns.items()
+    }
+    own = variances[means.is_shown]
+    error = {
+        "numbers": own.size,
+        "rmse_estimated": round(float(np.sqrt(own.mean())), 2) if own.size else None,
         "unit": kind.unit,
         "intervals_shown": True,
     }
-    return _labelled(week, table, shown), [line]
+    return _labelled(week, table, shown), error
 
 
-def _bus_table(week: WeekToEstimate, table: TableSpec, buses: CellEstimates) -> pa.Table:
-    """Return buses a day."""
-    return _labelled(week, table, _bus_columns(buses, _days(week.numbers)))
+def _means(week: WeekToEstimate, table: TableSpec, counted: _Counted) -> BusMeans:
+    """Return the means of a week, from earlier weeks first where there are any."""
+    kind, draw = table.measure.kind, [(table, "sum")]
+    is_delay = isinstance(kind, Mean) and kind.is_delay
+    span = float(STEPS_PER_KMH * (table.mean_range or 0))
+    now = _drawn(week, week.numbers, draw)
+
+    def look(sums: _Drawn, counts: _Drawn, buses: BusDays, weeks: int) -> SumLook:
+        noise = counts.deviation * len(sums.values) ** 0.5
+        in_sds = counts.values.sum(axis=0) / noise
+        return SumLook(sums.values, sums.deviation, buses, in_sds, span, is_delay, weeks)
+
+    this_week = look(now, counted.drawn, counted.found, 1)
+    if counted.usual is None or counted.usual_drawn is None:
+        return bus_means.bus_means(this_week)
+    before = [_drawn(week, one, draw) for one in week.earlier]
+    counts = [_drawn(week, one, counted.draws) for one in week.earlier]
+    sums = _mean_of(before, counts)
+    usual = bus_means.bus_means(look(sums, counted.usual_drawn, counted.usual, len(before)))
+    return bus_means.bus_means(this_week, usual)
 
 
-def _over_limits(
-    week: WeekToEstimate, table: TableSpec, kind: BusesOver
-) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """Return buses a day above each limit, one stretch of rows for each."""
+def _over_limits(week: WeekToEstimate, table: TableSpec, kind: BusesOver) -> Estimates:
+    """Return buses a day beyond each limit, one stretch of rows for each."""
     parts, errors = [], []
-    buses = _buses_beside(week, table)
     for limit, statistic in zip(table.options, table.statistics, strict=True):
-        found = _over_limit(week, table, statistic, buses)
-        one = _bus_table(week, table, found)
+        found = _counted(week, [(table, statistic)]).found
+        one = _labelled(week, table, _bus_columns(found, _days(week.numbers)))
         limits = column(np.full(len(one), limit, dtype=np.int64))
         parts.append(one.add_column(len(table.by), kind.label, limits))
-        errors += [line | {kind.label: limit} for line in _bus_errors(week, found)]
-    return pa.concat_tables(parts), errors
+        errors.append(_bus_errors(week, found) | {kind.label: limit})
+    return Estimates({table.name: pa.concat_tables(parts)}, {table.name: errors}, {})
 
 
-def _buses_beside(week: WeekToEstimate, table: TableSpec) -> CellEstimates | None:
-    """Return the buses of a table with the same cells; None if no table has them."""
-    beside = (
-        one for one in week.promise.tables if one.by == table.by and one.measure.kind.has_every_bus
-    )
-    found = next(beside, None)
-    return None if found is None else _buses(week, found, "buses")
+def _bus_table(
+    week: WeekToEstimate, table: TableSpec, counted: _Counted, together: Sequence[dict[str, Any]]
+) -> Estimates:
+    """Return buses a day."""
+    rows = _labelled(week, table, _bus_columns(counted.found, _days(week.numbers)))
+    errors = [_bus_errors(week, counted.found)]
+    return Estimates({table.name: rows}, {table.name: errors}, {table.name: together})
 
 
-def _over_limit(
-    week: WeekToEstimate, table: TableSpec, statistic: str, buses: CellEstimates | None
-) -> CellEstimates:
-    """Return bus-days above one limit: the weighted mean of both readings.
-
-    Its error is that of the shares, and half of what the readings differ by.
-    """
-    counts = _buses(week, table, statistic)
-    if buses is None:
-        return counts
-
-    def look(weeks: Sequence[Numbers]) -> SpeedLook:
-        return _share_look(week, table, statistic, weeks, buses)
-
-    shares = _predicted(week, look)
-    read = np.maximum(shares.means * buses.estimates, 0)
-    return CellEstimates(
-        _OF_SHARES * read + (1 - _OF_SHARES) * counts.estimates,
-        shares.variances * buses.estimates**2 + (read - counts.estimates) ** 2 / 4,
-        np.zeros(read.shape),
-    )
-
-
-def _share_look(
-    week: WeekToEstimate,
-    table: TableSpec,
-    statistic: str,
-    weeks: Sequence[Numbers],
-    buses: CellEstimates,
-) -> SpeedLook:
-    """Return the sums over some weeks, to be read as shares of buses that are taken as known."""
-    noise = [one.deviations[table.name, statistic] for one in weeks]
-    known = buses.estimates * sum(_days(one) for one in weeks) / _days(week.numbers)
-    return SpeedLook(
-        sums=np.sum([_drawn(week, table, one, statistic) for one in weeks], axis=0),
-        buses=known,
-        estimated_buses=known,
-        sum_deviation=float(np.linalg.norm(noise)),
-        bus_deviation=0.0,
-    )
+def _correlations(week: WeekToEstimate, counted: _Counted) -> Sequence[dict[str, Any]]:
+    """Return how far errors of counts go together, as looks at the noise show (`fission`)."""
+    table, _ = counted.draws[0]
+    (segment,) = layout(week.domain, table)
+    slots = week.domain.dimension(segment.mode, table.by[0]).labels
+    values, deviation = counted.drawn.values[:, None, :], counted.drawn.deviation
+    looks = []
+    for number in range(_FISSIONS):
+        fitted, judge = split(values, deviation, f"{week.seed}/{table.name}/{number}")
+        seen = bus_days(fitted[:, 0], deviation * FITTED_TIMES**0.5, counted.usual)
+        looks.append(
+            JudgedBlocks(
+                errors=seen.mean[:, None, :] - judge,
+                variances=seen.variance[:, None, :],
+                stretches=stretches_of(slots),
+                slot_sizes=np.ones(len(slots), dtype=np.int64),
+                judging=lambda places, count: places * count * deviation**2 * JUDGED_TIMES,
+            )
+        )
+    return correlations([[one] for one in looks])
 
 
-def _bus_columns(found: CellEstimates, days: int) -> dict[str, Floats]:
-    """Return buses a day with their intervals, withheld where the error itself is not known."""
-    columns = _columns(found.estimates / days, found.variances / days**2, _BUS_PARTS)
-    is_shown = (found.uncertainty <= _UNCERTAIN) | (found.estimates < _LARGE)
-    return {
-        name: values if name == "estimate" else np.where(is_shown, values, np.nan)
-        for name, values in columns.items()
-    }
+def _bus_columns(found: BusDays, days: int) -> dict[str, Floats]:
+    """Return buses a day with their intervals."""
+    return _columns(found.mean / days, found.variance / days**2, _BUS_PARTS)
 
 
-def _bus_errors(week: WeekToEstimate, found: CellEstimates) -> list[dict[str, Any]]:
+def _bus_errors(week: WeekToEstimate, found: BusDays) -> dict[str, Any]:
     """Return the estimated error of buses a day."""
-    error = float(np.sqrt(found.variances.mean())) / _days(week.numbers)
-    shown = _bus_columns(found, _days(week.numbers))["low_90"]
-    return [
-        {
-            "numbers": found.estimates.size,
-            "rmse_estimated": round(error, 3),
-            "unit": "buses a day",
-            "intervals_shown": bool(not np.isnan(shown).any()),
-        }
-    ]
+    error = float(np.sqrt(found.variance.mean())) / _days(week.numbers)
+    return {
+        "numbers": found.mean.size,
+        "rmse_estimated": round(error, 3),
+        "unit": "buses a day",
+        "intervals_shown": True,
+    }
 
 
 def _columns(
@@ -263,6 +277,6 @@ def _columns(
 
 
 def _labelled(week: WeekToEstimate, table: TableSpec, columns: dict[str, Floats]) -> pa.Table:
-    """Return columns of places by hours with their labels."""
+    """Return columns of places by hours, or of one of them, with their labels."""
     flat = {name: [values.T.ravel()] for name, values in columns.items()}
     return labelled(week.domain, table, [None], flat)

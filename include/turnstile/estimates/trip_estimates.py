@@ -1,14 +1,14 @@
 """Estimates of a week of trips as tables: every published table again, with borrowed strength.
 
 A pure function of published numbers (`release.numbers`): an outsider makes the same bytes. Errors
-are calibrated for each quantity over all modes, tap-ons and tap-offs together, because they
-follow one rule and small modes have too few numbers to find it.
+are calibrated for each quantity over all modes, tap-ons and tap-offs together, and for each mode as
+far as its own numbers tell (`error_model`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from turnstile.estimates.error_model import (
     OF_CELLS,
     OF_MARGINALS,
-    UNCERTAIN,
     ErrorModel,
     Judged,
     Numbers,
     calibrated,
 )
-from turnstile.estimates.intervals import LEVELS, PARTS, error_by_size, interval
+from turnstile.estimates.intervals import BEYOND_0, LEVELS, PARTS, error_by_size, interval
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.mode_estimates import (
     ModeEstimates,
@@ -32,8 +31,10 @@ from turnstile.estimates.mode_estimates import (
     estimates_by_mode,
     numbers_of,
     seen_numbers,
+    with_spread,
 )
 from turnstile.estimates.published_tables import (
+    CELLS,
     Part,
     PublishedTable,
     Quantity,
@@ -46,9 +47,6 @@ from turnstile.estimates.trip_weeks import days_with_input
 from turnstile.estimates.week_to_estimate import WeekToEstimate
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-_NEARLY_UNBIASED = 0.8  # of the variance of the reconciled number
-_LARGE = 3.0  # counts; below, what a count varies about its rate is most of the error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,11 +70,14 @@ def trip_estimates(week: WeekToEstimate) -> Estimates:
     results = tuple(estimates_by_mode(week))
     drawn = {result.own.taps for result in results}
     published = [one for one in published_tables(week.promise, week.domain) if one.taps in drawn]
+    cells = [one for one in published if one.quantity == CELLS]
+    if (of_cells := _model(CELLS, _looks(cells, results) if cells else [])) is not None:
+        results = tuple(with_spread(one, of_cells) for one in results)
     tables, errors, correlations = {}, {}, {}
     for quantity in dict.fromkeys(one.quantity for one in published):
         alike = [one for one in published if one.quantity == quantity]
         looks = _looks(alike, results)
-        model = _model(quantity, results, looks)
+        model = _model(quantity, looks)
         together = trip_correlations(alike, results, looks, model)
         for one in alike:
             correlations[one.table.name] = together
@@ -103,39 +104,25 @@ def _looks(
     return [[seen(one, look) for one in results] for look in range(len(results[0].of_looks))]
 
 
-def _model(
-    quantity: Quantity,
-    results: Sequence[ModeEstimates],
-    looks: Sequence[Sequence[SeenNumbers]],
-) -> ErrorModel | None:
+def _model(quantity: Quantity, looks: Sequence[Sequence[SeenNumbers]]) -> ErrorModel | None:
     """Calibrate the errors of a quantity; None for totals, whose error is declared."""
     if not looks:
         return None
-    last = results[-1]
-    return calibrated(
-        (
-            Judged(
-                _joined([one.numbers for one in look]),
-                np.concatenate([one.judge.ravel() for one in look]),
-            )
-            for look in looks
-        ),
-        OF_CELLS if quantity[0] is Part.CELLS else OF_MARGINALS,
-        classes=len(edges_of(quantity)) + 1,
-        days=last.own.numbers.totals.size,
-        places=last.first_place + len(last.estimates.cells),
-    )
+    judged = [
+        Judged(
+            _joined([one.numbers for one in look]),
+            np.concatenate([one.judge.ravel() for one in look]),
+        )
+        for look in looks
+    ]
+    floors = OF_CELLS if quantity[0] is Part.CELLS else OF_MARGINALS
+    return calibrated(judged, floors, len(edges_of(quantity)) + 1)
 
 
 def _joined(parts: Sequence[Numbers]) -> Numbers:
     """Put numbers together."""
     return Numbers(
-        estimates=np.concatenate([part.estimates for part in parts]),
-        rates=np.concatenate([part.rates for part in parts]),
-        noise_variance=np.concatenate([part.noise_variance for part in parts]),
-        classes=np.concatenate([part.classes for part in parts]),
-        days=np.concatenate([part.days for part in parts]),
-        places=np.concatenate([part.places for part in parts]),
+        *(np.concatenate([getattr(part, own.name) for part in parts]) for own in fields(Numbers))
     )
 
 
@@ -146,16 +133,15 @@ def _table(
     model: ErrorModel | None,
 ) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Return one labelled table, and its errors by size."""
-    variances, classes, shown = [], [], []
+    variances, classes = [], []
     by_mode = []
     for result in results:  # in the domain's order of modes
         slot_groups = None if one.slot_groups is None else one.slot_groups[result.own.mode]
         numbers = numbers_of(result, result.estimates, one.quantity, slot_groups)
         variances.append(numbers.noise_variance if model is None else model.variances(numbers))
         classes.append(numbers.classes)
-        shown.append(_is_shown(numbers, variances[-1], one.quantity, model))
         shape = values_of(result.estimates, one.quantity, slot_groups).shape
-        columns = _columns(numbers.estimates, variances[-1], shown[-1])
+        columns = _columns(numbers.estimates, variances[-1])
         by_mode.append({name: values.reshape(shape) for name, values in columns.items()})
     days, kept = week.numbers.days, days_with_input(week.numbers)
     written = {
@@ -167,37 +153,17 @@ def _table(
         for name in by_mode[0]
     }
     errors = error_by_size(
-        np.concatenate(variances),
-        np.concatenate(classes),
-        edges_of(one.quantity),
-        np.concatenate(shown),
+        np.concatenate(variances), np.concatenate(classes), edges_of(one.quantity)
     )
     return labelled(one.domain, one.table, days, written), errors
 
 
-def _is_shown(
-    numbers: Numbers, variances: Floats, quantity: Quantity, model: ErrorModel | None
-) -> Bools:
-    """Whether each number's interval is shown: its size class must carry enough signal.
-
-    Small cells are shown all the same, and marginals that are hardly better than reconciled ones:
-    what they vary by is known without the model.
-    """
-    if model is None:
-        return np.ones(numbers.estimates.shape, dtype=np.bool_)
-    is_certain = (model.class_uncertainty <= UNCERTAIN)[numbers.classes]
-    if quantity[0] is Part.CELLS:
-        return is_certain | (numbers.estimates < _LARGE)
-    return is_certain | (variances >= _NEARLY_UNBIASED * numbers.noise_variance)
-
-
-def _columns(estimates: Floats, variances: Floats, is_shown: Bools) -> dict[str, Floats]:
+def _columns(estimates: Floats, variances: Floats) -> dict[str, Floats]:
     """Return the published columns, each shape (numbers,)."""
     columns = {"estimate": np.rint(estimates * PARTS) / PARTS}
     for level in LEVELS:
-        ends = interval(columns["estimate"], np.sqrt(variances), level=level)
-        low, high = (np.where(is_shown, end, np.nan) for end in ends)
-        columns[f"low_{level}"], columns[f"high_{level}"] = low, high
+        ends = interval(columns["estimate"], np.sqrt(variances), level=level, beyond=BEYOND_0)
+        columns[f"low_{level}"], columns[f"high_{level}"] = ends
     return columns
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from turnstile.estimates.intervals import BEYOND_0
 from turnstile.estimates.labelled import with_gap_days
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.measures.registry import Measure
@@ -19,7 +20,7 @@ from turnstile.programme.spec import TableSpec
 if TYPE_CHECKING:
     from turnstile.estimates.trip_estimates import Estimates
 
-MODEL = "shrunken singular values with earlier weeks, version 5"
+MODEL = "shrunken singular values with earlier weeks, version 6"
 FOLDER = "estimates"
 RECORD = "record.json"
 EARLIER_AT_MOST = 8  # weeks: older ones are of another season
@@ -29,7 +30,8 @@ _READ_AS = (
     "and its interval misses it. For unbiased numbers and sums take tables/ and measurements/."
 )
 _WITHHELD = (
-    "no interval where the numbers of that size carry too little signal for their error to be known"
+    "means of cells in which perhaps no bus passed, and all means of cells where their errors hide "
+    "how they differ; every count has an interval"
 )
 
 
@@ -72,6 +74,7 @@ def record_of(
         "model": MODEL,
         "read_as": _READ_AS,
         "withheld": _WITHHELD,
+        "beyond_0": BEYOND_0,
         "seed_sha256": week.seed,
         "earlier": [
             {"release": one.key, "manifest_sha256": one.manifest_sha256} for one in earlier

@@ -65,6 +65,7 @@ TABLE_FOLDERS: Mapping[str, frozenset[Role]] = {
     "tables": PUBLIC_ROLES,
     "estimates": PUBLIC_ROLES,
 }
-# Of a planned table; buses beside mean speeds, and as many equal rows as a count.
-ROLL_UPS = ("", "_hourly", "_daily", "_buses", "_rows", "_13_weeks", "_year_to_date")
+# Of a planned table; buses beside means, means of more than a cell, as many equal rows as a count.
+ROLL_UPS = ("", "_hourly", "_daily", "_buses", "_places", "_hours", "_city",
+            "_rows", "_13_weeks", "_year_to_date")  # fmt: skip
 METADATA = frozenset({b"ARROW:schema", b"turnstile.gaps"})

@@ -127,6 +127,7 @@ class Together(NamedTuple):
 
     ways: list[Way]
     where_withheld: float  # variance of a number whose interval is withheld
+    beyond: float = 0.0  # how much further out an end is whose interval begins at 0
 
     def error(self, rows: list[Row]) -> tuple[float, str]:
         """Return the variance of the sum of rows, and why it is not known where it is not."""
@@ -135,8 +136,7 @@ class Together(NamedTuple):
         for row in rows:
             variance = self.where_withheld
             if row[HIGH_90]:
-                quantile = LEVELS[90] if float(row[LOW_90]) > 0 else ABOVE_90
-                variance = ((float(row[HIGH_90]) - float(row[ESTIMATE])) / quantile) ** 2
+                variance = self.deviation(row) ** 2
             else:
                 unknown += variance
             deviations.append(math.sqrt(variance))
@@ -156,6 +156,17 @@ class Together(NamedTuple):
         if math.sqrt(uncertainty) > MOST_UNKNOWN * variance:
             return math.nan, NO_SUM_ERROR
         return variance, ""
+
+    def deviation(self, row: Row) -> float:
+        """Return the standard deviation that the end of an interval was made from."""
+        reach = float(row[HIGH_90]) - float(row[ESTIMATE])
+        if float(row[LOW_90]) > 0:
+            return reach / LEVELS[90]
+        small = (reach - self.beyond) / ABOVE_90
+        if small <= 1:
+            return max(small, 0.0)
+        rest = max(reach**2 - 4 * ABOVE_90 * self.beyond, 0.0)
+        return (reach + math.sqrt(rest)) / (2 * ABOVE_90)
 
 
 def labels_of(row: Row, names: list[str]) -> Row:
@@ -223,13 +234,14 @@ class Package:
             )
         hidden = [line for line in record["errors"][name] if not line["intervals_shown"]]
         most = max((line["rmse_estimated"] for line in hidden), default=math.inf)
+        is_whole = not any("unit" in line for line in record["errors"][name])
+        beyond = record.get("beyond_0", 0.0) if is_whole else 0.0
         seen = [row for row in rows if row[ESTIMATE]]  # none on a gap
         if not seen:
             return interval(0, math.nan, math.nan)._replace(withheld=NO_ESTIMATE)
         value = sum(float(row[ESTIMATE]) for row in seen)
-        variance, withheld = (
-            Together([Way(**way) for way in ways], most**2).error(seen) if seen else (0.0, "")
-        )
+        together = Together([Way(**way) for way in ways], most**2, beyond)
+        variance, withheld = together.error(seen)
         found = interval(len(seen), value, variance)
         return found._replace(
             low_90=max(found.low_90, 0.0) if not withheld else math.nan,

@@ -1,0 +1,312 @@
+"""Estimates of buses on real days (Austin, Surat): what intervals hold, what is shown of nothing.
+
+Each setting is drawn several times at its epsilon of a bus-day and estimated by the product. Truth
+of a mean are the raw rows without a bound; of a count, what the bound keeps. Every cell that is
+occupied beyond doubt is judged, whether its table is shown or not. `--draws`, `--only TEXT`,
+`--epsilon`. Run: `make bench-utility`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from fractions import Fraction
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from estimate_weeks import Random, dice
+from real_bus_days import (
+    CLAMP_KMH,
+    FOUR_DAYS,
+    HALF_STEPS,
+    SAVED_DAY,
+    SUNDAYS,
+    Floats,
+    Pairs,
+    austin,
+    means_of,
+    surat,
+)
+
+from turnstile.estimates import bus_means
+from turnstile.estimates.telemetry_estimates import telemetry_estimates
+from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
+from turnstile.measures.registry import Measure
+from turnstile.privacy.guarantees import rho_for
+from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import TableSpec
+from turnstile.release.numbers import Numbers
+
+DELTA = Fraction(1, 10**6)
+SPEED = TableSpec("speed", ("slot", "cell"), Measure.MEAN_SPEED, CLAMP_KMH)
+TRAFFIC = TableSpec("traffic", ("slot", "cell"), Measure.BUSES)
+OVER = TableSpec("speeding", ("slot", "cell"), Measure.BUSES_OVER, None, (40,))
+SUM, BUSES = ("speed", "sum"), ("speed", "buses")
+TRAFFIC_BUSES, OVER_40 = ("traffic", "buses"), ("speeding", "over_40")
+SHIPPED = {SUM: 7 / 10, BUSES: 1 / 10, OVER_40: 1 / 10}  # of itms.yaml, but for its second limit
+HALVES = {SUM: 1 / 2, BUSES: 1 / 4, TRAFFIC_BUSES: 1 / 4}
+SIZES = (3.0, 10.0, 30.0)  # bus-days, as estimated
+MONDAY = date(2016, 11, 21)
+FEW, MOST_RATIO = 20, 0.70
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Real days as a week, and how they are drawn."""
+
+    name: str
+    pairs: Pairs
+    days: int
+    epsilon: float
+    weeks: int = 1
+    bound: int = 40
+    split: dict[tuple[str, str], float] = field(default_factory=lambda: HALVES)
+    rho: float | None = None
+
+    @property
+    def domain(self) -> PublicDomain:
+        """Return the public cells."""
+        axes = (Dimension("slot", self.pairs.hours), Dimension("cell", self.pairs.cells))
+        return public_domain("real", (ModeCells("bus", axes),))
+
+    @property
+    def deviations(self) -> dict[tuple[str, str], float]:
+        """Return the standard deviation of each statistic's noise."""
+        rho = self.rho or float(rho_for(Fraction(self.epsilon), DELTA))
+        counts = {
+            label: math.sqrt(self.bound / (2 * rho * own)) for label, own in self.split.items()
+        }
+        return counts | {SUM: HALF_STEPS * counts[SUM]}
+
+    @property
+    def promise(self) -> Promise:
+        """Return the tables that are drawn."""
+        named = {label[0] for label in self.split}
+        tables = tuple(one for one in (SPEED, TRAFFIC, OVER) if one.name in named)
+        return Promise(RowShape.TELEMETRY, tables, 60, shares_total=False)
+
+
+def drawn(setting: Setting, kept: Pairs, week: int, coins: Random) -> Numbers:
+    """Draw a week: the kept pairs and noise."""
+    sums, buses, over = kept.added()
+    exact = {SUM: sums, BUSES: buses, TRAFFIC_BUSES: buses, OVER_40: over}
+    first = MONDAY - timedelta(weeks=week)
+    vectors = {
+        label: {
+            None: np.rint(exact[label] + sd * coins.standard_normal(kept.size)).astype(np.int64)
+        }
+        for label, sd in setting.deviations.items()
+    }
+    days = tuple(first + timedelta(days=n) for n in range(setting.days))
+    return Numbers(f"real/{week}", setting.domain.digest, days, (), vectors, setting.deviations)
+
+
+@dataclass
+class Judged:
+    """What the draws of one setting found; arrays over all shown cells of all draws."""
+
+    shown: list[int] = field(default_factory=list)
+    tables: int = 0
+    ratios: list[tuple[float, float]] = field(default_factory=list)
+    empty: int = 0
+    held: list[Floats] = field(default_factory=list)
+    sizes: list[Floats] = field(default_factory=list)
+    squares: list[Floats] = field(default_factory=list)
+    truths: list[Floats] = field(default_factory=list)
+    counts_held: list[float] = field(default_factory=list)
+    over_held: list[float] = field(default_factory=list)
+    with_interval: list[float] = field(default_factory=list)
+    count_errors: list[float] = field(default_factory=list)
+    city_held: list[bool] = field(default_factory=list)
+    city_errors: list[float] = field(default_factory=list)
+    places_held: list[float] = field(default_factory=list)
+    hours_held: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+
+def held(low: Floats, high: Floats, truth: Floats) -> Floats:
+    """Return whether intervals hold, rounding of the truth's last digits aside."""
+    return (low <= truth + 1e-6) & (truth <= high + 1e-6)
+
+
+def judged(setting: Setting, draws: int) -> Judged:
+    """Draw and estimate a setting several times."""
+    coins = dice(36)
+    pairs, found, domain = setting.pairs, Judged(), setting.domain
+    means = means_of(pairs)
+    for number in range(draws):
+        kept = pairs.bounded(setting.bound, coins)
+        now = drawn(setting, kept, 0, coins)
+        earlier = tuple(
+            drawn(setting, pairs.bounded(setting.bound, coins), n, coins)
+            for n in range(1, setting.weeks)
+        )
+        week = WeekToEstimate(setting.promise, domain, now, f"real {number}", earlier)
+        began = perf_counter()
+        estimates = telemetry_estimates(week)
+        found.seconds.append(perf_counter() - began)
+        tables = estimates.tables
+        read = {
+            name: {c: table.column(c).to_numpy() for c in ("estimate", "low_90", "high_90")}
+            for name, table in tables.items()
+        }
+        speed, counts = read["speed"], read["speed_buses"]
+        is_shown = ~np.isnan(speed["estimate"])
+        is_full = is_shown & ~np.isnan(means)
+        predicted = estimates.errors["speed"][0].get("error_over_spread") or math.inf
+        found.tables += predicted <= MOST_RATIO
+        if is_full.sum() > 1:
+            rmse = math.sqrt(np.mean((speed["estimate"] - means)[is_full] ** 2))
+            found.ratios.append((predicted, rmse / float(means[is_full].std())))
+        found.shown.append(int(is_shown.sum()))
+        found.empty += int((is_shown & np.isnan(means)).sum())
+        found.held.append(held(speed["low_90"], speed["high_90"], means)[is_full])
+        found.sizes.append(counts["estimate"][is_full] * setting.days)
+        found.squares.append((speed["estimate"] - means)[is_full] ** 2)
+        found.truths.append(means[is_full])
+        _, kept_buses, kept_over = kept.added()
+        for name, truth, into in (
+            ("speed_buses", kept_buses / setting.days, found.counts_held),
+            ("speeding", kept_over / setting.days, found.over_held),
+        ):
+            if name in read:
+                own = read[name]
+                has = ~np.isnan(own["low_90"])
+                found.with_interval.append(float(has.mean()))
+                into.append(float(held(own["low_90"], own["high_90"], truth)[has].mean()))
+        error = counts["estimate"] * setting.days - kept_buses
+        found.count_errors.append(float(np.mean(error**2)))
+        _judge_sums(setting, read, found)
+    return found
+
+
+def _judge_sums(setting: Setting, read: dict[str, dict[str, Floats]], found: Judged) -> None:
+    """Judge the city, its places and its hours against the raw rows, where they are published."""
+    if "speed_city" not in read:
+        return
+    sums, buses, _ = (one.reshape(len(setting.pairs.hours), -1) for one in setting.pairs.added())
+    with np.errstate(invalid="ignore", divide="ignore"):
+        truths = {
+            "speed_city": np.array([sums.sum() / buses.sum()]),
+            "speed_places": sums.sum(axis=0) / buses.sum(axis=0),
+            "speed_hours": sums.sum(axis=1) / buses.sum(axis=1),
+        }
+    for name, steps in truths.items():
+        own, truth = read[name], (HALF_STEPS + steps) / 10
+        has = ~np.isnan(own["estimate"]) & ~np.isnan(truth)
+        is_held = held(own["low_90"], own["high_90"], truth)[has]
+        if name == "speed_city":
+            found.city_held.append(bool(is_held.all()))
+            found.city_errors.append(float(abs(own["estimate"] - truth)[0]))
+        elif is_held.size:
+            into = found.places_held if name == "speed_places" else found.hours_held
+            into.append(float(is_held.mean()))
+
+
+def settings(austin_folder: Path, surat_folder: Path) -> Iterator[Setting]:
+    """Yield every setting."""
+    coins = dice(7)
+    two, week, sundays = FOUR_DAYS[1:3], FOUR_DAYS, SUNDAYS
+    seven = (*FOUR_DAYS, *SUNDAYS[1:])
+    for name, days in (("seven days", seven), ("four days", week)):
+        pairs = austin(austin_folder, days, 7, range(9, 21, 3))
+        rho = 0.1  # epsilon 2.142
+        yield Setting(f"itms as shipped, {name}", pairs, len(days), 2.142, split=SHIPPED, rho=rho)
+    for epsilon in (4.0, 8.0):
+        for day in (*FOUR_DAYS, *SUNDAYS, SAVED_DAY):
+            yield Setting(f"day {day}", austin(austin_folder, (day,), 7), 1, epsilon)
+        for name, days in (("two days", two), ("four days", week), ("four Sundays", sundays),
+                           ("seven days", seven)):  # fmt: skip
+            yield Setting(name, austin(austin_folder, days, 7), len(days), epsilon)
+        for resolution in (6, 8):
+            pairs = austin(austin_folder, week, resolution)
+            yield Setting(f"four days, resolution {resolution}", pairs, len(week), epsilon)
+        for fleet in (100, 30):
+            pairs = thinned(austin_folder, week, fleet, coins)
+            yield Setting(f"four days, {fleet} buses", pairs, len(week), epsilon)
+        four = austin(austin_folder, week, 7)
+        yield Setting("four days, four weeks", four, len(week), epsilon, weeks=4)
+        for resolution in (6, 7):
+            pairs = surat(surat_folder, resolution, coins)
+            yield Setting(f"Surat, resolution {resolution}", pairs, 7, epsilon)
+
+
+def thinned(folder: Path, days: tuple[str, ...], fleet: int, coins: Random) -> Pairs:
+    """Return the pairs of so many buses of each day."""
+    pairs = austin(folder, days, 7)
+    per_day = [np.unique(austin(folder, (day,), 7).bus_day).size for day in days]
+    ends = np.cumsum(per_day)
+    chosen = [
+        coins.choice(np.arange(end - own, end), fleet, replace=False)
+        for own, end in zip(per_day, ends, strict=True)
+    ]
+    return pairs.of_buses(np.sort(np.concatenate(chosen)))
+
+
+def line(setting: Setting, found: Judged, draws: int) -> str:
+    """Return one line of the table."""
+    shown, held_all = np.mean(found.shown), np.concatenate(found.held)
+    sizes, squares = np.concatenate(found.sizes), np.concatenate(found.squares)
+    is_any = held_all.size > 0
+    rmse = math.sqrt(squares.mean()) if is_any else math.nan
+    ratio = float(np.median([own for _, own in found.ratios])) if found.ratios else math.nan
+    shown_ratios = [own for predicted, own in found.ratios if predicted <= MOST_RATIO]
+    occupied = int((setting.pairs.added()[1] > 0).sum())
+    share = found.empty / max(1, sum(found.shown))
+    city = np.mean(found.city_held) if found.city_held else math.nan
+    off = np.mean(found.city_errors) if found.city_errors else math.nan
+    places = np.mean(found.places_held) if found.places_held else math.nan
+    hours = np.mean(found.hours_held) if found.hours_held else math.nan
+    by_size = [held_all[np.digitize(sizes, SIZES) == n] for n in range(len(SIZES) + 1)]
+    each = "/".join(f"{100 * one.mean():.0f}" if one.size >= FEW else "-" for one in by_size)
+    over = f"{np.mean(found.over_held):.2f}" if found.over_held else "-"
+    held_text = f"{held_all.mean() if is_any else math.nan:.3f} ({each})"
+    counts = (
+        f"{np.mean(found.counts_held):.3f} {over} ({100 * np.mean(found.with_interval):.0f} %) "
+        f"{math.sqrt(np.mean(found.count_errors)):.1f}"
+    )
+    columns = (
+        setting.name, f"{setting.epsilon:g}", f"{found.tables}/{draws}",
+        f"{shown:.0f} of {occupied}", f"{100 * share:.2f} %", held_text, f"{rmse:.1f}",
+        f"{ratio:.2f} ({max(shown_ratios, default=math.nan):.2f})", counts,
+        f"{city:.2f}, {off:.1f}", f"{places:.2f}", f"{hours:.2f}", f"{np.mean(found.seconds):.1f}",
+    )  # fmt: skip
+    return f"| {' | '.join(columns)} |"
+
+
+HEAD = (
+    "days", "epsilon", "tables shown", "means of cells beyond doubt, of occupied", "empty",
+    "90 % held (by estimated bus-days < 3, 10, 30, more)", "RMSE, km/h",
+    "over spread: median (largest shown)", "counts held, above 40 km/h (with interval), RMSE",
+    "city held, off", "places held", "hours held", "seconds",
+)  # fmt: skip
+
+
+def main() -> None:
+    """Print a line of every setting."""
+    parser = argparse.ArgumentParser(description="estimates of buses on real days")
+    parser.add_argument("--data", type=Path, help="folder of real data")
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--epsilon", type=float, nargs="*", default=[2.142, 4.0, 8.0])
+    asked = parser.parse_args()
+    if asked.data is None:
+        print("no folder of real data was given (--data)", file=sys.stderr)
+        return
+    bus_means.MOST_RATIO = math.inf  # every occupied cell is judged; which tables stand is said
+    print("# Estimates of buses, real days\n")
+    print(f"| {' | '.join(HEAD)} |")
+    print("|" + "---|" * len(HEAD))
+    for setting in settings(asked.data / "capmetro_bus_gps", asked.data / "surat_itms"):
+        if asked.only in setting.name and setting.epsilon in asked.epsilon:
+            print(line(setting, judged(setting, asked.draws), asked.draws), flush=True)
+
+
+if __name__ == "__main__":
+    main()
