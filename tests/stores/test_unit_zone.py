@@ -317,6 +317,20 @@ def test_an_older_index_takes_nothing_away_and_the_newer_files_are_put_back(plac
     assert list(one.restore()) == []
 
 
+def test_what_a_copied_home_holds_is_put_back_by_its_bytes(place: Place) -> None:
+    one = place.worker("one")
+    write(one, plan="p")
+    one.put(UNIT)
+    yesterday = place.backup()
+    write(one, exact="counts", **{SEALED: "noise"})
+    one.put(UNIT)
+    place.put_back(yesterday)
+    shutil.copytree(place.base / "one", place.base / "copied", copy_function=shutil.copyfile)
+    copied = place.worker("copied")
+    assert list(copied.restore()) == [(UNIT, 2, 0)]
+    assert fetched(place.worker("two")) == {"plan": "p", "exact": "counts", SEALED: "noise"}
+
+
 def test_where_others_went_on_from_an_older_index_what_they_wrote_stays(place: Place) -> None:
     one, two = place.worker("one"), place.worker("two")
     write(one, plan="p")

@@ -153,11 +153,11 @@ class UnitZone:
                 kept += 1
             elif one.object in objects:
                 after.files[name], back = one, back + 1
-            elif seen.is_here(name, folder):
+            elif _is_that(folder / name, one.sha256):
                 after.files[name], back = self._put_file(unit, name, one.sha256), back + 1
         self._put_index(unit, there, after, tuple(dict.fromkeys((*there.steps, *seen.steps))))
         for name, one in after.files.items():
-            if seen.is_here(name, folder) and seen.files[name].sha256 == one.sha256:
+            if _is_that(folder / name, one.sha256):
                 self._note(after, name, folder)
         after.write(self._state(unit))
         return back, kept
@@ -407,3 +407,8 @@ class UnitZone:
         folder = self.folder / STATE / "locks"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / (unit.replace("/", "+") + ".lock")
+
+
+def _is_that(path: Path, digest: str) -> bool:
+    """Return whether a file is here by its bytes: a home that was copied has other times."""
+    return path.is_file() and sha256_of(path) == digest
