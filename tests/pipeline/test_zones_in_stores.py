@@ -376,6 +376,8 @@ def test_a_public_bucket_that_lost_a_package_is_refused_and_every_copy_stays(
     for name in before.keys() - {"index.html"}:  # copied back from this very folder
         place.plant("public", name, (home / "public" / name).read_bytes())
     assert seen() == before.keys() - {"index.html"}
+    assert command(place, "ledger", "verify") == 4, "the list names the page"
+    place.steps("publish")
     assert command(place, "ledger", "verify") == 0
 
 
