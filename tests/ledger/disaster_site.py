@@ -94,7 +94,9 @@ class Site:
         ledger.publish(attempt.key, hashlib.sha256(manifest).hexdigest())
         if not public.exists():
             shutil.copytree(staged, public)
-        (self.home / "public/opal/index.json").write_text('{"weeks": []}')
+        series = self.home / "public/opal/series"
+        series.mkdir(exist_ok=True)
+        (series / "index.json").write_text('{"weeks": []}')
         ledger.sign_public_zone()
         return public
 

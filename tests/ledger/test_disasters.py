@@ -211,10 +211,10 @@ TABLE: dict[str, tuple[Change, str]] = {
         "withdrawn-r0.json is a file that nobody published",
     ),
     "the series altered": (
-        edited("home/public/opal/index.json", "[]", "[0]"),
+        edited("home/public/opal/series/index.json", "[]", "[0]"),
         "index.json was altered",
     ),
-    "the series removed": (removed("home/public/opal/index.json"), "index.json is missing"),
+    "the series removed": (removed("home/public/opal/series/index.json"), "index.json is missing"),
     "a note beside a package removed": (
         removed(f"home/public/{W1[:-3]}/checkpoint-r0.note"),
         "checkpoint-r0.note is missing",
@@ -228,7 +228,7 @@ TABLE: dict[str, tuple[Change, str]] = {
         "zone-index.txt is gone",
     ),
     "the list of public files rewritten": (
-        edited("home/public/zone-index.txt", "opal/index.json", "opal/other.json"),
+        edited("home/public/zone-index.txt", "opal/series/index.json", "opal/series/other.json"),
         "is not what the ledger's key signed",
     ),
     "the last fact rewritten, and the chain": (
@@ -351,3 +351,13 @@ def test_a_cap_raised_in_the_programme_file_is_no_tamper_but_a_fact(site: Site) 
     site.publish(3, caps=(Cap(TRIP, epsilon_micro=9 * LOSS_MICRO), *WIDE[1:]))
     assert run("verify") == 0
     assert [e.kind for e in site.ledger.entries()].count(EntryKind.CAP_SET) == 2
+
+
+@pytest.mark.parametrize("name", ["opal/rows.csv", "rows.parquet", f"{W0[:-3]}/withdrawn-r0.json"])
+def test_what_was_planted_is_not_signed_by_the_next_publication(site: Site, name: str) -> None:
+    (site.home / "public" / name).write_text("card,time")
+    site.publish(3)
+    site.ledger.sign_public_zone()
+    assert run("verify") == 4
+    (site.home / "public" / name).unlink()
+    assert run("verify") == 0

@@ -13,9 +13,18 @@ from turnstile.errors import IntegrityError
 from turnstile.ledger import attempts
 from turnstile.ledger.custody.witness import naming
 from turnstile.ledger.custody.zone_index import write_index
+from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import Publication, ReleaseKey
 from turnstile.ledger.states import ReleaseState, Transition
 from turnstile.ledger.stewardship import Stewardship
+
+_RECORDS = {
+    EntryKind.PUBLISHED: "manifest.json",
+    EntryKind.LOSS_DECLARED: "manifest.json",
+    EntryKind.WITHDRAWN: "withdrawn",
+    EntryKind.NO_RELEASE: "no-release",
+}
+"""What stands in the public zone for an entry."""
 
 
 class Ledger(Stewardship):
@@ -74,4 +83,22 @@ class Ledger(Stewardship):
         public = self._custody.witnesses.public
         if public is not None and public.is_dir() and self.has_key:
             with naming(public):
-                write_index(public, self.head()[0], self.sign_payload)
+                length, stated = self.head()[0], frozenset(map(_record_of, self.entries()))
+                write_index(public, length, stated | set(map(_note_of, stated)), self.sign_payload)
+
+
+def _record_of(entry: Entry) -> str:
+    """Return the public file that an entry is stated by; empty if there is none."""
+    key, name = entry.key, _RECORDS.get(entry.kind)
+    if key is None or name is None:
+        return ""
+    if name.endswith("manifest.json"):
+        return f"{key}/{name}"
+    release = ReleaseKey.parse(key)
+    return f"{release.programme}/{release.period}/{name}-r{release.revision}.json"
+
+
+def _note_of(record: str) -> str:
+    """Return the note beside a package, by its manifest's path."""
+    folder, _, name = record.removesuffix("/manifest.json").rpartition("/")
+    return f"{folder}/checkpoint-{name}.note"

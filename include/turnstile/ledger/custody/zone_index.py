@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -26,6 +27,9 @@ INDEX, SIGNATURE = "zone-index.txt", "zone-index.sig.json"
 KIND = "application/vnd.turnstile.public-zone+json"
 _OWN = {INDEX, SIGNATURE, LATEST_NOTE}
 _PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
+_OF_SERIES = re.compile(
+    r"index\.html|ledger\.pub|[^/]+/(index\.html|feed\.atom|feed\.json|series/.+)"
+)
 _CHUNK_BYTES = 1 << 20
 Sign = Callable[[str, bytes], tuple[str, bytes]]
 
@@ -47,16 +51,21 @@ class ZoneState:
     in_change: Callable[[int], frozenset[str]]
 
 
-def write_index(public: Path, length: int, sign: Sign) -> None:
+def write_index(public: Path, length: int, stated: frozenset[str], sign: Sign) -> None:
     """List and sign what is in the zone now; what is listed already is not written again.
+
+    A file that neither the ledger states nor a series makes is not listed: planted today, it would
+    be signed tomorrow.
 
     Args:
         public: zone.
         length: of the ledger, before the zone was looked at.
+        stated: manifests, notes and records of releases, by the ledger.
         sign: returns the public line and the signature of a payload of a kind.
     """
     with exclusively(public / ".zone-index.lock"):
-        text = "".join(f"{digest}  {path}\n" for path, digest in sorted(_here(public).items()))
+        own = {n: d for n, d in _here(public).items() if n in stated or _OF_SERIES.fullmatch(n)}
+        text = "".join(f"{digest}  {path}\n" for path, digest in sorted(own.items()))
         if _is_signed_already(public, text, sign(KIND, b"")[0]):
             return
         said = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "ledger_entries": length}
