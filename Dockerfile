@@ -14,12 +14,14 @@ RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf python -m venv .venv \
 
 COPY pyproject.toml ./
 COPY include/ include/
+COPY extensions/ extensions/
 COPY dags/ dags/
 COPY plugins/ plugins/
 COPY docker/ docker/
 # Compiled here: no process of the image writes beside the code.
 RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation -e . \
-    && .venv/bin/python -m compileall -q include dags plugins
+        $(printf -- '-e %s ' extensions/*) \
+    && .venv/bin/python -m compileall -q include extensions dags plugins
 
 FROM ${PYTHON_IMAGE}
 

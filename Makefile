@@ -10,8 +10,9 @@ REAL_DATA ?= $(wildcard ../shared/data)
 
 VENV := .venv
 BIN := $(VENV)/bin
+EDITABLE := -e . $(foreach extension,$(wildcard extensions/*),-e $(extension))
 INSTALLED := $(VENV)/.installed
-RELEASE = $(BIN)/python -m turnstile.deployment.weekly_release \
+RELEASE = $(BIN)/python -m turnstile_native.weekly_release \
 	$(PROGRAMMES:%=--programme %) $(FIRST_WEEK:%=--first-week %) --weeks $(WEEKS) --port $(PORT)
 
 # Each step of a week and each test of a command is a process of its own: without compiled modules
@@ -22,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SUITE_operations := -n 2 --dist loadfile tests/dags tests/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help env release ui test test-long test-mutants compose-test check checks bench bench-peers bench-utility bench-assessment \
+.PHONY: help env release ui test test-core test-long test-mutants compose-test check checks bench bench-peers bench-utility bench-assessment \
 	lock sbom audit clean
 
 help: ## this list
@@ -32,14 +33,14 @@ env: $(INSTALLED) ## .venv with everything in requirements.lock
 
 # uv installs in seconds what takes pip minutes. It comes from the lock itself, hashes and all;
 # where it does not run, pip does its work. --no-deps: the lock is complete (docs/adr/0002).
-$(INSTALLED): requirements.lock pyproject.toml
+$(INSTALLED): requirements.lock pyproject.toml $(wildcard extensions/*/pyproject.toml)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	awk '/^uv==/ {inside=1} inside {print} inside && !/\\$$/ {exit}' requirements.lock > $(VENV)/uv.lock
 	if $(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $(VENV)/uv.lock \
 		&& $(BIN)/uv --version; \
 	then $(BIN)/uv pip install --python $(BIN)/python --no-deps --require-hashes -r requirements.lock; \
 	else $(BIN)/python -m pip install --no-deps --require-hashes -r requirements.lock; fi
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(EDITABLE)
 	touch $@
 
 release: env ## three successive weeks of both programmes through Airflow (PROGRAMMES, WEEKS, FIRST_WEEK, PORT)
@@ -53,6 +54,10 @@ test: env ## the tests, without the long ones
 
 test-long: env ## crash storms, full stack, fuzzing; SUITE=operations: backfills, approvals, browsers alone
 	$(BIN)/python -m pytest -m long --durations=10 $(if $(SUITE),$(SUITE_$(SUITE)))
+
+test-core: env ## the core's tests without extensions (but samples, which make the rows of tests)
+	$(BIN)/python tests/support/core_alone.py .venv-core samples
+	.venv-core/bin/python -m pytest -m "not long" -n 2 --dist loadfile
 
 test-mutants: env ## small mistakes in what the promise rests on: how many the tests see (MUTANTS="--seed 7 --sample 40")
 	$(BIN)/python .ci/mutants.py $(MUTANTS)
@@ -114,4 +119,4 @@ audit: env ## known vulnerabilities of the image's packages, from a copy of a da
 clean: ## remove what these commands made: environment, zones, ledger, Airflow
 	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find include tests dags plugins benchmarks -name __pycache__ -prune -exec rm -rf {} +
-	rm -rf include/turnstile.egg-info
+	rm -rf include/turnstile.egg-info extensions/*/*.egg-info

@@ -22,7 +22,7 @@ from measured import Held, measured
 _LIMIT_S = 45.0
 # `wait` lasts until the files, which were made a moment ago, have been quiet for a minute
 _NOT_HELD = ("wait", "ingest", "count", "draw")
-_RELEASE = ["-m", "turnstile.deployment.weekly_release", "--programme", "opal", "--weeks", "1"]
+_RELEASE = ["-m", "turnstile_native.weekly_release", "--programme", "opal", "--weeks", "1"]
 _ROOT = Path(__file__).resolve().parents[1]
 _IMPORTS = f"""
 import os, runpy, sys

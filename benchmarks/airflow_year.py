@@ -24,7 +24,7 @@ from turnstile.service_calendar import ServiceWeek
 
 _FIRST = ServiceWeek(2016, 30)
 _COMMAND = "import sys; from turnstile.cli import main; sys.exit(main())"
-_RELEASE = ["-m", "turnstile.deployment.weekly_release", "--programme", "opal"]
+_RELEASE = ["-m", "turnstile_native.weekly_release", "--programme", "opal"]
 _TIMEOUT_S = "10800"
 _QUARTER = 13
 _RUNS = """

@@ -25,9 +25,11 @@ from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
 from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS
 from turnstile.assessment.gates.sealed_numbers import integers, support
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.release.drawn import Drawn
+from turnstile.release.plan import loss_by_unit
 
 SIZES = ((8, 5), (12, 6), (24, 10))
 REAL_SIZE = (96, 300)  # quarters of an hour, places of one mode; half a million numbers a week
@@ -168,7 +170,7 @@ def risk() -> None:
     for name in PROGRAMMES:
         events = case_of(name, slots=12, stops=6).drawn.events
         simulated: dict[tuple[str, bool], Sequence[float]] = {}
-        for one in forecast(events, (1, _WEEKS)).units:
+        for one in forecast(events, loss_by_unit(events), (1, _WEEKS)).units:
             changes = (worst_changes if one.is_worst else typical_changes)(events, one.unit)
             if changes is None or one.guess_right is None:
                 continue

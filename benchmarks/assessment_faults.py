@@ -25,11 +25,11 @@ from assessment_noises import (
 from assessment_releases import Case, Ints, Redraw
 from numpy.typing import NDArray
 
-from turnstile.assessment.lab.baselines import uniforms
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact
+from turnstile_lab.baselines import uniforms
 
 _ONE_CELL = 7  # any
 _COARSE_BELOW = 1000  # cells

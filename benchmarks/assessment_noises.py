@@ -6,9 +6,10 @@ import numpy as np
 from assessment_releases import Ints
 from numpy.typing import NDArray
 
-from turnstile.assessment.lab.baselines import uniforms
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_variance
+from turnstile.privacy.noise_families import NoiseFamily
+from turnstile_lab.baselines import uniforms
 
 
 def deviation(event: DrawEvent) -> float:

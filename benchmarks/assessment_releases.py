@@ -10,18 +10,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.assessment.lab.baselines import uniforms
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
-from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, layout, public_domain
+from turnstile.programme.domain.public_domain import (
+    Dimension,
+    ModeCells,
+    PublicDomain,
+    layout,
+    public_domain,
+)
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import make_plan
 from turnstile.release.sealed import Artefact, NoisyTable
 from turnstile.service_calendar import ServiceWeek
+from turnstile_lab.baselines import uniforms
 
 INCLUDE = Path(__file__).resolve().parents[1] / "include"
 WEEK = ServiceWeek(2016, 30)

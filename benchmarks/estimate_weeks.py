@@ -20,7 +20,12 @@ from numpy.typing import NDArray
 from opal_partitions import released
 
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
-from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
+from turnstile.programme.domain.public_domain import (
+    Dimension,
+    ModeCells,
+    PublicDomain,
+    public_domain,
+)
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec
 from turnstile.release.numbers import Numbers

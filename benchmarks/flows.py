@@ -25,8 +25,13 @@ from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dense import draw
 from turnstile.privacy.noise import noise_variance
-from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import (
+    Dimension,
+    ModeCells,
+    PublicDomain,
+    public_domain,
+)
 from turnstile.programme.loading import load_programme
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec

@@ -19,18 +19,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from turnstile.counting.tables import count
+from turnstile.counting.exact_tables import count
 from turnstile.estimates.mean_intervals import RatioNoise
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import (
+    Dimension,
+    ModeCells,
+    PublicDomain,
+    public_domain,
+)
 from turnstile.programme.loading import load_programme
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme, UnitBound
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
-from turnstile.sources.samples.itms import DEGREES_SCALE, SPEED_CODE_SCALE, itms_rows, read_area
+from turnstile_samples.itms import DEGREES_SCALE, SPEED_CODE_SCALE, itms_rows, read_area
 
 INCLUDE = Path(__file__).parents[1] / "include"
 ROWS_A_WEEK = 3_830_000  # the source's density: 16,977,444 records in 31 days

@@ -37,11 +37,11 @@ from itms_city import (
 
 from turnstile.estimates.mean_intervals import RatioNoise, means_of
 from turnstile.privacy.mechanisms.dispatch import draw
-from turnstile.programme.cell_choice import owner, partition
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
+from turnstile_design.cell_choice import owner, partition
 
 SURVEYED, RELEASED = ServiceWeek(2021, 45), ServiceWeek(2021, 46)
 WEEKS_OF_USE = 52

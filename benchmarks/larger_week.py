@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from turnstile.duckdb_engine import connect, text
-from turnstile.sources.samples.writing import SampleForm, copied
+from turnstile_samples.writing import SampleForm, copied
 
 _UNIT = {"opal": "card_id", "itms": "license_plate"}
 _PREFIX = 4  # letters of `3085...` and `GJ05...`, which all units of a sample share

@@ -39,17 +39,18 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
 from turnstile.ledger.amounts import Cap
-from turnstile.ledger.custody import Custody
+from turnstile.ledger.custody.custody import Custody
+from turnstile.ledger.database_tables import ACCOUNT, ATTEMPT, CAPS, ENTRY, FAMILY, HEAD
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
-from turnstile.ledger.tables import ACCOUNT, ATTEMPT, CAPS, ENTRY, FAMILY, HEAD
 from turnstile.operations.ledger_snapshot import LedgerFollower
 from turnstile.privacy.accounts import postings
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import CARD_UNITS, VEHICLE_UNITS, Block, ProtectionUnit
-from turnstile.publishing.manifest import manifest_bytes
+from turnstile.publishing.describe.manifest import manifest_bytes
 from turnstile.service_calendar import ServiceWeek
 
 MODES = ("bus", "ferry", "lightrail", "train")

@@ -18,15 +18,16 @@ from opal_partitions import INCLUDE, WEEK, Days, Floats, Ints, Tables, exact_tab
 from turnstile.estimates.presentation import presentation_of
 from turnstile.estimates.reconciliation import Measured, Partition, reconcile
 from turnstile.privacy.accounts import losses
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.guarantees import rho_for
 from turnstile.privacy.mechanisms import dense, stability_histogram
 from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_scale
 from turnstile.privacy.mechanisms.thresholds import source_parameters
 from turnstile.privacy.noise import noise_pmf, noise_variance
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.release.plan import make_plan
 

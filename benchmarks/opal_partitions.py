@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.samples import opal
+from turnstile_samples import opal
 
 INCLUDE = Path(__file__).parents[1] / "include"
 WEEK = ServiceWeek(2016, 30)

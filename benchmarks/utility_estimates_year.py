@@ -25,12 +25,12 @@ from turnstile.estimates.trip_estimates import trip_estimates
 from turnstile.estimates.week_estimates import EARLIER_AT_MOST
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.ledger.encoding import encode_event
-from turnstile.programme.domain import PublicDomain, layout
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain, layout
 from turnstile.programme.loading import load_programme
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
-from turnstile.publishing.manifest import MANIFEST, manifest_bytes
+from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 from turnstile.publishing.package_numbers import comparable, earlier_numbers, numbers_of_package
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek

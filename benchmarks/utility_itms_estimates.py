@@ -45,7 +45,7 @@ from turnstile.privacy.guarantees import rho_for
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
 from turnstile.privacy.noise import noise_variance
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec, UnitBound

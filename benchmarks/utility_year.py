@@ -24,9 +24,9 @@ from utility_estimates import WEEKS
 from turnstile.assessment.attacks.risk import forecast
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_variance
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.release.plan import make_plan
+from turnstile.release.plan import loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek
 
 INCLUDE = Path(__file__).parents[1] / "include"
@@ -118,7 +118,8 @@ def risk_lines() -> Iterator[str]:
     yield "| programme | unit | one week | 52 weeks | epsilon then |"
     yield "|---|---|---|---|---|"
     for name in PROGRAMMES:
-        found = forecast(events_of(name), (1, 52)).units
+        events = events_of(name)
+        found = forecast(events, loss_by_unit(events), (1, 52)).units
         for who in dict.fromkeys(one.who for one in found):
             own = {one.weeks: one for one in found if one.who == who}
             chances = [own[n].guess_right if n in own else None for n in (1, 52)]

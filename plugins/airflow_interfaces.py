@@ -6,7 +6,9 @@ only. What only the API server has is imported inside the functions that it call
 """
 # No `from __future__ import annotations`: FastAPI reads annotations of `current_user`'s users.
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ from airflow.sdk.exceptions import TaskAwaitingInput
 from airflow.sdk.execution_time.hitl import HITLUser
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-from turnstile.operations.airflow_now import UNDER_WAY, RunNow, TaskNow
+from turnstile.operations.airflow_now import UNDER_WAY, RunNow, TaskNow, latest, named_week
 from turnstile.operations.week_requests import KnownRun
 
 if TYPE_CHECKING:
@@ -25,6 +27,54 @@ __all__ = ["HITLUser", "TaskAwaitingInput"]
 
 RUN_TYPES: Any = ["scheduled", "backfill", "manual"]
 """By name: the SDK keeps its enum private."""
+
+
+SENTENCE = "sentence"
+"""Key of the XCom in which a task leaves what it has to say of its run."""
+_NOTE_CHARACTERS = 1000
+
+
+def write_note(dag_run: Any) -> None:  # noqa: ANN401 - a row of Airflow's database
+    """Let the note of a run that has ended be its sentence; in the process that ended it.
+
+    It goes with that process's own transaction, in a statement that no other note makes fail. A
+    note that a person wrote stays.
+    """
+    from airflow.models.dagrun import DagRunNote
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.models.xcom import XComModel
+    from sqlalchemy import select
+    from sqlalchemy.dialects import postgresql, sqlite
+    from sqlalchemy.orm import object_session
+
+    session = object_session(dag_run)
+    if session is None:
+        return
+    of_run = {"dag_id": dag_run.dag_id, "run_id": dag_run.run_id}
+    said = select(XComModel.task_id, XComModel.value).filter_by(key=SENTENCE, **of_run)
+    left = {row.task_id: _text(row.value) for row in session.execute(said)}
+    state = _word(dag_run.state)
+    ended = select(TaskInstance.task_id).filter_by(state=state, **of_run)
+    words = [left[name] for name in session.scalars(ended) if name in left]
+    silent = f"ended {state} and did not say how; the page Budget says where its week stands"
+    note = (words[-1] if words else silent)[:_NOTE_CHARACTERS]
+    dialect = sqlite if session.get_bind().dialect.name == "sqlite" else postgresql
+    session.execute(
+        dialect.insert(DagRunNote)
+        .values(dag_run_id=dag_run.id, content=note)
+        .on_conflict_do_update(
+            index_elements=["dag_run_id"],
+            set_={"content": note},
+            where=DagRunNote.user_id.is_(None),
+        )
+    )
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - as a task sent it, or as JSON once more
+    """Return a text that was left as XCom."""
+    with suppress(ValueError, TypeError):
+        return str(json.loads(value))
+    return str(value)
 
 
 def run_in_airflow(dag_id: str, run_id: str) -> RunNow | None:
@@ -119,30 +169,47 @@ def runs_now(
     from sqlalchemy import or_, select
 
     named = {run_id for ids in asked.values() for run_id in ids}
-    wanted = select(DagRun.dag_id, DagRun.run_id, DagRun.state, DagRun.logical_date, DagRun.conf)
-    wanted = wanted.where(
+    wanted = select(
+        *(DagRun.dag_id, DagRun.run_id, DagRun.run_type, DagRun.state),
+        *(DagRun.logical_date, DagRun.conf, DagRun.queued_at, DagRun.start_date),
+    ).where(
         DagRun.dag_id.in_(tuple(asked)),
         or_(DagRun.state.in_(tuple(UNDER_WAY)), DagRun.run_id.in_(tuple(named))),
     )
-    columns = (TaskInstance.dag_id, TaskInstance.run_id, TaskInstance.task_id)
+    columns = (TaskInstance.dag_id, TaskInstance.run_id, TaskInstance.task_id, TaskInstance.state)
+    moments = ("scheduled_dttm", "queued_dttm", "start_date", "end_date")
     found: dict[str, list[RunNow]] = {dag_id: [] for dag_id in asked}
     with create_session() as session:
         runs = session.execute(wanted).all()
         ids = tuple({run.run_id for run in runs})
         rows = session.execute(
-            select(*columns, TaskInstance.state, TaskInstance.start_date).where(
+            select(*columns, *(getattr(TaskInstance, name) for name in moments)).where(
                 TaskInstance.dag_id.in_(tuple(asked)), TaskInstance.run_id.in_(ids)
             )
         ).all()
     tasks: dict[tuple[str, str], dict[str, TaskNow]] = {}
     for row in rows:
         of_run = tasks.setdefault((row.dag_id, row.run_id), {})
-        of_run[row.task_id] = TaskNow(row.state and _word(row.state), row.start_date)
+        moved = latest(getattr(row, name) for name in moments)
+        of_run[row.task_id] = TaskNow(row.state and _word(row.state), row.start_date, moved)
     for run in runs:
-        period = period_of(run.dag_id, run.logical_date, str((run.conf or {}).get("week") or ""))
+        week = named_week(run.run_type, run.conf)
+        period = period_of(run.dag_id, run.logical_date, week)
         known = tasks.get((run.dag_id, run.run_id), {})
-        found[run.dag_id].append(RunNow(run.run_id, period, _word(run.state), known))
+        since = latest((run.queued_at, run.start_date))
+        found[run.dag_id].append(RunNow(run.run_id, period, _word(run.state), known, since))
     return {dag_id: tuple(ones) for dag_id, ones in found.items()}
+
+
+def scheduler_heard() -> datetime | None:
+    """Return when any scheduler gave a sign of life last; in the API server."""
+    from airflow.jobs.job import Job
+    from airflow.utils.session import create_session
+    from sqlalchemy import func, select
+
+    beats = select(func.max(Job.latest_heartbeat)).where(Job.job_type == "SchedulerJob")
+    with create_session() as session:
+        return session.scalar(beats)
 
 
 def runs_by_start(dag_id: str) -> dict[datetime, KnownRun]:

@@ -47,7 +47,7 @@ class AskCorrection(AskPeople):
         """Prepare the question; return key and files that it is about, nothing if none is open."""
         from turnstile.ledger.revisions import next_after
         from turnstile.operations.correction_question import is_to_be_asked, revision_question
-        from turnstile.pipeline.first_look import refusal_of_correction
+        from turnstile.pipeline.ledger_preview import refusal_of_correction
         from turnstile.pipeline.redelivered_files import changed_files
 
         release = release_of_run(self.programme, context)
@@ -73,7 +73,7 @@ class AskCorrection(AskPeople):
         """Write an answer down, and say what it does to the budget."""
         from turnstile.ledger.revisions import next_after
         from turnstile.operations.correction_question import record_revision_answer
-        from turnstile.pipeline.first_look import refusal_of_correction
+        from turnstile.pipeline.ledger_preview import refusal_of_correction
 
         release = release_of_run(self.programme, context)
         if str(next_after(release.key)) != about["asked"]:

@@ -39,7 +39,10 @@ class AskPeople(HITLOperator):
 
     def __init__(self, *, programme: Programme, number: int, **operator: Any) -> None:  # noqa: ANN401 - Airflow's own
         reason = Param("", type="string", title="Why", description="For the file; internal")
-        note = Param("", type="string", title="For the public", description="Will be published")
+        # null, not "": Airflow's own form holds its button until a text is filled in.
+        note = Param(
+            None, type=["null", "string"], title="For the public", description="Will be published"
+        )
         operator.pop("params", None)  # the DAG's own, which Airflow adds again
         super().__init__(
             body="",  # written when the question is opened
@@ -56,13 +59,13 @@ class AskPeople(HITLOperator):
         about = of_run(
             self.programme, self.task_id, context, lambda run: self.open_question(context, run)
         )
-        if not about:
-            return self.NOTHING_TO_ASK
-        with remembering(about):
-            return super().execute(context)
+        return self._ask(context, about) if about else self.NOTHING_TO_ASK
 
     def execute_complete(self, context: Context, event: dict[str, Any], **about: str) -> str:
         """Write the answer into the ledger, if the person may give it.
+
+        A yes that leaves the question open, because another's no stands or the same person said it
+        before, is asked again at once: the run does not end while somebody may still answer.
 
         Args:
             context: of the task.
@@ -78,9 +81,19 @@ class AskPeople(HITLOperator):
 
         def record(run: RunOfWeek) -> str:
             run.goes_on(self.task_id)
-            return self.record(context, answer, about)
+            said = self.record(context, answer, about)
+            is_yes = answer.is_approval and answer.person is not None
+            if is_yes and (again := self.open_question(context, run)):
+                self.log.info("%s; the question stays open", said)
+                self._ask(context, again)
+            return said
 
         return of_run(self.programme, self.task_id, context, record)
+
+    def _ask(self, context: Context, about: dict[str, str]) -> Any:  # noqa: ANN401 - Airflow's own
+        """Put the prepared question; Airflow goes on in `execute_complete`."""
+        with remembering(about):
+            return super().execute(context)
 
     def open_question(self, context: Context, run: RunOfWeek) -> dict[str, str]:
         """Prepare the question; return what it is about, nothing if none is open."""

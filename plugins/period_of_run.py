@@ -1,8 +1,9 @@
 """Which programme, period and revision a run stands for.
 
-The period of a scheduled or backfilled run follows from its data interval; a run by hand names
-its own, in the form's field `week` or by a logical date that is the period's start. The revision
-follows from the ledger, never from what was marked, skipped or cleared.
+The period of a scheduled or backfilled run follows from its data interval, and a field `week` that
+names another stops it; a run by hand names its own, in the form's field `week` or by a logical date
+that is the period's start. The revision follows from the ledger, never from what was marked,
+skipped or cleared.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from turnstile.errors import InputError
+from turnstile.programme.calendar.release_schedule import period_of_interval, starts_at
 from turnstile.programme.loading import load_programme
-from turnstile.programme.release_schedule import period_of_interval, starts_at
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod, parse_period
 from turnstile.settings import Settings, system_clock
@@ -36,21 +37,30 @@ def programme_and_period(name: str, context: Mapping[str, Any]) -> tuple[Program
 
     Raises:
         InputError: the run has no data interval, or one that is no period of the programme, or was
-            started by hand and names no period.
+            started by hand and names no period, or names another one than its dates.
         NotFinal: the period is not over.
     """
     programme = load_programme(name, Settings.from_environment().include)
     interval = (context.get("data_interval_start"), context.get("data_interval_end"))
     zone, now = programme.time.zone, system_clock()
     dag_run = context.get("dag_run")
-    if getattr(dag_run, "run_type", "") == "manual":
-        named = str((context.get("params") or {}).get("week") or "")
+    named = str((context.get("params") or {}).get("week") or "")
+    is_by_hand = getattr(dag_run, "run_type", "") == "manual"
+    if is_by_hand:
         if named:
             period = parse_period(named, where="run")
             interval = (starts_at(period, zone), period.ends_at(zone))
         elif interval[0] is None or interval[0] != getattr(dag_run, "logical_date", None):
             raise InputError(where="run", field="week", rule=BY_HAND)
-    return programme, period_of_interval(*interval, programme.schedule, zone=zone, now=now)
+    period = period_of_interval(*interval, programme.schedule, zone=zone, now=now)
+    if named and not is_by_hand and str(period) != named:
+        # A backfill hands its one field to the run of each of its dates.
+        rule = (
+            f"it names {named}, and this run of a backfill stands for {period} by its dates, so "
+            f"nothing is charged; delete this run, and release {period} with the field left empty"
+        )
+        raise InputError(where="run", field="week", rule=rule)
+    return programme, period
 
 
 def revision_of(programme: Programme, period: ServicePeriod) -> int:

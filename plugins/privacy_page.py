@@ -22,6 +22,7 @@ from airflow_interfaces import (
     may_read_dag,
     paused_by_dag,
     runs_now,
+    scheduler_heard,
 )
 from answer_form import add_desk
 from release_form import add_release_form
@@ -182,6 +183,7 @@ def _airflow_now(budget: "BudgetPage", programmes: frozenset[str]) -> "AirflowNo
     return AirflowNow(
         {dag_id.removeprefix("release_"): is_paused for dag_id, is_paused in found.items()},
         {dag_id.removeprefix("release_"): ones for dag_id, ones in runs.items()},
+        scheduler_heard(),
     )
 
 

@@ -18,16 +18,17 @@ from airflow.sdk import DAG, Param, chain, get_parsing_context
 from airflow_interfaces import RUN_TYPES
 from approval_task import questions
 from correction_task import correction_questions
+from run_ended import ReportKilled
 from service_periods import ServicePeriods
 from step_task import PRIVATE_QUEUE, RETRIES, step_task
 from wait_task import WaitUntilFinal
 
 from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps
+from turnstile.programme.calendar.release_schedule import period_containing, starts_at
 from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.people import holders
-from turnstile.programme.release_schedule import period_containing, starts_at
 from turnstile.settings import Settings
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def release_dag(name: str, *, file: str) -> DAG:
         allowed_run_types=RUN_TYPES,
         # What is cleared or repeated goes on with the code of today: an old bug is no promise.
         rerun_with_latest_version=True,
+        on_failure_callback=ReportKilled(name),
         params={"week": _week_field(programme)},
         auto_register=False,  # the DAG files do it: one that is half made must not be taken up
         tags=["release", programme.family],
@@ -170,7 +172,8 @@ def _week_field(programme: Programme) -> Param:
         type=["null", "string"],
         pattern=f"^{pattern}$",
         title="Service week" if is_week else "Period",
-        description=f"Which to release, such as {example}; only a run by hand needs one",
+        description=f"A run by hand: which to release, such as {example}. A backfill goes by its "
+        "dates; a name here stops its runs of all others",
     )
 
 

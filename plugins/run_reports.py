@@ -54,6 +54,11 @@ class RunOfWeek:
     run_id: str
     revision: int = 0
 
+    @property
+    def key(self) -> str:
+        """What is released, as the ledger names it."""
+        return f"{self.programme}/{self.week}/r{self.revision}"
+
     def begin(self, triggered_by: str) -> str:
         """Write that the run takes the week up; return what it will do to the budget."""
         note = self._note()
@@ -112,7 +117,7 @@ class RunOfWeek:
     def refusal(self) -> TurnstileError | None:
         """Return how the ledger would refuse the week now, before anything is read."""
         from turnstile.pipeline.context import open_release
-        from turnstile.pipeline.first_look import refusal_before_reading
+        from turnstile.pipeline.ledger_preview import refusal_before_reading
 
         release = open_release(self.programme, self.week, self.revision)
         return refusal_before_reading(
@@ -167,15 +172,15 @@ class RunOfWeek:
 
     def _is_restated(self) -> bool:
         """Return whether the files changed since the week was sealed."""
-        from turnstile.pipeline.inputs import RESTATED
+        from turnstile.pipeline.before_charge import RESTATED
 
         folder = self.settings.private / self.programme / self.week / f"r{self.revision}"
         return (folder / RESTATED).exists()
 
     def _write_verdicts(self) -> None:
         """Write what may leave the private zone: one word a rule."""
+        from turnstile.pipeline.before_charge import verdicts
         from turnstile.pipeline.context import open_release
-        from turnstile.pipeline.inputs import verdicts
 
         release = open_release(self.programme, self.week, self.revision)
         if release.sealed is None and (found := verdicts(release)):
@@ -234,12 +239,12 @@ def _links(alert: Alert) -> tuple[str, ...]:
     address, found = address_of_ui(), []
     if alert.run_id:
         run = f"{address}/dags/release_{alert.programme}/runs/{quote(alert.run_id)}"
-        if alert.rule in {"people_asked", "people_reminded"}:
-            found.append(f"answer: {run}/tasks/{alert.subject.partition(',')[0]}/required_actions")
-            found.append(
-                f"map and assessment: {address}/privacy-budget/embargoed/"
-                f"{alert.programme}/{alert.week}"
-            )
-        else:
+        task = alert.subject.partition(",")[0]
+        if alert.rule not in {"people_asked", "people_reminded"}:
             found.append(f"run: {run}")
+        elif task.startswith("ask_revision"):
+            found.append(f"answer: {run}/tasks/{task}/required_actions")
+        else:
+            desk = f"{quote(alert.programme)}/{quote(alert.week)}"
+            found.append(f"look and answer: {address}/privacy-budget/embargoed/{desk}")
     return (*found, f"budget: {address}/privacy-budget/", *runbook_link(alert))

@@ -18,7 +18,7 @@ from airflow.plugins_manager import AirflowPlugin
 from airflow.timetables.base import DagRunInfo, DataInterval, Timetable
 from pendulum import instance
 
-from turnstile.programme.release_schedule import period_containing, run_name, starts_at
+from turnstile.programme.calendar.release_schedule import period_containing, run_name, starts_at
 from turnstile.programme.spec import ScheduleSpec
 from turnstile.settings import system_clock
 

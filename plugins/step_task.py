@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from inspect import cleandoc
 from typing import Any, TypeVar
@@ -11,8 +13,9 @@ from typing import Any, TypeVar
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow_interfaces import SENTENCE
 from period_of_run import programme_and_period, revision_of
-from run_reports import RunOfWeek, report_failure, report_resumed, report_success
+from run_reports import LAST_STEP, RunOfWeek, report_failure, report_resumed, report_success
 
 from turnstile.errors import StoreError, TurnstileError
 from turnstile.pipeline import steps
@@ -20,6 +23,7 @@ from turnstile.pipeline.drawing_apart import draw_apart
 from turnstile.settings import Settings, system_clock
 
 T = TypeVar("T")
+_log = logging.getLogger("turnstile")
 LEDGER_POOL = "turnstile_ledger"
 LEDGER_STEPS = frozenset({"reserve", "draw", "publish"})
 PRIVATE_QUEUE = "private"
@@ -29,6 +33,8 @@ LASTS_AT_MOST = timedelta(hours=12)
 """Of a step alone: a wait and a question would be ended with it, however long they may last."""
 ZONE_OF_STEP = {"count": "private", "draw": "embargoed", "publish": "public"}
 """Steps whose output another DAG may wait for: an asset `opal_public` for consumers, and so on."""
+_DIGEST = {"draw": "sealed_digest", "publish": "manifest_digest"}
+"""What these steps return; nothing that was computed from rows stands in an event."""
 FROM_ZONE = {"ingest": "landing", "draw": "private", "publish": "embargoed"}
 
 
@@ -53,7 +59,7 @@ def step_task(programme: str, step: str) -> PythonOperator:
 
 
 def _assets(programme: str, zone: str | None) -> list[Asset]:
-    """Return the asset of a zone; its events say that a week came, and nothing of it."""
+    """Return the asset of a zone; its events say which week came, and nothing of it."""
     return [Asset(name=f"{programme}_{zone}", group=zone)] if zone else []
 
 
@@ -70,9 +76,41 @@ def run_step(step: str, programme: str, **context: Any) -> str:  # noqa: ANN401 
         act_on = draw_apart if step == steps.draw.__name__ else steps.step_named(step)
         answer = act_on(programme, run.week, run.revision)
         report_success(run, step)
+        _tell_consumers(context.get("outlet_events"), run, step, answer)
+        _log.info("%s", _of_step(run, step))
+        if step == LAST_STEP:
+            leave_sentence(context, f"{run.key} is public, and its audit passed")
         return answer
 
     return of_run(programme, step, context, act)
+
+
+def _of_step(run: RunOfWeek, step: str) -> str:
+    """Say that a step is done, how many of how many that is, and what comes next."""
+    number = steps.STEPS.index(step) + 1
+    told = f"{run.key}: {step} is done, {number} of {len(steps.STEPS)} steps"
+    if step == LAST_STEP:
+        return told
+    following = steps.STEPS[number]
+    return f"{told}; next is {following}: {cleandoc(steps.step_named(following).__doc__ or '')}"
+
+
+def leave_sentence(context: Mapping[str, Any], sentence: str) -> None:
+    """Leave what a task has to say of its run, for the run's note; without it, the run goes on."""
+    task_instance = context.get("ti")
+    if task_instance is not None:
+        with suppress(Exception):
+            task_instance.xcom_push(SENTENCE, sentence)
+
+
+def _tell_consumers(events: Any, run: RunOfWeek, step: str, answer: str) -> None:  # noqa: ANN401 - Airflow's own
+    """Let the events of a step's assets name week, revision and digest of what came there."""
+    said: dict[str, str | int] = {"week": run.week, "revision": run.revision}
+    if step in _DIGEST:
+        said[_DIGEST[step]] = answer
+    made = () if events is None else _assets(run.programme, ZONE_OF_STEP.get(step))
+    for asset in made:
+        events[asset].extra = said
 
 
 def of_run(
@@ -95,8 +133,11 @@ def of_run(
     except Exception as error:  # noqa: BLE001 - whatever it is, its text may hold a raw value
         kind = type(error).__name__
         failure = failure_without_values(error, settings, f"{programme}-{task}")
-    if run is not None and isinstance(failure, AirflowFailException):
-        report_failure(run, task, kind, str(failure))
+    _log.error("%s", failure)  # the log view folds the error that is raised
+    if isinstance(failure, AirflowFailException):
+        leave_sentence(context, f"{task}: {failure}")
+        if run is not None:
+            report_failure(run, task, kind, str(failure))
     # Raised here, not in a handler: otherwise the first exception would travel in __context__.
     raise failure
 

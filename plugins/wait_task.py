@@ -10,8 +10,8 @@ from airflow.sdk import BaseOperator
 from step_task import of_run
 
 from turnstile.errors import NotArrived
+from turnstile.programme.calendar.release_schedule import final_at, final_words
 from turnstile.programme.loading import load_programme
-from turnstile.programme.release_schedule import final_at, final_words
 from turnstile.service_calendar import parse_period
 from turnstile.settings import system_clock
 
@@ -71,7 +71,7 @@ class WaitUntilFinal(BaseOperator):
             NotArrived: the wait is over.
         """
         from turnstile.pipeline.arrival import arrival_of
-        from turnstile.release.zone_stores import fetch_landing
+        from turnstile.release.zone_copies import zones
 
         if run.is_sealed():
             return  # the sealed bytes stand, whatever the landing zone holds now
@@ -81,7 +81,7 @@ class WaitUntilFinal(BaseOperator):
         if now < final:
             words = final_words(period, programme.schedule, programme.time)
             self._look_at(final, run, f"{period} is final on {words}")
-        changed_at = fetch_landing(run.settings, programme.source, period)
+        changed_at = zones(run.settings).fetch_landing(programme.source, period)
         arrived = arrival_of(programme.source, period, run.settings.landing, changed_at)
         if arrived.is_complete(now):
             return

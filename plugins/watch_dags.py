@@ -15,6 +15,7 @@ from audit_log import airflow_api
 from run_reports import send_alerts
 from step_task import failure_without_values
 
+from turnstile.errors import IntegrityError
 from turnstile.settings import Settings, system_clock
 
 _log = logging.getLogger("turnstile")
@@ -64,10 +65,10 @@ def audit_ledger() -> str:
     from turnstile.operations.journal import Journal
     from turnstile.operations.last_verification import tell_verification
     from turnstile.operations.watch import audited
-    from turnstile.release.zone_stores import refresh
+    from turnstile.release.zone_copies import zones
 
     settings = Settings.from_environment()
-    refresh(settings)
+    zones(settings).refresh()
     ledger = open_ledger(settings)
     sequence, head = ledger.head()
     alerts = audited(ledger.verify, settings)
@@ -113,12 +114,16 @@ def _airflow_now(page: BudgetPage) -> AirflowNow:
 
 
 def delete_what_is_due() -> str:
-    """Delete private data after their programme's days; write down whom to tell before."""
+    """Delete private data after their programme's days; compare what stays with the ledger."""
+    from turnstile.ledger.of_deployment import open_ledger
     from turnstile.operations.retention_day import RetentionDay
+    from turnstile.pipeline.private_verification import private_findings
 
     settings = Settings.from_environment()
     try:
         gone = RetentionDay(settings, system_clock()).act()
+        for finding in private_findings(settings, open_ledger(settings)):
+            raise IntegrityError(str(finding))
     except Exception as error:  # noqa: BLE001 - its text may hold a name that somebody chose
         failure = failure_without_values(error, settings, "retention-delete_what_is_due")
     else:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core_alone import lacks_an_extension
 from deployment_fixtures import (
     PATCHES,
     assessed,
@@ -94,6 +95,12 @@ def pytest_configure() -> None:
         }
     )
     sys.path.insert(0, str(_ROOT / "plugins"))
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the tests of extensions that are not installed (`make test-core`)."""
+    is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
+    return True if is_test and lacks_an_extension(collection_path) else None
 
 
 class OneAirflow(LoadScopeScheduling):

@@ -7,12 +7,13 @@ week shows that it is not there.
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from contributed import CHANGES, programme_text
+from contributed import CHANGES, NOISE_FAMILY, programme_text
 from deployment_fixtures import PublishedWeeks
 from scratch_copy import ROOT, ScratchCopy
 from small_deployment import WEEK, Deployment
@@ -20,7 +21,7 @@ from small_deployment import WEEK, Deployment
 from turnstile.counting.engines import engine_named
 from turnstile.errors import InputError, ProgrammeError
 from turnstile.programme.loading import parse_programme
-from turnstile.publishing.portals.addresses import portal_address
+from turnstile_stores.portals.addresses import portal_address
 
 SOURCES = {  # files that each touches: at most three
     "dimension": 1,
@@ -32,6 +33,7 @@ SOURCES = {  # files that each touches: at most three
     "counting engine": 2,
     "gate": 2,
     "kind of portal": 3,
+    "figure on the budget page": 2,
     "file in the package": 2,
 }
 USED = ("dimension", "feed", "mechanism", "unit")  # what a programme says that it uses
@@ -39,6 +41,9 @@ RELEASE = f"""
 import csv, logging, os, sys
 from pathlib import Path
 from turnstile.cli import main
+from turnstile.operations.airflow_now import AirflowNow
+from turnstile.operations.page import BudgetPage
+from turnstile.settings import Settings, system_clock
 
 logging.basicConfig(stream=sys.stdout, format="%(message)s")
 logging.getLogger("turnstile").setLevel(logging.INFO)
@@ -59,6 +64,19 @@ for command in (
     ["portal", "send", "ferries", "--to", f"depot://north{{home}}/depot"],
     ["ledger", "verify"],
     ["ledger", "balance"],
+):
+    assert main(command) == 0, command
+page = BudgetPage(Settings.from_environment(), system_clock)
+print(page.budget(frozenset({{"ferries"}}), AirflowNow()))
+"""
+OF_A_FAMILY = f"""
+from turnstile.cli import main
+
+for command in (
+    ["sample", "opal", "--weeks", "{WEEK}", "--rows", "20000", "--seed", "1"],
+    ["check", "opal_trip"],
+    ["run", "opal_trip", "--week", "{WEEK}"],
+    ["ledger", "verify"],
 ):
     assert main(command) == 0, command
 """
@@ -90,6 +108,7 @@ def seen(home: Path, programme: str, said: str) -> set[str]:
         "counting engine": "counted twice" in said,
         "gate": '"not_empty"' in gates,
         "kind of portal": (home / "depot" / programme / WEEK / "r0/manifest.json").is_file(),
+        "figure on the budget page": "to be downloaded: 1; " in said,
         "file in the package": (package / "counts.txt").is_file(),
     }
     return {name for name, is_there in shown.items() if is_there}
@@ -111,10 +130,26 @@ def test_a_week_of_the_sources_as_they_are_shows_none(published_weeks: Published
     assert seen(published_weeks.home, "opal", published_weeks.printed["opal"]) == set()
 
 
+def test_a_noise_family_is_one_record_and_a_mechanism_that_draws_it(tmp_path: Path) -> None:
+    copy = ScratchCopy(tmp_path)
+    Deployment(tmp_path / "var", tmp_path / "include").keep_few_places()
+    assert len(NOISE_FAMILY.make(copy)) == 2
+    trip = "include/programmes/opal_trip.yaml"
+    copy.replace(trip, "kind: dense_laplace", "kind: dense_geometric")
+    copy.run(OF_A_FAMILY)
+    package = tmp_path / "var/public/opal_trip" / WEEK / "r0"
+    assert '"two_sided_geometric"' in (package / "plan.json").read_text()
+    gates = json.loads((package / "assessment.json").read_text())["gates"]
+    judged = {gate["gate"]: gate["statement"] for gate in gates}
+    assert (
+        "are geometric" in judged["geometric_below_zero"]
+    )  # a family's tail, not its name, is asked for
+
+
 def test_the_page_lists_the_same_changes() -> None:
     page = (ROOT / "docs/ARCHITECTURE.md").read_text().partition("## Where a change goes")[2]
     listed = re.findall(r"^\| (?:another|a third) (.*?)(?: \(column\))? \|", page, re.MULTILINE)
-    assert sorted(listed) == sorted(["programme", *CHANGES])
+    assert sorted(listed) == sorted(["programme", "noise family", *CHANGES])
 
 
 @pytest.mark.parametrize("change", USED)

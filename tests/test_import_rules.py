@@ -18,7 +18,8 @@ LINT = Path(sys.executable).parent / "lint-imports"
 
 def _lint(project: Path) -> str:
     """Check a copy of the project, and return what is said of its contracts."""
-    environment = {"PATH": os.defpath, "PYTHONPATH": str(project / "include")}
+    places = [project / "include", *sorted((project / "extensions").iterdir())]
+    environment = {"PATH": os.defpath, "PYTHONPATH": ":".join(map(str, places))}
     return subprocess.run(  # noqa: S603 - our own tool
         [LINT, "--config", project / "pyproject.toml", "--no-cache"],
         cwd=project,
@@ -34,6 +35,7 @@ def copy(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "include/turnstile", tmp_path / "include/turnstile", ignore=ignored)
+    shutil.copytree(ROOT / "extensions", tmp_path / "extensions", ignore=ignored)
     return tmp_path
 
 

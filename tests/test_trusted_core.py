@@ -84,7 +84,7 @@ def test_a_name_twice_a_name_of_nothing_and_a_large_core_are_seen(
 
 
 def test_what_is_imported_by_name_belongs_to_the_core_too() -> None:
-    feeds = {f"sources.{feed}" for feed in Feed}
+    feeds = {f"sources.feeds.{feed}" for feed in Feed}
     mechanisms = {f"privacy.mechanisms.{kind.drawn_by}" for kind in MechanismKind}
     assert feeds | mechanisms <= set(MODULES)
 

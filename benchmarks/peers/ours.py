@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 
 from turnstile.counting.bounding import Bounding, install_key, keep_at_most
 from turnstile.counting.engine import columns_of, engine
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import Block, ProtectionUnit
 
 trips, cells, out, at_most, epsilon = sys.argv[1:]

@@ -10,7 +10,9 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
+from turnstile import extensions
 from turnstile.errors import InputError, TurnstileError
 
 _COMMANDS = (
@@ -23,6 +25,7 @@ _COMMANDS = (
     "report",
     "itms",
     "ledger",
+    "doctor",
     "retention",
     "stores",
     "assess",
@@ -45,17 +48,35 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+def _present() -> list[str]:
+    """Return the commands that are here: the core's, and those of installed extensions."""
+    missing = {*extensions.names(extensions.COMMANDS)} - extensions.installed(extensions.COMMANDS)
+    return [command for command in _COMMANDS if command not in missing]
+
+
+def _module_of(command: str) -> Any:  # noqa: ANN401 - a module with `add_parser`
+    """Return the module of a command.
+
+    Raises:
+        InputError: the extension that brings it is not installed.
+    """
+    if command not in extensions.names(extensions.COMMANDS):
+        return import_module(f"turnstile.commands.{command}")
+    asked_by = f"the command {command}"
+    return extensions.brought(extensions.COMMANDS, command, asked_by=asked_by)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; a failure is one sentence on standard error."""
     parser = argparse.ArgumentParser(prog="turnstile", description=__doc__)
     parser.add_argument("--version", action=_Version, nargs=0, help="which code this is; then exit")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     given = list(sys.argv[1:] if arguments is None else arguments)
-    for command in given[:1] if given[:1] and given[0] in _COMMANDS else _COMMANDS:
-        # only what is asked for: the others import for a second
-        import_module(f"turnstile.commands.{command}").add_parser(subparsers)
-    args = parser.parse_args(given)
     try:
+        for command in given[:1] if given[:1] and given[0] in _COMMANDS else _present():
+            # only what is asked for: the others import for a second
+            _module_of(command).add_parser(subparsers)
+        args = parser.parse_args(given)
         return int(args.command(args))
     except TurnstileError as error:
         print(f"turnstile: {error}", file=sys.stderr)

@@ -9,16 +9,19 @@ import errno
 import fcntl
 import os
 import platform
+import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from turnstile.errors import InputError, TurnstileError
+from turnstile.errors import InputError, IntegrityError, TurnstileError
 
 EVERYBODY_READS = 0o644
 OWNER_ONLY = 0o600
+_SEALED = re.compile(r"sealed-[0-9a-f]{16}\.parquet")
 
 
 def replace_durably(path: Path, content: bytes, mode: int = EVERYBODY_READS) -> None:
@@ -110,6 +113,26 @@ def full_disk_named() -> Iterator[None]:
     except Exception as error:
         refuse_if_full(error)
         raise
+
+
+def delete_for_good(path: Path) -> None:
+    """Delete a file, a link or a folder with all that is in it: the one way by which data go.
+
+    Raises:
+        IntegrityError: sealed bytes are among it; whoever asks is wrong, and nothing was deleted.
+        OSError: it cannot be deleted.
+    """
+    is_folder = path.is_dir() and not path.is_symlink()
+    if any(map(_is_sealed, (path, *(path.rglob("*") if is_folder else ())))):
+        raise IntegrityError(f"{path.name} is or holds sealed bytes, which are never deleted")
+    if is_folder:
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_sealed(path: Path) -> bool:
+    return _SEALED.fullmatch(path.name) is not None
 
 
 def sync_folder(folder: Path) -> None:

@@ -22,7 +22,7 @@ class ZoneStore:
 
     Args:
         zone: one of ZONES.
-        address: `s3://bucket/prefix`, with options (`stores/address.py`).
+        address: `s3://bucket/prefix`, with options (`turnstile_stores.address`).
         credentials: file that holds them; None: as boto3 finds them (profile, role).
     """
 

@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 from bare_programme import bare_programme
 
-from turnstile.assessment.lab.baselines import discrete_laplace
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
+from turnstile.programme.domain.public_domain import (
+    Dimension,
+    ModeCells,
+    PublicDomain,
+    public_domain,
+)
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import (
     Programme,
@@ -73,6 +77,7 @@ Redraw = Callable[[str, np.ndarray, float, str], np.ndarray]
 def honest(label: str, exact: np.ndarray, scale: float, table: str) -> np.ndarray:
     """Noise every cell at the declared scale."""
     del table
+    discrete_laplace = pytest.importorskip("turnstile_lab.baselines").discrete_laplace
     return exact + discrete_laplace(label, exact.size, scale)
 
 

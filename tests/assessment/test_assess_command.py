@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace, uniforms
 from turnstile.assessment.package.comparison import compared
-from turnstile.assessment.package.disclosures import assess_package
+from turnstile.assessment.package.of_package import assess_package
 from turnstile.cli import main
 from turnstile.errors import InputError
 from turnstile.estimates.release_tables import measurements
 from turnstile.ledger.encoding import encode_event
-from turnstile.publishing.manifest import MANIFEST, manifest_bytes
+from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 from turnstile.publishing.package_reader import Package, is_package, read_package
 from turnstile.release.drawn import Drawn
+from turnstile_lab.baselines import discrete_laplace, naive_laplace, uniforms
 
 Build = Callable[..., Drawn]
 

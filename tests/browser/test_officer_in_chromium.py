@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from in_chromium import MISSING, chromium, find, log_in, wait
+from in_chromium import MISSING, WIDER, chromium, find, log_in, pictures, view, wait
 from real_airflow import DAG, RealAirflow, running
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -19,20 +18,13 @@ from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.presentation import balance_json, most_spent
 from turnstile.operations.amount_words import epsilon_words
 
+__all__ = ["pictures"]
+
 SEALED, NEW, NAMED = "2016-W30", "2016-W31", "2016-W32"
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(bool(MISSING), reason=MISSING),
 ]
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots go: to the docs where `TURNSTILE_PICTURES` names them, else nowhere."""
-    named = os.environ.get("TURNSTILE_PICTURES")  # noqa: TID251 - a test's own switch
-    folder = Path(named) if named else tmp_path_factory.mktemp("pictures")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -121,14 +113,6 @@ return least;
 """
 
 
-def _view(browser: Any, mode: str, width_px: int) -> None:
-    """Look at the page in a color scheme, through a window of a width."""
-    features = [{"name": "prefers-color-scheme", "value": mode}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    size = {"width": width_px, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-
-
 def _asked_of(browser: Any) -> set[str]:
     """Return the hosts that the page made the browser ask."""
     entries = "return performance.getEntriesByType('resource').map(e => new URL(e.name).host)"
@@ -196,20 +180,19 @@ def test_every_section_can_be_read_in_any_light_and_width_and_asks_no_other_host
     airflow: RealAirflow, browser: Any, pictures: Path, mode: str, width_px: int
 ) -> None:
     log_in(browser, airflow, "vera")
-    _view(browser, mode, width_px)
+    view(browser, mode, width_px)
     host = airflow.address.partition("//")[2]
     asked = f"release?programme=opal&first={SEALED}&last={NAMED}"
     for section in ("", "calendar", asked, "plan", "ledger", "quality", f"week/opal/{SEALED}"):
         browser.get(f"{airflow.address}/privacy-budget/{section}")
         find(browser, "h1")
-        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        assert browser.execute_script(wide) == 0, section
+        assert browser.execute_script(WIDER) == 0, section
         contrast, words = browser.execute_script(_LEAST_CONTRAST)
         assert contrast >= 4.5, (section, words)
         assert _asked_of(browser) == {host}
         for details in browser.find_elements(By.CSS_SELECTOR, "details"):
             browser.execute_script("arguments[0].open = true", details)
-        assert browser.execute_script(wide) == 0, section
+        assert browser.execute_script(WIDER) == 0, section
         name = section.partition("/")[0].partition("?")[0] or "budget"
         browser.save_screenshot(str(pictures / f"{name}-{mode}-{width_px}.png"))
 

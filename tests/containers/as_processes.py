@@ -11,7 +11,7 @@ import psutil
 from compose_natively import HEALTHY_WITHIN_S, NativeCompose, missing
 from story import FIRST_WEEK, Story
 
-from turnstile.deployment.native_stack import _family
+from turnstile_native.native_stack import _family
 
 ROOT = Path(__file__).resolve().parents[2]
 

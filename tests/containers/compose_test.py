@@ -28,11 +28,11 @@ from doors import check_doors, check_secrets, check_store_doors  # noqa: E402 - 
 from engine import Containers, engine_missing  # noqa: E402
 from limits import fill_disks, run_out_of_memory  # noqa: E402
 from machines import draw_on_two_machines  # noqa: E402
+from ports import free_port  # noqa: E402
 from story import FIRST_WEEK, ROOT, Story  # noqa: E402
 from version_before import version_before  # noqa: E402
 
 from stores import OVERRIDE, Store  # noqa: E402
-from turnstile.deployment.native_stack import free_port  # noqa: E402
 from turnstile.service_calendar import ServiceWeek  # noqa: E402
 
 LOST = ("postgres", "queue", "landing", "private", "failures", "public", "embargoed", "operations",

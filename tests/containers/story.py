@@ -20,8 +20,8 @@ from patience import wait_for
 from stores import Store
 from turnstile.operations.airflow_api import AirflowApi
 from turnstile.pipeline.steps import STEPS
+from turnstile.programme.calendar.release_schedule import run_name
 from turnstile.programme.loading import load_programme
-from turnstile.programme.release_schedule import run_name
 from turnstile.service_calendar import ServiceWeek
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 from bare_programme import bare_programme
 
-from turnstile.counting.tables import count
+from turnstile.counting.exact_tables import count
 from turnstile.measures.registry import Measure
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import PublicDomain
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import Feed, SourceSpec
 from turnstile.programme.spec import DomainSpec, Outside, Programme, TableSpec, TimeSpec, UnitBound
 

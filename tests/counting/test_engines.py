@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from turnstile.counting.engines import engine_named
-from turnstile.counting.tables import count
+from turnstile.counting.exact_tables import count
 from turnstile.errors import InputError
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from small_deployment import WEEK, Deployment
 
-from turnstile.counting.tables import count
+from turnstile.counting.exact_tables import count
 from turnstile.errors import ProgrammeError
 from turnstile.estimates.labelled import labelled
 from turnstile.pipeline.context import open_release
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.sources.ingest import ingest
+from turnstile.sources.ingest.week import ingest
 
 Cli = Callable[..., int]
 TABLES = """tables:

@@ -21,19 +21,19 @@ import pandas as pd
 import pytest
 
 from turnstile.counting.bounding import message
-from turnstile.counting.tables import count
+from turnstile.counting.exact_tables import count
 from turnstile.estimates.mean_intervals import RatioNoise, means_of
 from turnstile.measures.registry import Measure
-from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import PublicDomain
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.source_spec import Feed, SpeedUnit
 from turnstile.programme.spec import DomainSpec, Outside, Programme, TableSpec, TimeSpec, UnitBound
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.ingest import ingest
+from turnstile.sources.ingest.week import ingest
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 SECRET = b"a secret of the release"

@@ -25,12 +25,12 @@ from turnstile.counting.trip_queries import axes_of
 from turnstile.privacy.stability import Chain
 from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.programme.counting_chain import chain_of
-from turnstile.programme.domain import PublicDomain, layout
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain, layout
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Outside, Programme, TableSpec
-from turnstile.sources.made_records import MadeTrip
-from turnstile.sources.raw_records import csv_lines, records_of
+from turnstile.sources.feeds.made_records import MadeTrip
+from turnstile.sources.feeds.raw_records import csv_lines, records_of
 
 if TYPE_CHECKING:
     from conftest import Lab

@@ -13,11 +13,11 @@ import pytest
 
 from turnstile.cli import main
 from turnstile.counting.exact import ExactTable
-from turnstile.counting.tables import count
-from turnstile.programme.domain_files import load_domain
+from turnstile.counting.exact_tables import count
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.ingest import ingest
+from turnstile.sources.ingest.week import ingest
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 WEEK = ServiceWeek(2016, 30)

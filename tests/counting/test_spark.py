@@ -24,14 +24,14 @@ from turnstile.cli import main
 from turnstile.counting.bounding import Bounding, Limit, install_key, keep_at_most
 from turnstile.counting.engine import Connection, engine
 from turnstile.counting.engines import engine_named
-from turnstile.counting.spark import _kept_sql
-from turnstile.counting.tables import count
+from turnstile.counting.exact_tables import count
 from turnstile.errors import InputError, ProgrammeError
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.ingest import ingest
+from turnstile.sources.ingest.week import ingest
+from turnstile_spark.counting import _kept_sql
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 WEEK = ServiceWeek(2016, 30)
@@ -110,7 +110,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from turnstile.counting.engines import engine_named
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
 name, rows, include, out = sys.argv[1:]

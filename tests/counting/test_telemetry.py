@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from turnstile.errors import ProgrammeError
 from turnstile.privacy.mechanisms.bounded_mean import center_steps, centered_steps
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.spec import Outside, TableSpec
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from made_trips import BOUNDS, MONDAY, RULES, TRIPS, Row, trips
 
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import layout
+from turnstile.programme.domain.public_domain import layout
 from turnstile.release.sensitivities import sensitivities
 
 if TYPE_CHECKING:

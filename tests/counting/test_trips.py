@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from made_trips import BOUNDS, MONDAY, TRIPS, Row
 
-from turnstile.counting.tables import count
+from turnstile.counting.exact_tables import count
 from turnstile.errors import IntegrityError, ProgrammeError
 from turnstile.measures.registry import Measure
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import PublicDomain, layout
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain, layout
 from turnstile.programme.spec import DomainSpec, Outside, TableSpec
 
 if TYPE_CHECKING:

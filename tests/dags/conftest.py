@@ -58,9 +58,10 @@ def auth(airflow_home: Path) -> Iterator[Any]:
         models = importlib.import_module("airflow.models.dag")
         for name in ("revoked_token", "trigger", "tasklog", "dagrun", "taskinstance"):
             importlib.import_module(f"airflow.models.{name}")
+        importlib.import_module("airflow.jobs.job")
         settings = importlib.import_module("airflow.settings")
         runs = ("log_template", "dag_run", "task_instance")
-        for table in ("revoked_token", "dag_bundle", "dag", *runs):
+        for table in ("revoked_token", "dag_bundle", "dag", "job", *runs):
             models.DagModel.metadata.tables[table].create(settings.engine)
         app = importlib.import_module("airflow.api_fastapi.app")
         yield app.create_auth_manager()

@@ -9,11 +9,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import select
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = {
+    "airflow.listeners",
     "airflow.sdk",
     "airflow.sdk.exceptions",
     "airflow.plugins_manager",
@@ -113,9 +116,10 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
     engine = importlib.import_module("airflow.settings").engine
     importlib.import_module("airflow.models.dag_version").DagVersion.metadata.create_all(engine)
     starts = datetime(2016, 7, 24, 14, tzinfo=UTC)
-    of_run = {"run_after": starts, "run_type": "manual", "queued_at": starts}
+    of_run = {"run_after": starts, "queued_at": starts}
     sent = (
         ("release_opal", "lives", "queued", {"week": "2016-W31"}),
+        ("release_opal", "by_its_date", "queued", {"week": "2016-W31"}),
         ("release_opal", "named", "failed", {}),
         ("release_opal", "old", "failed", {}),
         ("release_itms", "named", "success", {}),
@@ -124,7 +128,9 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
     with session.create_session() as opened:
         for n, (dag_id, run_id, state, conf) in enumerate(sent):
             at = starts + timedelta(seconds=n)  # one run of a DAG at one instant
-            run = dag_run(dag_id=dag_id, run_id=run_id, logical_date=at, conf=conf, **of_run)
+            kind = "backfill" if run_id == "by_its_date" else "manual"
+            names = {"dag_id": dag_id, "run_id": run_id, "run_type": kind}
+            run = dag_run(logical_date=at, conf=conf, **names, **of_run)
             run._state = state
             opened.add(run)
     try:
@@ -135,5 +141,76 @@ def test_the_page_sees_runs_that_live_and_those_it_names_each_with_its_tasks(
         with session.create_session() as opened:
             opened.query(dag_run).delete()
     seen = {(one.run_id, one.period, one.state) for one in told.pop("release_opal")}
-    assert seen == {("lives", "2016-W31", "queued"), ("named", "2016-W29", "failed")}
+    assert seen == {
+        ("lives", "2016-W31", "queued"),
+        ("by_its_date", "2016-W29", "queued"),
+        ("named", "2016-W29", "failed"),
+    }
     assert told == {}
+
+
+def test_the_page_hears_when_a_scheduler_lived_last(interfaces: ModuleType, auth: Any) -> None:
+    assert auth is not None
+    job = importlib.import_module("airflow.jobs.job").Job
+    session = importlib.import_module("airflow.utils.session")
+    assert interfaces.scheduler_heard() is None
+    at = datetime(2026, 11, 25, 12, tzinfo=UTC)
+    beats = {"SchedulerJob": at, "TriggererJob": at + timedelta(hours=1)}
+    with session.create_session() as opened:
+        opened.add_all(job(job_type=kind, latest_heartbeat=beat) for kind, beat in beats.items())
+    try:
+        assert interfaces.scheduler_heard() == at
+    finally:
+        with session.create_session() as opened:
+            opened.query(job).delete()
+
+
+@pytest.mark.parametrize(
+    ("said", "by", "note"),
+    [
+        ({"ingest": "old", "draw": "draw: it died"}, None, "draw: it died"),
+        ({"ingest": "old"}, None, "ended failed and did not say how"),
+        ({"draw": "x" * 2000}, None, "x" * 1000),
+        ({"draw": "draw: it died"}, "ada", "hers"),
+    ],
+)
+def test_the_note_of_a_run_is_its_last_sentence_unless_a_person_wrote_one(
+    said: dict[str, str], by: str | None, note: str, interfaces: ModuleType, auth: Any
+) -> None:
+    assert auth is not None
+    session = importlib.import_module("airflow.utils.session")
+    engine = importlib.import_module("airflow.settings").engine
+    models = importlib.import_module("airflow.models.dagrun")
+    models.DagRun.metadata.create_all(engine)
+    at = datetime(2016, 7, 24, 14, tzinfo=UTC)
+    key = {"dag_id": "release_opal", "run_id": "run"}
+    xcom = importlib.import_module("airflow.models.xcom").XComModel
+    task = importlib.import_module("airflow.models.taskinstance").TaskInstance
+    try:
+        with session.create_session() as opened:
+            run = models.DagRun(logical_date=at, run_after=at, run_type="manual", **key)
+            run._state = "failed"
+            opened.add(run)
+            opened.flush()
+            shared = {"map_index": -1, "pool": "p", "pool_slots": 1, **key}
+            tasks = [
+                shared | {"id": uuid4(), "task_id": name, "state": state}
+                for name, state in (("ingest", "success"), ("draw", "failed"))
+            ]
+            opened.execute(task.__table__.insert(), tasks)
+            left = {"dag_run_id": run.id, "map_index": -1, "key": "sentence", **key}
+            texts = [left | {"task_id": name, "value": text} for name, text in said.items()]
+            opened.execute(xcom.__table__.insert(), texts)
+            if by:
+                run.note = ("hers", by)
+                opened.flush()
+            for _ in range(2):  # cleared, it ends once more
+                interfaces.write_note(run)
+        with session.create_session() as opened:
+            (shown,) = opened.scalars(select(models.DagRunNote.content))
+    finally:
+        with session.create_session() as opened:
+            for table in (xcom, task, models.DagRunNote, models.DagRun):
+                opened.execute(table.__table__.delete())
+    assert shown.startswith(note)
+    assert len(shown) <= 1000

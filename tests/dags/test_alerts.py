@@ -7,19 +7,20 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from ports import free_port
 from pytest_httpserver import HTTPServer
 from receivers import SLACK, SLACK_URL, TEAMS, TEAMS_URL, Inbox, mail_server, services, text_of
 from small_deployment import Deployment
 
-from turnstile.deployment.native_stack import free_port
 from turnstile.errors import BudgetExceeded
 from turnstile.operations.airflow_now import AirflowNow
-from turnstile.operations.alerts import Severity
+from turnstile.operations.alerts import Alert, Severity
+from turnstile.operations.journal import Happening
 from turnstile.operations.page import BudgetPage
 from turnstile.pipeline import steps
 from turnstile.settings import Settings, system_clock
@@ -76,6 +77,46 @@ def test_a_failed_step_mails_its_kind_once_and_no_value(
     assert "\n  what to do: docs/RUNBOOK.md#" in text_of(message).replace("\r\n", "\n")
     assert CANARY not in message.as_string()
     assert CANARY not in text_of(message)
+
+
+def test_a_run_that_was_killed_is_reported_when_airflow_ends_it_once_and_no_other(
+    bag: Any, inbox: Inbox, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = bag.dags["release_opal"].on_failure_callback
+    run_ended = importlib.import_module("run_ended")
+    report.notify({"run_id": "killed"})  # as where the DAG processor sees no journal
+    assert not (home / "operations").exists()
+    for week, run_id in (("2016-W30", "killed"), ("2016-W31", "works")):
+        run = importlib.import_module("run_reports").RunOfWeek(
+            Settings.from_environment(), "opal", week, run_id
+        )
+        run._write(Happening.BEGUN, note="")
+    for _ in range(2):
+        report.notify({"run_id": "killed"})
+    (message,) = inbox.received
+    assert "opal 2016-W30: 2016-W30: its run, taken up" in " ".join(text_of(message).split())
+    assert "RUNBOOK.md#run_died" in text_of(message)
+
+    def gone(*_: Any) -> None:
+        raise OSError(CANARY)
+
+    monkeypatch.setattr(run_ended, "write_note", gone)
+    ended = SimpleNamespace(dag_id="release_opal")
+    run_ended.on_dag_run_failed(dag_run=ended, msg="")  # the scheduler goes on
+
+
+@pytest.mark.parametrize(
+    ("task", "link"),
+    [
+        ("ask_1", "look and answer: {}/privacy-budget/embargoed/opal/2016-W30"),
+        ("ask_revision", "answer: {}/dags/release_opal/runs/a/tasks/ask_revision/required_actions"),
+    ],
+)
+def test_a_message_leads_to_where_its_question_is_answered(task: str, link: str, bag: Any) -> None:
+    assert bag.dags
+    reports = importlib.import_module("run_reports")
+    alert = Alert("people_asked", "opal", "2016-W30", f"{task}, now", "?", "a")
+    assert reports._links(alert)[0] == link.format(reports.address_of_ui())
 
 
 def test_a_refusal_reaches_the_webhook_of_its_severity(

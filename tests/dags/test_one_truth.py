@@ -116,6 +116,7 @@ def _charge_of_last_draw(airflow: RealAirflow, week: str) -> str:
 # -- the looks themselves must be able to fail -----------------------------------------------------
 
 _DIED = Alert("run_died", "opal", GONE, sentence=f"{GONE}: it is over. Clear it; it charges eps 4")
+_ASKED = {"state": "asked", "of_budget": "sealed"}
 _DEAD = Look(
     run="failed",
     mark={"state": "dead", "of_budget": "charged"},
@@ -131,6 +132,8 @@ _DEAD = Look(
     [
         ({"run": "running"}, "trouble of a run that lives"),
         ({"run": "queued", "trouble": "", "words": ""}, "a death of a run that lives"),
+        ({"run": "running", "asks": True}, "page and Airflow differ about a question"),
+        ({"run": "running", "trouble": "asked", "mark": _ASKED}, "differ about a question"),
         ({"trouble": "charged"}, "list and calendar differ"),
         ({"words": "dead: it is over. Clear it"}, "advice does not say what it charges"),
         ({"alerts": ()}, "page and watchdog differ about a death"),

@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from turnstile.pipeline.steps import STEPS
+from turnstile.programme.calendar.release_schedule import period_of_interval
 from turnstile.programme.loading import load_programme
-from turnstile.programme.release_schedule import period_of_interval
 
 ROOT = Path(__file__).resolve().parents[2]
 LATER = datetime(2100, 1, 1, tzinfo=UTC)

@@ -57,6 +57,21 @@ def test_only_an_identifier_travels(step_task: ModuleType, monkeypatch: pytest.M
     assert answer == "count:('opal', '2016-W30', 0)"
 
 
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [("count", {}), ("draw", {"sealed_digest": "d16"}), ("publish", {"manifest_digest": "d16"})],
+)
+def test_an_asset_event_names_week_revision_and_a_public_digest_alone(
+    step: str, said: dict[str, str], step_task: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "step_named", lambda _: lambda *_: "d16")
+    monkeypatch.setattr(step_task, "draw_apart", lambda *_: "d16")
+    events = importlib.import_module("airflow.sdk.execution_time.context").OutletEventAccessors()
+    step_task.run_step(step, "opal", outlet_events=events, **INTERVAL)
+    (asset,) = step_task._assets("opal", step_task.ZONE_OF_STEP[step])
+    assert events[asset].extra == {"week": "2016-W30", "revision": 0} | said
+
+
 def test_a_refusal_is_final_and_carries_its_sentence(
     step_task: ModuleType, exceptions: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +217,28 @@ def test_a_run_by_hand_names_its_week_in_the_form_or_by_the_weeks_first_instant(
     module = importlib.import_module("period_of_run")
     _, period = module.programme_and_period("opal", _by_hand(week, logical))
     assert str(period) == expected
+
+
+@pytest.mark.parametrize(
+    ("week", "what"), [("", "goes on"), ("2016-W30", "goes on"), ("2016-W31", "stops")]
+)
+def test_a_backfill_whose_field_names_another_week_than_its_date_releases_nothing(
+    week: str,
+    what: str,
+    step_task: ModuleType,
+    exceptions: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    home: Path,
+) -> None:
+    monkeypatch.setattr(steps, "step_named", lambda _: lambda *key: f"{key}")
+    of_backfill = SimpleNamespace(run_type="backfill", logical_date=START)
+    context = _by_hand(week, START) | {"dag_run": of_backfill}
+    if what == "goes on":
+        assert step_task.run_step("count", "opal", **context) == "('opal', '2016-W30', 0)"
+        return
+    with pytest.raises(exceptions.AirflowFailException, match="stands for 2016-W30 by its dates"):
+        step_task.run_step("count", "opal", **context)
+    assert not (home / "operations").exists()
 
 
 def _lineage(home: Path) -> list[dict[str, Any]]:

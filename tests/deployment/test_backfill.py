@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from turnstile.deployment.backfill import log_tail
+from turnstile_native.backfill import log_tail
 
 
 def test_the_tail_shows_messages_and_the_failures_sentence() -> None:

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from compose_natively import services
 
-from turnstile.deployment.native_environment import Secrets, airflow_environment
 from turnstile.settings import Settings
+from turnstile_native.native_environment import Secrets, airflow_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yaml"
@@ -231,6 +231,18 @@ def test_a_page_that_saw_the_private_zone_would_be_seen() -> None:
     compose = {"services": {"api-server": {"volumes": volumes}}}
     assert _reach(compose, "api-server") == {(f"{ZONES}/private", "rw"), (f"{ZONES}/public", "ro")}
     assert _seeing(compose, {"private"}) == {"api-server"}
+
+
+def test_the_context_of_the_image_has_what_the_image_copies() -> None:
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    copied = [line.split()[1] for line in lines if line.startswith("COPY ") and "--" not in line]
+    let_in = {
+        line.removeprefix("!")
+        for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        if line.startswith("!")
+    }
+    assert "extensions/" in copied
+    assert {name.rstrip("/") for name in copied} <= let_in
 
 
 def test_the_image_has_a_folder_of_its_user_for_every_volume(compose: Any) -> None:

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 from compose_natively import NativeCompose, missing
+from ports import free_port
 from real_airflow import DAG, monday, small_checkout
 
-from turnstile.deployment.native_stack import _family, free_port
 from turnstile.operations.airflow_api import AirflowApi
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
+from turnstile_native.native_stack import _family
 
 WEEK, NEXT = "2016-W30", "2016-W31"
 KEY = f"opal/{NEXT}/r0"

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from postgresql_server import postgresql_server, run_as_server
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from turnstile.deployment.found_database import database_name, found_database
-from turnstile.deployment.native_stack import free_port
+from turnstile_native.found_database import database_name, found_database
 
 
 @pytest.fixture

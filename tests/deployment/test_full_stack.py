@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = [sys.executable, "-m", "turnstile.deployment.weekly_release", "--weeks", "1", "--port=0"]
+COMMAND = [sys.executable, "-m", "turnstile_native.weekly_release", "--weeks", "1", "--port=0"]
 BOUND_S = 900
 
 

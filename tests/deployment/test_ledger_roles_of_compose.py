@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from compose_natively import PostgresImage, postgresql
+from ports import free_port
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from turnstile.deployment.native_stack import free_port
 from turnstile.ledger.view import LedgerView
 from turnstile.settings import system_clock
 

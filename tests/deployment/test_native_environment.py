@@ -6,13 +6,13 @@ import base64
 import json
 from pathlib import Path
 
-from turnstile.deployment.native_environment import (
+from turnstile.settings import Settings
+from turnstile_native.native_environment import (
     Secrets,
     airflow_environment,
     airflow_home,
     write_passwords,
 )
-from turnstile.settings import Settings
 
 
 def _settings(home: Path) -> Settings:

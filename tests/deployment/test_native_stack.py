@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from turnstile.deployment import native_stack
-from turnstile.deployment.native_stack import NativeStack, free_port
 from turnstile.errors import TurnstileError
+from turnstile_native import native_stack
+from turnstile_native.native_stack import NativeStack, free_port
 
 # A stand-in for `python -m airflow`: a component has a child in a session of its own, and neither
 # heeds SIGTERM, as Airflow's scheduler with a running task.

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from turnstile.deployment.summary import (
+from turnstile.errors import IntegrityError
+from turnstile.service_calendar import ServiceWeek
+from turnstile_native.summary import (
     above_noise_lines,
     find_packages,
     folder_digest,
     outcome,
     summary_lines,
 )
-from turnstile.errors import IntegrityError
-from turnstile.service_calendar import ServiceWeek
 
 WEEKS = (ServiceWeek(2016, 30), ServiceWeek(2016, 31))
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from small_deployment import Deployment
 
-from turnstile.deployment import weekly_release
-from turnstile.deployment.native_environment import Secrets, airflow_environment
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings
+from turnstile_native import weekly_release
+from turnstile_native.native_environment import Secrets, airflow_environment
 
 
 def test_a_programme_that_reads_anothers_files_has_those_generated(

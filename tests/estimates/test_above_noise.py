@@ -12,8 +12,9 @@ import pytest
 
 from turnstile.estimates.above_noise import cells_above_noise
 from turnstile.estimates.error_bars import error_bar
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact, NoisyTable
 

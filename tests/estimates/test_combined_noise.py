@@ -18,9 +18,10 @@ from turnstile.estimates.combined_noise import (
     sum_error,
 )
 from turnstile.estimates.reconciliation import Measured, Partition, Reconciled, reconcile_pair
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms import dense
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.noise_sums import Weighted
 from turnstile.privacy.units import Block
 

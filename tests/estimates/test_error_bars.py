@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from turnstile.estimates.error_bars import error_bar
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 
 
 def outside(event: DrawEvent, half_width: int) -> float:

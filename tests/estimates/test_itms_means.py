@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from turnstile.estimates.mean_intervals import Means, RatioNoise, means_of
-from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 
 V_KMH = 65
 WEEK = RatioNoise(NoiseFamily.DISCRETE_GAUSSIAN, Fraction(3891), Fraction(2074, 100))

@@ -17,9 +17,9 @@ from turnstile.estimates.mean_intervals import RatioNoise
 from turnstile.estimates.rolling_means import WeekOfMeans, read_week, rolling_means
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
-from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.mechanisms import dense
-from turnstile.programme.domain_files import load_domain
+from turnstile.privacy.noise_families import NoiseFamily
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import make_plan

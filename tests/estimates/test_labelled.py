@@ -10,7 +10,12 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from turnstile.estimates.labelled import csv_bytes, labelled, parquet_bytes
-from turnstile.programme.domain import Dimension, ModeCells, PublicDomain, public_domain
+from turnstile.programme.domain.public_domain import (
+    Dimension,
+    ModeCells,
+    PublicDomain,
+    public_domain,
+)
 from turnstile.programme.spec import TableSpec
 
 TABLE = TableSpec("on_time_location", ("tap_on_slot", "tap_on_location"))

@@ -12,7 +12,7 @@ from estimate_weeks import Floats, Random, dice
 from turnstile.estimates.telemetry_estimates import telemetry_estimates
 from turnstile.estimates.week_to_estimate import Promise, WeekToEstimate
 from turnstile.measures.registry import Measure
-from turnstile.programme.domain import Dimension, ModeCells, public_domain
+from turnstile.programme.domain.public_domain import Dimension, ModeCells, public_domain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec
 from turnstile.release.numbers import Numbers

@@ -14,7 +14,7 @@ from small_deployment import INCLUDE
 
 from turnstile.estimates.year_to_date import gaps_of_rows, year_tables
 from turnstile.privacy.year_to_date import multiples, sum_errors
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import make_plan

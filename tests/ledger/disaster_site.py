@@ -19,7 +19,7 @@ from turnstile.ledger.amounts import Cap
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import Attempt, Request
-from turnstile.publishing.manifest import manifest_bytes
+from turnstile.publishing.describe.manifest import manifest_bytes
 from turnstile.settings import Settings
 
 WIDE = (
@@ -50,7 +50,7 @@ class Site:
         patch.setenv("TURNSTILE_HOME", str(self.home))
         patch.setenv("TURNSTILE_LEDGER_URL", self.url)
         patch.setenv("TURNSTILE_WITNESS", str(self.witness) if self.has_witness else "")
-        patch.setattr("turnstile.ledger.release_files.APPEARS_WITHIN_S", 0)
+        patch.setattr("turnstile.ledger.custody.release_files.APPEARS_WITHIN_S", 0)
         return self
 
     @property
@@ -94,6 +94,8 @@ class Site:
         ledger.publish(attempt.key, hashlib.sha256(manifest).hexdigest())
         if not public.exists():
             shutil.copytree(staged, public)
+        (self.home / "public/opal/index.json").write_text('{"weeks": []}')
+        ledger.sign_public_zone()
         return public
 
 

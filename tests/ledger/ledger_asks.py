@@ -18,7 +18,8 @@ from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey, Request
 from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import Posting
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 

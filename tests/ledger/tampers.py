@@ -11,8 +11,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 from conftest import Stores
+from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.entries import EntryKind, make_entry, read_entry
-from turnstile.ledger.signed_note import Signer
 
 Change = Callable[[Site, Stores], None]
 
@@ -32,6 +32,11 @@ def edited(path: str, old: str, new: str) -> Change:
         found.write_text(content.replace(old, new, 1))
 
     return act
+
+
+def added(path: str) -> Change:
+    """Put a file that nobody published."""
+    return lambda site, _: (site.root / path).write_text("card,time\n1,2\n") and None
 
 
 def removed(path: str) -> Change:
@@ -161,3 +166,26 @@ def guard_gone(site: Site, stores: Stores) -> None:
     on = " ON entry" if stores.kind == "postgresql" else ""
     with create_engine(site.url, poolclass=NullPool).begin() as connection:
         connection.execute(text(f"DROP TRIGGER entry_no_delete{on}"))
+
+
+def guard_that_never_asks(site: Site, stores: Stores) -> None:
+    """A guard under its own name and words, on a condition that is never true."""
+    if stores.kind == "postgresql":
+        made = [
+            "DROP TRIGGER entry_no_delete ON entry",
+            (
+                "CREATE TRIGGER entry_no_delete BEFORE DELETE ON entry FOR EACH ROW WHEN (false) "
+                "EXECUTE FUNCTION facts_stay()"
+            ),
+        ]
+    else:
+        made = [
+            "DROP TRIGGER entry_no_delete",
+            (
+                "CREATE TRIGGER entry_no_delete BEFORE DELETE ON entry WHEN 0 "
+                "BEGIN SELECT RAISE(ABORT, 'facts stay'); END"
+            ),
+        ]
+    with create_engine(site.url, poolclass=NullPool).begin() as connection:
+        for statement in made:
+            connection.execute(text(statement))

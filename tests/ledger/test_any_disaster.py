@@ -21,7 +21,7 @@ from ledger_asks import LOSS_MICRO, week_number
 
 from conftest import Stores
 from turnstile.errors import InputError, IntegrityError, RefusedError
-from turnstile.ledger import space
+from turnstile.ledger.custody import space
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
@@ -190,7 +190,7 @@ def test_the_model_notices_a_ledger_that_looks_at_no_trace(
     stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control: without the look outside, a restored ledger draws again."""
-    from turnstile.ledger.custody import Custody
+    from turnstile.ledger.custody.custody import Custody
 
     site = Site(tmp_path / "site", stores.new(), has_witness=False).at(monkeypatch)
     history = History(stores, tmp_path / "h", monkeypatch, seed=0, witness=False)

@@ -17,10 +17,13 @@ from conftest import Stores
 from turnstile.cli import main
 from turnstile.errors import BudgetExceeded
 from turnstile.ledger.amounts import Cap
-from turnstile.ledger.export import verify_export
+from turnstile.ledger.custody.export import verify_export
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey, Request
+from turnstile.operations.airflow_now import AirflowNow
+from turnstile.operations.page import BudgetPage
 from turnstile.service_calendar import parse_period
+from turnstile.settings import Settings, system_clock
 
 WIDE = (*CAPS[:1], Cap(CARD, epsilon_micro=13 * LOSS_MICRO, window_weeks=52))
 
@@ -120,6 +123,26 @@ class TestTheCommand:
             "entry": 2,
         }
         assert "entry 1" in err
+
+    def test_weeks_have_the_states_and_sentences_of_the_page(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        page = BudgetPage(Settings.from_environment(), system_clock)
+        (opal,) = (one for one in page.programmes() if one.name == "opal")
+        now = page.now_of(opal, AirflowNow())
+        code, out, _ = run(capsys, "weeks", "--programme", "opal")
+        assert code == 0
+        first, answer, *weeks = out.splitlines()
+        assert first.startswith("Airflow was not asked")
+        assert answer == f"opal: {page.in_one_sentence(opal, AirflowNow())}"
+        states = [(mark.week, mark.state) for mark in page.marks_of(opal, AirflowNow())[:4]]
+        assert [tuple(line.split(":")[0].split()) for line in weeks[:4]] == states
+        assert {state for _, state in states} == {"charged", "held"}
+        advice = [line for line in weeks if line.startswith("  to do, ")]
+        assert advice == [f"  to do, {one.weeks}: {one.next_step}" for one in now.attention]
+        assert "opal" not in run(capsys, "weeks", "--programme", "itms")[1]
+        _, out, _ = run(capsys, "weeks", "--programme", "opal", "--json")
+        assert [one["state"] for one in json.loads(out)["opal"]][:3] == ["charged"] * 3
 
 
 def main_code_of(act: object) -> int:

@@ -17,11 +17,13 @@ from disaster_site import WIDE, Site, run
 from ledger_asks import LOSS_MICRO, TRIP, week_number
 from tampers import (
     Change,
+    added,
     appended,
     as_bus,
     cheaper,
     edited,
     guard_gone,
+    guard_that_never_asks,
     key_replaced,
     recomputed,
     removed,
@@ -132,6 +134,10 @@ TABLE: dict[str, tuple[Change, str]] = {
     ),
     "caps deleted": (sql("DELETE FROM caps"), "caps of opal_cards"),
     "a guard dropped": (guard_gone, "entry_no_delete is gone"),
+    "a guard on a condition that is never true": (
+        guard_that_never_asks,
+        "entry_no_delete is not the one that was made",
+    ),
     "private key gone": (removed("home/ledger-key.pem"), "ledger-key.pem is gone"),
     "private key replaced": (key_replaced("private"), "is not the ledger's"),
     "public key replaced in the public zone": (key_replaced("home/public"), "ledger.pub is not"),
@@ -195,6 +201,39 @@ TABLE: dict[str, tuple[Change, str]] = {
             '"sealed_sha256": "0',
         ),
         "other sealed bytes",
+    ),
+    "rows among the public files": (
+        added("home/public/opal/2016-W30.csv"),
+        "2016-W30.csv is a file that nobody published",
+    ),
+    "a forged withdrawal": (
+        added(f"home/public/{W0[:-3]}/withdrawn-r0.json"),
+        "withdrawn-r0.json is a file that nobody published",
+    ),
+    "the series altered": (
+        edited("home/public/opal/index.json", "[]", "[0]"),
+        "index.json was altered",
+    ),
+    "the series removed": (removed("home/public/opal/index.json"), "index.json is missing"),
+    "a note beside a package removed": (
+        removed(f"home/public/{W1[:-3]}/checkpoint-r0.note"),
+        "checkpoint-r0.note is missing",
+    ),
+    "the newest note removed": (
+        removed("home/public/ledger-checkpoint.note"),
+        "ledger-checkpoint.note is gone",
+    ),
+    "the list of public files removed": (
+        removed("home/public/zone-index.*"),
+        "zone-index.txt is gone",
+    ),
+    "the list of public files rewritten": (
+        edited("home/public/zone-index.txt", "opal/index.json", "opal/other.json"),
+        "is not what the ledger's key signed",
+    ),
+    "the last fact rewritten, and the chain": (
+        recomputed(lambda facts: facts[-1]["body"].update(artefact_digest="ab" * 32), notes=False),  # type: ignore[attr-defined]
+        "the ledger's history was replaced",
     ),
     "an entry of the future": (
         appended(EntryKind.CLOCK_CONFIRMED, PERSON, at="2999-01-01T00:00:00+00:00"),

@@ -29,7 +29,8 @@ from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.states import TRANSITIONS, ReleaseState, Transition, is_allowed, is_repeat
 from turnstile.ledger.stored_accounts import _most_spent
 from turnstile.privacy.accounts import Posting
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
 
 AMOUNTS = st.one_of(st.none(), st.integers(0, 10**15))

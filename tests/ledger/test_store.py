@@ -13,6 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from conftest import Stores
 from turnstile.errors import InputError, IntegrityError
+from turnstile.ledger import guards
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.states import SEALED_STATES, TRANSITIONS, ReleaseState
 from turnstile.ledger.store import LATEST, Store
@@ -106,3 +107,11 @@ def test_what_a_failed_transaction_wrote_is_gone(ledger: Ledger) -> None:
         ledger._store.write(act)
     ledger.reserve(ask())
     assert {balance.family for balance in ledger.balance()} == {"opal_cards"}
+
+
+def test_the_guards_are_known_by_their_whole_text(url: str) -> None:
+    """Whoever changes a guard by a migration writes down here what it is from now on."""
+    with Store(url, read_only=True).snapshot() as connection, connection.begin():
+        kind, made = connection.dialect.name, guards.definitions(connection)
+    known = {name: digest for (of, name), digest in guards._known().items() if of == kind}
+    assert known == made, "\n".join(f"{kind} {name} {made[name]}" for name in sorted(made))

@@ -13,11 +13,12 @@ from sqlalchemy.pool import NullPool
 
 from conftest import Stores
 from turnstile.errors import IntegrityError
-from turnstile.ledger import release_files, verification
+from turnstile.ledger import verification
+from turnstile.ledger.custody import release_files
+from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.encoding import canonical
 from turnstile.ledger.entries import EntryKind, make_entry
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.signed_note import Signer
 
 
 def scalar(url: str, query: str) -> str:

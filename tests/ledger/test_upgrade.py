@@ -15,8 +15,8 @@ from sqlalchemy.pool import NullPool
 from conftest import Stores
 from turnstile.cli import main
 from turnstile.ledger import store
+from turnstile.ledger.database_tables import ACCOUNT, ATTEMPT, CAPS, ENTRY, FAMILY, HEAD
 from turnstile.ledger.ledger import Ledger
-from turnstile.ledger.tables import ACCOUNT, ATTEMPT, CAPS, ENTRY, FAMILY, HEAD
 from turnstile.settings import system_clock
 
 KEPT = Path(__file__).parents[1] / "fixtures/home_0_1_0.tar.gz"

@@ -98,6 +98,12 @@ def _lasts(place: Place, week: str) -> None:
     place.clock.now += timedelta(hours=7)
 
 
+def _stalls(place: Place, week: str) -> None:
+    place.say(Happening.BEGUN, week, f"stalled__{week}", note=CANARY)
+    place.heard = place.clock.now
+    place.clock.now += timedelta(minutes=6)
+
+
 def _altered(place: Place, week: str) -> None:
     package = place.journal._folder.parent / "public/opal" / week / "r0"
     package.mkdir(parents=True)
@@ -157,10 +163,12 @@ CAUSES: dict[str, Cause] = {
     "release_overdue": _overdue,
     "run_died": _died,
     "run_lasts": _lasts,
+    "run_stalled": _stalls,
     "audit_failed": _altered,
 }
-# What is sent of a cap or a programme is sent once for ever, not once a week.
-OF_NO_WEEK = {rule for rule in RULES if rule.startswith("budget")} | {"programme_broken"}
+# What is sent of a cap, a programme or a stall is not sent once a week.
+OF_NO_WEEK = {rule for rule in RULES if rule.startswith("budget")}
+OF_NO_WEEK |= {"programme_broken", "run_stalled"}
 
 
 WATCHED = [rule for rule in RULES if rule != "weekly_digest"]  # that one needs no cause

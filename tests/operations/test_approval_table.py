@@ -25,8 +25,7 @@ from turnstile.operations.approval import (
 from turnstile.operations.journal import Happening, Journal, Line, instant
 from turnstile.operations.page import BudgetPage
 from turnstile.pipeline import steps
-from turnstile.pipeline.charged_draw import request_of
-from turnstile.pipeline.context import Release, open_release, revision_statement, state_revision
+from turnstile.pipeline.context import Release, open_release, state_revision
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.settings import system_clock
 
@@ -40,12 +39,11 @@ def sealed(deployment: Deployment) -> Callable[..., Release]:
             deployment.edit("opal", "approval: {required: false}", case.yaml)
             people = f"release_officer: [{', '.join(OFFICERS)}]\n"
             (deployment.include / "people.yaml").write_text(people, encoding="utf-8")
+            deployment.make_up_snapshot("opal")
         release = open_release("opal", WEEK, revision)
-        release.folders.private.mkdir(parents=True, exist_ok=True)
-        (release.folders.private / "snapshot").write_text("made up")
         if revision:
             state_revision(release, reason="late rows", approver="ada")
-        attempt = release.ledger.reserve(request_of(release, revision_statement(release)))
+        attempt = release.ledger.reserve(release.request(release.statement))
         release.ledger.begin_draw(attempt.attempt_id, attempt.bindings)
         release.ledger.seal(attempt.attempt_id, f"{revision}" * 64)
         return release

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,10 +12,12 @@ from watched_place import INCLUDE, Place
 
 from turnstile.ledger.records import Bindings, ReleaseKey
 from turnstile.operations.airflow_now import AirflowNow
-from turnstile.operations.journal import Happening, Journal
+from turnstile.operations.deployment_state import DeploymentState
+from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.page import BudgetPage
 from turnstile.operations.programme_now import ProgrammeNow
 from turnstile.programme.approval_rule import ApprovalStanding
+from turnstile.programme.loading import load_programme
 from turnstile.settings import Settings
 
 IN_TIME = datetime(2016, 8, 1, 12, tzinfo=UTC)  # W30 is final since 10:00 in Sydney
@@ -312,3 +315,31 @@ def test_a_week_that_keeps_its_data_too_long_is_said_until_these_are_deleted(
     else:
         place.ledger.record_deletion("opal", "2016-W31", gone, 90)
     assert ("beyond their days" in said()) == (gone != "rows")
+
+
+def test_advice_about_a_week_counts_no_draw_of_another_week_that_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    include = tmp_path / "include"
+    for name in ("programmes", "domains"):
+        shutil.copytree(INCLUDE / name, include / name)
+    shutil.copy(INCLUDE / "examples.yaml", include)
+    opal = include / "programmes/opal.yaml"
+    text = opal.read_text()
+    cap = 'window_weeks: 52, rho: "48"'
+    assert cap in text
+    opal.write_text(text.replace(cap, 'window_weeks: 52, rho: "7/12"'))  # one draw, and no more
+    for name, folder in (("HOME", tmp_path), ("INCLUDE", include)):
+        monkeypatch.setenv(f"TURNSTILE_{name}", str(folder))
+    settings = Settings.from_environment()
+    for week in ("2016-W30", "2016-W31"):
+        told = {"step": "ingest", "kind": "InputError", "sentence": "bad"}
+        line = Line("2016-08-10T12:00:00+00:00", Happening.FAILED, "opal", week, week, told)
+        Journal.of(settings).write(line)
+    state = DeploymentState(settings, lambda: datetime(2016, 8, 10, 13, tzinfo=UTC))
+    airflow = AirflowNow({"opal": False}, {"opal": ()})
+    now = state.now_of(load_programme("opal", include), airflow)
+    advice = {one.week: one.next_step for one in now.attention if one.state == "stopped"}
+    assert all("it charges epsilon" in advice[week] for week in ("2016-W30", "2016-W31"))
+    both = state.weeks_previewed("opal", {"first": "2016-W30", "last": "2016-W31"}, airflow)
+    assert [one.is_refused for one in both.weeks] == [False, True]  # asked for together

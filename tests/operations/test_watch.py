@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from watched_place import INCLUDE, Place
 
 from turnstile.ledger.records import Bindings, Finding, ReleaseKey
+from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
 from turnstile.operations.alerts import Alert
 from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.journal import Happening, Line, instant
@@ -82,6 +84,54 @@ def test_a_run_that_waits_for_its_week_for_people_or_for_a_paused_dag_may_wait(
     place.clock.now += timedelta(days=3)
     assert place.watched("running", {"ask": waiting, "publish": None}) == []
     assert place.watched("queued", {"wait": None}) == []
+
+
+_AT = datetime(2016, 8, 1, 12, tzinfo=UTC)
+_FIRST = RunNow("run", "", "running", {"wait": TaskNow("success", moved=_AT)}, _AT)
+_QUEUED = TaskNow("queued", moved=_AT)
+
+
+@pytest.mark.parametrize(
+    ("run", "minutes", "said"),
+    [
+        (_FIRST, 14, ""),
+        (_FIRST, 16, "it is running since 2016-08-01 12:00 UTC; Airflow schedules no task of it"),
+        (replace(_FIRST, tasks={"draw": _QUEUED}), 16, "its task draw waits for a worker since"),
+        (replace(_FIRST, tasks={"a": _QUEUED, "b": TaskNow("running")}), 16, ""),
+        (replace(_FIRST, tasks={"a": _QUEUED, "ask": TaskNow("awaiting_input")}), 16, ""),
+        (replace(_FIRST, state="queued", tasks={}), 16, "it is queued since"),
+        (replace(_FIRST, state="failed"), 16, ""),
+    ],
+)
+def test_a_run_that_nothing_holds_up_and_that_does_not_go_on_is_said_to_stall(
+    run: RunNow, minutes: int, said: str, place: Place
+) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    now = _AT + timedelta(minutes=minutes)
+    airflow = AirflowNow({"opal": False}, {"opal": (run,)}, heard=now)
+    assert airflow.stall("opal", run, now).startswith(said)
+    place.clock.now = now
+    found = [one for one in place.now(airflow).attention if one.state == "stalled"]
+    assert [one.reason.startswith(said) for one in found] == [True] * bool(said)
+    assert replace(airflow, paused={"opal": True}).stall("opal", run, now) == ""
+    silent = replace(airflow, heard=now - timedelta(minutes=6))
+    words = "Airflow's scheduler was last heard"
+    assert silent.stall("opal", run, now).startswith(words) == run.is_live
+    assert place.now(silent).not_at_once.startswith(words)
+    ahead = replace(run, run_id="ahead", state="running")
+    behind = replace(airflow, runs={"opal": (ahead, run)})
+    assert run.state != "queued" or behind.stall("opal", run, now) == ""
+
+
+def test_a_run_that_said_why_it_failed_is_not_to_be_cleared_before_airflow_has_ended_it(
+    place: Place,
+) -> None:
+    place.ledger.begin_draw(place.reserve("2016-W30"), Bindings("p", "d", "s"))
+    place.say(Happening.FAILED, "2016-W30", step="draw", kind="DrawDied", sentence="it died")
+    for state, waits in (("running", True), ("failed", False)):
+        (found,) = place.now(place.airflow(state, {"draw": "failed"})).attention
+        assert (found.state, "it charges eps 4" in found.next_step) == ("charged", True)
+        assert found.next_step.startswith("Wait until Airflow has ended its run") == waits
 
 
 def test_a_run_that_was_cleared_and_killed_died_once_more(place: Place) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from turnstile.assessment.audits.pipeline_copy import Draw, ObservedSensitivity, PipelineCopy
 from turnstile.assessment.audits.release_audit import CANARIES, DrawAudit, audit_release
-from turnstile.counting import tables, telemetry, trips
+from turnstile.counting import exact_tables, telemetry, trips
 from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.counting.engine import Connection
 from turnstile.pipeline.canaries import observed_sensitivities
@@ -23,8 +23,8 @@ from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import PublicDomain
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan, make_plan
@@ -162,13 +162,13 @@ def counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def week_bounded_by_day(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counting that keeps the bound of a week on each of its days."""
-    of_scope = tables.count_trips
+    of_scope = exact_tables.count_trips
 
     def by_day(*known: Any) -> Any:
         *others, days = known
         return [of_day for day in days for of_day in of_scope(*others, [day])]
 
-    monkeypatch.setattr(tables, "count_trips", by_day)
+    monkeypatch.setattr(exact_tables, "count_trips", by_day)
 
 
 @pytest.mark.usefixtures("week_bounded_by_day")

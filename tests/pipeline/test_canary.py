@@ -21,7 +21,7 @@ from small_deployment import INCLUDE, WEEK, Deployment
 from turnstile.commands import run
 from turnstile.pipeline import steps
 from turnstile.pipeline.context import open_release
-from turnstile.release.zones import commitment
+from turnstile.release.zones import bounding_secret, commitment
 from turnstile.settings import Settings
 
 Cli = Callable[..., int]
@@ -161,7 +161,9 @@ def check_what_is_returned(returned: dict[str, str], digests: frozenset[str]) ->
         assert sealed is not None
         sealed_digest = str(sealed.artefact_digest)
         computed_from = {
-            "ingest": commitment(settings, (private / "snapshot").read_text()),  # under a secret
+            "ingest": commitment(
+                bounding_secret(settings), (private / "snapshot").read_text()
+            ),  # under a secret
             "validate": "warn",  # one word
             "plan": release.plan.digest,  # programme and calendar
             "count": (private / "exact").read_text(),  # salted with 32 random bytes
@@ -211,7 +213,7 @@ def test_no_canary_leaves_the_private_zone_through_airflow(planted: Deployment) 
     for folder in ("dags", "plugins"):  # a deployment has them beside its include folder
         (planted.include.parent / folder).symlink_to(INCLUDE.parent / folder)
     ran = subprocess.run(
-        [sys.executable, "-m", "turnstile.deployment.weekly_release", "--weeks", "2"],
+        [sys.executable, "-m", "turnstile_native.weekly_release", "--weeks", "2"],
         capture_output=True,
         text=True,
         check=False,

@@ -22,11 +22,11 @@ from turnstile.pipeline.canary_grammar import (
     twice,
 )
 from turnstile.pipeline.canary_units import trials_of
-from turnstile.sources.feeds import LAYOUTS
-from turnstile.sources.layout import FeedLayout
-from turnstile.sources.made_ids import spellings
-from turnstile.sources.made_records import MadeTrip
-from turnstile.sources.raw_records import records_of
+from turnstile.sources.feeds.layout import FeedLayout
+from turnstile.sources.feeds.made_ids import spellings
+from turnstile.sources.feeds.made_records import MadeTrip
+from turnstile.sources.feeds.raw_records import records_of
+from turnstile.sources.feeds.registry import LAYOUTS
 
 MONDAY = date(2016, 5, 2)
 MODES = ("bus", "ferry", "light_rail", "train", "tram")

@@ -22,7 +22,7 @@ from turnstile.ledger.states import ReleaseState
 from turnstile.privacy.accounts import NANO, postings
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.publishing.carried.verify_package import recomputed
 from turnstile.release.ledger_caps import ledger_cap

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import TurnstileError
 from turnstile.pipeline import steps
-from turnstile.pipeline.charged_draw import request_of
-from turnstile.pipeline.context import Release, open_release, revision_statement
-from turnstile.pipeline.first_look import refusal_before_reading
+from turnstile.pipeline.context import Release, open_release
+from turnstile.pipeline.ledger_preview import refusal_before_reading
 
 
-def _sealed(programme: str) -> Release:
-    """Seal made-up bytes."""
+def _sealed(deployment: Deployment, programme: str, *files: str) -> Release:
+    """Seal made-up bytes of files that were read."""
     release = open_release(programme, WEEK)
-    release.folders.private.mkdir(parents=True, exist_ok=True)
-    (release.folders.private / "snapshot").write_text("made up")
-    attempt = release.ledger.reserve(request_of(release, revision_statement(release)))
+    deployment.make_up_snapshot(programme, *files)
+    attempt = release.ledger.reserve(release.request(release.statement))
     release.ledger.begin_draw(attempt.attempt_id, attempt.bindings)
     release.ledger.seal(attempt.attempt_id, "ab" * 32)
     return release
@@ -33,7 +33,7 @@ def test_a_programme_that_another_one_excludes_is_reported_which_stands_in_the_w
 ) -> None:
     deployment.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
     assert _refusal("opal_trip") is None
-    _sealed("opal")
+    _sealed(deployment, "opal")
     refusal = _refusal("opal_trip")
     assert "in the way, of the same budget group opal_cards: opal" in str(refusal)
     assert not (deployment.home / "private/opal_trip").exists()
@@ -47,24 +47,61 @@ def test_files_of_another_budget_group_are_refused_before_anything_is_read(
     deployment.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
     deployment.edit("opal_trip", "family: opal_cards", "family: other_cards")
     assert _refusal("opal_trip") is None  # nobody has released from them yet
-    _sealed("opal")
+    _sealed(deployment, "opal")
     refusal = _refusal("opal_trip")
     assert "turnstile ledger admit-family other_cards" in str(refusal)
     assert not (deployment.home / "private/opal_trip").exists()
     with pytest.raises(TurnstileError, match="admit-family"):
-        _sealed("opal_trip")
+        _sealed(deployment, "opal_trip")
     landing = open_release("opal", WEEK).programme.source.landing
     deployment.ledger.admit_family(landing, "other_cards", "olga", "other people")
     assert _refusal("opal_trip") is None
+
+
+@pytest.mark.parametrize("pattern", ["./opal/{week}/*", "opal//{week}/*", "linked/{week}/*"])
+def test_another_way_to_the_same_files_is_no_second_budget(
+    deployment: Deployment, pattern: str
+) -> None:
+    deployment.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
+    deployment.edit("opal_trip", "family: opal_cards", "family: other_cards")
+    deployment.edit("opal_trip", '"opal/{week}/*"', f'"{pattern}"')
+    (deployment.home / "landing/opal").mkdir(parents=True)
+    (deployment.home / "landing/linked").symlink_to("opal")
+    _sealed(deployment, "opal")
+    refusal = _refusal("opal_trip")
+    assert "admit-family other_cards --landing 'opal/{week}/*'" in str(refusal)
+
+
+def test_the_same_bytes_in_another_folder_are_no_second_budget(deployment: Deployment) -> None:
+    deployment.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
+    deployment.edit("opal_trip", "family: opal_cards", "family: other_cards")
+    deployment.edit("opal_trip", '"opal/{week}/*"', '"copies/{week}/*"')
+    _sealed(deployment, "opal", "ab" * 32, "cd" * 32)
+    assert _refusal("opal_trip") is None
+    with pytest.raises(TurnstileError, match="--landing 'opal/{week}/") as refused:
+        _sealed(deployment, "opal_trip", "cd" * 32)
+    assert "cd" * 8 not in "".join(one.record for one in deployment.ledger.entries())
+    assert "the group opal_cards has released from them" in str(refused.value)
+    shutil.rmtree(deployment.home / "private/opal_trip")
+    deployment.ledger.admit_family("opal/{week}/*", "other_cards", "olga", "other people")
+    assert _sealed(deployment, "opal_trip", "cd" * 32)
+
+
+def test_other_bytes_in_another_folder_are_a_budget_of_their_own(deployment: Deployment) -> None:
+    deployment.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
+    deployment.edit("opal_trip", "family: opal_cards", "family: other_cards")
+    deployment.edit("opal_trip", '"opal/{week}/*"', '"copies/{week}/*"')
+    _sealed(deployment, "opal", "ab" * 32)
+    assert _sealed(deployment, "opal_trip", "cd" * 32)
 
 
 def test_what_a_first_look_refuses_is_refused_by_the_reservation_too(
     deployment: Deployment,
 ) -> None:
     deployment.edit("opal_trip", "slot_minutes: 15", "slot_minutes: 240")
-    _sealed("opal")
+    _sealed(deployment, "opal")
     with pytest.raises(TurnstileError):
-        _sealed("opal_trip")
+        _sealed(deployment, "opal_trip")
 
 
 def test_an_audit_of_a_week_that_is_not_published_fails_and_says_why(
@@ -73,6 +110,6 @@ def test_an_audit_of_a_week_that_is_not_published_fails_and_says_why(
     assert deployment.nothing_happened()
     with pytest.raises(TurnstileError, match=r"r0 is not published \(never reserved\)"):
         steps.audit("opal", WEEK)
-    _sealed("opal")
+    _sealed(deployment, "opal")
     with pytest.raises(TurnstileError, match=r"not published \(sealed\): a task before was marked"):
         steps.audit("opal", WEEK)

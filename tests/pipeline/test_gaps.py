@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from small_deployment import WEEK, Deployment
 
-from turnstile.pipeline.charged_draw import stated_gaps_of
+from turnstile.pipeline.before_charge import verdicts
 from turnstile.pipeline.context import open_release
-from turnstile.pipeline.inputs import verdicts
-from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
+from turnstile.pipeline.current_snapshot import gaps_of
+from turnstile.pipeline.drawn_release import drawn_of
+from turnstile.pipeline.sealed_release import sealed_attempt
 from turnstile.pipeline.steps import step_named
 
 Cli = Callable[..., int]
@@ -83,7 +84,7 @@ def test_no_trip_decides_whether_a_day_is_a_gap(landed: Deployment, *, has_file:
         for step in ("ingest", "validate", "count"):
             step_named(step)("opal", WEEK, 0)
         release = open_release("opal", WEEK)
-        found.append((stated_gaps_of(release), verdicts(release)))
+        found.append((gaps_of(release), verdicts(release)))
     assert found[0] == found[1]
     gaps, words = found[0]
     assert [str(day) for day in gaps] == ([] if has_file else [MONDAY])

@@ -13,7 +13,7 @@ from small_deployment import INCLUDE, Deployment
 from turnstile.errors import ProgrammeError
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
 from turnstile.service_calendar import parse_period

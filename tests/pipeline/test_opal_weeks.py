@@ -16,7 +16,7 @@ from made_homes import MadeHome, MadeHomes
 from small_deployment import WEEK, Deployment
 
 from turnstile.cli import main
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.source_spec import WithoutCard
 

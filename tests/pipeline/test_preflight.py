@@ -17,7 +17,7 @@ from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.privacy import stability
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms import dispatch
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 
 Cli = Callable[..., int]

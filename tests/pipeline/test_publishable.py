@@ -13,7 +13,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.errors import TurnstileError
 from turnstile.estimates import release_tables
-from turnstile.ledger import space
+from turnstile.ledger.custody import space
 from turnstile.pipeline.steps import step_named
 
 pytestmark = pytest.mark.usefixtures("judged_anew")
@@ -138,7 +138,7 @@ _ORDER = "a step was called before the step that it needs"
 AFTER_THE_CHARGE: dict[str, tuple[str, ...]] = {
     "pipeline/assessing.py": (f"assess: {_GATES}",),
     "pipeline/approvals.py": (f"standing_of: {_ORDER}", f"require_approval: {_PEOPLE}"),
-    "pipeline/closing.py": (f"audit: {_BYTES}",),
+    "pipeline/auditing.py": (f"audit: {_BYTES}",),
     "pipeline/public_package.py": (
         f"is_public: {_BYTES}",
         f"require_intact: {_BYTES}",
@@ -146,9 +146,11 @@ AFTER_THE_CHARGE: dict[str, tuple[str, ...]] = {
     ),
     "pipeline/sealed_release.py": (
         f"sealed_attempt: {_ORDER}, or the programme was changed since",
+    ),
+    "pipeline/drawn_release.py": (
         f"_add_carried: {_BYTES}; the step reserve asks for them by require_state",
     ),
-    "pipeline/outputs.py": (),
+    "pipeline/after_seal.py": (),
     "pipeline/estimating.py": (),
     "publishing/package.py": ("build_package: a column that nothing declares",),
     "publishing/package_numbers.py": (

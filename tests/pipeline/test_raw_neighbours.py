@@ -22,7 +22,7 @@ from row_table import SEEDS
 from turnstile.errors import InputError
 from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.source_spec import Feed
 from turnstile.release.plan import make_plan

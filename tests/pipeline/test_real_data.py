@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from small_deployment import Deployment
 
-from turnstile.sources.snapshot import counts_of, load_snapshot
+from turnstile.sources.ingest.snapshot import counts_of, load_snapshot
 
 Cli = Callable[..., int]
 PROGRAMMES = Path(__file__).parent / "programmes"

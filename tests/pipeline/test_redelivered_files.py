@@ -11,7 +11,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.redelivered_files import changed_files
-from turnstile.sources import ingest
+from turnstile.sources.ingest import week as ingest
 
 
 @pytest.fixture

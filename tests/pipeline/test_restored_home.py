@@ -13,7 +13,7 @@ import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.ledger.ledger import Ledger
-from turnstile.publishing.manifest import manifest_bytes
+from turnstile.publishing.describe.manifest import manifest_bytes
 
 Cli = Callable[..., int]
 NEXT, AFTER = "2016-W31", "2016-W32"

@@ -8,6 +8,7 @@ when the test began.
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -22,21 +23,25 @@ from retention_days import (
     deletions,
     files_of,
     held,
+    ledger_at,
     make_steady,
     tell,
 )
 from small_deployment import WEEK, Deployment
 
-from turnstile.errors import TurnstileError
+from turnstile.errors import InputError, NotFinal, TurnstileError
+from turnstile.ledger.custody.custody import QUIET_AT_MOST
 from turnstile.ledger.of_deployment import open_ledger
+from turnstile.ledger.records import ReleaseKey
 from turnstile.operations.alerts import Alert, Severity
 from turnstile.operations.delivery import deliver
 from turnstile.operations.journal import Journal
 from turnstile.operations.retention_day import RetentionDay
-from turnstile.pipeline import retention
+from turnstile.pipeline import context, retention
 from turnstile.pipeline.private_data import Part
-from turnstile.pipeline.retention import ALARM, QUIET_AT_MOST
+from turnstile.pipeline.retention import ALARM
 from turnstile.pipeline.steps import step_named
+from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings
 
 
@@ -44,6 +49,9 @@ from turnstile.settings import Settings
 def idle(deployment: Deployment) -> None:
     """Make the other programmes that read the same files examples."""
     deployment.make_siblings_examples("itms")
+
+
+EXACT = (WEEK, "exact")
 
 
 def test_rows_and_exact_tables_go_and_the_release_stays(published: Deployment) -> None:
@@ -198,11 +206,67 @@ def test_a_week_that_is_sealed_and_not_public_keeps_its_data(assessed: Deploymen
     assert assessed.home
 
 
-def test_a_clock_that_jumped_deletes_nothing(published: Deployment) -> None:
-    jumped = NOW + QUIET_AT_MOST + timedelta(days=1)
+@pytest.mark.parametrize("days", [36, 400])
+def test_a_clock_that_jumped_deletes_nothing_whatever_was_written_since(
+    published: Deployment, days: int
+) -> None:
+    jumped = NOW + timedelta(days=days)
+    assert days > QUIET_AT_MOST.days
+    ledger = ledger_at(jumped)
+    ledger.declare_no_release(ReleaseKey("itms", "2030-W01"), "ada", "by a wrong clock")
     one = RetentionDay(Settings.from_environment(), jumped)
     assert one.act() == ()
-    assert all("quiet" in v.held for v in one.verdicts() if v.kept.part is not Part.FILES
-               and v.due is not None)  # fmt: skip
+    assert all("the clock jumped" in v.held for v in one.verdicts()
+               if v.kept.part is not Part.FILES and v.due is not None)  # fmt: skip
     assert (WEEK, "rows") in act(jumped), "a person confirmed the clock"
+    assert published.home
+
+
+def test_once_the_clock_is_right_again_retention_goes_on(published: Deployment) -> None:
+    ledger_at(NOW + timedelta(days=400)).declare_no_release(
+        ReleaseKey("itms", "2030-W01"), "ada", "by a wrong clock"
+    )
+    assert (WEEK, "rows") in by_name(RetentionDay(Settings.from_environment(), NOW).act())
+    assert published.home
+
+
+def test_no_week_is_final_by_a_clock_that_jumped(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jumped = NOW + timedelta(days=400)
+    later = str(ServiceWeek.containing((jumped - timedelta(days=30)).date()))
+    monkeypatch.setattr(context, "system_clock", lambda: jumped)
+    with pytest.raises(NotFinal, match="the week is final since .* and it jumped"):
+        step_named("ingest")("itms", later, 0)
+    ledger_at(jumped).confirm_clock("ada", "it is right")
+    with pytest.raises(InputError):  # its files are not there
+        step_named("ingest")("itms", later, 0)
+    assert published.home
+
+
+def test_counts_that_a_changed_file_no_longer_needs_go_a_week_after_people_were_told(
+    published: Deployment,
+) -> None:
+    due = by_name(day(NOW).verdicts())[EXACT].due
+    assert due is not None
+    path = published.include / "programmes/itms.yaml"
+    path.write_text(path.read_text().replace("title:", "title: Changed -", 1))
+    eve = max(due, NOW)
+    assert EXACT not in act(eve)
+    assert "was changed since its release" in by_name(day(eve).verdicts())[EXACT].held
+    assert EXACT not in act(eve + timedelta(days=8)), "nobody was told"
+    assert {one.rule for one in tell(eve + timedelta(days=8))} >= {"retention_held"}
+    assert EXACT not in act(eve + timedelta(days=14))
+    assert EXACT in act(eve + timedelta(days=16))
+
+
+def test_more_than_ever_falls_due_in_a_day_waits_for_a_person(
+    published: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "MOST_A_DAY", 1)
+    assert act() == {}
+    assert all("more than 1 parts are due at once" in one.held for one in day(NOW).verdicts()
+               if one.due and one.due <= NOW and one.kept.part is not Part.FILES)  # fmt: skip
+    one = replace(day(NOW), is_said=True)
+    assert set(by_name(one.act())) == {(WEEK, "rows"), EXACT}
     assert published.home

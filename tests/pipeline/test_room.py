@@ -15,9 +15,9 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.pipeline.room import crash_sentence, shortage, tightest_room
 from turnstile.pipeline.steps import step_named
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.calendar.periods import period_named
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
-from turnstile.programme.periods import period_named
 from turnstile.programme.spec import Programme
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import make_plan

@@ -15,8 +15,8 @@ from small_deployment import INCLUDE, WEEK, Deployment
 
 from turnstile.cli import main
 from turnstile.counting.exact_store import load_exact
-from turnstile.programme.domain import layout
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import layout
 from turnstile.programme.loading import load_programme
 
 MODES = ("bus", "train")

@@ -18,12 +18,12 @@ from turnstile.cli import main
 from turnstile.counting.bounding import message
 from turnstile.counting.exact_store import load_exact
 from turnstile.counting.trip_queries import AXES
-from turnstile.programme.domain import layout
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import layout
 from turnstile.programme.loading import load_programme
 from turnstile.release.zones import bounding_secret
 from turnstile.settings import Settings
-from turnstile.sources.snapshot import counts_of, load_snapshot
+from turnstile.sources.ingest.snapshot import counts_of, load_snapshot
 
 TRIPS_AT_MOST = 4
 

@@ -22,7 +22,7 @@ from small_deployment import WEEK, Deployment
 from turnstile.errors import TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import ReleaseKey
-from turnstile.pipeline import charged_draw, outputs
+from turnstile.pipeline import after_seal, charged_draw
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.release.zones import write_once
@@ -280,7 +280,7 @@ def test_death_between_the_ledgers_word_and_the_rename_is_mended_by_running_agai
         raise TurnstileError("power cut")
 
     with monkeypatch.context() as broken:
-        broken.setattr(outputs, "_appear", die)
+        broken.setattr(after_seal, "_appear", die)
         assert turnstile("run", "itms", "--week", WEEK) == 1
     package = assessed.public / "itms" / WEEK / "r0"
     assert not package.exists()
@@ -300,7 +300,7 @@ def test_of_two_who_publish_at_once_both_succeed_and_the_package_is_one(
     def publish(_: int) -> str:
         release = open_release("itms", WEEK, 0)
         together.wait()
-        return outputs.publish(release)
+        return after_seal.publish(release)
 
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(publish, range(2))

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity
-from turnstile.counting import tables
+from turnstile.counting import exact_tables
 from turnstile.pipeline.canaries import observed_sensitivities
 from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.release.plan import loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek
@@ -113,11 +113,11 @@ def test_neither_audit_refutes_the_claim(weeks: int) -> None:
 def test_both_audits_refute_a_weekly_bound_that_is_applied_by_day(
     weeks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of_scope = tables.count_trips
+    of_scope = exact_tables.count_trips
 
     def by_day(*known: Any) -> Any:
         *others, days = known
         return [of_day for day in days for of_day in of_scope(*others, [day])]
 
-    monkeypatch.setattr(tables, "count_trips", by_day)
+    monkeypatch.setattr(exact_tables, "count_trips", by_day)
     assert is_refuted(audited(moves_of_now(), weeks), weeks) == (True, True)

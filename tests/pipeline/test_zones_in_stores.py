@@ -26,17 +26,16 @@ from stored_deployment import KEY, StoredDeployment
 from turnstile.cli import main
 from turnstile.errors import InputError, IntegrityError, StoreError
 from turnstile.ledger.ledger import Ledger
-from turnstile.pipeline import charged_draw, outputs
+from turnstile.pipeline import after_seal, charged_draw
 from turnstile.pipeline.arrival import QUIET_FOR, arrival_of
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.programme.loading import load_programme
-from turnstile.publishing import public_zone
-from turnstile.publishing.portals import sending
-from turnstile.release import zone_copies
-from turnstile.release.zone_stores import fetch_landing, refresh
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings, system_clock
-from turnstile.stores.bucket import Bucket
+from turnstile_stores import public_zone, zone_copies
+from turnstile_stores.bucket import Bucket
+from turnstile_stores.portals import sending
+from turnstile_stores.zone_stores import fetch_landing, refresh
 
 BEFORE_DRAW = STEPS[: STEPS.index("draw")]
 BEFORE_PUBLISH = STEPS[STEPS.index("draw") : STEPS.index("publish")]
@@ -196,10 +195,10 @@ DRAW_KILLS = (
     ((Ledger, "seal", True), 1),
 )
 PUBLISH_KILLS = (
-    (outputs, "_stage", False),
+    (after_seal, "_stage", False),
     (zone_copies.ZoneCopies, "keep", False),
     (Ledger, "publish", False),
-    (outputs, "_appear", False),
+    (after_seal, "_appear", False),
     (sending, "_require_same", False),
     (public_zone, "_send", False),
 )

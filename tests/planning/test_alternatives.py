@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from small_deployment import INCLUDE, Deployment
 
-from turnstile.planning.alternatives import AT_DELTA, DesignErrors, at_same_loss, compared
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.mechanisms.registry import MechanismKind
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import PublicDomain
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.mechanism_spec import MechanismSpec
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek
+from turnstile_design.alternatives import AT_DELTA, DesignErrors, at_same_loss, compared
 
 Cli = Callable[..., int]
 WEEK = ServiceWeek(2016, 30)

@@ -14,16 +14,16 @@ import pytest
 from small_deployment import INCLUDE, Deployment
 
 from turnstile.errors import InputError
-from turnstile.planning.bus_grains import bus_grains
-from turnstile.planning.estimate_ranking import OWN, Ranked, grains, ranked
-from turnstile.planning.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors, grain_lines
-from turnstile.planning.predicted_errors import CELLS, Design, answers_of, errors_by_query
-from turnstile.planning.public_city import PublicCity, made_city, published_city
-from turnstile.planning.trip_grains import trip_grains
-from turnstile.programme.domain import PublicDomain
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme, Query
+from turnstile_design.bus_grains import bus_grains
+from turnstile_design.estimate_ranking import OWN, Ranked, grains, ranked
+from turnstile_design.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors, grain_lines
+from turnstile_design.predicted_errors import CELLS, Design, answers_of, errors_by_query
+from turnstile_design.public_city import PublicCity, made_city, published_city
+from turnstile_design.trip_grains import trip_grains
 
 Cli = Callable[..., int]
 SUPPORT = Path(__file__).parents[1] / "support"

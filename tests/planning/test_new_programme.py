@@ -19,19 +19,19 @@ from hypothesis import strategies as st
 
 from turnstile.cli import main
 from turnstile.pipeline.room import shortage, tightest_room
-from turnstile.planning.delivered_columns import look_at
-from turnstile.planning.new_programme import third_of_cap
 from turnstile.privacy.accounts import MICRO, NANO, rounded_up
-from turnstile.programme.domain_build import Stop
-from turnstile.programme.domain_files import load_domain
-from turnstile.programme.domain_grid import grid_domain
+from turnstile.programme.domain.building import Stop
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.programme.source_spec import Feed
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.column_roles import ROLES
-from turnstile.sources.feeds import LAYOUTS
-from turnstile.sources.samples.tides import write_gtfs
-from turnstile.sources.taps import grid_cell_sql
+from turnstile.sources.feeds.registry import LAYOUTS
+from turnstile.sources.feeds.taps import grid_cell_sql
+from turnstile_design.column_roles import ROLES
+from turnstile_design.delivered_columns import look_at
+from turnstile_design.grid_of_places import grid_domain
+from turnstile_design.new_programme import third_of_cap
+from turnstile_samples.tides import write_gtfs
 
 ROOT = Path(__file__).parents[2]
 OPAL = (

@@ -11,8 +11,8 @@ import pytest
 from small_deployment import WEEK, Deployment
 
 from turnstile.pipeline.steps import STEPS, step_named
-from turnstile.planning.trip_queries import Frames, answer
 from turnstile.programme.spec import Query
+from turnstile_design.trip_questions import Frames, answer
 
 Cli = Callable[..., int]
 DAY = date(2016, 7, 25)

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from turnstile.planning.bus_pairs import read_pairs, records_by_hour
-from turnstile.planning.tables import resolution_row
 from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.samples.corruption import Rows
-from turnstile.sources.samples.itms import DEGREES_SCALE, itms_rows, read_area
+from turnstile_design.bus_pairs import read_pairs, records_by_hour
+from turnstile_design.exact_tables_of_buses import resolution_row
+from turnstile_samples.corruption import Rows
+from turnstile_samples.itms import DEGREES_SCALE, itms_rows, read_area
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 WEEK = ServiceWeek(2021, 46)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from turnstile.estimates.mean_intervals import RatioNoise
-from turnstile.planning.bus_pairs import BusPairs
-from turnstile.planning.tables import (
+from turnstile.privacy.noise_families import NoiseFamily
+from turnstile_design.bus_pairs import BusPairs
+from turnstile_design.exact_tables_of_buses import (
     NoiseOfK,
     cells_meeting,
     choice_of_k,
@@ -20,7 +21,6 @@ from turnstile.planning.tables import (
     records_by_window,
     resolution_row,
 )
-from turnstile.privacy.events import NoiseFamily
 
 ONE, TWO = (h3.str_to_int(cell) for cell in sorted(h3.grid_disk("8742d9d6bffffff", 1))[:2])
 Pair = tuple[int, int, int, int, float, float]

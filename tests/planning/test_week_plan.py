@@ -59,3 +59,13 @@ def test_a_figure_that_no_accountant_gives_is_said_to_be_missing(
 ) -> None:
     assert turnstile("plan", "opal", "--weeks", "4") == 0
     assert "no figure where Gaussian draws move a cell by more than one" in capsys.readouterr().out
+
+
+def test_a_look_from_a_mistyped_home_makes_no_ledger(
+    deployment: Deployment, turnstile: Cli, caplog: pytest.LogCaptureFixture
+) -> None:
+    for form in ((), ("--json",), ("--weeks", "3")):
+        assert turnstile("plan", "opal", "--week", "2016-W30", *form) == 0
+    assert "there is no ledger at" in caplog.text
+    assert not list(deployment.home.rglob("*.sqlite*"))
+    assert turnstile("ledger", "verify") == 2

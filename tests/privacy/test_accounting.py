@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference_formulas import epsilon_by_sums, largest_fit_at
 
-from turnstile.privacy.accounting import (
+from turnstile.privacy.accounts import Loss
+from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.guarantees import Zcdp, epsilon_shown
+from turnstile.privacy.noise_families import NoiseFamily
+from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
+from turnstile.privacy.units import Block
+from turnstile_design.accounting import (
     Draw,
     epsilon_by_pld,
     largest_fit,
@@ -19,11 +25,6 @@ from turnstile.privacy.accounting import (
     scale_for_weeks,
     times,
 )
-from turnstile.privacy.accounts import Loss
-from turnstile.privacy.events import DrawEvent, NoiseFamily
-from turnstile.privacy.guarantees import Zcdp, epsilon_shown
-from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
-from turnstile.privacy.units import Block
 
 DELTA = Fraction(1, 10**6)
 WEEKS = 52

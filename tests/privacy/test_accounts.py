@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnstile.privacy.accounts import MICRO, NANO, Loss, loss_of, losses, postings, rounded_up
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
 

@@ -11,7 +11,8 @@ from itertools import combinations, permutations, product
 import pytest
 
 from turnstile.privacy.accounts import losses, vectors
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import (
     difference_of_counts,
     marginals_of_distinct_cells,

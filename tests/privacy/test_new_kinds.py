@@ -9,7 +9,7 @@ from small_deployment import INCLUDE
 
 from turnstile.errors import ProgrammeError
 from turnstile.privacy.mechanisms.registry import KNOWN_BAD, MechanismKind, module_of
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace, uniforms
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.noise_sums import half_width, integer_pmf, tail, variance
 from turnstile.privacy.noise_terms import NoiseDistribution, Term, pmf
+from turnstile_lab.baselines import discrete_laplace, naive_laplace, uniforms
 
 _DRAWS = 1_000_000  # 0.2 % is then more than six standard deviations of a share of 0.9
 _WITHIN = 0.002
@@ -26,7 +27,7 @@ def sample(term: Term, label: str) -> np.ndarray:
             total += naive_laplace(name, _DRAWS, term.scale)
         elif term.distribution is NoiseDistribution.ROUNDED_LAPLACE:
             total += np.rint(naive_laplace(name, _DRAWS, term.scale))
-        elif term.distribution is NoiseDistribution.DISCRETE_LAPLACE:
+        elif term.distribution is NoiseFamily.DISCRETE_LAPLACE:
             total += discrete_laplace(name, _DRAWS, term.scale)
         elif term.distribution is NoiseDistribution.GAUSSIAN:
             radius = np.sqrt(-2 * np.log(uniforms(name, _DRAWS)))
@@ -41,8 +42,8 @@ def sample(term: Term, label: str) -> np.ndarray:
 LAPLACE, GAUSS = NoiseDistribution.LAPLACE, NoiseDistribution.GAUSSIAN
 ROUNDED, DISCRETE, NORMAL = (
     NoiseDistribution.ROUNDED_LAPLACE,
-    NoiseDistribution.DISCRETE_LAPLACE,
-    NoiseDistribution.DISCRETE_GAUSSIAN,
+    NoiseFamily.DISCRETE_LAPLACE,
+    NoiseFamily.DISCRETE_GAUSSIAN,
 )
 SUMS = [
     [Term(LAPLACE, 1.4)],

@@ -20,8 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnstile.privacy.accounts import Loss, losses
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import difference_of_counts, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
 

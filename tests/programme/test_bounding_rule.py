@@ -7,7 +7,7 @@ from pathlib import Path
 
 from turnstile.privacy.stability import CellLimit
 from turnstile.programme.bounding_rule import rule_of
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.publishing.card import _guarantee
 from turnstile.release.plan import make_plan

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnstile.programme.domain import (
+from turnstile.programme.domain.public_domain import (
     Dimension,
     ModeCells,
     Place,
@@ -78,12 +78,12 @@ def test_only_the_reader_of_public_files_makes_a_domain() -> None:
             called = node.func if isinstance(node, ast.Call) else None
             if isinstance(called, ast.Name) and called.id in ("public_domain", "PublicDomain"):
                 makers.add(path.relative_to(SOURCE).as_posix())
-    assert makers == {"programme/domain.py", "programme/domain_files.py"}
+    assert makers == {"programme/domain/public_domain.py", "programme/domain/files.py"}
 
 
 def test_the_room_of_domains_knows_no_engine_and_no_rows() -> None:
-    for name in ("domain", "domain_files", "public_file", "service_area"):
-        tree = ast.parse((SOURCE / f"programme/{name}.py").read_text())
+    for name in ("public_domain", "files", "public_file", "service_area"):
+        tree = ast.parse((SOURCE / f"programme/domain/{name}.py").read_text())
         imported = {
             alias.name if isinstance(node, ast.Import) else str(node.module)
             for node in ast.walk(tree)

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from turnstile.cli import main
 from turnstile.errors import InputError
-from turnstile.programme.domain import UNKNOWN
-from turnstile.programme.domain_build import (
+from turnstile.programme.domain.building import (
     BuildRules,
     LocationName,
     PostcodePoint,
@@ -23,8 +22,9 @@ from turnstile.programme.domain_build import (
     build_domain,
     nearest_postcodes,
 )
-from turnstile.programme.domain_build_sources import read_postcodes, read_stops
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import UNKNOWN
+from turnstile.programme.domain.public_sources import read_postcodes, read_stops
 from turnstile.programme.loading import load_programme
 
 INCLUDE = Path(__file__).parents[2] / "include"

@@ -9,7 +9,7 @@ import h3
 import pytest
 
 from turnstile.errors import ProgrammeError
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import DomainSpec, Outside, Programme, TableSpec, TimeSpec
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from turnstile.cli import main
-from turnstile.sources.samples.tides import STOPS, write_gtfs
+from turnstile_samples.tides import STOPS, write_gtfs
 
 TRIPS = "route_id,service_id,trip_id,direction_id\nr1,d,t1,0\nr1,d,t2,1\nr2,d,t3,\n"
 ROUTES = "route_id,route_short_name,route_long_name,route_type\nr1,7,Harbour,3\nr2,,Hills,3\n"

@@ -14,13 +14,13 @@ import pytest
 
 from turnstile.assessment.attacks.timetable_feed import read_timetable
 from turnstile.errors import TurnstileError
-from turnstile.programme.domain_build import BuildRules, LocationName, build_domain
-from turnstile.programme.domain_build_sources import read_stops
-from turnstile.programme.domain_lists import ListOf, NamedBy, list_csv
+from turnstile.programme.domain.building import BuildRules, LocationName, build_domain
+from turnstile.programme.domain.gtfs_lists import ListOf, NamedBy, list_csv
+from turnstile.programme.domain.public_sources import read_stops
+from turnstile.programme.gtfs.timetable import read_calls
 from turnstile.programme.loading import load_programme
-from turnstile.programme.timetable_feed import read_calls
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.samples.tides import ZONE, write_gtfs
+from turnstile_samples.tides import ZONE, write_gtfs
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 DAYS = ServiceWeek.parse("2016-W30").days

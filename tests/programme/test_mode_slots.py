@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnstile.errors import ProgrammeError
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.mode_slots import clock, hours_csv, slots_by_mode
 from turnstile.programme.loading import load_programme, parse_programme
-from turnstile.programme.mode_slots import clock, hours_csv, slots_by_mode
 from turnstile.programme.spec import Outside, Programme
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek, minute_of

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnstile.errors import InputError, NotFinal
-from turnstile.programme.release_schedule import (
+from turnstile.programme.calendar.release_schedule import (
     final_at,
     period_containing,
     period_of_interval,

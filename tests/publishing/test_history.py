@@ -12,7 +12,7 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.privacy.accounts import Posting
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.publishing.history import history
+from turnstile.publishing.describe.week_history import history
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 KEY, BOUND = ReleaseKey("opal", "2026-W46"), Bindings("p", "d", "s")

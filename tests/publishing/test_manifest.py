@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from turnstile.publishing.manifest import MANIFEST, differences, manifest_bytes
+from turnstile.publishing.describe.manifest import MANIFEST, differences, manifest_bytes
 
 
 @pytest.fixture

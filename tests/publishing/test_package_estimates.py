@@ -13,7 +13,7 @@ import pytest
 from made_homes import MadeHome
 
 from turnstile.cli import main
-from turnstile.publishing.manifest import MANIFEST, manifest_bytes
+from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 
 WEEKS = ("2016-W30", "2016-W31")
 COLUMNS = ["estimate", "low_90", "high_90", "low_95", "high_95"]

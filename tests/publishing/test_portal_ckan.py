@@ -11,9 +11,9 @@ from ckan_server import CkanServer
 from small_package import KEY, write_package
 
 from turnstile.errors import IntegrityError
-from turnstile.publishing.portals import ckan
-from turnstile.publishing.portals.ckan import Ckan
-from turnstile.publishing.portals.store import PortalError
+from turnstile_stores.portals import ckan
+from turnstile_stores.portals.ckan import Ckan
+from turnstile_stores.portals.store import PortalError
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from small_package import KEY, write_package
 
 from turnstile.cli import main
 from turnstile.errors import InputError, IntegrityError, RefusedError
-from turnstile.publishing.portals.addresses import portal_address
-from turnstile.publishing.portals.folder import FolderStore
-from turnstile.publishing.portals.sending import send_release
-from turnstile.publishing.portals.site import send_site
-from turnstile.publishing.portals.store import PortalError
+from turnstile_stores.portals.addresses import portal_address
+from turnstile_stores.portals.folder import FolderStore
+from turnstile_stores.portals.sending import send_release
+from turnstile_stores.portals.site import send_site
+from turnstile_stores.portals.store import PortalError
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from small_package import KEY, write_package
 
 from turnstile.cli import main
 from turnstile.errors import IntegrityError, TurnstileError
-from turnstile.publishing.portals.s3 import S3Store
-from turnstile.publishing.portals.sending import send_release, verify_release
-from turnstile.publishing.portals.store import PortalError
-from turnstile.stores import bucket as bucket_client
+from turnstile_stores import bucket as bucket_client
+from turnstile_stores.portals.s3 import S3Store
+from turnstile_stores.portals.sending import send_release, verify_release
+from turnstile_stores.portals.store import PortalError
 
 Client = Any
 ITMS = "itms/2016-W30/r0"  # fewer files than opal's

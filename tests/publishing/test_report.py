@@ -15,8 +15,8 @@ from turnstile.estimates.rolling_means import over_slots, read_week, rolling_mea
 from turnstile.html_pages import environment_of
 from turnstile.publishing.carried.sums import Package
 from turnstile.publishing.pages import _environment
-from turnstile.publishing.pictures import Picture
-from turnstile.publishing.week_numbers import completed
+from turnstile.publishing.week.numbers import completed
+from turnstile.publishing.week.pictures import Picture
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 _OUTSIDE = re.compile(r"""(?:src|href|url)\s*[=(]\s*["']?(?!data:|#)[a-z]+:""", re.IGNORECASE)

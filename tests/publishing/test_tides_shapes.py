@@ -14,7 +14,7 @@ from turnstile.errors import ProgrammeError
 from turnstile.programme.field_registry import BY_NAME
 from turnstile.programme.loading import load_programme
 from turnstile.publishing.contents_check import unknown_contents
-from turnstile.publishing.tides_shapes import ACTIVITIES, ACTIVITY_COLUMNS, ERRORS
+from turnstile.publishing.week.tides_shapes import ACTIVITIES, ACTIVITY_COLUMNS, ERRORS
 
 UNKNOWN = "UNKNOWN"
 

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 import vl_convert as vlc
 
-from turnstile.publishing.vega_lite import name, ordered, png_of, quantity, rows, svg_of
+from turnstile.publishing.week.vega_lite import name, ordered, png_of, quantity, rows, svg_of
 
 TABLE = pd.DataFrame(
     {"mode": ["bus", "ferry"], "time": ["07:00", "08:00"], "value": [3.5, 1.0], "low": [2, None]}

@@ -17,8 +17,8 @@ import pytest
 
 from turnstile.cli import main
 from turnstile.publishing.carried import verify_package
-from turnstile.publishing.manifest import MANIFEST, manifest_bytes
-from turnstile.publishing.statement import STATEMENT, SUMS
+from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
+from turnstile.publishing.describe.statement import STATEMENT, SUMS
 
 
 def _run(package: Path, *arguments: str) -> tuple[int, str]:

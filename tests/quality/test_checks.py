@@ -17,8 +17,8 @@ from turnstile.quality.checks import load_report, validate
 from turnstile.quality.findings import Finding, QualityReport, Severity
 from turnstile.quality.metrics import measure
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.samples import itms, opal
-from turnstile.sources.snapshot import counts_of
+from turnstile.sources.ingest.snapshot import counts_of
+from turnstile_samples import itms, opal
 
 WEEK = "2016-W30"
 CANARY = "3085999999999999"

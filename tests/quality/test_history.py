@@ -15,15 +15,15 @@ import pytest
 
 from turnstile.programme.spec import Programme
 from turnstile.quality.checks import validate
-from turnstile.quality.expectations import Outcome, judge
-from turnstile.quality.findings import QualityReport, Severity
-from turnstile.quality.history import (
+from turnstile.quality.earlier_figures import (
     LEARNED_FROM_AT_LEAST,
     Figures,
     earlier_figures,
     keep,
     usual_frames,
 )
+from turnstile.quality.expectations import Outcome, judge
+from turnstile.quality.findings import QualityReport, Severity
 from turnstile.quality.rules import Frame, learned_rules
 from turnstile.service_calendar import ServiceWeek
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from turnstile.programme.source_spec import Feed
 from turnstile.quality import metrics
-from turnstile.sources.canonical import SPEED_SCALE, columns_of
+from turnstile.sources.ingest.canonical import SPEED_SCALE, columns_of
 
 MONDAY, TUESDAY = DAYS = (date(2022, 1, 3), date(2022, 1, 4))
 ROWS = st.lists(

@@ -13,7 +13,7 @@ from turnstile.programme.spec import Programme
 from turnstile.quality.expectations import Outcome, judge
 from turnstile.quality.findings import Severity
 from turnstile.quality.rules import Frame, rules_of
-from turnstile.sources.canonical import RULES, columns_of
+from turnstile.sources.ingest.canonical import RULES, columns_of
 
 _SHAPES = {"opal": RowShape.TRIPS, "itms": RowShape.TELEMETRY}
 

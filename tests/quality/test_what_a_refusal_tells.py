@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from turnstile.pipeline.inputs import verdicts
+from turnstile.pipeline.before_charge import verdicts
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.quality.rules import learned_rules, rules_of
 

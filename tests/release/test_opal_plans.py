@@ -10,13 +10,14 @@ import pytest
 
 from turnstile.errors import ProgrammeError
 from turnstile.privacy.accounts import Loss
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.guarantees import ApproxDp
 from turnstile.privacy.mechanisms.dense import agree
 from turnstile.privacy.mechanisms.registry import Calibration
 from turnstile.privacy.mechanisms.thresholds import source_threshold
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import parse_programme
 from turnstile.release.plan import ReleasePlan, loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.calendar.release_schedule import period_containing
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import parse_programme
-from turnstile.programme.release_schedule import period_containing
 from turnstile.release.plan import make_plan
 
 INCLUDE = Path(__file__).parents[2] / "include"

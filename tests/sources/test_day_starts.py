@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from ingested_weeks import Read
 
-from turnstile.counting.tables import count
+from turnstile.counting.exact_tables import count
 from turnstile.errors import ProgrammeError
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import parse_programme
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnstile.sources.equal_rows import each_once
+from turnstile.sources.ingest.equal_rows import each_once
 
 # the key says little about the value: rows that differ have equal ones, too
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([None, "a", "b"])), max_size=30)

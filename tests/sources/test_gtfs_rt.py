@@ -13,7 +13,7 @@ import pytest
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import Feed, SpeedUnit
 from turnstile.programme.spec import Programme
-from turnstile.sources.snapshot import Snapshot, counts_of
+from turnstile.sources.ingest.snapshot import Snapshot, counts_of
 
 WEEK = "2016-W30"
 SECONDS = 1_469_413_800  # 2016-07-25 02:30 UTC, 08:00 in India

@@ -20,8 +20,8 @@ from lines_compared import Reader, check_a_file, opened_reader
 from turnstile.cli import main
 from turnstile.errors import InputError
 from turnstile.programme.spec import Programme
-from turnstile.sources import lines as physical
-from turnstile.sources.snapshot import Snapshot, counts_of
+from turnstile.sources.ingest import lines as physical
+from turnstile.sources.ingest.snapshot import Snapshot, counts_of
 
 WEEK = "2016-W30"
 FIELDS = (

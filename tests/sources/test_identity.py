@@ -30,15 +30,15 @@ from turnstile.programme.source_spec import Feed, RowShape, SourceSpec, WithoutC
 from turnstile.programme.spec import Programme
 from turnstile.programme.terms import binding_terms
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.identity import in_form
-from turnstile.sources.ingest import snapshot_digest
-from turnstile.sources.made_ids import spelt
-from turnstile.sources.made_records import MadeReading, MadeTrip
-from turnstile.sources.raw_records import (
+from turnstile.sources.feeds.made_ids import spelt
+from turnstile.sources.feeds.made_records import MadeReading, MadeTrip
+from turnstile.sources.feeds.raw_records import (
     csv_lines,
     json_lines,
     records_of,
 )
+from turnstile.sources.ingest.identity import in_form
+from turnstile.sources.ingest.week import snapshot_digest
 
 DAY = date(2016, 7, 25)
 DIGITS = IdForm(IdKind.DIGITS, length=9)

@@ -26,9 +26,9 @@ from turnstile.errors import InputError, IntegrityError, ProgrammeError
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.feeds import layout_of
-from turnstile.sources.ingest import ingest
-from turnstile.sources.snapshot import counts_of, load_snapshot
+from turnstile.sources.feeds.registry import layout_of
+from turnstile.sources.ingest.snapshot import counts_of, load_snapshot
+from turnstile.sources.ingest.week import ingest
 
 WEEK = "2016-W30"
 CANARY = "3085999999999999"

@@ -19,8 +19,8 @@ from ingested_weeks import Read
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import SpeedUnit
 from turnstile.programme.spec import Programme
-from turnstile.sources.itms import LAYOUT
-from turnstile.sources.snapshot import counts_of
+from turnstile.sources.feeds.itms import LAYOUT
+from turnstile.sources.ingest.snapshot import counts_of
 
 WEEK = "2022-W01"
 # plate, local stamp, the same in UTC, longitude, latitude, speed

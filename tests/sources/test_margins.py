@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnstile.sources.landing import FileForm, RawFile
-from turnstile.sources.lines import PhysicalLines, sort_lines
+from turnstile.sources.ingest.landing import FileForm, RawFile
+from turnstile.sources.ingest.lines import PhysicalLines, sort_lines
 
 FIELDS = st.text(alphabet='a ,"\u00a0\u3000', max_size=4)
 ROWS = st.lists(st.lists(FIELDS, min_size=1, max_size=3), min_size=1, max_size=4)

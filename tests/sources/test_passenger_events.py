@@ -12,8 +12,8 @@ import pytest
 from ingested_weeks import Read
 
 from turnstile.programme.source_spec import Feed, TapAction
-from turnstile.sources import tides_passenger_events
-from turnstile.sources.tides_passenger_events import MOST_OF_RECORD, one_row_a_passenger
+from turnstile.sources.feeds import tides_passenger_events
+from turnstile.sources.feeds.tides_passenger_events import MOST_OF_RECORD, one_row_a_passenger
 
 MONDAY = date(2016, 7, 25)
 HEADER = (

@@ -11,7 +11,7 @@ import pytest
 
 from turnstile.programme.source_spec import MissingDay, SpeedUnit
 from turnstile.programme.spec import Programme
-from turnstile.sources.snapshot import Snapshot, counts_of
+from turnstile.sources.ingest.snapshot import Snapshot, counts_of
 
 _COLUMNS = ["vehicle", "utc", "date", "minute", "latitude", "longitude", "milli_kmh"]
 

@@ -11,8 +11,8 @@ import pytest
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
-from turnstile.sources import itms
-from turnstile.sources.snapshot import counts_of
+from turnstile.sources.feeds import itms
+from turnstile.sources.ingest.snapshot import counts_of
 
 WEEK = "2016-W30"
 AT = (72.83, 21.17)

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from turnstile.commands import sample
 from turnstile.errors import InputError
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.samples import itms, opal
-from turnstile.sources.samples.corruption import Corruption
-from turnstile.sources.snapshot import counts_of
+from turnstile.sources.ingest.snapshot import counts_of
+from turnstile_samples import command as sample
+from turnstile_samples import itms, opal
+from turnstile_samples.corruption import Corruption
 
 DOMAINS = Path(__file__).resolve().parents[2] / "include" / "domains"
 WEEK = "2016-W30"

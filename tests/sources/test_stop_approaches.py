@@ -15,11 +15,11 @@ import pytest
 from ingested_weeks import Zones
 
 from turnstile.errors import ProgrammeError
+from turnstile.programme.gtfs.timetable import read_calls
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
-from turnstile.programme.timetable_feed import read_calls
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.ingest import ingest
+from turnstile.sources.ingest.week import ingest
 
 ZONE = "America/Chicago"
 WEEK = "2015-W10"  # its Sunday, 8 March, begins summer time at two o'clock

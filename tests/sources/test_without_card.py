@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ingested_weeks import Read, Zones
 
-from turnstile.counting.tables import count
+from turnstile.counting.exact_tables import count
 from turnstile.errors import ProgrammeError
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import parse_programme
 from turnstile.programme.source_spec import DateForm, Feed, TapAction, WithoutCard
 from turnstile.programme.spec import Programme

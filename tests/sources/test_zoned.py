@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.zoned import changes_around, stamped_sql
+from turnstile.sources.feeds.zoned import changes_around, stamped_sql
 
 _STAMP = re.compile(
     r"(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?[ \t]*"

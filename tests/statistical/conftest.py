@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise_families import NoiseFamily
 
 Sampler = Callable[[NoiseFamily, Fraction, int], NDArray[np.int64]]
 

@@ -17,7 +17,8 @@ import pytest
 
 from turnstile.assessment.audits.pipeline_copy import draw_once
 from turnstile.assessment.audits.sampler import DRAWS, misfit
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.noise_families import NoiseFamily
 
 pytestmark = pytest.mark.long
 _DRAW = """

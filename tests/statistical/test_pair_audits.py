@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from turnstile.privacy.accounts import loss_of
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.mechanisms import dense, stability_histogram
 from turnstile.privacy.mechanisms.bounded_mean import sum_sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most, difference_of_counts, records_at_most
 from turnstile.privacy.units import Block
 

@@ -18,10 +18,11 @@ import pytest
 from numpy.typing import NDArray
 from reference_formulas import repeats
 
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.goodness import fits
 from turnstile.privacy.mechanisms import dense
 from turnstile.privacy.noise import noise_pmf, noise_variance
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import Block
 
 LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN

@@ -15,11 +15,11 @@ from object_store import CutProxy, ObjectStore, object_store
 
 from turnstile.errors import InputError, IntegrityError, StoreConflict, StoreError
 from turnstile.settings import ZoneStore
-from turnstile.stores import bucket as bucket_client
-from turnstile.stores import unit_zone
-from turnstile.stores.address import credentials_of, store_address
-from turnstile.stores.bucket import Bucket
-from turnstile.stores.unit_zone import ZONE, UnitZone
+from turnstile_stores import bucket as bucket_client
+from turnstile_stores import unit_zone
+from turnstile_stores.address import credentials_of, store_address
+from turnstile_stores.bucket import Bucket
+from turnstile_stores.unit_zone import ZONE, UnitZone
 
 UNIT = "opal/2016-W30/r0"
 SEALED = "sealed-0123456789abcdef.parquet"
@@ -53,6 +53,22 @@ class Place:
     def put(self, name: str, content: bytes) -> None:
         root = self.server.client("root")
         root.put_object(Bucket="turnstile-embargoed", Key=f"{self.prefix}/{name}", Body=content)
+
+    def backup(self) -> dict[str, bytes]:
+        root = self.server.client("root")
+        where = {"Bucket": "turnstile-embargoed"}
+        return {
+            name: root.get_object(**where, Key=f"{self.prefix}/{name}")["Body"].read()
+            for name in self.names()
+        }
+
+    def put_back(self, backup: dict[str, bytes]) -> None:
+        """Put the bucket back to an earlier day, as operators do after an accident."""
+        root = self.server.client("root")
+        for name in self.names():
+            root.delete_object(Bucket="turnstile-embargoed", Key=f"{self.prefix}/{name}")
+        for name, content in backup.items():
+            self.put(name, content)
 
     def index(self) -> dict[str, list[str]]:
         got = self.server.client("root").get_object(
@@ -282,6 +298,99 @@ def test_an_index_that_is_gone_is_seen(place: Place) -> None:
     with pytest.raises(IntegrityError, match="index of opal/2016-W30/r0 is gone"):
         fetched(one)
     assert seen(one) == {"plan": "p"}  # the last copy, perhaps
+
+
+def test_an_older_index_takes_nothing_away_and_the_newer_files_are_put_back(place: Place) -> None:
+    one = place.worker("one")
+    write(one, plan="p")
+    one.put(UNIT)
+    yesterday = place.backup()
+    write(one, plan="p2", **{SEALED: "noise"})
+    one.put(UNIT)
+    place.put_back(yesterday)
+    for own in ((UNIT,), ()):
+        with pytest.raises(IntegrityError, match="is older than the one that was here"):
+            one.fetch(own, everything)
+    assert seen(one) == {"plan": "p2", SEALED: "noise"}
+    assert list(one.restore()) == [(UNIT, 2, 0)]
+    assert fetched(place.worker("two")) == seen(one) == fetched(one)
+    assert list(one.restore()) == []
+
+
+def test_where_others_went_on_from_an_older_index_what_they_wrote_stays(place: Place) -> None:
+    one, two = place.worker("one"), place.worker("two")
+    write(one, plan="p")
+    one.put(UNIT)
+    yesterday = place.backup()
+    write(one, plan="p2", **{SEALED: "noise"})
+    one.put(UNIT)
+    place.put_back(yesterday)
+    fetched(two)
+    write(two, plan="p3")
+    two.put(UNIT)
+    with pytest.raises(IntegrityError, match="is older than"):
+        fetched(one)
+    write(one, plan="p4")
+    with pytest.raises(IntegrityError, match="is older than"):
+        one.put(UNIT)
+    write(one, plan="p2")
+    assert list(one.restore()) == [(UNIT, 1, 1)]
+    assert fetched(one) == fetched(two) == {"plan": "p3", SEALED: "noise"}
+
+
+def test_a_store_with_other_sealed_bytes_is_not_restored_over(place: Place) -> None:
+    one, two = place.worker("one"), place.worker("two")
+    write(one, plan="p")
+    one.put(UNIT)
+    yesterday = place.backup()
+    write(one, **{SEALED: "noise"})
+    one.put(UNIT)
+    place.put_back(yesterday)
+    fetched(two)
+    write(two, **{SEALED: "other noise"})
+    two.put(UNIT)
+    with pytest.raises(IntegrityError, match="sealed with other bytes"):
+        list(one.restore())
+    assert seen(one)[SEALED] == "noise"
+
+
+def test_an_index_that_is_gone_comes_back_from_a_home_that_saw_it(place: Place) -> None:
+    one = place.worker("one")
+    write(one, plan="p", **{SEALED: "noise"})
+    one.put(UNIT)
+    place.put_back({})
+    assert list(one.restore()) == [(UNIT, 2, 0)]
+    assert fetched(place.worker("two")) == {"plan": "p", SEALED: "noise"}
+
+
+def test_an_index_of_an_earlier_version_is_read_and_gone_on_with(place: Place) -> None:
+    one = place.worker("one")
+    write(one, plan="p")
+    one.put(UNIT)
+    for path in (one.folder / ".store" / "units" / f"{UNIT}.json",):
+        path.write_text(json.dumps(json.loads(path.read_bytes()) | {"steps": []}))
+    content = json.loads(place.backup()[f"index/{UNIT}.json"])
+    del content["steps"]
+    place.put(f"index/{UNIT}.json", json.dumps(content).encode())
+    assert fetched(one) == fetched(place.worker("two")) == {"plan": "p"}
+    write(one, plan="q")
+    one.put(UNIT)
+    assert fetched(place.worker("two")) == {"plan": "q"}
+
+
+def test_sealed_bytes_never_go_from_here_nor_from_the_store(place: Place) -> None:
+    one = place.worker("one")
+    write(one, plan="p")
+    one.put(UNIT)
+    write(one, **{SEALED: "of a draw that died before it came to the store"})
+    assert fetched(one) == {"plan": "p"}
+    (aside,) = one.folder.rglob(SEALED)
+    assert aside.read_text() == "of a draw that died before it came to the store"
+    write(one, **{SEALED: "noise"})
+    one.put(UNIT)
+    (one.folder / UNIT / SEALED).unlink()
+    one.put(UNIT)
+    assert fetched(one) == {"plan": "p", SEALED: "noise"}
 
 
 def test_a_store_that_is_away_is_an_error_that_a_repeat_mends(

@@ -15,9 +15,9 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import AccountBalance, Attempt, ReleaseKey
 from turnstile.ledger.states import CHARGED_STATES, ReleaseState
 from turnstile.privacy.accounts import Posting
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.publishing.manifest import MANIFEST, differences
+from turnstile.publishing.describe.manifest import MANIFEST, differences
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import make_plan
 from turnstile.release.zones import digest_of

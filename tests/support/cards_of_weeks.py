@@ -14,7 +14,7 @@ from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, Bindings, ReleaseKey, Request
 from turnstile.privacy.events import DrawEvent
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import stated_losses

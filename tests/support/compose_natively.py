@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import yaml
+from ports import free_port
 
-from turnstile.deployment.native_stack import NativeStack, free_port
 from turnstile.operations.airflow_api import AirflowApi
+from turnstile_native.native_stack import NativeStack
 
 ROOT = Path(__file__).resolve().parents[2]
 FROM_IMAGE = (

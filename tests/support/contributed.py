@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scratch_copy import ScratchCopy
 
-_SOURCES = "include/turnstile"
+_EXTENSIONS = "extensions/"
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Change:
     """One change of the sources.
 
     Args:
-        modules: text of each new file, by its path in `include/turnstile`.
+        modules: text of each new file, by its path in `include/turnstile`, or below `extensions`.
         entries: triples (path, what stands there once, what stands there afterwards).
     """
 
@@ -26,11 +26,16 @@ class Change:
         """Do it in a copy; return the sources that it touched."""
         before, copy.touched = copy.touched, set()
         for path, text in self.modules.items():
-            copy.add(f"{_SOURCES}/{path}", text)
+            copy.add(_from_root(path), text)
         for path, old, new in self.entries:
-            copy.replace(f"{_SOURCES}/{path}", old, new)
+            copy.replace(_from_root(path), old, new)
         touched, copy.touched = copy.touched_sources, before | copy.touched
         return touched
+
+
+def _from_root(path: str) -> str:
+    """A path of the sources, named from the root."""
+    return path if path.startswith(_EXTENSIONS) else f"include/turnstile/{path}"
 
 
 def _before(path: str, text: str, added: str) -> tuple[str, str, str]:
@@ -55,7 +60,7 @@ _FEED = '''"""Feed `ferry_trips`: as `opal_trips`, under other columns."""
 
 from dataclasses import replace
 
-from turnstile.sources import opal_trips
+from turnstile.sources.feeds import opal_trips
 
 LAYOUT = replace(
     opal_trips.LAYOUT,
@@ -85,12 +90,12 @@ _ENGINE = '''"""Counts twice and compares."""
 
 import numpy as np
 
-from turnstile.counting import tables
+from turnstile.counting import exact_tables
 
 
 def count(*args, **kwargs):
     """Count twice."""
-    first, second = tables.count(*args, **kwargs), tables.count(*args, **kwargs)
+    first, second = exact_tables.count(*args, **kwargs), exact_tables.count(*args, **kwargs)
     for one, other in zip(first, second, strict=True):
         assert np.array_equal(one.reveal_to_mechanism(), other.reveal_to_mechanism())
     kwargs["progress"]("counted twice")
@@ -109,7 +114,7 @@ def not_empty(numbers: Judged) -> GateResult:
 '''
 _PORTAL = '''"""A folder of a depot that has a name."""
 
-from turnstile.publishing.portals.folder import FolderStore
+from turnstile_stores.portals.folder import FolderStore
 
 
 class DepotStore(FolderStore):
@@ -124,8 +129,28 @@ def write(contents: Contents) -> bytes:
     """Return the number of tables."""
     return b"%d tables" % len(contents.tables)
 '''
+_NOW, _PAGE = "operations/programme_now.py", "operations/templates/budget.html"
+_FIGURE = '''    @property
+    def to_take(self) -> str:
+        """What anybody can have."""
+        return f"to be downloaded: {self.weeks_public}"
+
+'''
+_FAMILY = """    TWO_SIDED_GEOMETRIC = (
+        "two_sided_geometric",
+        Record(
+            drawn_by="make_laplace",
+            is_pure=True,
+            has_geometric_tail=True,
+            adds_up=False,
+            masses=_laplace_masses,
+            variance=_laplace_variance,
+            ratios=_laplace_ratios,
+        ),
+    )
+"""
 _GATES, _FILES = "assessment/gates/registry.py", "publishing/files.py"
-_PORTALS = "publishing/portals"
+_PORTALS = "extensions/stores/turnstile_stores/portals"
 _FIRST_FIELD = "FIELDS: tuple[Field, ...] = (\n"
 _FIRST_FILE = "FILES: tuple[PackageFile, ...] = (\n"
 _ENTRY_OF_FILE = """    PackageFile("counts.txt", (Source.DECLARED,), counts.write),
@@ -140,7 +165,7 @@ CHANGES = {
         (("programme/fields.py", _FIRST_FIELD, f"{_FIRST_FIELD}{_FIELD}"),),
     ),
     "feed": Change(
-        {"sources/ferry_trips.py": _FEED},
+        {"sources/feeds/ferry_trips.py": _FEED},
         (
             _before(
                 "programme/source_spec.py",
@@ -180,7 +205,7 @@ CHANGES = {
         (
             _before(
                 "counting/engines.py",
-                '    "duckdb": "turnstile.counting.tables",\n',
+                '    "duckdb": "turnstile.counting.exact_tables",\n',
                 '    "twice": "turnstile.counting.twice",\n',
             ),
         ),
@@ -210,19 +235,40 @@ CHANGES = {
             ),
             _before(
                 f"{_PORTALS}/delivery.py",
-                "from turnstile.publishing.portals.folder import",
-                "from turnstile.publishing.portals.depot import DepotStore\n",
+                "from turnstile_stores.portals.folder import",
+                "from turnstile_stores.portals.depot import DepotStore\n",
             ),
         ),
     ),
+    "figure on the budget page": Change(
+        {},
+        (
+            _before(_NOW, "    @property\n    def verdict(self) -> str:\n", _FIGURE),
+            _before(_PAGE, "{{ one.weeks_public }} public; in Airflow: ", "{{ one.to_take }}; "),
+        ),
+    ),
     "file in the package": Change(
-        {"publishing/counts.py": _FILE},
+        {"publishing/describe/counts.py": _FILE},
         (
             (_FILES, _FIRST_FILE, f"{_FIRST_FILE}{_ENTRY_OF_FILE}"),
             _before(_FILES, "    croissant,\n", "    counts,\n"),
         ),
     ),
 }
+
+
+NOISE_FAMILY = Change(
+    {},
+    (
+        _before("privacy/noise_families.py", "    DISCRETE_GAUSSIAN = (\n", _FAMILY),
+        _before(
+            "privacy/mechanisms/registry.py",
+            "    STABILITY_HISTOGRAM = (\n",
+            '    DENSE_GEOMETRIC = "dense_geometric", NoiseFamily.TWO_SIDED_GEOMETRIC\n',
+        ),
+    ),
+)
+"""In a copy of its own: a programme has one mechanism."""
 
 
 _TEXTS = {

@@ -6,13 +6,13 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from in_chromium import chromium, find, log_in
+from in_chromium import WIDER, chromium, find, log_in, view
 from matrix_of_weeks import run_by_hand
 from real_airflow import DAG, RealAirflow
 from row_table import Row
@@ -20,14 +20,17 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sinks import Sinks
 
-from turnstile.deployment.backfill import log_tail
 from turnstile.ledger.amounts import AccountLoss
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.presentation import balance_json, most_spent
 from turnstile.operations.amount_words import epsilon_words
+from turnstile_native.backfill import log_tail
 
 ENGINEER, FIRST_OFFICER, SECOND_OFFICER, READER = "eve", "ada", "olga", "vera"
 PAGE = "privacy-budget"
+PHONE_PX, DESKTOP_PX = 390, 1400
+INTERNAL = "looked at it twice"
+"""In every reason that people give; it stays internal."""
 OF_RUNS = {"run_died", "run_lasts", "hold_stuck", "draw_stuck", "week_stopped", "bytes_disagree"}
 _FIGURES = ("epsilon_micro", "rho_nano", "delta_femto")
 
@@ -85,19 +88,51 @@ class Day:
         return said
 
     def answer(self, week: str, task: str, person: str, choice: str) -> str:
-        """Answer a question on the page of Airflow that the message leads to; return its text."""
+        """Answer a question where the message leads to; return what stood there.
+
+        About a release, the officer answers at the desk, on a phone; else in Airflow's own form.
+        """
         self.airflow.until(lambda: self.airflow.asks(week, task), what=f"{task} of {week}")
         self.airflow.until(lambda: self.airflow.is_read(week, task), what="the scheduler's word")
-        run = self.airflow.run_id(week)
         browser = self.browser_of(person)
-        browser.get(f"{self.airflow.address}/dags/{DAG}/runs/{run}/tasks/{task}/required_actions")
-        find(browser, "input[name=element_reason]").send_keys(f"{person} looked", Keys.TAB)
-        text = find(browser, "body").text
-        find(browser, f"[data-testid='hitl-option-{choice}']").click()
+        answers = self._at_the_desk if choice in {"Approve", "Reject"} else self._in_airflow
+        text = answers(browser, week, task, (person, choice))
         self.airflow.until(
             lambda: not self.airflow.asks(week, task), what=f"the answer to {task} of {week}"
         )
         return text
+
+    def _at_the_desk(self, browser: Any, week: str, _: str, said: tuple[str, str]) -> str:
+        """Answer on the page of the week, as wide as a phone; nothing of it is wider."""
+        view(browser, "light", PHONE_PX)
+        browser.get(f"{self.airflow.address}/{PAGE}/embargoed/opal/{week}")
+        find(browser, "form.desk textarea[name=reason]").send_keys(f"{said[0]} {INTERNAL}")
+        text = find(browser, "body").text
+        assert browser.execute_script(WIDER) == 0
+        button = find(browser, f"form.desk button[value={said[1]}]")
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+        button.click()
+        assert find(browser, ".note").text == "Your answer is given."
+        return text
+
+    def _in_airflow(self, browser: Any, week: str, task: str, said: tuple[str, str]) -> str:
+        """Answer in Airflow's own form."""
+        view(browser, "light", DESKTOP_PX)
+        run = self.airflow.run_id(week)
+        browser.get(f"{self.airflow.address}/dags/{DAG}/runs/{run}/tasks/{task}/required_actions")
+        find(browser, "input[name=element_reason]").send_keys(f"{said[0]} {INTERNAL}", Keys.TAB)
+        text = find(browser, "body").text
+        find(browser, f"[data-testid='hitl-option-{said[1]}']").click()
+        return text
+
+    def public_texts(self) -> dict[str, str]:
+        """Return every public file that is text, by its path."""
+        files = (path for path in (self.airflow.home / "public").rglob("*") if path.is_file())
+        found = {}
+        for path in files:
+            with suppress(UnicodeDecodeError):
+                found[str(path)] = path.read_text("utf-8")
+        return found
 
     def approve(self, week: str) -> None:
         """Let both officers say yes, and wait for the end of the run."""

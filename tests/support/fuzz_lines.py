@@ -24,7 +24,7 @@ def main() -> None:
     with atheris.instrument_imports(include=["turnstile.sources", "lines_compared"]):
         from lines_compared import check_a_file, opened_reader
 
-        from turnstile.sources import lines
+        from turnstile.sources.ingest import lines
     arguments = [one for one in sys.argv if one != "--fault"]
     if len(arguments) < len(sys.argv):
         lines._mark_unbalanced = lambda *_: None

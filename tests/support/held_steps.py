@@ -32,10 +32,10 @@ def hold_tasks() -> None:
     """Let the tasks of this process stop before they count and before they draw."""
     import step_task
 
-    from turnstile.pipeline import inputs
+    from turnstile.pipeline import before_charge
     from turnstile.pipeline.drawing_apart import draw_apart
 
-    count = inspect.unwrap(inputs.count)  # Airflow may load the plugins twice
+    count = inspect.unwrap(before_charge.count)  # Airflow may load the plugins twice
 
     @functools.wraps(count)
     def held_count(release: Any) -> str:
@@ -46,7 +46,7 @@ def hold_tasks() -> None:
         wait_at("draw", week)
         return draw_apart(programme, week, revision)
 
-    inputs.count, step_task.draw_apart = held_count, held_draw
+    before_charge.count, step_task.draw_apart = held_count, held_draw
 
 
 def hold_seal() -> None:

@@ -24,13 +24,13 @@ from pathlib import Path
 from hostile_files import GOOD_FILES, GOOD_TABLES, LANDING, programmes
 from ingested_weeks import Zones
 
-from turnstile.assessment.external.files import read_external_tables
 from turnstile.errors import TurnstileError
-from turnstile.planning.delivered_columns import look_at
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.examples import EXAMPLES_FILE, example_programmes
 from turnstile.programme.loading import load_programme
 from turnstile.programme.people import PEOPLE_FILE, holders
+from turnstile_design.delivered_columns import look_at
+from turnstile_lab.external.files import read_external_tables
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
 WEEK = "2016-W30"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from real_airflow import PASSWORD, RealAirflow
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
@@ -19,6 +21,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
 MISSING = "" if CHROMIUM and DRIVER else "no Chromium here: apt install chromium chromium-driver"
+HEIGHT_PX = 1000
 PATIENCE_S = 180  # a machine may be busy with other things
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --no-proxy-server "
@@ -67,3 +70,24 @@ def log_in(browser: Any, airflow: RealAirflow, user: str) -> None:
     browser.find_element(By.NAME, "password").send_keys(PASSWORD)
     find(browser, "button[type=submit]").click()
     find(browser, "a[href='/dags'], a", "Dags")
+
+
+WIDER = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+"""By how much a page is wider than its window."""
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go: to the docs where `TURNSTILE_PICTURES` names them, else nowhere."""
+    named = os.environ.get("TURNSTILE_PICTURES")  # noqa: TID251 - a test's own switch
+    folder = Path(named) if named else tmp_path_factory.mktemp("pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def view(browser: Any, mode: str, width_px: int) -> None:
+    """Look at the page in a color scheme, through a window of a width."""
+    features = [{"name": "prefers-color-scheme", "value": mode}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    size = {"width": width_px, "height": HEIGHT_PX, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

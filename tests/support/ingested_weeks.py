@@ -15,8 +15,8 @@ from turnstile.cli import main
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceWeek
-from turnstile.sources.ingest import ingest
-from turnstile.sources.snapshot import Snapshot, counts_of
+from turnstile.sources.ingest.snapshot import Snapshot, counts_of
+from turnstile.sources.ingest.week import ingest
 
 Read = Callable[..., tuple[list[tuple[Any, ...]], dict[str, int]]]
 _INCLUDE = Path(__file__).resolve().parents[2] / "include"

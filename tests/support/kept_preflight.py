@@ -28,7 +28,7 @@ from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.worlds_of_units import Shape
 from turnstile.privacy.stability import Chain
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 
 Asked = ParamSpec("Asked")

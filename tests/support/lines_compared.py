@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from turnstile.duckdb_engine import connect
-from turnstile.sources.landing import FileForm, RawFile
-from turnstile.sources.reading import open_source
+from turnstile.sources.ingest.landing import FileForm, RawFile
+from turnstile.sources.ingest.reading import open_source
 
 Reader = Callable[[bytes], tuple[Counter[tuple[str | None, ...]], int]]
 _FIELD = rb'(?:[^",\r\n\0]*|"(?:[^"\r\n\0]|"")*")'

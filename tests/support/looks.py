@@ -15,10 +15,10 @@ from html import unescape
 from threading import Event, Thread
 from typing import Any
 
-from real_airflow import DAG, PASSWORD, RealAirflow, week_at
+from real_airflow import PASSWORD, RealAirflow, week_at
 
 from turnstile.operations.airflow_api import AirflowApi
-from turnstile.operations.airflow_now import UNDER_WAY, AirflowNow, RunNow, TaskNow
+from turnstile.operations.airflow_now import ASKS, UNDER_WAY, AirflowNow, RunNow, TaskNow
 from turnstile.operations.alerts import Alert
 from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.journal import Happening, Journal
@@ -28,6 +28,7 @@ from turnstile.settings import Settings, system_clock
 PAGE = "/privacy-budget"
 EVERY_S = 1.0
 _ITEM = re.compile(r'<li data-state="(\w+)"><strong>([^<]+)</strong>(.*?)</li>', re.DOTALL)
+_OF_PEOPLE = frozenset({"asked", "asked_revision", "rejected"})
 _OF_A_STOP = frozenset({"week_stopped", "week_refused", "week_missing", "bytes_disagree"})
 
 
@@ -42,6 +43,7 @@ class Look:
         words: that the page says of it there.
         alerts: of the watchdog, about the week.
         has_failed: whether its run's last word in the journal is that it failed.
+        asks: whether Airflow has a question about it open; None if that changed during the look.
     """
 
     run: str
@@ -50,17 +52,15 @@ class Look:
     words: str
     alerts: tuple[Alert, ...]
     has_failed: bool
+    asks: bool | None = False
 
     @property
     def faults(self) -> tuple[str, ...]:
         """What is false, what costs and does not say so, and what differs."""
         rules = {one.rule for one in self.alerts}
-        found = []
-        if self.run in UNDER_WAY and not self.has_failed:
-            found += ["trouble of a run that lives"] if self.trouble else []
-            found += ["a death of a run that lives"] if "run_died" in rules else []
+        found = [*self._faults_of_life(rules)]
         if self.trouble and self.mark:
-            if self.mark["state"] != self.trouble:
+            if self.mark["state"] != self.trouble and not self._is_paused():
                 found.append("list and calendar differ")
             if self.mark["of_budget"] == "charged" and "it charges " not in self.words:
                 found.append("advice does not say what it charges")
@@ -74,9 +74,25 @@ class Look:
                 found.append("page or watchdog is silent about a run that failed")
         return tuple(found)
 
+    def _faults_of_life(self, rules: set[str]) -> Iterator[str]:
+        """Yield what is falsely said of a run that lives, or of a question."""
+        lives = self.run in UNDER_WAY
+        is_true = self.trouble in {"", *_OF_PEOPLE} or self._is_paused()
+        if lives and not self.has_failed and not is_true:
+            yield "trouble of a run that lives"
+        if lives and not self.has_failed and "run_died" in rules:
+            yield "a death of a run that lives"
+        is_known = self.run and self.mark and self.asks is not None
+        if is_known and self.asks != (lives and self.mark["state"] in _OF_PEOPLE):
+            yield "page and Airflow differ about a question"
+
+    def _is_paused(self) -> bool:
+        """Say whether the trouble is that somebody paused the DAG of a run that lives."""
+        return self.trouble == "overdue" and "its DAG is paused" in self.words
+
     def _is_told_alike(self) -> bool:
         """Say whether the watchdog's sentence of a death stands on the page."""
-        told = next(one.sentence for one in self.alerts if one.rule == "run_died")
+        told = next((one.sentence for one in self.alerts if one.rule == "run_died"), "")
         return told.partition(": ")[2] in self.words
 
 
@@ -129,6 +145,10 @@ class Looks:
                 found.append(state)
         return found
 
+    def last_state(self, week: str) -> str:
+        """Return the state of the calendar that a week was in last; empty before the first look."""
+        return (self.states(week) or [""])[-1] if week in self.seen else ""
+
     def until(self, week: str, state: str) -> Look:
         """Wait until a week is in trouble of a state; return the look that saw it."""
         self.airflow.until(
@@ -140,15 +160,19 @@ class Looks:
     def _look(self) -> None:
         """Look at every week once."""
         api, state = self._api, self._state
-        runs, marks = _runs(api), _marks(api)
+        dag = self.airflow.dag
+        programme = dag.removeprefix("release_")
+        runs, marks = _runs(api, dag), _marks(api, programme)
+        asks = _asks(api, dag, runs, self.weeks)
         page = _troubles(api)
-        alerts = state.watched(_asked_by_a_task(api, state))
+        alerts = state.watched(_asked_by_a_task(api, state, programme))
         lines = [
             line
-            for line in Journal.of(state.settings).of_programme("opal")
+            for line in Journal.of(state.settings).of_programme(programme)
             if line.happening in TURNS_AND_ENDS
         ]
-        runs_then, marks_then = _runs(api), _marks(api)
+        asks_then = _asks(api, dag, runs, self.weeks)
+        runs_then, marks_then = _runs(api, dag), _marks(api, programme)
         for week in self.weeks:
             trouble, words = page.get(week, ("", ""))
             last = [line.happening for line in lines if line.week == week][-1:]
@@ -160,19 +184,34 @@ class Looks:
                 words=words,
                 alerts=tuple(one for one in alerts if one.week == week),
                 has_failed=last == [Happening.FAILED],
+                asks=week in asks if (week in asks) == (week in asks_then) else None,
             )
             self.seen.setdefault(week, []).append(look)
 
 
-def _runs(api: AirflowApi) -> dict[str, str]:
+def _runs(api: AirflowApi, dag: str) -> dict[str, str]:
     """Return the state of the run of each week."""
-    return {week_at(run.starts): run.state for run in api.runs(DAG)}
+    return {week_at(run.starts): run.state for run in api.runs(dag)}
 
 
-def _marks(api: AirflowApi) -> dict[str, dict[str, Any]]:
+def _asks(
+    api: AirflowApi, dag: str, runs: Mapping[str, str], weeks: tuple[str, ...]
+) -> frozenset[str]:
+    """Return those of the weeks of which Airflow has a question open."""
+    if not {"running"} & {runs.get(week) for week in weeks}:
+        return frozenset()
+    ids = {run.run_id: week_at(run.starts) for run in api.runs(dag) if run.state == "running"}
+    return frozenset(
+        week
+        for run_id, week in ids.items()
+        if any(task.state == ASKS for task in api.tasks(dag, run_id))
+    )
+
+
+def _marks(api: AirflowApi, programme: str) -> dict[str, dict[str, Any]]:
     """Return the page's calendar, by week."""
     found = api._request("GET", f"{PAGE}/data/calendar.json")
-    return {mark["week"]: mark for mark in found["opal"]}
+    return {mark["week"]: mark for mark in found[programme]}
 
 
 def _troubles(api: AirflowApi) -> dict[str, tuple[str, str]]:
@@ -185,17 +224,18 @@ def _troubles(api: AirflowApi) -> dict[str, tuple[str, str]]:
     }
 
 
-def _asked_by_a_task(api: AirflowApi, state: DeploymentState) -> AirflowNow:
+def _asked_by_a_task(api: AirflowApi, state: DeploymentState, programme: str) -> AirflowNow:
     """Return what the watchdog's task gets from Airflow: the runs that the journal names."""
-    asked = state.runs_to_ask_about(frozenset({"opal"}))["opal"]
+    dag = f"release_{programme}"
+    asked = state.runs_to_ask_about(frozenset({programme}))[programme]
     found = [
         RunNow(
             run.run_id,
             "",
             run.state,
-            {task.task_id: TaskNow(task.state) for task in api.tasks(DAG, run.run_id)},
+            {task.task_id: TaskNow(task.state) for task in api.tasks(dag, run.run_id)},
         )
-        for run in api.runs(DAG)
+        for run in api.runs(dag)
         if run.run_id in asked
     ]
-    return AirflowNow(runs={"opal": tuple(found)})
+    return AirflowNow(runs={programme: tuple(found)})

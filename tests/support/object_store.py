@@ -106,7 +106,7 @@ class ObjectStore:
 @contextmanager
 def object_store(folder: Path) -> Iterator[ObjectStore]:
     """Serve in a process of its own while the block runs."""
-    from turnstile.deployment.native_stack import free_port
+    from ports import free_port
 
     port = free_port(0)
     users = {

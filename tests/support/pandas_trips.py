@@ -16,7 +16,7 @@ from turnstile.counting.trip_queries import axes_of, trip_bounding
 from turnstile.privacy.stability import Bound, OnceInACell
 from turnstile.privacy.units import Block
 from turnstile.programme.counting_chain import chain_of
-from turnstile.programme.domain import UNKNOWN, PublicDomain, layout
+from turnstile.programme.domain.public_domain import UNKNOWN, PublicDomain, layout
 from turnstile.programme.spec import Programme
 
 Label = tuple[str, str, date | None]

@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from turnstile.counting import tables, telemetry, trip_queries, trips
+from turnstile.counting import exact_tables, telemetry, trip_queries, trips
 from turnstile.counting.bounding import Bounding, keep_at_most
 from turnstile.measures.buses import BusesOver
 from turnstile.privacy import stability
 from turnstile.privacy.mechanisms import bounded_mean
 from turnstile.privacy.sensitivities import records_at_most
 from turnstile.programme import counting_chain
-from turnstile.sources import identity, itms, lines, opal_trips, reading, tap_trips
-from turnstile.sources import ingest as ingest_module
-from turnstile.sources.zoned import ServiceClock
+from turnstile.sources.feeds import itms, opal_trips, tap_trips
+from turnstile.sources.feeds.zoned import ServiceClock
+from turnstile.sources.ingest import identity, lines, reading
+from turnstile.sources.ingest import week as ingest_module
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 # SQL of a class of records; `{late}` and `{weekend}` are put in
@@ -58,7 +59,7 @@ class _Now:
 def _watched(patch: pytest.MonkeyPatch) -> _Now:
     """Say what is being counted, whenever it is."""
     now = _Now()
-    for count_days in (tables.count_trips, tables.count_telemetry):
+    for count_days in (exact_tables.count_trips, exact_tables.count_telemetry):
 
         def noted(*known: Any, count: Any = count_days) -> Any:
             _, programme, _, _, days = known
@@ -73,7 +74,7 @@ def _watched(patch: pytest.MonkeyPatch) -> _Now:
             )
             return count(*known)
 
-        patch.setattr(tables, count_days.__name__, noted)
+        patch.setattr(exact_tables, count_days.__name__, noted)
     return now
 
 
@@ -170,7 +171,7 @@ def _one_more_in_a_cell(bounding: Bounding) -> Bounding:
 
 def _week_by_day(patch: pytest.MonkeyPatch) -> None:
     """The bound of a week is kept on each of its days."""
-    of_trips, of_vehicles = tables.count_trips, tables.count_telemetry
+    of_trips, of_vehicles = exact_tables.count_trips, exact_tables.count_telemetry
 
     def trips_by_day(*known: Any) -> Any:
         *others, days = known
@@ -181,8 +182,8 @@ def _week_by_day(patch: pytest.MonkeyPatch) -> None:
         found = [of_vehicles(*others, [day]) for day in days]
         return {label: sum(one[label] for one in found) for label in found[0]}
 
-    patch.setattr(tables, "count_trips", trips_by_day)
-    patch.setattr(tables, "count_telemetry", vehicles_by_day)
+    patch.setattr(exact_tables, "count_trips", trips_by_day)
+    patch.setattr(exact_tables, "count_telemetry", vehicles_by_day)
 
 
 def _last_table_unbounded(patch: pytest.MonkeyPatch) -> None:

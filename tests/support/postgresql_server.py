@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ports import free_port
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
-
-from turnstile.deployment.native_stack import free_port
 
 
 def run_as_server(url: str, *statements: str) -> None:

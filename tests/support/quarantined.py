@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnstile.sources.snapshot import TOTALS, PrivateCounts, Snapshot, counts_of
+from turnstile.sources.ingest.snapshot import TOTALS, PrivateCounts, Snapshot, counts_of
 
 
 def quarantine_counts(snapshot: Snapshot) -> PrivateCounts:

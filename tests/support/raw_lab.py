@@ -14,10 +14,10 @@ import numpy as np
 
 from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.units import Block, ProtectionUnit
-from turnstile.programme.domain import PublicDomain
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.domain.public_domain import PublicDomain
+from turnstile.programme.gtfs.scheduled_calls import Call, ScheduledCalls, scheduled_calls
 from turnstile.programme.loading import parse_programme
-from turnstile.programme.scheduled_calls import Call, ScheduledCalls, scheduled_calls
 from turnstile.programme.source_spec import Feed
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import make_plan

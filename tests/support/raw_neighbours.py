@@ -10,9 +10,9 @@ import numpy as np
 from raw_lab import PERIOD, WEEK, Lab, Vectors
 from raw_units import Generator
 
-from turnstile.counting.tables import count_scopes
+from turnstile.counting.exact_tables import count_scopes
 from turnstile.privacy.events import Sensitivity
-from turnstile.sources.ingest import ingest
+from turnstile.sources.ingest.week import ingest
 
 
 def counts_of(own: Lab, files: dict[str, bytes]) -> Vectors:

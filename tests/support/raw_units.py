@@ -25,14 +25,14 @@ from raw_lab import CENTER, MODES, PERIOD, PLACES, VALUES, WEEK, Form, Lab
 from turnstile.privacy.units import Block
 from turnstile.programme.fields import VISITS
 from turnstile.programme.source_spec import RowShape
-from turnstile.sources.feeds import layout_of
-from turnstile.sources.layout import names_in_source
-from turnstile.sources.made_records import MadeReading, MadeTrip, Record
-from turnstile.sources.raw_records import (
+from turnstile.sources.feeds.layout import names_in_source
+from turnstile.sources.feeds.made_records import MadeReading, MadeTrip, Record
+from turnstile.sources.feeds.raw_records import (
     csv_lines,
     json_lines,
     records_of,
 )
+from turnstile.sources.feeds.registry import layout_of
 
 NUMBER_OF_OTHERS = 12
 _SPELLINGS = 60

@@ -19,16 +19,17 @@ from zoneinfo import ZoneInfo
 
 import psutil
 from held_steps import hold_draws
+from ports import free_port
 from postgresql_server import metadata_database
 
 from turnstile.cli import main
-from turnstile.deployment.native_environment import Secrets, airflow_environment, airflow_home
-from turnstile.deployment.native_stack import NativeStack, _family, free_port
 from turnstile.errors import TurnstileError
 from turnstile.ledger.ledger import Ledger
 from turnstile.operations.airflow_api import AirflowApi
 from turnstile.service_calendar import ServiceWeek
 from turnstile.settings import Settings, system_clock
+from turnstile_native.native_environment import Secrets, airflow_environment, airflow_home
+from turnstile_native.native_stack import NativeStack, _family
 
 ROOT = Path(__file__).resolve().parents[2]
 SYDNEY = ZoneInfo("Australia/Sydney")
@@ -79,12 +80,14 @@ class RealAirflow:
         base: its folder: `include`, `dags`, `plugins`, `var`.
         address: of the API server.
         stack: its processes.
+        dag: whose runs are meant.
     """
 
     base: Path
     address: str
     stack: NativeStack
     apis: dict[str, AirflowApi] = field(default_factory=dict)
+    dag: str = DAG
 
     def api(self, user: str = "admin") -> AirflowApi:
         """Return a client that is logged in as a user."""
@@ -108,15 +111,15 @@ class RealAirflow:
 
     def runs(self) -> dict[str, str]:
         """Return the state of the run of each week."""
-        return {week_at(run.starts): run.state for run in self.api().runs(DAG)}
+        return {week_at(run.starts): run.state for run in self.api().runs(self.dag)}
 
     def run_id(self, week: str) -> str:
-        return next(r.run_id for r in self.api().runs(DAG) if week_at(r.starts) == week)
+        return next(r.run_id for r in self.api().runs(self.dag) if week_at(r.starts) == week)
 
     def backfill(self, first: str, last: str, behavior: str = "completed", **more: Any) -> Any:
         """Ask for weeks by the REST call."""
         body = {
-            "dag_id": DAG,
+            "dag_id": self.dag,
             "from_date": monday(first).isoformat(),
             "to_date": monday(last).isoformat(),
             "max_active_runs": 2,
@@ -140,7 +143,7 @@ class RealAirflow:
         dates = ("--from-date", monday(first).isoformat(), "--to-date", monday(last).isoformat())
         more = ("--run-backwards",) if backwards else ()
         asked = ("--reprocess-behavior", behavior, "--max-active-runs", "2", *more)
-        return self.cli("backfill", "create", "--dag-id", DAG, *dates, *asked)
+        return self.cli("backfill", "create", "--dag-id", self.dag, *dates, *asked)
 
     def deliver(self, *weeks: str) -> None:
         """Put made-up files of some weeks into the landing zone."""
@@ -188,7 +191,7 @@ class RealAirflow:
         """Wait until the backfill that was asked for last is done; no week may have two runs."""
         self.until_ended(*weeks)
         self.until_no_backfill()
-        starts = [run.starts for run in self.api().runs(DAG)]
+        starts = [run.starts for run in self.api().runs(self.dag)]
         assert len(starts) == len(set(starts))
 
     def until_ended(self, *weeks: str) -> None:
@@ -207,7 +210,7 @@ class RealAirflow:
         """
 
         def none_active() -> bool:
-            found = self.call("GET", f"/api/v2/backfills?dag_id={DAG}")["backfills"]
+            found = self.call("GET", f"/api/v2/backfills?dag_id={self.dag}")["backfills"]
             return all(one["completed_at"] for one in found)
 
         self.until(none_active, what="the end of the backfill")
@@ -216,24 +219,27 @@ class RealAirflow:
         """Say whether a question to people waits for its answer."""
         return week in self.runs() and self.tasks(week).get(task) == "awaiting_input"
 
-    def answer(self, week: str, task: str, user: str, choice: str) -> None:
-        """Answer a question, as somebody does in Airflow's list of required actions.
+    def answer(self, week: str, task: str, user: str, choice: str, *, asked: int = 1) -> None:
+        """Answer a question that this try asks so often, as somebody does in Required Actions.
 
         Not at once: Airflow 3.3 fails a task that is answered before its scheduler has read that it
         waits ("finished with state success, but the state attribute is queued").
         """
-        self.until(lambda: self.is_read(week, task), what="the scheduler's word that it is asked")
+        self.until(
+            lambda: self.asks(week, task) and self.is_read(week, task, asked),
+            what="the scheduler's word that it is asked",
+        )
         time.sleep(READ_AND_WRITTEN_S)
         body = {"chosen_options": [choice], "params_input": {"reason": f"{user} says so"}}
         self.call("PATCH", f"{self.path(week, task)}/-1/hitlDetails", body, user=user)
 
-    def is_read(self, week: str, task: str) -> bool:
-        """Say whether the scheduler has read that the question of this try waits."""
+    def is_read(self, week: str, task: str, asked: int = 1) -> bool:
+        """Say whether the scheduler has read so often that the question of this try waits."""
         try_number = self.call("GET", self.path(week, task))["try_number"]
         key = f"task_id='{task}', run_id='{self.run_id(week)}', try_number={try_number},"
         logs = (self.home / "airflow/logs").glob("scheduler*.log")
         lines = (line for log in logs for line in log.read_text(errors="replace").splitlines())
-        return any("Received executor event" in line and key in line for line in lines)
+        return sum("Received executor event" in line and key in line for line in lines) >= asked
 
     def mark(self, week: str, task: str, state: str, *, user: str) -> None:
         """Give a task a state by hand; Airflow refuses to give it to one that has it by now."""
@@ -253,14 +259,14 @@ class RealAirflow:
             "only_failed": False,
             "reset_dag_runs": True,
         }
-        self.call("POST", f"/api/v2/dags/{DAG}/clearTaskInstances", body, user=user)
+        self.call("POST", f"/api/v2/dags/{self.dag}/clearTaskInstances", body, user=user)
 
     def tasks(self, week: str) -> dict[str, str | None]:
-        tasks = self.api().tasks(DAG, self.run_id(week))
+        tasks = self.api().tasks(self.dag, self.run_id(week))
         return {task.task_id: task.state for task in tasks}
 
     def path(self, week: str, task: str = "") -> str:
-        base = f"/api/v2/dags/{DAG}/dagRuns/{self.run_id(week).replace('+', '%2B')}"
+        base = f"/api/v2/dags/{self.dag}/dagRuns/{self.run_id(week).replace('+', '%2B')}"
         return f"{base}/taskInstances/{task}" if task else base
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.presence import proof_continuous
-from turnstile.privacy.accounting import Draw, largest_fit, times
 from turnstile.privacy.accounts import NO_LOSS, Loss, loss_of
 from turnstile.privacy.guarantees import ApproxDp, Zcdp, epsilon_shown, rho_for
 from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import Term
+from turnstile_design.accounting import Draw, largest_fit, times
 
 
 def average_half_width(term: Term, draws: int, confidence: float = 0.95) -> float:

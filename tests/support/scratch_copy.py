@@ -19,7 +19,7 @@ _AWAY = shutil.ignore_patterns("*.egg-info")  # compiled modules come along: not
 
 @dataclass
 class ScratchCopy:
-    """A copy of `include/`, and which of its files were changed or added.
+    """A copy of `include/` and `extensions/`, and which of its files were changed or added.
 
     Args:
         root: an empty folder of the test.
@@ -30,6 +30,7 @@ class ScratchCopy:
 
     def __post_init__(self) -> None:
         shutil.copytree(ROOT / "include", self.root / "include", ignore=_AWAY)
+        shutil.copytree(ROOT / "extensions", self.root / "extensions", ignore=_AWAY)
         shutil.copy(ROOT / "pyproject.toml", self.root)
 
     def add(self, path: str, text: str) -> None:
@@ -49,9 +50,15 @@ class ScratchCopy:
 
     @property
     def touched_sources(self) -> list[str]:
-        """Changed and added modules and lists; programme, domain and proof files are none."""
-        sources = (path for path in self.touched if path.startswith("include/turnstile"))
-        return sorted(path for path in sources if path.endswith((".py", ".csv", ".txt")))
+        """Changed and added modules, lists, pages; programme, domain and proof files are none."""
+        sources = (p for p in self.touched if p.startswith(("include/turnstile", "extensions/")))
+        return sorted(path for path in sources if path.endswith((".py", ".csv", ".txt", ".html")))
+
+    @property
+    def _python_path(self) -> list[Path]:
+        """Where Python finds the copy's modules, before those that are installed."""
+        of_extensions = sorted((self.root / "extensions").iterdir())
+        return [self.root / "include", *of_extensions, ROOT / "tests/support"]
 
     def run(self, code: str) -> str:
         """Run Python over the copy and return what it prints."""
@@ -64,7 +71,7 @@ class ScratchCopy:
                 **environment,
                 "HOME": str(self.root),
                 "TURNSTILE_HOME": str(self.root / "var"),
-                "PYTHONPATH": f"{self.root / 'include'}:{ROOT / 'tests/support'}",
+                "PYTHONPATH": ":".join(map(str, self._python_path)),
                 "PYTHONDONTWRITEBYTECODE": "1",
             },
             capture_output=True,

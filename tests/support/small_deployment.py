@@ -11,6 +11,7 @@ from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import AccountBalance
 from turnstile.settings import Settings
+from turnstile.sources.ingest.snapshot import Snapshot, folder_of, write_record
 
 INCLUDE = Path(__file__).parents[2] / "include"
 WEEK = "2016-W30"
@@ -40,6 +41,21 @@ class Deployment:
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new))
+
+    def make_up_snapshot(self, programme: str, *files: str) -> None:
+        """Record files as read, by their digests, though nobody reads a row of them."""
+        digest = "made up" + "".join(files)
+        folder = folder_of(self.home / "private", programme, WEEK, digest)
+        folder.mkdir(parents=True)
+        named = tuple((f"{n}.csv", one) for n, one in enumerate(files))
+        made = Snapshot(programme, WEEK, digest, folder, (), named)
+        write_record(made, {}, folder=folder)
+        for revision in (0, 1):
+            own = self.home / f"private/{programme}/{WEEK}/r{revision}"
+            own.mkdir(parents=True)
+            (own / "snapshot").write_text(digest)
+            (own / "exact").write_text("made up")
+            (own / "files").write_text("\n".join(files))
 
     def make_siblings_examples(self, programme: str) -> None:
         """Leave no programme in use that reads the same files as one of the shipped two."""

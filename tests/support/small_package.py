@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from turnstile.publishing.manifest import MANIFEST, manifest_bytes
+from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 
 KEY = "opal/2016-W30/r0"
 _CARD = {

@@ -15,7 +15,7 @@ from small_deployment import WEEK, Deployment
 from sube_day import DAY, grid, place_of
 from sube_day import WEEK as SUBE_WEEK
 
-from turnstile.programme.domain import region_of
+from turnstile.programme.domain.public_domain import region_of
 from turnstile.publishing.carried.sums import Package
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.service_calendar import ServiceWeek

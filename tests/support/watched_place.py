@@ -53,6 +53,7 @@ class Place:
     journal: Journal
     clock: Clock
     broken: list[BrokenProgramme] = field(default_factory=list)
+    heard: datetime | None = None
 
     @classmethod
     def new(cls, folder: Path) -> Self:
@@ -94,7 +95,7 @@ class Place:
         of = {name: TaskNow(one) for name, one in (tasks or {}).items()}
         ids = {line.run_id for line in self.journal.of_programme("opal")} - {""}
         runs = [] if state is None else [RunNow(run_id, "", state, of) for run_id in sorted(ids)]
-        return AirflowNow({"opal": paused}, {"opal": tuple(runs)})
+        return AirflowNow({"opal": paused}, {"opal": tuple(runs)}, self.heard)
 
     def marks(
         self, airflow: AirflowNow | None = None, standing: ApprovalStanding | None = None

@@ -5,6 +5,7 @@ Gates decide; everything else is a report and never blocks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -31,10 +32,11 @@ from turnstile.assessment.gates.pipeline_copy import audits_of
 from turnstile.assessment.gates.registry import gate_results
 from turnstile.assessment.gates.result import GateResult, headline
 from turnstile.ledger.records import AccountBalance
-from turnstile.privacy.accounts import MICRO, NANO
+from turnstile.privacy.accounts import MICRO, NANO, Loss
 from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import term_of
+from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.drawn import Drawn
 from turnstile.release.plan import loss_by_unit
 
@@ -128,9 +130,10 @@ class Differencing:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Everything that was found about one release."""
+    """Everything that was found about one release; losses are those of one instance of a unit."""
 
     drawn: Drawn
+    losses: Mapping[ProtectionUnit, Loss]
     gates: tuple[GateResult, ...]
     audits: tuple[DrawAudit, ...]
     risk: Forecast
@@ -155,13 +158,16 @@ def assess_release(drawn: Drawn, evidence: Evidence | None = None) -> Assessment
     """
     known = evidence or Evidence()
     audits = audits_of(drawn.programme, drawn.events, known.copy)
+    losses = loss_by_unit(drawn.events)
     return Assessment(
         drawn=drawn,
+        losses=losses,
         gates=gate_results(drawn, known, audits),
         audits=audits,
         risk=forecast(
             drawn.events,
-            weeks_so_far=weeks_spent(known.balances, loss_by_unit(drawn.events)) or None,
+            losses,
+            weeks_so_far=weeks_spent(known.balances, losses) or None,
         ),
         differencing=_differencing(drawn),
         reconstruction=_reconstruction(drawn),
@@ -175,7 +181,6 @@ def content_of(found: Assessment) -> dict[str, Any]:
     """Return an assessment as plain values for JSON."""
     drawn = found.drawn
     one_of_each = one_of_each_label(drawn.events)
-    loss = loss_by_unit(drawn.events)
     return {
         "release": str(drawn.attempt.key),
         "sealed_sha256": drawn.attempt.artefact_digest,
@@ -191,7 +196,7 @@ def content_of(found: Assessment) -> dict[str, Any]:
                 "rho": None if own.rho is None else str(own.rho),
                 "delta": str(own.delta),
             }
-            for unit, own in loss.items()
+            for unit, own in found.losses.items()
         },
         "risk_by_unit": [as_figures(one) for one in found.risk.units],
         "weeks_so_far": found.risk.weeks_so_far,
@@ -205,9 +210,9 @@ def content_of(found: Assessment) -> dict[str, Any]:
         "membership_simulated_by_week": found.membership,
         "timetable": NOT_GIVEN if found.timetable is None else as_json(found.timetable),
         "ledger": [
-            {**_balance(balance), "weeks_left": weeks_left(balance, loss[balance.unit])}
+            {**_balance(balance), "weeks_left": weeks_left(balance, found.losses[balance.unit])}
             for balance in found.balances
-            if balance.unit in loss
+            if balance.unit in found.losses
         ],
         "limits": list(LIMITS),
         "formulas": [{"what": w, "formula": f, "source": s} for w, f, s in SOURCES],

@@ -1,24 +1,21 @@
-"""The labels of published cells, from an external table, a package or a public domain."""
+"""The labels of published cells, from a package or a public domain."""
 
 from __future__ import annotations
 
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from turnstile.assessment.attacks.timetable_view import CellLabels
-from turnstile.assessment.external.table import ExternalTable
 from turnstile.errors import InputError
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 
 _SLOTS = ("tap_on_slot", "slot")
 _AREAS = ("tap_on_location", "cell")
-_DAY_FORMS = ("%Y-%m-%d", "%Y%m%d")
 
 
 def labels_of_domain(domain: PublicDomain) -> CellLabels:
@@ -33,15 +30,6 @@ def labels_of_domain(domain: PublicDomain) -> CellLabels:
                 areas[cells.mode] = frozenset(axis.labels)
     lookup = {(place.mode, place.location): place.area for place in domain.places}
     return CellLabels(frozenset(slots), areas, lookup)
-
-
-def labels_of_external(table: ExternalTable, lookup: Mapping[tuple[str, str], str]) -> CellLabels:
-    """Return the labels of an external table."""
-    slots = frozenset(cell.time for cell in table.cells if cell.time is not None)
-    areas: defaultdict[str | None, set[str]] = defaultdict(set)
-    for cell in table.cells:
-        areas[cell.mode] |= {cell.loc} if cell.loc is not None else set()
-    return CellLabels(slots, {mode: frozenset(own) for mode, own in areas.items()}, lookup)
 
 
 def labels_of_tables(
@@ -61,19 +49,6 @@ def labels_of_tables(
     return CellLabels(
         frozenset(slots), {mode: frozenset(own) for mode, own in areas.items()}, lookup
     )
-
-
-def days_of(texts: Iterable[str | None]) -> list[date]:
-    """Return the service days that labels are, as `2016-07-25` or `20160725`; others are none."""
-    found = []
-    for text in {text for text in texts if text}:
-        for form in _DAY_FORMS:
-            try:
-                found.append(datetime.strptime(text, form).date())  # noqa: DTZ007 - a service day has no zone
-                break
-            except ValueError:
-                continue
-    return sorted(found)
 
 
 def read_lookup(path: Path) -> dict[tuple[str, str], str]:

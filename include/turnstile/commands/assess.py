@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from turnstile.assessment.disclosures import Disclosure, as_json
+from turnstile.extensions import ATTACKS, brought
 
 _CELLS_SHOWN = 10
 
@@ -70,15 +71,11 @@ def _findings(
     from turnstile.assessment.attacks.timetable_feed import read_timetable
     from turnstile.assessment.attacks.timetable_view import disclosure_of, view
     from turnstile.assessment.cell_labels import (
-        days_of,
-        labels_of_external,
         labels_of_tables,
         read_lookup,
     )
-    from turnstile.assessment.external.disclosures import assess_external
-    from turnstile.assessment.external.files import read_external_tables
     from turnstile.assessment.package.comparison import compared
-    from turnstile.assessment.package.disclosures import assess_package
+    from turnstile.assessment.package.of_package import assess_package
     from turnstile.publishing.package_reader import is_package, read_package
 
     lookup = {} if locations is None else read_lookup(locations)
@@ -91,8 +88,7 @@ def _findings(
         )
         days = {block.service_date for event in package.events for block in event.blocks}
     else:
-        table = read_external_tables(paths)
-        kind, found, labels = "table", assess_external(table), labels_of_external(table, lookup)
-        days = set(days_of(cell.date for cell in table.cells))
+        of_tables = brought(ATTACKS, "tables", asked_by="a table of counts")
+        kind, (found, labels, days) = "table", of_tables(paths, lookup)
     seen = None if gtfs is None else view(read_timetable(gtfs, days), labels)
     return kind, (*found, disclosure_of(seen))

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
+from turnstile.extensions import PORTALS, brought
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.pipeline.room import shortage, tightest_room
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.calendar.release_schedule import period_containing
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.gtfs.timetable import read_calls
 from turnstile.programme.loading import ProgrammeFile, programme_file, programme_files
 from turnstile.programme.problems import Checked, problems_of
 from turnstile.programme.reference import json_schema, reference
-from turnstile.programme.release_schedule import period_containing
 from turnstile.programme.spec import Programme
-from turnstile.programme.timetable_feed import read_calls
-from turnstile.publishing.portals.addresses import portal_address
 from turnstile.publishing.series.days import holidays_of
 from turnstile.release.plan import make_plan
 from turnstile.settings import Settings, system_clock
-from turnstile.sources.feeds import layout_of
-from turnstile.sources.layout import names_in_source
+from turnstile.sources.feeds.layout import names_in_source
+from turnstile.sources.feeds.registry import layout_of
 
 _DECIDE_THE_CELLS = frozenset({"source", "time", "domain", "tables"})
 
@@ -146,7 +146,7 @@ def _problem_of_cells(
         read_calls(programme, include)
         holidays_of(programme, include)
         for address in programme.publish.to:
-            portal_address(address)
+            brought(PORTALS, "address", asked_by="publish.to")(address)
         if is_complete:
             make_plan(
                 programme, domain, period_containing(system_clock().date(), programme.schedule)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from turnstile.errors import InputError
 
 if TYPE_CHECKING:
-    from turnstile.programme.domain_build import BuiltDomain
+    from turnstile.programme.domain.building import BuiltDomain
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _SHOWN = 5
@@ -62,9 +62,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _build(args: argparse.Namespace) -> int:
     """Write the domain and, beside it, hours of service, its sources and what did not join."""
-    from turnstile.programme.domain_build import BuildRules, LocationName, build_domain
-    from turnstile.programme.domain_build_sources import read_postcodes, read_stops
-    from turnstile.programme.mode_slots import hours_csv
+    from turnstile.programme.domain.building import BuildRules, LocationName, build_domain
+    from turnstile.programme.domain.mode_slots import hours_csv
+    from turnstile.programme.domain.public_sources import read_postcodes, read_stops
 
     if args.out.suffix != ".csv" or not args.within_km > 0 or args.margin_minutes < 0:
         rule = "write --out as a .csv file, --within-km above 0, --margin-minutes 0 or more"
@@ -100,7 +100,7 @@ def _build(args: argparse.Namespace) -> int:
 
 def _regions(args: argparse.Namespace) -> int:
     """Write which region and zone each published location lies in."""
-    from turnstile.programme.domain_regions import read_areas, regions_csv
+    from turnstile.programme.domain.regions import read_areas, regions_csv
 
     coarse, _, fine = args.h3.partition(":")
     is_pair = coarse.isdecimal() and fine.isdecimal() and int(coarse) < int(fine) <= _H3_FINEST
@@ -116,7 +116,7 @@ def _regions(args: argparse.Namespace) -> int:
 
 def _lists(args: argparse.Namespace) -> int:
     """Write the public list of a category."""
-    from turnstile.programme.domain_lists import ListOf, NamedBy, list_csv
+    from turnstile.programme.domain.gtfs_lists import ListOf, NamedBy, list_csv
 
     of, by = _chosen("--of", ListOf, args.of), _chosen("--by", NamedBy, args.by)
     text = list_csv(args.feed, of, by)
@@ -143,7 +143,7 @@ def _chosen(option: str, choices: type[_Choice], name: str) -> _Choice:
 
 def _sources(paths: list[Path]) -> dict[str, str]:
     """Return name and digest of each source."""
-    from turnstile.programme.gtfs_feed import sha256_of
+    from turnstile.programme.gtfs.feed import sha256_of
 
     return {path.name: sha256_of(path) for path in paths}
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from turnstile.commands.given_package import require_package
 from turnstile.errors import InputError, IntegrityError
-from turnstile.publishing.estimate_series import series_files
+from turnstile.publishing.describe.manifest import differences
 from turnstile.publishing.estimates_check import estimate_differences
-from turnstile.publishing.manifest import differences
-from turnstile.publishing.sums import sum_of
-from turnstile.release.zone_stores import refresh
+from turnstile.publishing.series.estimate_series import series_files
+from turnstile.publishing.week.sums import sum_of
+from turnstile.release.zone_copies import zones
 from turnstile.release.zones import write_once
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings
@@ -69,7 +69,7 @@ def _verify(args: argparse.Namespace) -> int:
 def _series(args: argparse.Namespace) -> int:
     """Write a series; files of one that was made before must be the same bytes."""
     settings = Settings.from_environment()
-    refresh(settings)
+    zones(settings).refresh()
     as_of = parse_period(args.as_of, where="--as-of")
     folder: Path = args.into or settings.home / "series" / args.programme / f"as-of-{as_of}"
     packages: Path = args.packages or settings.public

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from turnstile.commands.ledger_facts import add_facts
 from turnstile.commands.ledger_opened import open_to_read
+from turnstile.commands.ledger_weeks import add_weeks
 from turnstile.errors import InputError, IntegrityError
 from turnstile.settings import Settings, system_clock
 
@@ -41,10 +42,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     verify = actions.add_parser("verify", help="recompute everything; exit 4 if anything differs")
     verify.add_argument("--export", type=Path, help="verify an exported folder, not the database")
     verify.add_argument("--key", type=Path, help="public key (ledger.pub), obtained another way")
+    verify.add_argument(
+        "--private", action="store_true", help="rows, exact counts and bounding key too"
+    )
     _finish(verify, _verify)
     export = actions.add_parser("export", help="a complete copy that verifies without the database")
     export.add_argument("folder", type=Path, help="a new folder")
     _finish(export, _export)
+    add_weeks(actions)
     add_facts(actions)
 
 
@@ -108,7 +113,7 @@ def _scope(args: argparse.Namespace) -> Scope:
     Raises:
         InputError: the key cannot be read.
     """
-    from turnstile.ledger.signed_note import is_public_line
+    from turnstile.ledger.custody.signed_note import is_public_line
     from turnstile.ledger.verification import Scope
 
     if args.key is None:
@@ -126,7 +131,7 @@ def _scope(args: argparse.Namespace) -> Scope:
 def _verify(args: argparse.Namespace) -> int:
     """Recompute everything."""
     if args.export:
-        from turnstile.ledger.export import verify_export
+        from turnstile.ledger.custody.export import verify_export
 
         where, findings = args.export, tuple(verify_export(args.export, trusted=args.key))
     else:
@@ -134,6 +139,10 @@ def _verify(args: argparse.Namespace) -> int:
         head = ledger.head()
         where, findings = "the ledger", ledger.verify(_scope(args))
         _tell_page(head, findings)
+        if args.private:
+            from turnstile.pipeline.private_verification import private_findings
+
+            findings += tuple(private_findings(Settings.from_environment(), ledger))
     if args.json:
         _print_json(
             [{"check": f.check, "entry": f.sequence, "problem": f.problem} for f in findings]

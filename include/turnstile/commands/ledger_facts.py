@@ -15,6 +15,7 @@ from turnstile.commands.ledger_opened import (
     publish_no_release,
     publish_series,
     require_is_over,
+    set_damage_aside,
 )
 from turnstile.errors import InputError
 
@@ -50,6 +51,12 @@ def add_facts(actions: Actions) -> None:
         help="budget group of a programme that nothing else names",
     )
     _add(actions, "rotate-key", "sign with a new key from now on", _rotate_key)
+    _add(
+        actions,
+        "rotate-bounding-key",
+        "a new key for what is kept of private files; the old one, if it is there, verifies",
+        _rotate_bounding_key,
+    )
     _add(actions, "confirm-clock", "the clock is right, though entries are later", _confirm_clock)
     admit = _add(
         actions, "admit-family", "let a second budget group read a landing path", _admit_family
@@ -159,10 +166,14 @@ def _recover(args: argparse.Namespace) -> int:
     families = dict(one.split("=", 1) for one in args.family if "=" in one)
     if len(families) != len(args.family):
         raise InputError(where="ledger", field="--family", rule="write PROGRAMME=GROUP")
-    done = open_to_write(new=True).recover(*_said(args), families=families)
+    aside, salvaged = set_damage_aside()
+    ledger = open_to_write(new=True)
+    done = ledger.recover(*_said(args), families=families, salvaged=salvaged)
+    ledger.sign_public_zone()
     return _print(
         args,
         {
+            "damaged_database": aside,
             "entries_from_witnesses": done.entries,
             "losses_declared": list(done.declared),
             "published_again": list(done.published),
@@ -175,7 +186,20 @@ def _recover(args: argparse.Namespace) -> int:
 
 def _rotate_key(args: argparse.Namespace) -> int:
     """Take up a new key."""
-    return _print(args, {"public_key": open_to_write().rotate_key(*_said(args)).strip()})
+    ledger = open_to_write()
+    line = ledger.rotate_key(*_said(args)).strip()
+    ledger.sign_public_zone()
+    return _print(args, {"public_key": line})
+
+
+def _rotate_bounding_key(args: argparse.Namespace) -> int:
+    """Take up a new bounding key."""
+    from turnstile.release.zone_copies import zones
+    from turnstile.settings import Settings
+
+    take_up = zones(Settings.from_environment()).replace_bounding_key
+    name = open_to_write().name_bounding_key(take_up, *_said(args))
+    return _print(args, {"bounding_key": name})
 
 
 def _confirm_clock(args: argparse.Namespace) -> int:

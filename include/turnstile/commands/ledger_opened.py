@@ -31,9 +31,9 @@ def open_to_write(*, new: bool = False) -> Ledger:
 
 def _opened(*, read_only: bool, new: bool = False) -> Ledger:
     """Open the ledger, which has to exist already unless a new one is asked for."""
+    from turnstile.ledger.custody.traces import traces
     from turnstile.ledger.of_deployment import open_ledger
-    from turnstile.ledger.traces import traces
-    from turnstile.release.zone_stores import refresh
+    from turnstile.release.zone_copies import zones
 
     settings = Settings.from_environment()
     file = settings.ledger_url.partition("sqlite:///")[2]
@@ -48,8 +48,22 @@ def _opened(*, read_only: bool, new: bool = False) -> Ledger:
             "lost one back by turnstile ledger recover"
         )
         raise InputError(where=file, field="ledger", rule=rule)
-    refresh(settings)
+    zones(settings).refresh()
     return open_ledger(settings, read_only=read_only)
+
+
+def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
+    """Move a damaged database aside; return where it lies and the entries that it still holds.
+
+    Nothing happens to a sound one, nor to a server, whose own tools look after its files.
+    """
+    from turnstile.ledger.damaged_database import damage_in, entries_left, set_aside
+
+    file = Path(Settings.from_environment().ledger_url.partition("sqlite:///")[2])
+    if not file.is_file() or not damage_in(file):
+        return "", ()
+    aside = set_aside(file, f"{system_clock():%Y%m%dT%H%M%S}")
+    return str(aside), tuple(entries_left(aside))
 
 
 def require_is_over(key: ReleaseKey) -> None:
@@ -58,8 +72,8 @@ def require_is_over(key: ReleaseKey) -> None:
     Raises:
         InputError: no such programme, no period of it, or one that is not over.
     """
+    from turnstile.programme.calendar.periods import period_named
     from turnstile.programme.loading import load_programme
-    from turnstile.programme.periods import period_named
 
     programme = load_programme(key.programme, Settings.from_environment().include)
     period = period_named(programme, key.period, where=str(key))
@@ -101,11 +115,13 @@ def publish_series(programme: str) -> None:
     """
     from turnstile.ledger.of_deployment import open_ledger
     from turnstile.programme.loading import load_programme
-    from turnstile.publishing.public_zone import send_to_zone
     from turnstile.publishing.series.writing import write_series
+    from turnstile.release.zone_copies import zones
 
     settings = Settings.from_environment()
     spec = load_programme(programme, settings.include)
     # Not fetched again: what a command has written here is not in the store yet.
-    write_series(spec, open_ledger(settings, read_only=True), settings.public, settings.include)
-    send_to_zone(settings, programme)
+    ledger = open_ledger(settings, read_only=True)
+    write_series(spec, ledger, settings.public, settings.include)
+    ledger.sign_public_zone()
+    zones(settings).send_public(programme)

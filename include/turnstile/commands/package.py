@@ -12,8 +12,8 @@ from turnstile.commands.ledger_opened import open_to_read
 from turnstile.errors import InputError, IntegrityError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.carried import verify_package
-from turnstile.publishing.manifest import MANIFEST
-from turnstile.release.zone_stores import refresh
+from turnstile.publishing.describe.manifest import MANIFEST
+from turnstile.release.zone_copies import zones
 from turnstile.release.zones import digest_of
 from turnstile.settings import Settings
 
@@ -47,7 +47,7 @@ def _verify(args: argparse.Namespace) -> int:
     """Check packages as their own verifier does; those in this home against its ledger too."""
     options = [*(["--key", args.key] if args.key else []), *(["--series"] if args.series else [])]
     settings = Settings.from_environment()
-    refresh(settings)
+    zones(settings).refresh()
     for address in args.packages:
         if not address.startswith(verify_package.WEB):
             require_package(Path(address))
@@ -63,7 +63,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _regions(args: argparse.Namespace) -> int:
     """Print the sums of regions as CSV."""
-    from turnstile.publishing.regions import (
+    from turnstile.publishing.week.regions import (
         h3_regions,
         polygon_regions,
         sums_by_region,

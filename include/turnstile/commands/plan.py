@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from turnstile.errors import InputError
 from turnstile.estimates.error_bars import error_bar
+from turnstile.extensions import PLANNING, brought, installed
+from turnstile.ledger.of_deployment import open_ledger_to_look
 from turnstile.pipeline.context import Release, open_release
 from turnstile.pipeline.room import crash_sentence, tightest_room
 from turnstile.pipeline.small_worlds import beside_each_other, small_worlds
@@ -22,6 +27,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.card import day_above_week
 
 _ANY_WEEK = "2016-W30"  # planning tables are the same in every week
+_looked_at = partial(open_release, opened=open_ledger_to_look)
 _TRIPS, _BUSES = 2_000_000, 150
 
 
@@ -72,11 +78,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _plan(args: argparse.Namespace) -> int:
     """Print the plan."""
     if args.compare or args.grains or args.year_to_date or args.weeks is not None:
-        return _tables(open_release(args.programme, args.week or _ANY_WEEK), args)
+        return _tables(_looked_at(args.programme, args.week or _ANY_WEEK), args)
     if args.week is None:
         rule = "is missing; write an ISO week, for example 2016-W30"
         raise InputError(where="plan", field="--week", rule=rule)
-    release = open_release(args.programme, args.week)
+    release = _looked_at(args.programme, args.week)
     if args.json:
         print(json.dumps(week_plan(release), indent=1, sort_keys=True))
         return 0
@@ -105,9 +111,7 @@ def _plan(args: argparse.Namespace) -> int:
     worlds = small_worlds(release.programme, release.settings.small_worlds)
     print("", *beside_each_other(worlds), sep="\n")
     if source.feed.shape is RowShape.TELEMETRY:
-        from turnstile.planning.estimate_tables import written_grain
-
-        print(*written_grain(release), sep="\n")
+        print(*_of_grain(release), sep="\n")
     return 0
 
 
@@ -120,26 +124,42 @@ def _print_room(release: Release) -> None:
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
 
 
+def _of_grain(release: Release) -> Sequence[str]:
+    """Return what the estimates say at the grain that the programme states."""
+    if "estimate_tables" not in installed(PLANNING):
+        return ["", "what estimates say at this grain: install the extension design"]
+    found: Sequence[str] = _tables_of("estimate_tables", "plan").written_grain(release)
+    return found
+
+
+def _tables_of(name: str, asked_by: str) -> Any:  # noqa: ANN401 - a module of an extension
+    """Return a module of planning tables.
+
+    Raises:
+        InputError: the extension that brings it is not installed.
+    """
+    return brought(PLANNING, name, asked_by=asked_by)
+
+
 def _tables(release: Release, args: argparse.Namespace) -> int:
     """Print the planning tables that were asked for."""
-    from turnstile.planning import estimate_tables, plan_tables
-
     if args.weeks is not None:
-        print(*plan_tables.many_weeks(release, args.weeks), sep="\n")
+        print(*_tables_of("plan_tables", "--weeks").many_weeks(release, args.weeks), sep="\n")
     if args.compare:
-        for line in plan_tables.comparison(release):
+        for line in _tables_of("plan_tables", "--compare").comparison(release):
             print(line)
-        for line in estimate_tables.ranking(release, args.trips, args.published):
+        for line in _tables_of("estimate_tables", "--compare").ranking(
+            release, args.trips, args.published
+        ):
             print(line, flush=True)
     if args.grains:
-        advice = estimate_tables.grain_advice(
+        advice = _tables_of("estimate_tables", "--grains").grain_advice(
             release, trips=args.trips, buses=args.buses, published=args.published
         )
         for line in advice:
             print(line)
     if args.year_to_date:
-        from turnstile.planning.year_to_date import year_to_date
-
-        for line in year_to_date(release):  # what is known is printed before a refusal
+        prices = _tables_of("price_of_year_to_date", "--year-to-date")
+        for line in prices.year_to_date(release):  # what is known is printed before a refusal
             print(line)
     return 0

@@ -16,6 +16,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command."""
     parser = subparsers.add_parser("retention", help="until when private data stay, and why longer")
     parser.add_argument("--delete", action="store_true", help="delete what is due, as the DAG does")
+    parser.add_argument("--all", action="store_true", help="however much is due at once")
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_retention)
 
@@ -27,7 +28,7 @@ def _retention(args: argparse.Namespace) -> int:
     from turnstile.settings import Settings, system_clock
 
     now = system_clock()
-    day = RetentionDay(Settings.from_environment(), now)
+    day = RetentionDay(Settings.from_environment(), now, is_said=args.all)
     rows = [_row(one, now) for one in (day.act() if args.delete else day.verdicts())]
     if args.json:
         sys.stdout.write(json.dumps(rows, indent=1) + "\n")

@@ -1,6 +1,6 @@
-"""The engines that can count a week, by name: plain data, imported when one is used.
+"""The engines that can count a week, by name: the core's own, and those of extensions.
 
-Each names a module with a function `count` of the signature of `counting.tables.count`. All of them
+Each names a module with a function `count`, called as `counting.exact_tables.count` is. All of them
 give identical exact tables for the same rows; digests of their tables are compared in tests.
 """
 
@@ -9,14 +9,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from turnstile import extensions
 from turnstile.errors import InputError
 
 if TYPE_CHECKING:
-    from turnstile.counting.tables import CountWeek
+    from turnstile.counting.exact_tables import CountWeek
 
-ENGINES: dict[str, str] = {
-    "duckdb": "turnstile.counting.tables",
-    "spark": "turnstile.counting.spark",
+_SETTING = "TURNSTILE_COUNTING_ENGINE"
+_OWN = {
+    "duckdb": "turnstile.counting.exact_tables",
 }
 
 
@@ -26,8 +27,13 @@ def engine_named(name: str) -> CountWeek:
     Raises:
         InputError: there is no such engine.
     """
-    if name not in ENGINES:
-        rule = f"{name!r} is no counting engine; write one of {', '.join(ENGINES)}"
-        raise InputError(where="environment", field="TURNSTILE_COUNTING_ENGINE", rule=rule)
-    counting: CountWeek = import_module(ENGINES[name]).count
+    counting: CountWeek
+    further = extensions.names(extensions.ENGINES)
+    if name in _OWN:
+        counting = import_module(_OWN[name]).count
+    elif name in further:
+        counting = extensions.brought(extensions.ENGINES, name, asked_by=_SETTING)
+    else:
+        rule = f"{name!r} is no counting engine; write one of {', '.join((*_OWN, *further))}"
+        raise InputError(where="environment", field=_SETTING, rule=rule)
     return counting

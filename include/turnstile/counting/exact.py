@@ -22,7 +22,7 @@ class ExactTable:
         table: name of the table in the programme.
         statistic: which vector of that table.
         service_date: the one day that is counted; None if all days of the week are added up.
-        counts: shape (cells,), int64, laid out as `programme.domain.layout` says.
+        counts: shape (cells,), int64, laid out as `programme.domain.public_domain.layout` says.
 
     Raises:
         TypeError: the counts are no flat int64 vector.

@@ -30,7 +30,7 @@ from turnstile.counting.vehicle_cells import (
 )
 from turnstile.privacy.units import Block
 from turnstile.programme.counting_chain import chain_of
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme, TableSpec
 
 Vectors = dict[tuple[str, str], Counts]

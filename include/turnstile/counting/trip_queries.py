@@ -16,7 +16,13 @@ from turnstile.counting.bounding import Bounding, Limit
 from turnstile.duckdb_engine import text
 from turnstile.privacy.stability import Bound, OnceInACell, Selection
 from turnstile.programme.counting_chain import chain_of, tables_of
-from turnstile.programme.domain import PERIOD, UNKNOWN, Dimension, PublicDomain, period_of_slots
+from turnstile.programme.domain.public_domain import (
+    PERIOD,
+    UNKNOWN,
+    Dimension,
+    PublicDomain,
+    period_of_slots,
+)
 from turnstile.programme.field import Field
 from turnstile.programme.fields import COARSER_OFF, COARSER_ON, TAPS, categories
 from turnstile.programme.source_spec import RowShape

@@ -34,7 +34,7 @@ from turnstile.counting.trip_queries import (
 from turnstile.privacy.stability import Selection
 from turnstile.privacy.units import Block
 from turnstile.programme.counting_chain import chain_of
-from turnstile.programme.domain import PublicDomain, layout
+from turnstile.programme.domain.public_domain import PublicDomain, layout
 from turnstile.programme.spec import Programme, TableSpec, TimeSpec
 
 

@@ -14,7 +14,7 @@ from turnstile.counting.engine import Connection
 from turnstile.counting.pixels import NO_PIXELS, PixelTable, pixel_table
 from turnstile.duckdb_engine import text
 from turnstile.programme.counting_chain import chain_of
-from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
+from turnstile.programme.domain.public_domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.spec import Programme
 
 Converter = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]]

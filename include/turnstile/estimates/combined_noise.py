@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.estimates.reconciliation import Reconciled
-from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.noise import noise_variance
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.noise_sums import Weighted, half_width, weighted_half_widths
-from turnstile.privacy.noise_terms import Floats, NoiseDistribution, Term
+from turnstile.privacy.noise_terms import Floats, Term
 
 CONFIDENCES = (0.90, 0.95)
 
@@ -38,7 +38,7 @@ class Noise:
 
     def term(self, times: int = 1) -> Term:
         """Return so many independent draws as terms of a sum."""
-        return Term(NoiseDistribution(self.family.value), float(self.scale), times)
+        return Term(self.family, float(self.scale), times)
 
 
 @dataclass(frozen=True, slots=True)

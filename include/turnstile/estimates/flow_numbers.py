@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.estimates.week_to_estimate import WeekToEstimate
-from turnstile.programme.domain import layout, region_of
+from turnstile.programme.domain.public_domain import layout, region_of
 from turnstile.programme.spec import TableSpec
 
 PERIOD = "day_period"

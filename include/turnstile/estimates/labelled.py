@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from turnstile.arrow_columns import column, dates, texts
-from turnstile.programme.domain import PublicDomain, layout
+from turnstile.programme.domain.public_domain import PublicDomain, layout
 from turnstile.programme.spec import TableSpec
 
 Column = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_]

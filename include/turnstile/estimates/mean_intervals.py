@@ -23,7 +23,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.mechanisms.bounded_mean import (
     STEPS_PER_KMH,
     center_steps,
@@ -31,8 +30,9 @@ from turnstile.privacy.mechanisms.bounded_mean import (
     mean_sd_kmh,
 )
 from turnstile.privacy.noise import noise_variance
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.noise_sums import half_width, two_laplace_tails
-from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.privacy.noise_terms import Term
 
 OUTSIDE = 0.05
 _SHOWN_ABOVE_SDS = 3
@@ -84,7 +84,7 @@ class RatioNoise:
         inside = 1 - 2 * _EMPTY_SHOWN / self.cells  # either way, of noise that is symmetric
         if inside <= 0:
             return least
-        term = Term(NoiseDistribution(self.family.value), float(self.count_scale))
+        term = Term(self.family, float(self.count_scale))
         return max(least, int(half_width([term], inside)) + 1)
 
 
@@ -200,7 +200,7 @@ def _end(
 def _lower_tail(means: Floats, sums: Ints, counts: Floats, noise: RatioNoise) -> Floats:
     """Return the probability of a T below the observed one, if these were the means; in steps."""
     apart = sums - means * counts
-    if noise.family is NoiseFamily.DISCRETE_GAUSSIAN:
+    if noise.family.record.adds_up:
         return _truncated_normal_tail(means, apart, counts, noise)
     count_scales = np.abs(means) * float(noise.count_scale)
     outside = two_laplace_tails(np.abs(apart), float(noise.sum_scale), count_scales)

@@ -20,7 +20,7 @@ from turnstile.estimates.tap_estimates import (
 from turnstile.estimates.tap_numbers import TapNumbers
 from turnstile.estimates.trip_marginals import Axes, axes_of
 from turnstile.estimates.week_to_estimate import Promise
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import TableSpec
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from turnstile.programme.domain import UNKNOWN, Dimension, PublicDomain
+from turnstile.programme.domain.public_domain import UNKNOWN, Dimension, PublicDomain
 from turnstile.programme.spec import TableSpec
 
 MINUTES_PER_HOUR = 60

@@ -21,7 +21,7 @@ from turnstile.arrow_columns import column, vector
 from turnstile.errors import InputError
 from turnstile.estimates.labelled import read_parquet
 from turnstile.estimates.mean_intervals import RatioNoise, means_of
-from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise_families import NoiseFamily
 
 _GRID = 2**20
 _NO_LABELS = ("sum", "buses", "gap_days")

@@ -14,7 +14,7 @@ from typing import Any
 from turnstile.estimates.combined_noise import Noise, SumError, integer_sum_error
 from turnstile.estimates.roll_ups import roll_ups
 from turnstile.estimates.trip_marginals import axes_of, marginal_errors
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan

@@ -29,7 +29,7 @@ from turnstile.estimates.trip_estimates import Estimates
 from turnstile.estimates.week_to_estimate import WeekToEstimate
 from turnstile.measures.buses import BusesOver, Mean
 from turnstile.privacy.mechanisms.bounded_mean import STEPS_PER_KMH
-from turnstile.programme.domain import layout
+from turnstile.programme.domain.public_domain import layout
 from turnstile.programme.spec import TableSpec
 from turnstile.release.numbers import Numbers, Statistic
 

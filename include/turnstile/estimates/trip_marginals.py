@@ -26,7 +26,7 @@ from turnstile.estimates.reconciliation import (
     reconcile_pair,
 )
 from turnstile.privacy.events import DrawEvent
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.fields import TAPS, categories
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme

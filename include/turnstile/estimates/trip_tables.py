@@ -31,7 +31,7 @@ from turnstile.estimates.trip_marginals import (
     shares_total,
 )
 from turnstile.estimates.year_to_date import year_tables
-from turnstile.programme.domain import layout
+from turnstile.programme.domain.public_domain import layout
 from turnstile.programme.spec import TableSpec
 from turnstile.release.drawn import Drawn
 

@@ -11,7 +11,7 @@ from turnstile.estimates.cell_fits import Earlier, prior
 from turnstile.estimates.tap_numbers import DrawnDays, TapNumbers, tap_numbers
 from turnstile.estimates.trip_marginals import Axes, By, shapes_of
 from turnstile.estimates.week_to_estimate import WeekToEstimate
-from turnstile.programme.domain import PublicDomain, layout
+from turnstile.programme.domain.public_domain import PublicDomain, layout
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import TableSpec
 from turnstile.release.numbers import Numbers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from turnstile.estimates.trip_marginals import shares_total
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec
 from turnstile.release.drawn import Drawn

@@ -25,11 +25,11 @@ from turnstile.ledger.changes import (
     amounts_by_row,
     week_names,
 )
+from turnstile.ledger.database_tables import ACCOUNT, AMOUNTS, CAPS
 from turnstile.ledger.encoding import canonical, decode_cap, encode_cap
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.facts import append
 from turnstile.ledger.records import Request
-from turnstile.ledger.tables import ACCOUNT, AMOUNTS, CAPS
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 

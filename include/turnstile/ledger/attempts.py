@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from turnstile.errors import InputError, RefusedError
 from turnstile.ledger.accounts import change_accounts, family_caps
 from turnstile.ledger.changes import changes_of, postings_in, weeks_in
+from turnstile.ledger.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.encoding import encode_posting
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.facts import append, entry_at, facts
@@ -32,7 +33,6 @@ from turnstile.ledger.states import (
     Transition,
     target_of,
 )
-from turnstile.ledger.tables import ATTEMPT, ENTRY
 
 _KIND_OF_TRANSITION = {
     Transition.BEGIN_DRAW: EntryKind.DRAW_BEGUN,
@@ -117,6 +117,9 @@ def open_attempt(connection: Connection, at: str, request: Request, number: int)
     body |= for_the_public(request.public_note)
     if request.weeks != request.week:
         body["first_week"] = request.first_week
+    if request.bounding_key:
+        body["bounding_key"] = request.bounding_key
+        body |= {"files": sorted(set(request.files)), "exact": request.exact}
     if request.terms:
         body["terms"] = dict(request.terms)
     caps = family_caps(connection, request.family)

@@ -19,6 +19,7 @@ from sqlalchemy.engine import Connection
 from turnstile.errors import BudgetExceeded, DrawGoesOn, IntegrityError, RefusedError
 from turnstile.ledger import accounts, attempts, facts, landing_paths, leases, revisions
 from turnstile.ledger.admission import setters
+from turnstile.ledger.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.entries import read_entry
 from turnstile.ledger.promise import plan_digest
 from turnstile.ledger.records import Attempt, Bindings, Difference, ReleaseKey, Request
@@ -33,7 +34,6 @@ from turnstile.ledger.states import (
     is_repeat,
 )
 from turnstile.ledger.store import Store
-from turnstile.ledger.tables import ATTEMPT, ENTRY
 from turnstile.ledger.weeks import PUBLIC_KINDS, Week
 from turnstile.ledger.weeks import weeks_of as history_of
 
@@ -386,7 +386,7 @@ class ChargingLedger:
 def _refusal(connection: Connection, request: Request) -> RefusedError | None:
     """Return why a request cannot be reserved for the first time, or None."""
     if (names := _landing_names(request)) and (
-        refusal := landing_paths.landing_refusal(connection, names)
+        refusal := landing_paths.landing_refusal(connection, names, request.files)
     ):
         return refusal
     return _budget_refusal(connection, request)

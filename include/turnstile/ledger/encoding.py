@@ -16,7 +16,8 @@ from typing import Any, NoReturn
 
 from turnstile.ledger.amounts import Cap
 from turnstile.privacy.accounts import Posting
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
 
 

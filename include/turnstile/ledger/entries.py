@@ -40,7 +40,7 @@ class EntryKind(StrEnum):
     """What can happen, and what version 1 of its body holds."""
 
     CAP_SET = "cap_set"  # family, programme, caps: replaces the programme's earlier caps
-    RESERVED = "reserved"  # attempt, key, family, week, bindings, plan, events, postings, revision
+    RESERVED = "reserved"  # attempt, key, family, week, bindings, plan, events, postings, exact
     DRAW_BEGUN = "draw_begun"  # attempt, key, nonce, code: its postings are spent from now on
     DRAW_STARTED = "draw_started"  # attempt, key: after a draw_begun with a nonce; noise may be
     SEALED = "sealed"  # attempt, key, artefact_digest
@@ -64,6 +64,7 @@ class EntryKind(StrEnum):
     LANDING_USED = "landing_used"  # landing, family, programme
     DELIVERED = "delivered"  # key, portal, manifest_digest: every byte was read back from there
     DELETED = "deleted"  # programme, period, part, days: private data, from here on
+    BOUNDING_KEY = "bounding_key"  # name, previous, person, reason: of commitments from here on
     FAMILY_ADMITTED = "family_admitted"  # landing, family, person, reason
 
 

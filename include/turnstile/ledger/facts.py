@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection
 
+from turnstile.ledger.database_tables import ENTRY, HEAD
 from turnstile.ledger.entries import Entry, EntryKind, make_entry, read_entry
 from turnstile.ledger.records import ReleaseKey
-from turnstile.ledger.tables import ENTRY, HEAD
 
 
 def instant(at: datetime) -> str:

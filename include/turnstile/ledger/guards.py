@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 
 from sqlalchemy import text
 from sqlalchemy.engine import Connection
@@ -32,15 +35,16 @@ GUARDS_0002 = GUARDS_0001 | {
 GUARDS_0003 = GUARDS_0002 | {"account_caps", "caps_stated", "caps_begin"}
 _GUARDS = {"0001": GUARDS_0001, "0002": GUARDS_0002}
 _ON_SERVER = frozenset({"entry_no_truncate", "attempt_no_truncate", "account_no_truncate"})
+_DIGITS = 16
 _SQLITE = text("SELECT name, sql AS body FROM sqlite_master WHERE type = 'trigger'")
 _POSTGRESQL = text(
-    """SELECT t.tgname AS name, p.prosrc AS body FROM pg_trigger t
+    """SELECT t.tgname AS name, pg_get_triggerdef(t.oid) || p.prosrc AS body FROM pg_trigger t
     JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')"""
 )
 
 
 def guard_findings(connection: Connection, version: str) -> Iterator[Finding]:
-    """Yield every guard that is gone, switched off, or refuses nothing any more.
+    """Yield every guard that is gone, switched off, or is not the one that was made.
 
     Args:
         connection: of a reading transaction.
@@ -54,3 +58,25 @@ def guard_findings(connection: Connection, version: str) -> Iterator[Finding]:
     standing = {row.name for row in rows if refuses in row.body}
     for name in sorted(wanted - standing):
         yield Finding("guard", None, f"the trigger {name} is gone or switched off")
+    if version not in _GUARDS:  # those of earlier versions were made otherwise
+        made = definitions(connection)
+        for name in sorted(wanted & standing):
+            if made[name] != _known()[connection.dialect.name, name]:
+                yield Finding("guard", None, f"the trigger {name} is not the one that was made")
+
+
+def definitions(connection: Connection) -> Mapping[str, str]:
+    """Return a digest of each guard's whole text, conditions included, however it is laid out."""
+    is_server = connection.dialect.name == "postgresql"
+    rows = connection.execute(_POSTGRESQL if is_server else _SQLITE)
+    return {
+        row.name: hashlib.sha256(" ".join(row.body.split()).encode()).hexdigest()[:_DIGITS]
+        for row in rows
+    }
+
+
+@cache
+def _known() -> Mapping[tuple[str, str], str]:
+    """Return the digests of the guards as the migrations make them: database, trigger, digest."""
+    lines = Path(__file__).with_name("guards.txt").read_text(encoding="ascii").splitlines()
+    return {(one[0], one[1]): one[2] for one in (line.split() for line in lines)}

@@ -1,16 +1,18 @@
-"""Which budget group reads which landing path, as facts, inside the caller's transaction."""
+"""Which budget group reads which landing path and files, as facts, in the caller's transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import posixpath
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
 from turnstile.ledger import facts
+from turnstile.ledger.database_tables import ATTEMPT, ENTRY
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
-from turnstile.ledger.tables import ENTRY
+from turnstile.ledger.states import ReleaseState
 
 
 def note_landing(connection: Connection, at: str, names: tuple[str, str, str]) -> None:
@@ -28,28 +30,64 @@ def note_landing(connection: Connection, at: str, names: tuple[str, str, str]) -
     facts.append(connection, at, EntryKind.LANDING_USED, body)
 
 
-def landing_refusal(connection: Connection, names: tuple[str, str, str]) -> RefusedError | None:
-    """Return why a budget group may not read a landing path, or None if it may.
+def landing_refusal(
+    connection: Connection, names: tuple[str, str, str], files: Collection[str]
+) -> RefusedError | None:
+    """Return why a budget group may not read a landing path or files, or None if it may.
 
-    Two groups over the same files are two budgets for the same people, which nobody adds up.
+    Two groups over the same files are two budgets for the same people, which nobody adds up. They
+    are the same by their place, or by their bytes wherever they lie.
 
     Args:
         connection: of the caller's transaction.
         names: landing pattern, budget group and programme.
+        files: commitments to the files that were read.
     """
     landing, family, programme = names
-    known = [e.body for e in _landing_facts(connection) if _overlap(e.body["landing"], landing)]
+    facts_of_paths = [e.body for e in _landing_facts(connection)]
+    known = _at(facts_of_paths, landing)
     used = _used(known)
-    others = sorted({group for _, group in used} - {family})
-    is_admitted = any("programme" not in one and one["family"] == family for one in known)
-    if not others or is_admitted or (landing, family) in used:
+    if (landing, family) not in used and not _is_admitted(known, family):
+        others = {group: landing for _, group in used if group != family}
+    else:
+        others = {}
+    for group in _groups_with(connection, family, files):
+        theirs = [place for place, other in _used(facts_of_paths) if other == group]
+        if not any(_is_admitted(_at(facts_of_paths, place), family) for place in theirs):
+            others.setdefault(group, min(theirs, default=landing))
+    if not others:
         return None
     return RefusedError(
         f"{programme} would charge the files {landing!r} to the budget group {family!r}, but "
-        f"the group {', '.join(others)} has released from them: nobody would add up what the "
-        "same people lose; use that group in the programme's file, or decide that they are "
-        f"other people: turnstile ledger admit-family {family} --landing {landing!r}"
+        f"the group {', '.join(sorted(others))} has released from them: nobody would add up what "
+        "the same people lose; use that group in the programme's file, or decide that they are "
+        f"other people: turnstile ledger admit-family {family} --landing {min(others.values())!r}"
     )
+
+
+def _groups_with(connection: Connection, family: str, files: Collection[str]) -> set[str]:
+    """Return the other budget groups that were charged for one of these files."""
+    if not files:
+        return set()
+    query = (
+        select(ATTEMPT.c.family, ENTRY.c.record, ENTRY.c.hash)
+        .join(ENTRY, ENTRY.c.sequence == ATTEMPT.c.reserved_sequence)
+        .where(ATTEMPT.c.family != family, ATTEMPT.c.state != ReleaseState.VOID.value)
+    )
+    return {
+        row.family
+        for row in connection.execute(query)
+        if not set(files).isdisjoint(read_entry(row.record, row.hash).body.get("files", ()))
+    }
+
+
+def _is_admitted(known: Iterable[Mapping[str, str]], family: str) -> bool:
+    """Return whether a person let a group read files of another."""
+    return any("programme" not in one and one["family"] == family for one in known)
+
+
+def _at(known: Iterable[Mapping[str, str]], landing: str) -> list[Mapping[str, str]]:
+    return [one for one in known if _overlap(one["landing"], landing)]
 
 
 def admit_family(connection: Connection, at: str, body: Mapping[str, str]) -> Entry:
@@ -90,5 +128,12 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _fixed(landing: str) -> str:
-    """Return the part of a landing pattern that is the same in every week."""
-    return min((landing.partition(mark)[0] for mark in "{*?["), key=len)
+    """Return the part of a landing pattern that is the same in every week, however it is written.
+
+    Examples:
+        >>> _fixed("./opal//{week}/*"), _fixed("{week}/*"), _fixed("opal-{week}.csv")
+        ('opal/', '', 'opal-')
+    """
+    folder, _, name = min((landing.partition(mark)[0] for mark in "{*?["), key=len).rpartition("/")
+    folder = posixpath.normpath(folder) if folder else "."
+    return name if folder == "." else f"{folder}/{name}"

@@ -11,8 +11,8 @@ from sqlalchemy import insert, select, text, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.elements import ColumnElement
 
+from turnstile.ledger.database_tables import ATTEMPT, LEASE
 from turnstile.ledger.states import ReleaseState
-from turnstile.ledger.tables import ATTEMPT, LEASE
 
 LEASE_S = 60
 BEAT_S = 10

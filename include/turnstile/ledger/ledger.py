@@ -11,6 +11,8 @@ from sqlalchemy.engine import Connection
 
 from turnstile.errors import IntegrityError
 from turnstile.ledger import attempts
+from turnstile.ledger.custody.witness import naming
+from turnstile.ledger.custody.zone_index import write_index
 from turnstile.ledger.records import Publication, ReleaseKey
 from turnstile.ledger.states import ReleaseState, Transition
 from turnstile.ledger.stewardship import Stewardship
@@ -51,7 +53,8 @@ class Ledger(Stewardship):
                     f"{key} is published with another manifest; restore the published package, "
                     "or release a revision"
                 )
-            self._move(connection, found, Transition.PUBLISH, manifest_digest=manifest_digest)
+            words = {"manifest_digest": manifest_digest, "zone_index": "signed"}
+            self._move(connection, found, Transition.PUBLISH, **words)
             public = attempts.publication(connection, key)
             if public is None:  # pragma: no cover - the move wrote it
                 raise IntegrityError(f"{key} has no entry of its publication")
@@ -61,3 +64,14 @@ class Ledger(Stewardship):
         self._custody.adopt()  # the public zone may be another copy than that of the draw
         self._custody.note((key, manifest_digest.removeprefix("sha256:")))
         return publication
+
+    def sign_public_zone(self) -> None:
+        """List and sign what is public now; called after every change of the public zone.
+
+        Raises:
+            InputError: the key cannot be read, or the zone cannot be written.
+        """
+        public = self._custody.witnesses.public
+        if public is not None and public.is_dir() and self.has_key:
+            with naming(public):
+                write_index(public, self.head()[0], self.sign_payload)

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
+import shutil
+import tempfile
+from pathlib import Path
+
 from turnstile.ledger.ledger import Ledger
 from turnstile.settings import Settings, system_clock
+
+_log = logging.getLogger("turnstile")
 
 
 def open_ledger(settings: Settings, *, read_only: bool = False) -> Ledger:
@@ -24,3 +32,17 @@ def open_ledger(settings: Settings, *, read_only: bool = False) -> Ledger:
         key=settings.ledger_key,
         read_only=read_only,
     )
+
+
+def open_ledger_to_look(settings: Settings) -> Ledger:
+    """Open the ledger to read; where there is none, an empty one elsewhere, and nothing is made.
+
+    A mistyped home gets no ledger, which would verify and forget everything that was released.
+    """
+    file = settings.ledger_url.partition("sqlite:///")[2]
+    if not file or Path(file).exists():
+        return open_ledger(settings)
+    _log.warning("there is no ledger at %s: shown is what a first release would find", file)
+    folder = tempfile.mkdtemp(prefix="turnstile-no-ledger-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Ledger.open(f"sqlite:///{folder}/empty.db", clock=system_clock)

@@ -9,14 +9,14 @@ from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError
 from turnstile.ledger import facts
-from turnstile.ledger.custody import Custody
+from turnstile.ledger.custody.custody import Custody
+from turnstile.ledger.custody.known_history import parties_in
+from turnstile.ledger.custody.shipped import make_witness, witness_id
+from turnstile.ledger.custody.signed_note import Signer
+from turnstile.ledger.custody.witness import Witnesses, naming
 from turnstile.ledger.entries import EntryKind
-from turnstile.ledger.history import parties_in
 from turnstile.ledger.parties import Parties
-from turnstile.ledger.shipped import make_witness, witness_id
-from turnstile.ledger.signed_note import Signer
 from turnstile.ledger.store import Store
-from turnstile.ledger.witness import Witnesses, naming
 
 
 def next_key(witnesses: Witnesses, parties: Parties, kept: tuple[str, ...]) -> Signer:

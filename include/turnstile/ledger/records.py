@@ -152,6 +152,9 @@ class Request:
         caps: caps of the programme file.
         first_week: first week of a period that touches several; `week` is then the last one.
         landing: pattern of the landing files that are read; None is not looked at.
+        files: keyed commitments to the bytes of the files that were read.
+        exact: keyed commitment to the exact tables.
+        bounding_key: name of the key of all commitments.
         terms: what decides losses and cells, by the key of the programme file.
         reason: why a revision is made; needed when `key.revision` > 0.
         approver: who approved the revision; needed when `key.revision` > 0.
@@ -168,6 +171,9 @@ class Request:
     caps: tuple[Cap, ...]
     first_week: str | None = None
     landing: str | None = None
+    files: tuple[str, ...] = ()
+    exact: str = ""
+    bounding_key: str = ""
     terms: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = None
     approver: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -10,18 +10,12 @@ from pathlib import Path
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError, RefusedError
-from turnstile.ledger import (
-    attempts,
-    decisions,
-    facts,
-    landing_paths,
-    parties_facts,
-    recovery,
-    revisions,
-)
+from turnstile.ledger import attempts, decisions, facts, landing_paths, parties_facts, revisions
+from turnstile.ledger.custody import recovery
+from turnstile.ledger.custody.known_history import read_history
+from turnstile.ledger.custody.recovery import Recovery
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey, for_the_public
-from turnstile.ledger.recovery import Recovery
 from turnstile.ledger.states import ReleaseState
 from turnstile.ledger.view import LedgerView
 
@@ -159,7 +153,12 @@ class Stewardship(LedgerView):
         return self._write(lambda c: facts.append(c, self._now(), EntryKind.DELETED, body))
 
     def recover(
-        self, person: str, reason: str, *, families: Mapping[str, str] | None = None
+        self,
+        person: str,
+        reason: str,
+        *,
+        families: Mapping[str, str] | None = None,
+        salvaged: Sequence[Entry] = (),
     ) -> Recovery:
         """Bring the ledger back to what witnesses, packages and sealed files prove.
 
@@ -169,12 +168,13 @@ class Stewardship(LedgerView):
             person: who declares what was lost.
             reason: what happened.
             families: budget group of a programme, where nothing else names it.
+            salvaged: entries of a damaged database that still read.
 
         Raises:
             InputError: a trace cannot be read, or a budget group is not known.
             IntegrityError: a witness holds another history.
         """
-        done = recovery.recover(self._custody, dict(families or {}), (person, reason))
+        done = recovery.recover(self._custody, dict(families or {}), (person, reason), salvaged)
         self._custody.ship()
         return done
 
@@ -228,6 +228,33 @@ class Stewardship(LedgerView):
             lambda c: facts.append(c, self._now(), EntryKind.WITNESS_REMOVED, body), ship=False
         )
         return matches[0]
+
+    def name_bounding_key(self, take_up: Callable[[], tuple[str | None, str]], *said: str) -> str:
+        """Take up a new bounding key and write its name; return it.
+
+        Args:
+            take_up: replaces the key; returns the old one's name, if it is there, and its own.
+            said: person and reason.
+
+        Raises:
+            RefusedError: a release is held or drawn under the old one.
+        """
+
+        def act(connection: Connection) -> str:
+            facts.head(connection, locked=True)
+            for own in read_history(connection).attempts.values():
+                for one in own:
+                    if one.is_open:
+                        raise RefusedError(
+                            f"{one.key} is held or drawn under the bounding key; let it end, or "
+                            "turnstile ledger void or burn it, then rotate"
+                        )
+            previous, name = take_up()
+            body = {"name": name, "previous": previous, "person": said[0], "reason": said[1]}
+            facts.append(connection, self._now(), EntryKind.BOUNDING_KEY, body)
+            return name
+
+        return self._write(act)
 
     def confirm_clock(self, person: str, reason: str) -> Entry:
         """Write that the clock is right, though the last entry was written later."""

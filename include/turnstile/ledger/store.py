@@ -38,6 +38,8 @@ _LOST_ANSWER = (
     "the connection to the ledger was lost while it committed: it may have happened; run the step "
     "again, which finds out, or look at turnstile ledger entries"
 )
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+_DAMAGE = "nothing was done; stop all runs, and bring it back by turnstile ledger recover"
 _BUSY_MS = 120_000
 _PAUSE_S = 0.01
 _MIGRATION_LOCK = 0x7475726E  # any number of our own: "turn"
@@ -70,9 +72,14 @@ class Store:
         return self._url.get_backend_name() == "sqlite"
 
     @property
+    def file(self) -> Path | None:
+        """The file of SQLite; None of a server."""
+        return Path(self._url.database or ".") if self.is_sqlite else None
+
+    @property
     def folder(self) -> Path | None:
-        """Folder of an SQLite file; None of a server."""
-        return Path(self._url.database or ".").parent if self.is_sqlite else None
+        """Folder of that file."""
+        return self.file and self.file.parent
 
     def write(self, act: Callable[[Connection], T]) -> T:
         """Run a transaction and return what it returns, once it is durable.
@@ -217,6 +224,8 @@ class Store:
                 f"a guard of the ledger's database stopped a move ({reason}); nothing was done; "
                 "run `turnstile ledger verify` and ask a person"
             )
+        if getattr(error.orig, "sqlite_errorname", "").startswith(_DAMAGED):
+            return IntegrityError(f"the ledger's database is damaged ({reason}); {_DAMAGE}")
         if isinstance(error, OperationalError) and "full" in reason:
             return self._refused(f"{reason}; nothing was done: free space, then run the step again")
         return self._refused(f"{reason}; nothing was done: mend it, then run the step again")

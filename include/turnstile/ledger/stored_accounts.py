@@ -18,8 +18,8 @@ from turnstile.ledger.accounts import (
 from turnstile.ledger.admission import CapFigures, setters
 from turnstile.ledger.amounts import AccountLoss, Cap
 from turnstile.ledger.changes import ALL_WEEKS, NOTHING, AccountRow, Amount
+from turnstile.ledger.database_tables import ACCOUNT, AMOUNTS
 from turnstile.ledger.records import AccountBalance
-from turnstile.ledger.tables import ACCOUNT, AMOUNTS
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.service_calendar import ServiceWeek
 

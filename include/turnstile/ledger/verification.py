@@ -7,31 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Row as SqlRow
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
+from turnstile.ledger import facts
 from turnstile.ledger.accounts import families, family_caps
 from turnstile.ledger.admission import binding_caps
 from turnstile.ledger.changes import NOTHING, AccountRow
-from turnstile.ledger.custody import Custody, clock_findings
-from turnstile.ledger.entries import EntryKind, read_entry
-from turnstile.ledger.export import key_findings
+from turnstile.ledger.custody.custody import Custody, clock_findings
+from turnstile.ledger.custody.export import key_findings
+from turnstile.ledger.custody.notes import LATEST_NOTE, TrustedAt, note_findings
+from turnstile.ledger.custody.release_files import file_findings
+from turnstile.ledger.custody.shipped import entry_findings, last_shipped
+from turnstile.ledger.custody.traces import trace_findings, traces
+from turnstile.ledger.custody.zone_index import ZoneState, zone_findings
+from turnstile.ledger.database_tables import ATTEMPT, ENTRY
+from turnstile.ledger.entries import Entry, EntryKind, read_entry
 from turnstile.ledger.facts import head
 from turnstile.ledger.fold import Fold, FoldedAttempt
 from turnstile.ledger.guards import guard_findings
-from turnstile.ledger.notes import TrustedAt, note_findings
 from turnstile.ledger.promise import promise_problems
 from turnstile.ledger.records import Finding
-from turnstile.ledger.release_files import file_findings
-from turnstile.ledger.shipped import entry_findings, last_shipped
 from turnstile.ledger.stored_accounts import cap_columns_in, rows_in
-from turnstile.ledger.tables import ATTEMPT, ENTRY
-from turnstile.ledger.traces import trace_findings, traces
+from turnstile.ledger.weeks import PUBLIC_KINDS
 
 _ROWS_AT_ONCE = 200
+_IN_CHANGE = timedelta(hours=1)
+"""After a publication its files are not listed yet; much later they should be."""
 _PROMISES = (EntryKind.RESERVED, EntryKind.LOSS_DECLARED)
 
 
@@ -65,8 +72,8 @@ def verify_store(
     # Files first, and the database second: see Witnesses.notes.
     notes, found = witnesses.notes(), traces(witnesses.public, custody.embargoed)
     shipped = {folder: last_shipped(folder) for folder in witnesses.folders}
-    fold, last_at = Fold(), None
-    for finding, at in _entries(connection, fold):
+    fold, last_at, told = Fold(), None, list[Entry]()
+    for finding, at in _entries(connection, fold, told):
         last_at = at or last_at
         if finding is not None:
             yield finding
@@ -87,6 +94,34 @@ def verify_store(
     yield from clock_findings(last_at, custody.clock())
     yield from trace_findings(found, fold.by_key, fold.card_hash_at)
     yield from file_findings(fold, custody, scope.packages)
+    if witnesses.public is not None:
+        yield from _zone_findings(
+            witnesses.public, fold, told, trusted(fold.chain.head[0]), custody
+        )
+
+
+def _zone_findings(
+    public: Path, fold: Fold, told: list[Entry], trusted: tuple[str, ...], custody: Custody
+) -> Iterator[Finding]:
+    """Compare the public zone with its signed list."""
+    recent = facts.instant(custody.clock() - _IN_CHANGE)
+
+    def in_change(length: int) -> frozenset[str]:
+        later = (one for one in told if one.sequence > length and one.at >= recent)
+        return frozenset(str(one.key).partition("/")[0] for one in later)
+
+    gone = {one.key for one in fold.attempts.values() if one.is_withdrawn}
+    gone |= {name.removesuffix(" package") for name in fold.parties.lost}
+    state = ZoneState(
+        trusted=trusted,
+        is_wanted=any("zone_index" in one.body for one in told),
+        may_be_gone=frozenset(gone),
+        in_change=in_change,
+    )
+    yield from zone_findings(public, state)
+    if state.is_wanted and not (public / LATEST_NOTE).exists():
+        problem = f"{public / LATEST_NOTE} is gone; turnstile ledger checkpoint makes it"
+        yield Finding("checkpoint", None, problem)
 
 
 def _trusted(custody: Custody, fold: Fold, scope: Scope) -> TrustedAt:
@@ -96,8 +131,13 @@ def _trusted(custody: Custody, fold: Fold, scope: Scope) -> TrustedAt:
     return custody.witnesses.trusted_at(fold.parties)
 
 
-def _entries(connection: Connection, fold: Fold) -> Iterator[tuple[Finding | None, str | None]]:
-    """Fold every entry, checking its columns against its text; yield findings and instants."""
+def _entries(
+    connection: Connection, fold: Fold, told: list[Entry]
+) -> Iterator[tuple[Finding | None, str | None]]:
+    """Fold every entry, checking its columns against its text; yield findings and instants.
+
+    Those that change what is public are added to `told`.
+    """
     query = select(ENTRY).order_by(ENTRY.c.sequence).execution_options(yield_per=_ROWS_AT_ONCE)
     for row in connection.execute(query):
         try:
@@ -110,6 +150,8 @@ def _entries(connection: Connection, fold: Fold) -> Iterator[tuple[Finding | Non
             yield Finding("chain", row.sequence, "its columns do not say what its text says"), None
         for finding in fold.follow(entry):
             yield finding, None
+        if entry.kind in PUBLIC_KINDS:
+            told.append(entry)
         if entry.kind in _PROMISES:
             for problem in promise_problems(entry):
                 yield Finding("promise", entry.sequence, problem), None

@@ -11,12 +11,16 @@ from sqlalchemy import select
 
 from turnstile.ledger import attempts, decisions, facts, leases, revisions
 from turnstile.ledger.charging import ChargingLedger
-from turnstile.ledger.custody import Custody
+from turnstile.ledger.custody.custody import Custody
+from turnstile.ledger.custody.export import write_export
+from turnstile.ledger.custody.known_history import parties_in, read_history
+from turnstile.ledger.custody.traces import CARD, TraceKind, package_trace, trace_findings
+from turnstile.ledger.custody.witness import Witnesses
+from turnstile.ledger.damaged_database import damage_in
+from turnstile.ledger.database_tables import ENTRY
 from turnstile.ledger.entries import Entry, EntryKind, read_entry
-from turnstile.ledger.export import write_export
 from turnstile.ledger.fold import Fold
 from turnstile.ledger.forecast import CapForecast, forecasts
-from turnstile.ledger.history import parties_in, read_history
 from turnstile.ledger.parties import Parties
 from turnstile.ledger.records import (
     AccountBalance,
@@ -29,11 +33,8 @@ from turnstile.ledger.records import (
 )
 from turnstile.ledger.store import Store
 from turnstile.ledger.stored_accounts import account_balances
-from turnstile.ledger.tables import ENTRY
-from turnstile.ledger.traces import CARD, TraceKind, package_trace, trace_findings
 from turnstile.ledger.verification import Scope, verify_store
 from turnstile.ledger.weeks import Week
-from turnstile.ledger.witness import Witnesses
 
 Clock = Callable[[], datetime]
 _ROWS_AT_ONCE = 200
@@ -107,6 +108,22 @@ class LedgerView(ChargingLedger):
         """Return what became of one period; an empty one if the ledger knows nothing of it."""
         return self.weeks(programme).get(period, Week(period))
 
+    def bounding_key(self, *, until: int | None = None) -> str | None:
+        """Return the name of the key in force at an entry, or now; None if none was ever named.
+
+        What was reserved before keys were named was so under the first one.
+        """
+        named = first = None
+        for entry in self.entries():
+            is_rotation = entry.kind is EntryKind.BOUNDING_KEY
+            name = entry.body["name"] if is_rotation else entry.body.get("bounding_key")
+            if name is None:
+                continue
+            first = first or (entry.body["previous"] if is_rotation else name)
+            if until is None or entry.sequence <= until:
+                named = name
+        return named or first
+
     def publication(self, key: ReleaseKey) -> Publication | None:
         """Return where the ledger stood when a key was published, or None."""
         return self._store.read(lambda c: attempts.publication(c, key))
@@ -138,6 +155,9 @@ class LedgerView(ChargingLedger):
         Args:
             scope: how far to go; by default every package file by file.
         """
+        if self._store.file and (damage := damage_in(self._store.file)):
+            problem = f"the file is damaged ({damage}); stop runs, then turnstile ledger recover"
+            return (Finding("database", None, problem),)
         how, version = scope or Scope(), self._store.version()
         return self._store.read(lambda c: tuple(verify_store(c, self._custody, how, version)))
 

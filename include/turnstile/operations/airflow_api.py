@@ -13,7 +13,14 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from turnstile.errors import TurnstileError
-from turnstile.operations.airflow_now import UNDER_WAY, AirflowNow, RunNow, TaskNow
+from turnstile.operations.airflow_now import (
+    UNDER_WAY,
+    AirflowNow,
+    RunNow,
+    TaskNow,
+    latest,
+    named_week,
+)
 from turnstile.operations.week_requests import KnownRun, week_requests
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
@@ -159,17 +166,14 @@ class AirflowApi:
                     rows[run_id] = self._request("GET", f"{path}/{quote(run_id)}")
             for run_id, row in rows.items():
                 starts = row["logical_date"] and _instant(row["logical_date"])
-                named = str((row.get("conf") or {}).get("week") or "")
+                named = named_week(row["run_type"], row.get("conf"))
                 of_run = self._request("GET", f"{path}/{quote(run_id)}/taskInstances")
-                tasks = {
-                    one["task_id"]: TaskNow(
-                        one["state"], one["start_date"] and _instant(one["start_date"])
-                    )
-                    for one in of_run["task_instances"]
-                }
-                found.append(RunNow(run_id, period_of(dag_id, starts, named), row["state"], tasks))
+                tasks = {one["task_id"]: _task_now(one) for one in of_run["task_instances"]}
+                period, since = period_of(dag_id, starts, named), _last(row, *_OF_RUN)
+                found.append(RunNow(run_id, period, row["state"], tasks, since))
             runs[name] = tuple(found)
-        return AirflowNow(paused, runs)
+        heard = _last(self._request("GET", "/api/v2/monitor/health")["scheduler"], _HEARD)
+        return AirflowNow(paused, runs, heard)
 
     def events(self, names: Iterable[str]) -> tuple[dict[str, Any], ...]:
         """Return the lines of the audit log about some kinds of events, oldest first."""
@@ -240,6 +244,21 @@ def _refusal(answer: httpx.Response, method: str, path: str) -> str:
     if answer.status_code < _SERVER_ERROR:
         raise TurnstileError(message)
     return message
+
+
+def _task_now(row: Mapping[str, Any]) -> TaskNow:
+    """Read a task as the API writes it."""
+    return TaskNow(row["state"], _last(row, "start_date"), _last(row, *_OF_TASK))
+
+
+_HEARD = "latest_scheduler_heartbeat"
+_OF_RUN = ("queued_at", "start_date")
+_OF_TASK = ("scheduled_when", "queued_when", "start_date", "end_date")
+
+
+def _last(row: Mapping[str, Any], *names: str) -> datetime | None:
+    """Return the latest of the instants in a row that has them."""
+    return latest(_instant(row[name]) for name in names if row.get(name))
 
 
 def _instant(text: str) -> datetime:

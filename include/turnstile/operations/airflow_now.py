@@ -6,9 +6,9 @@ through its SDK, a command asks nobody.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 UNDER_WAY = frozenset({"queued", "running"})
 """States of a run that lives."""
@@ -16,6 +16,25 @@ WORKS = frozenset({"queued", "running", "restarting", "up_for_retry"})
 """States of a task that a worker has, or gets by itself."""
 ASKS = "awaiting_input"
 WAITS = "deferred"
+_GOES_ON = frozenset({"running", "restarting", "up_for_retry", "up_for_reschedule", WAITS, ASKS})
+"""States of a task that a worker, a clock or a person has."""
+SILENT_AFTER = timedelta(minutes=5)
+STALLED_AFTER = timedelta(minutes=15)
+
+
+def named_week(run_type: str, conf: Mapping[str, object] | None) -> str:
+    """Return the week that the form of a run by hand named; a backfill goes by its dates.
+
+    Examples:
+        >>> named_week("manual", {"week": "2016-W33"}), named_week("backfill", {"week": "2016-W33"})
+        ('2016-W33', '')
+    """
+    return str((conf or {}).get("week") or "") if run_type == "manual" else ""
+
+
+def latest(moments: Iterable[datetime | None]) -> datetime | None:
+    """Return the last of the moments that are known; None if none is."""
+    return max((one for one in moments if one is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +44,12 @@ class TaskNow:
     Args:
         state: Airflow's word; None before it is scheduled.
         began: its present try, aware; None where it has not begun or that is not known.
+        moved: when it was scheduled, queued, begun or ended last, aware; None if that is not known.
     """
 
     state: str | None
     began: datetime | None = None
+    moved: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +61,21 @@ class RunNow:
         period: that it stands for; empty if that is not known.
         state: Airflow's word.
         tasks: by their names, in their order.
+        since: when it was queued or begun, aware; None if that is not known.
     """
 
     run_id: str
     period: str
     state: str
     tasks: Mapping[str, TaskNow] = field(default_factory=dict)
+    since: datetime | None = None
+
+    @property
+    def still_since(self) -> datetime | None:
+        """Since when nothing of it moves, though no worker, clock or person has a task of it."""
+        if not self.is_live or any(one.state in _GOES_ON for one in self.tasks.values()):
+            return None
+        return latest((self.since, *(one.moved for one in self.tasks.values())))
 
     @property
     def is_live(self) -> bool:
@@ -75,10 +105,36 @@ class AirflowNow:
         paused: programmes that it has a DAG of, and whether it is paused.
         runs: of each programme that was asked about, those that live or that the journal names;
             None if nobody was asked.
+        heard: when its scheduler gave a sign of life last, aware; None if that is not known.
     """
 
     paused: Mapping[str, bool] = field(default_factory=dict)
     runs: Mapping[str, tuple[RunNow, ...]] | None = None
+    heard: datetime | None = None
+
+    def silence(self, now: datetime) -> str:
+        """Say that its scheduler is not heard; empty while it is, or if that is not known."""
+        if self.heard is None or now - self.heard <= SILENT_AFTER:
+            return ""
+        return f"Airflow's scheduler was last heard on {self.heard:%Y-%m-%d at %H:%M} UTC"
+
+    def stall(self, programme: str, run: RunNow, now: datetime) -> str:
+        """Say that a run does not go on though nothing holds it up; empty if it may yet.
+
+        Whatever waits behind another run, or for a DAG that is paused, waits in order.
+        """
+        if not run.is_live or self.paused.get(programme, False):
+            return ""
+        if silence := self.silence(now):
+            return f"{silence}; nothing begins or ends without it"
+        is_behind = run.state == "queued" and self.working(programme) is not None
+        since = run.still_since
+        if is_behind or since is None or now - since <= STALLED_AFTER:
+            return ""
+        at = f"since {since:%Y-%m-%d %H:%M} UTC"
+        if run.works_on is not None:
+            return f"its task {run.works_on[0]} waits for a worker {at}; none takes it"
+        return f"it is {run.state} {at}; Airflow schedules no task of it"
 
     @property
     def was_asked(self) -> bool:

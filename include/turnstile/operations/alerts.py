@@ -52,6 +52,7 @@ RULES: dict[str, Rule] = {
     "draw_burned": Rule(Severity.WARN, "a draw died before its seal and stays charged"),
     "release_overdue": Rule(Severity.ERROR, "a week is final and not public"),
     "run_died": Rule(Severity.ERROR, "a run ended without a report"),
+    "run_stalled": Rule(Severity.ERROR, "Airflow does not go on with a run"),
     "run_lasts": Rule(Severity.WARN, "a run takes longer than it should"),
     "programme_broken": Rule(Severity.ERROR, "a programme's file cannot be read"),
     "week_missing": Rule(Severity.ERROR, "a week did not arrive; nothing was charged"),

@@ -44,7 +44,8 @@ class Answer:
 def record_answer(release: Release, answer: Answer, started_by: frozenset[str]) -> str:
     """Write an answer into the ledger and return what it means.
 
-    A time-out is written as a refusal by nobody: it approves nothing and vetoes nothing.
+    A time-out is written as a refusal by nobody: it approves nothing and vetoes nothing. A yes that
+    is not enough, because another's no stands or it was said before, leaves the question open.
 
     Args:
         release: sealed, waiting for people.
@@ -83,10 +84,7 @@ def record_answer(release: Release, answer: Answer, started_by: frozenset[str]) 
     release.ledger.approve(key, person, asked.role, reason, public_note=answer.public_note)
     now = standing(release, started_by)
     if now.rejected_by or person in before.approved_by:
-        raise NotApproved(
-            f"{key}: the answer of {person} is in the ledger and is not enough: {now}; clear this "
-            "task to ask again"
-        )
+        return f"{key}: the yes of {person} is in the ledger and is not enough: {now}"
     return str(now)
 
 

@@ -15,7 +15,7 @@ from turnstile.ledger.weeks import Week
 from turnstile.operations.journal import Line
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.operations.week_states import TURNS_AND_ENDS, Evidence, WeekMark, state_of_week
-from turnstile.programme.release_schedule import final_at, final_words, period_containing
+from turnstile.programme.calendar.release_schedule import final_at, final_words, period_containing
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod, parse_period
 

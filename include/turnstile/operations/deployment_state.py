@@ -36,12 +36,12 @@ from turnstile.operations.release_preview import Preview, WeekPreview, named, pr
 from turnstile.operations.watch import watched
 from turnstile.operations.week_states import LIVE, Evidence, WeekMark
 from turnstile.pipeline.approvals import standing_of
-from turnstile.pipeline.first_look import in_the_way
+from turnstile.pipeline.ledger_preview import in_the_way
 from turnstile.pipeline.revision_in_force import revision_in_force
 from turnstile.programme.approval_rule import ApprovalStanding
+from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
-from turnstile.programme.release_schedule import period_containing
 from turnstile.programme.spec import Programme
 from turnstile.release.plan import ReleasePlan
 from turnstile.service_calendar import ServicePeriod, parse_period
@@ -172,8 +172,13 @@ class DeploymentState:
         self, spec: Programme, periods: Sequence[ServicePeriod], airflow: AirflowNow
     ) -> Preview:
         """Return what the runs of some periods would do and charge, one after the other."""
+        return self._previewer(spec, airflow)(periods)
+
+    def _previewer(
+        self, spec: Programme, airflow: AirflowNow
+    ) -> Callable[[Sequence[ServicePeriod]], Preview]:
+        """Return what previews periods of a programme on the ledger as it is now."""
         snapshot, include = self.snapshot(), self.settings.include
-        plans = [self._plan(spec, str(period)) for period in periods]
         group = {one.name: one for one in (*self.programmes(), spec) if one.family == spec.family}
         calendars = {name: self.marks_of(one, airflow) for name, one in group.items()}
         marks = {mark.week: mark for mark in calendars[spec.name]}
@@ -184,7 +189,12 @@ class DeploymentState:
             if mark.state in LIVE and mark.run_id and mark.of_budget == "nothing"
         ]
         others = in_the_way(spec, (attempt.key for attempt in snapshot.attempts), include)
-        return named(preview(spec, plans, before, marks, snapshot), others)
+
+        def previewed(periods: Sequence[ServicePeriod]) -> Preview:
+            plans = [self._plan(spec, str(period)) for period in periods]
+            return named(preview(spec, plans, before, marks, snapshot), others)
+
+        return previewed
 
     def _plan(self, programme: Programme, period: str) -> ReleasePlan:
         """Return the plan of what a run of a period works on: a first release or a correction."""
@@ -243,16 +253,16 @@ class DeploymentState:
     def _going_on(
         self, programme: Programme, marks: Sequence[WeekMark], airflow: AirflowNow
     ) -> dict[str, WeekPreview]:
-        """Return what the runs of weeks would do that may be cleared and then draw."""
+        """Return what each run that may be cleared and then draw would do, by itself."""
         names = weeks_to_go_on_with(marks)
         if not names:
             return {}
-        periods = [parse_period(name) for name in names]
         try:
-            found = self._previewed(programme, periods, airflow)
+            previewed = self._previewer(programme, airflow)
+            found = [previewed([parse_period(name)]) for name in names]
         except TurnstileError:  # a plan that cannot be made says so where it is asked for
             return {}
-        return {one.week: one for one in found.weeks}
+        return {one.week: one for each in found for one in each.weeks}
 
     def verified(self, snapshot: LedgerSnapshot) -> LastVerification | None:
         """Return what the ledger's verification last said."""

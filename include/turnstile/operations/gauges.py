@@ -13,7 +13,7 @@ from datetime import datetime
 from turnstile.ledger.weeks import attempts_by_state
 from turnstile.operations.alerts import taken_pct
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
-from turnstile.programme.release_schedule import final_at
+from turnstile.programme.calendar.release_schedule import final_at
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import parse_period
 

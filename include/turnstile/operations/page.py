@@ -25,7 +25,7 @@ from turnstile.operations.verdicts import verdict_history
 from turnstile.operations.week_states import STATES, WeekMark
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
-from turnstile.release.zone_stores import refresh
+from turnstile.release.zone_copies import zones
 from turnstile.service_calendar import parse_period
 
 
@@ -88,13 +88,14 @@ class BudgetPage(DeploymentState):
         return f"{state.verdict}: {'; '.join([state.answer.rstrip('.'), *used, *troubles])}"
 
     def calendar(self, visible: frozenset[str], airflow: AirflowNow) -> str:
-        """Return the weeks of every programme."""
+        """Return the weeks of every programme, those first that have any."""
+        found = self.calendars(visible, airflow)
         return render(
             "weeks.html",
             root="",
             section="calendar",
             title="Weeks",
-            calendars=self.calendars(visible, airflow),
+            calendars=dict(sorted(found.items(), key=lambda one: not one[1])),
             folded=folded,
             states=STATES,
             broken=self.broken(visible),
@@ -196,7 +197,7 @@ class BudgetPage(DeploymentState):
         name = str(parse_period(week, where="page"))
         mark = self.mark_of(spec, name, airflow)
         number = mark.revision if revision is None else revision
-        refresh(self.settings)
+        zones(self.settings).refresh()
         package = self.settings.public / spec.name / name / f"r{number}"
         if not (package / "manifest.json").is_file():
             raise InputError(where="page", field="week", rule=f"{name} r{number} is not public")
@@ -225,7 +226,7 @@ class BudgetPage(DeploymentState):
 
         spec, mark = self._under_embargo(programme, week, airflow)
         key = ReleaseKey(spec.name, mark.week, mark.revision)
-        refresh(self.settings, key)
+        zones(self.settings).refresh(key)
         folder = self.settings.embargoed / spec.name / mark.week / f"r{mark.revision}"
         if mark.of_budget == "public" or not (folder / "assessment.json").is_file():
             rule = f"nothing of {mark.week} lies under embargo"

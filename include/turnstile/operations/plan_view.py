@@ -13,7 +13,7 @@ from turnstile.ledger.records import AccountBalance
 from turnstile.operations.amount_words import rounded_up
 from turnstile.pipeline.room import crash_sentence, tightest_room
 from turnstile.privacy.accounts import Posting
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures

@@ -23,12 +23,12 @@ from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import EntryLine
 from turnstile.operations.release_preview import WeekPreview
 from turnstile.operations.week_states import LIVE, PUBLIC, TROUBLE, WeekMark
-from turnstile.programme.release_schedule import final_at, final_words
+from turnstile.programme.calendar.release_schedule import final_at, final_words
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import parse_period
 
 _NEXT_STEP = {
-    "asked": "Look at the week, then answer in Airflow under Required Actions.",
+    "asked": "Look at the week and answer there: approve or reject.",
     "asked_revision": "Answer in Airflow under Required Actions; no answer keeps the sealed bytes.",
     "rejected": "Who rejected may approve after clearing the task that asks; nothing is refunded.",
     "withheld": "Open the run, read why its last task stopped, and clear that task: nothing more is"
@@ -39,6 +39,8 @@ _NEXT_STEP = {
     "missing": "Release it by name.",
     "expires": "Release it, or end its correction, before that day; or state turnstile ledger"
     " no-release.",
+    "stalled": "See to Airflow's scheduler and to the workers of its queue (run_stalled); the run"
+    " goes on by itself then, and waiting charges nothing.",
     "overstays": "Do what the sentence names; the runbook goes on (retention_held).",
     "disagrees": "Stop releasing, keep every copy, and run turnstile ledger verify; the runbook"
     " goes on (After a disaster).",
@@ -85,8 +87,8 @@ class Attention:
 
     Args:
         weeks: which, in words.
-        state: a key of `week_states.STATES`, `overdue`, `expires`, `overstays` or
-            `disagrees`.
+        state: a key of `week_states.STATES`, `overdue`, `stalled`, `expires`,
+            `overstays` or `disagrees`.
         reason: why, in one sentence.
         next_step: what to do.
         run_id: of the run to look at; empty if there is none.
@@ -155,6 +157,7 @@ def programme_now(
     held_up = behind(programme, marks, now, before.week) if before else ""
     attention = [
         *_troubles(marks, before, held_up, going_on),
+        *_stalled(programme.name, marks, now, airflow),
         *_overdue(programme, marks, now, in_airflow, before),
         *_paused(programme, marks, now, in_airflow),
     ]
@@ -166,7 +169,7 @@ def programme_now(
         in_airflow=in_airflow,
         attention=tuple(attention),
         is_begun=bool(marks),
-        not_at_once=_not_at_once(in_airflow, before),
+        not_at_once=_not_at_once(in_airflow, before, airflow.silence(now)),
     )
 
 
@@ -273,9 +276,9 @@ _COMES_NEXT = {
 }
 
 
-def _not_at_once(in_airflow: str, before: WeekMark | None) -> str:
+def _not_at_once(in_airflow: str, before: WeekMark | None, silence: str) -> str:
     """Say why a run that is asked for now would not begin; empty if it would."""
-    found = []
+    found = [f"{silence}: no run begins until it is started again."] if silence else []
     if in_airflow == "paused":
         found.append("The DAG is paused: no run begins until somebody unpauses it.")
     if before is not None:
@@ -313,6 +316,8 @@ def _next_step(mark: WeekMark, week: WeekMark, going_on: Mapping[str, WeekPrevie
         step = _OF_THE_DEAD[mark.of_budget]
     else:
         step = _NEXT_STEP[mark.state]
+    if mark.is_ending:
+        step = f"Wait until Airflow has ended its run, in a moment. {step}"
     would = going_on.get(mark.week)
     if would is not None:
         charge = f" (it charges {would.charge})" if would.charge else ""
@@ -320,6 +325,17 @@ def _next_step(mark: WeekMark, week: WeekMark, going_on: Mapping[str, WeekPrevie
     if mark.of_budget == "charged" and mark.state in _CLEARED:
         return f"{step} The runbook says what a further draw costs (draw_stuck)."
     return step
+
+
+def _stalled(
+    programme: str, marks: Sequence[WeekMark], now: datetime, airflow: AirflowNow
+) -> Iterator[Attention]:
+    """Yield the first week whose run does not go on though nothing holds it up."""
+    for mark in ((one.correction or one) for one in marks if (one.correction or one).state in LIVE):
+        run = airflow.run_of(programme, mark.week, mark.run_id)
+        if run is not None and (why := airflow.stall(programme, run, now)):
+            yield Attention(mark.week, "stalled", why, _NEXT_STEP["stalled"], run.run_id, mark.week)
+            return
 
 
 def _overdue(

@@ -22,10 +22,12 @@ class RetentionDay:
     Args:
         settings: of the deployment.
         now: aware.
+        is_said: whether a person says that all that is due may go, however much it is.
     """
 
     settings: Settings
     now: datetime
+    is_said: bool = False
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what becomes of all private data; changes nothing."""
@@ -50,12 +52,16 @@ class RetentionDay:
 
     def _retention(self) -> Retention:
         """Open what decides."""
-        return Retention(self.settings, open_ledger(self.settings), self.now, self._alarmed_at)
+        return Retention(
+            self.settings, open_ledger(self.settings), self.now, self._alarmed_at, self.is_said
+        )
 
-    def _alarmed_at(self, programme: str, period: str, after: datetime) -> datetime | None:
+    def _alarmed_at(
+        self, programme: str, period: str, after: datetime, words: str
+    ) -> datetime | None:
         """Return when somebody was first told of a period, after its data were written."""
         lines = Journal.of(self.settings).of_week(programme, period)
-        told = (datetime.fromisoformat(line.at) for line in lines if _is_alarm_sent(line))
+        told = (datetime.fromisoformat(line.at) for line in lines if _is_alarm_sent(line, words))
         return min((at for at in told if at > after), default=None)
 
     def _announce(self, found: Iterable[Verdict]) -> None:
@@ -66,7 +72,7 @@ class RetentionDay:
             if one.needs_alarm(self.now):
                 for programme, period in one.unfinished:
                     self._say(Happening.EXPIRES, programme, period, day=f"{one.due:%Y-%m-%d %H:%M}")
-            if one.held and one.due + _PATIENCE < self.now:
+            if one.held and (one.is_changed or one.due + _PATIENCE < self.now):
                 why = {"why": one.held, "of": one.kept.name, "part": one.kept.part.value}
                 for user, of in one.kept.users:
                     self._say(Happening.OVERSTAYS, user.name, str(of), **why)
@@ -80,7 +86,11 @@ class RetentionDay:
             journal.write(Line(at, happening, programme, period, details=details))
 
 
-def _is_alarm_sent(line: Line) -> bool:
-    """Return whether a line says that somebody was told that data go."""
+def _is_alarm_sent(line: Line, words: str) -> bool:
+    """Return whether a line says that somebody was told something of data that go."""
     identity = str(line.details.get("identity", ""))
-    return line.happening is Happening.NOTIFIED and identity.startswith("retention_near:")
+    return (
+        line.happening is Happening.NOTIFIED
+        and identity.startswith("retention_")
+        and words in identity
+    )

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from turnstile.errors import IntegrityError, TurnstileError
+from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.entries import EntryKind
-from turnstile.ledger.folders import release_folders
 from turnstile.operations.alerts import Alert, of_budget, of_questions, of_retention, of_run
 from turnstile.operations.burned_draws import of_burned
 from turnstile.operations.calendar_of_weeks import behind
@@ -20,14 +20,14 @@ from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.operations.programme_now import Attention, BrokenProgramme, ProgrammeNow
 from turnstile.operations.week_states import LIVE, WeekMark
-from turnstile.publishing.manifest import differences
+from turnstile.publishing.describe.manifest import differences
 from turnstile.settings import Settings
 
 HOLD_LASTS_AT_MOST = timedelta(hours=24)
 DRAW_LASTS_AT_MOST = timedelta(hours=1)
 RUN_LASTS_AT_MOST = timedelta(hours=6)
 _LATENESS = frozenset({"hold_stuck", "draw_stuck", "release_overdue"})
-_RULE_OF = {"dead": "run_died", "overdue": "release_overdue"}
+_RULE_OF = {"dead": "run_died", "overdue": "release_overdue", "stalled": "run_stalled"}
 
 
 def watched(
@@ -78,8 +78,9 @@ def _of_attention(state: ProgrammeNow) -> Iterator[Alert]:
 
 
 def _subject(item: Attention) -> str:
-    """Return what tells two deaths of a week apart, so that each is reported once."""
-    return f"{item.run_id}, {item.reason.partition(';')[0]}" if item.state == "dead" else ""
+    """Return what tells two deaths or stalls of a week apart, so that each is reported once."""
+    is_once = item.state in {"dead", "stalled"}
+    return f"{item.run_id}, {item.reason.partition(';')[0]}" if is_once else ""
 
 
 def _speaks(line: Line) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from turnstile.operations.airflow_now import UNDER_WAY
-from turnstile.programme.release_schedule import run_name, starts_at
+from turnstile.programme.calendar.release_schedule import run_name, starts_at
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 

@@ -75,6 +75,7 @@ class WeekMark:
         run_id: of the run that took it up last; empty if none is known.
         reason: how far it is, or why it is not public, in one sentence, if it is known.
         of_budget: what the ledger has of it: `nothing`, `held`, `charged`, `sealed`, `public`.
+        is_ending: whether Airflow has not ended the run yet that said why it failed.
         correction: of a public week, what becomes of the revision that would follow it, or of a
             run that stopped after it was public; None if nothing does.
     """
@@ -85,6 +86,7 @@ class WeekMark:
     run_id: str = ""
     reason: str = ""
     of_budget: str = "nothing"
+    is_ending: bool = False
     correction: WeekMark | None = None
 
 
@@ -139,10 +141,13 @@ def _judged(
     if _lives(last, run, was_asked=was_asked):
         return _of_live_run(mark, last, run, standing, evidence.airflow.working(programme))
     if any(one.attempt_id in evidence.drawing for one in attempts):
-        return replace(
-            mark, state="under_way", reason="its draw goes on without its run, and is sealed next"
-        )
+        return replace(mark, state="under_way", reason=_DRAWS_ON)
+    mark = replace(mark, is_ending=run is not None and run.is_live)
     return _of_ended_run(mark, last, standing, was_asked=was_asked)
+
+
+# A lease outlasts a machine that lost its power, by a minute at most.
+_DRAWS_ON = "its draw goes on without its run, or died within the last minute: the next one shows"
 
 
 def _of_budget(attempts: Sequence[Attempt]) -> str:

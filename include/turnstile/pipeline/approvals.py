@@ -10,10 +10,23 @@ from turnstile.errors import NotApproved, TurnstileError
 from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.view import LedgerView
+from turnstile.pipeline.context import Release
+from turnstile.pipeline.sealed_release import sealed_attempt
 from turnstile.programme.approval_rule import ApprovalStanding, approval_standing
 from turnstile.programme.people import holders
 from turnstile.programme.spec import Programme
 from turnstile.settings import Settings
+
+
+def approve(release: Release) -> str:
+    """Check the approvals in the ledger.
+
+    Raises:
+        NotApproved: the programme asks for more people than have said yes.
+    """
+    sealed_attempt(release)
+    require_approval(release.ledger, release.key, release.programme, release.settings)
+    return "approved" if release.programme.approval.required else "not required"
 
 
 def standing_of(

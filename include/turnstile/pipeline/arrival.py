@@ -16,9 +16,9 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from turnstile.programme.source_spec import MissingDay, SourceSpec
-from turnstile.release.zone_stores import changed_here
+from turnstile.release.zone_copies import changed_here
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.stated_gaps import days_without_file
+from turnstile.sources.ingest.stated_gaps import days_without_file
 
 QUIET_FOR = timedelta(minutes=1)
 _NAMED_AT_MOST = 7

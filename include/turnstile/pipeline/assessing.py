@@ -13,8 +13,9 @@ from pathlib import Path
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import Assessed, Attempt
 from turnstile.pipeline.context import Release
+from turnstile.pipeline.drawn_release import drawn_of
 from turnstile.pipeline.public_package import is_public
-from turnstile.pipeline.sealed_release import drawn_of, sealed_attempt
+from turnstile.pipeline.sealed_release import sealed_attempt
 
 PASSED, FAILED = "passed", "failed"
 REPORT_FILES = ("assessment.json", "assessment.html")
@@ -33,10 +34,12 @@ def assess(release: Release) -> str:
     from turnstile.assessment.report.page import write_report
     from turnstile.pipeline.evidence import evidence_of
 
+    release.say("gates, audits and attacks are tried (1 of 2); the report is written next")
     folder = release.folders.embargoed
     gates = write_report(drawn_of(release, attempt), evidence_of(release), folder)
     failed = next((gate for gate in gates if not gate.passed), None)
     outcome = PASSED if failed is None else FAILED
+    release.say(f"the report is written (2 of 2): {len(gates)} gates, {outcome}")
     release.ledger.record_assessment(_found(release, attempt, outcome))
     if failed is not None:
         raise TurnstileError(

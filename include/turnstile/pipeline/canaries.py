@@ -26,12 +26,12 @@ from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity
 from turnstile.pipeline.canary_grammar import Modes
 from turnstile.pipeline.canary_units import Rows, Trial, trials_of
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.domain import PublicDomain, layout
+from turnstile.programme.domain.public_domain import PublicDomain, layout
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServiceDays, ServiceWeek
-from turnstile.sources.made_records import MadeReading, MadeTrip, Record
-from turnstile.sources.raw_records import csv_lines, json_lines, records_of
+from turnstile.sources.feeds.made_records import MadeReading, MadeTrip, Record
+from turnstile.sources.feeds.raw_records import csv_lines, json_lines, records_of
 
 Spoil = Callable[[bytes], bytes]
 Vectors = dict[tuple[str, date], NDArray[np.int64]]
@@ -140,9 +140,9 @@ def counted(  # noqa: PLR0913, PLR0917 - files, and what they are read and count
     seed: int,
 ) -> Vectors:
     """Write the files of some days of a trial, and read and count them as a release's are."""
-    from turnstile.counting.tables import count_scopes
-    from turnstile.sources.ingest import ingest
-    from turnstile.sources.made_timetable import made_timetable, on_trips
+    from turnstile.counting.exact_tables import count_scopes
+    from turnstile.sources.feeds.made_timetable import made_timetable, on_trips
+    from turnstile.sources.ingest.week import ingest
 
     timetable = None
     others: Rows = [row for day in days for row in trial.others(day)]

@@ -24,14 +24,14 @@ from turnstile.pipeline.canary_grammar import (
 )
 from turnstile.privacy.units import Block, ProtectionUnit
 from turnstile.programme.bounding_rule import bound_in_force
-from turnstile.programme.domain import UNKNOWN, PublicDomain
+from turnstile.programme.domain.public_domain import UNKNOWN, PublicDomain
 from turnstile.programme.fields import categories
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import OccupancyClass, Programme
 from turnstile.service_calendar import MINUTES_PER_DAY, ServiceDays, ServiceWeek, minute_of
-from turnstile.sources.canonical import SPEED_SCALE
-from turnstile.sources.made_records import MadeReading, MadeTrip
-from turnstile.sources.zoned import changes_around
+from turnstile.sources.feeds.made_records import MadeReading, MadeTrip
+from turnstile.sources.feeds.zoned import changes_around
+from turnstile.sources.ingest.canonical import SPEED_SCALE
 
 _OTHERS = 24  # records of others on each day
 _NAMES = 50

@@ -18,18 +18,14 @@ from typing import Protocol
 
 from turnstile.errors import IntegrityError, RefusedError, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
-from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.leases import BEAT_S
-from turnstile.ledger.records import Attempt, Bindings, Request
-from turnstile.pipeline.current_snapshot import current_snapshot
-from turnstile.pipeline.planned_release import PlannedRelease, Statement, recorded
+from turnstile.ledger.records import Attempt
+from turnstile.pipeline.current_snapshot import gaps_of
+from turnstile.pipeline.planned_release import PlannedRelease, Statement
 from turnstile.pipeline.year_state import carried_keys, multiplied
 from turnstile.privacy.events import DrawEvent
-from turnstile.programme.terms import binding_terms
-from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw, encode
-from turnstile.release.zones import commitment, digest_of, write_once
-from turnstile.sources.stated_gaps import stated_gaps
+from turnstile.release.zones import digest_of, write_once
 
 _DRAWING_THREADS = 2
 
@@ -67,7 +63,7 @@ class Outside:
 
 def reserved(release: PlannedRelease, statement: Statement, holder: str) -> Attempt:
     """Hold what a release costs; a hold whose inputs changed before it was drawn is let go."""
-    request = request_of(release, statement)
+    request = release.request(statement)
     found = release.ledger.find(release.key)
     promised = (request.bindings, request.plan_digest)
     if found is not None and found.is_held and (found.bindings, found.plan_digest) != promised:
@@ -84,17 +80,17 @@ def charged_draw(release: PlannedRelease, attempt: Attempt, outside: Outside) ->
     events = release.plan.events
     for event in {_shape(event): event for event in events}.values():
         agree(event)
-    exact = load_exact(release.folders.private, recorded(release, "exact", step="count"))
+    exact = load_exact(release.folders.private, release.recorded("exact", step="count"))
     if [table.label for table in exact] != [_exact_label(event) for event in events]:
         raise IntegrityError(f"{release.key}: exact tables are not the planned ones; count again")
     carried = carried_keys(release)
-    counts, gaps = multiplied(release, carried, exact), stated_gaps_of(release)
+    counts, gaps = multiplied(release, carried, exact), gaps_of(release)
     outside.copies.require_writable()
     outside.require_asked()
     with _lease_renewed(release.ledger, attempt.attempt_id, outside.holder):
         release.ledger.begin_draw(
             attempt.attempt_id,
-            _bindings(release),
+            release.bindings,
             space=outside.space,
             code=outside.code,
             holder=outside.holder,
@@ -167,12 +163,6 @@ def _set_aside(release: PlannedRelease, leftover: Path) -> None:
         release.say(f"{leftover.name} of a draw that died was moved to {aside.name}")
 
 
-def stated_gaps_of(release: PlannedRelease) -> tuple[date, ...]:
-    """Return the service days that are stated as gaps, from names of files and declared days."""
-    names = (name for name, _ in current_snapshot(release).files)
-    return stated_gaps(release.programme.source, release.week, names)
-
-
 def _shape(event: DrawEvent) -> tuple[object, ...]:
     """Return what a mechanism is made from, to check each kind of draw once."""
     return (event.noise, event.scale, event.sensitivities, event.threshold)
@@ -181,34 +171,3 @@ def _shape(event: DrawEvent) -> tuple[object, ...]:
 def _exact_label(event: DrawEvent) -> tuple[str, str, date | None]:
     """Name the exact table that a draw reads."""
     return event.table, event.statistic, day_of_draw(event)
-
-
-def _bindings(release: PlannedRelease) -> Bindings:
-    """Return the digests that a key is bound to."""
-    return Bindings(
-        programme_digest=release.programme.digest,
-        domain_digest=release.domain.digest,
-        snapshot_digest=commitment(release.settings, recorded(release, "snapshot", step="ingest")),
-    )
-
-
-def request_of(release: PlannedRelease, statement: Statement) -> Request:
-    """Return what the ledger has to know."""
-    planned = release.plan
-    reason, approver, public_note = statement
-    return Request(
-        key=release.key,
-        family=planned.family,
-        bindings=_bindings(release),
-        plan_digest=planned.digest,
-        events=tuple(encode_event(event) for event in planned.events),
-        postings=planned.postings,
-        week=str(planned.charged_in),
-        first_week=str(release.week.weeks[0]),
-        landing=release.programme.source.landing,
-        terms=binding_terms(release.programme, release.week),
-        caps=tuple(ledger_cap(cap) for cap in release.programme.caps),
-        reason=reason,
-        approver=approver,
-        public_note=public_note,
-    )

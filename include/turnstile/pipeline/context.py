@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from turnstile.errors import InputError
@@ -11,10 +12,10 @@ from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.planned_release import PlannedRelease, Statement
 from turnstile.pipeline.revision_in_force import words_that_allow
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.calendar.periods import period_named
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import bound_programme, load_programme
-from turnstile.programme.periods import period_named
-from turnstile.release.zone_copies import ZoneCopies
+from turnstile.release.zone_copies import Copies, zones
 from turnstile.release.zones import write_atomically
 from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings, system_clock
@@ -31,13 +32,51 @@ class Release(PlannedRelease):
     ledger: Ledger
 
     @property
-    def copies(self) -> ZoneCopies:
+    def copies(self) -> Copies:
         """The copies of zones that its steps work on."""
-        return ZoneCopies(self.settings, self.key, self.programme.source, self.week)
+        return zones(self.settings).of_release(self.key, self.programme.source, self.week)
+
+    @property
+    def statement(self) -> Statement:
+        """Reason and approver of a correction, None for a first release, and its public note.
+
+        They stand in the ledger, where people allowed it, else where `turnstile run` put them.
+
+        Raises:
+            InputError: a correction was never explained.
+        """
+        if self.key.revision == 0:
+            return None, None, ""
+        words = words_that_allow(self.ledger, self.key, self.programme, self.settings)
+        if words:
+            notes = dict.fromkeys(word.public_note for word in words if word.public_note)
+            return (
+                "; ".join(word.reason for word in words),
+                ", ".join(word.person for word in words),
+                "; ".join(notes),
+            )
+        path = self.folders.private / "revision.json"
+        if not path.exists():
+            rule = "has no stated reason; start it with turnstile run --revision R --reason TEXT"
+            raise InputError(where=str(self.key), field="revision", rule=rule)
+        statement = json.loads(path.read_bytes())
+        return statement["reason"], statement["approver"], statement.get("public_note", "")
 
 
-def open_release(programme: str, week: str, revision: int = 0) -> Release:
+def open_release(
+    programme: str,
+    week: str,
+    revision: int = 0,
+    *,
+    opened: Callable[[Settings], Ledger] = open_ledger,
+) -> Release:
     """Open a release by name; a sealed one under the text of its programme that it is bound to.
+
+    Args:
+        programme: its name.
+        week: or days of another period.
+        revision: 0 is the first release.
+        opened: how the ledger is opened; for a look, `open_ledger_to_look`, which makes none.
 
     Raises:
         InputError: no such programme or week, or days of another number than the programme says.
@@ -47,7 +86,7 @@ def open_release(programme: str, week: str, revision: int = 0) -> Release:
     if revision < 0:
         rule = "0 is the first release of a period; a correction counts up"
         raise InputError(where="--revision", field="revision", rule=rule)
-    named, ledger = parse_period(week, where="--week"), open_ledger(settings)
+    named, ledger = parse_period(week, where="--week"), opened(settings)
     key = ReleaseKey(spec.name, str(named), revision)
     found = ledger.find(key)
     if found is not None and found.is_sealed:  # else it is what the file promises now
@@ -69,29 +108,3 @@ def state_revision(release: Release, *, reason: str, approver: str, public_note:
     stated = {"reason": reason, "approver": approver, "public_note": public_note}
     content = json.dumps(stated, sort_keys=True)
     write_atomically(release.folders.private / "revision.json", content.encode())
-
-
-def revision_statement(release: Release) -> Statement:
-    """Return reason and approver of a correction, None for a first release, and its public note.
-
-    They stand in the ledger, where people allowed it there, else where `turnstile run` put them.
-
-    Raises:
-        InputError: a correction was never explained.
-    """
-    if release.key.revision == 0:
-        return None, None, ""
-    words = words_that_allow(release.ledger, release.key, release.programme, release.settings)
-    if words:
-        notes = dict.fromkeys(word.public_note for word in words if word.public_note)
-        return (
-            "; ".join(word.reason for word in words),
-            ", ".join(word.person for word in words),
-            "; ".join(notes),
-        )
-    path = release.folders.private / "revision.json"
-    if not path.exists():
-        rule = "has no stated reason; start it with turnstile run --revision R --reason TEXT"
-        raise InputError(where=str(release.key), field="revision", rule=rule)
-    statement = json.loads(path.read_bytes())
-    return statement["reason"], statement["approver"], statement.get("public_note", "")

@@ -1,9 +1,12 @@
-"""The rows that a release is of: the snapshot that its step `ingest` chose."""
+"""The rows that a release is of, as its step `ingest` chose them, and the days without any."""
 
 from __future__ import annotations
 
-from turnstile.pipeline.planned_release import PlannedRelease, recorded
-from turnstile.sources.snapshot import Snapshot, load_snapshot
+from datetime import date
+
+from turnstile.pipeline.planned_release import PlannedRelease
+from turnstile.sources.ingest.snapshot import Snapshot, load_snapshot
+from turnstile.sources.ingest.stated_gaps import stated_gaps
 
 
 def current_snapshot(release: PlannedRelease) -> Snapshot:
@@ -12,7 +15,13 @@ def current_snapshot(release: PlannedRelease) -> Snapshot:
     Raises:
         TurnstileError: `ingest` has not run.
     """
-    digest = recorded(release, "snapshot", step="ingest")
+    digest = release.recorded("snapshot", step="ingest")
     return load_snapshot(
         release.settings.private, release.programme.name, str(release.week), digest
     )
+
+
+def gaps_of(release: PlannedRelease) -> tuple[date, ...]:
+    """Return the service days that are stated as gaps, from names of files and declared days."""
+    names = (name for name, _ in current_snapshot(release).files)
+    return stated_gaps(release.programme.source, release.week, names)

@@ -17,7 +17,7 @@ from turnstile.ledger.leases import BEAT_S
 from turnstile.ledger.records import Attempt
 from turnstile.pipeline.charged_draw import Outside, charged_draw, reserved
 from turnstile.pipeline.code_version import code_version
-from turnstile.pipeline.context import Release, revision_statement
+from turnstile.pipeline.context import Release
 from turnstile.pipeline.planned_release import Statement
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.publishable import package_space
@@ -41,7 +41,7 @@ def reserve(release: Release) -> str:
     require_state(release)
     with _alone(release) as holder:
         require_preflight(release)
-        return _reserved(release, revision_statement(release), holder).attempt_id
+        return _reserved(release, release.statement, holder).attempt_id
 
 
 def draw(release: Release) -> str:
@@ -89,7 +89,7 @@ def _reserved(release: Release, statement: Statement, holder: str) -> Attempt:
 def _around(release: Release, holder: str) -> Outside:
     """Return what the house around the core says of a draw."""
     return Outside(
-        statement=revision_statement(release),
+        statement=release.statement,
         space=package_space(release),
         code=code_version(),
         copies=release.copies,

@@ -13,10 +13,10 @@ from turnstile.assessment.attacks.timetable_view import TimetableView, view
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.assessment.cell_labels import labels_of_domain
 from turnstile.assessment.evidence import Evidence
-from turnstile.ledger.folders import release_folders
+from turnstile.ledger.custody.folders import release_folders
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.preflight import trials
-from turnstile.programme.public_file import open_public_file
+from turnstile.programme.domain.public_file import open_public_file
 from turnstile.release.sealed import Artefact, decode
 from turnstile.release.zones import digest_of
 

@@ -1,24 +1,35 @@
 """One release as the trusted core sees it: programme, cells, key, folders and ledger.
 
-Also what its earlier steps wrote down. Who opened it, and from where, is the pipeline's business.
+Also what earlier steps wrote down, and what the ledger is told: a step has everything from
+this one record. Who opened it, and from where, is the pipeline's business.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from typing import Self
 
 from turnstile.errors import TurnstileError
 from turnstile.ledger.charging import ChargingLedger
-from turnstile.ledger.records import Attempt, ReleaseKey
-from turnstile.programme.domain import PublicDomain
+from turnstile.ledger.encoding import encode_event
+from turnstile.ledger.records import Attempt, Bindings, ReleaseKey, Request
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
+from turnstile.programme.terms import binding_terms
+from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import ReleasePlan, make_plan
-from turnstile.release.zones import ReleaseFolders
-from turnstile.service_calendar import ServicePeriod
+from turnstile.release.zones import (
+    ReleaseFolders,
+    bounding_secret,
+    commitment,
+    landing_place,
+    name_of_secret,
+)
+from turnstile.service_calendar import ServicePeriod, parse_period
 from turnstile.settings import Settings
 
 _log = logging.getLogger("turnstile")
@@ -64,18 +75,64 @@ class PlannedRelease:
         attempt = self.ledger.find(self.key)
         return attempt if attempt is not None and attempt.is_sealed else None
 
+    @property
+    def terms(self) -> dict[str, str]:
+        """What of the programme decides loss and cells, key by key."""
+        return binding_terms(self.programme, self.week)
+
+    @property
+    def bindings(self) -> Bindings:
+        """Digests that the key is bound to."""
+        return Bindings(
+            programme_digest=self.programme.digest,
+            domain_digest=self.domain.digest,
+            snapshot_digest=commitment(
+                bounding_secret(self.settings), self.recorded("snapshot", step="ingest")
+            ),
+        )
+
+    def of(self, key: ReleaseKey) -> Self:
+        """Return another week or revision of the same programme, as it is promised now."""
+        return replace(self, key=key, week=parse_period(key.period))
+
+    def recorded(self, name: str, *, step: str) -> str:
+        """Return a digest that an earlier step wrote down.
+
+        Raises:
+            TurnstileError: that step has not run.
+        """
+        path = self.folders.private / name
+        if not path.exists():
+            raise TurnstileError(f"{self.key}: step {step} has not run; run it first")
+        return path.read_text()
+
+    def request(self, statement: Statement) -> Request:
+        """Return what the ledger has to know."""
+        reason, approver, public_note = statement
+        secret = bounding_secret(self.settings)
+        return Request(
+            key=self.key,
+            family=self.plan.family,
+            bindings=self.bindings,
+            plan_digest=self.plan.digest,
+            events=tuple(encode_event(event) for event in self.plan.events),
+            postings=self.plan.postings,
+            week=str(self.plan.charged_in),
+            first_week=str(self.week.weeks[0]),
+            landing=landing_place(self.settings, self.programme.source.landing),
+            files=tuple(
+                commitment(secret, digest)
+                for digest in self.recorded("files", step="ingest").split()
+            ),
+            exact=commitment(secret, self.recorded("exact", step="count")),
+            bounding_key=name_of_secret(secret),
+            terms=self.terms,
+            caps=tuple(ledger_cap(cap) for cap in self.programme.caps),
+            reason=reason,
+            approver=approver,
+            public_note=public_note,
+        )
+
     def say(self, sentence: str) -> None:
         """Log one sentence; it must hold nothing that was computed from rows."""
         _log.info("%s: %s", self.key, sentence)
-
-
-def recorded(release: PlannedRelease, name: str, *, step: str) -> str:
-    """Return a digest that an earlier step wrote down.
-
-    Raises:
-        TurnstileError: that step has not run.
-    """
-    path = release.folders.private / name
-    if not path.exists():
-        raise TurnstileError(f"{release.key}: step {step} has not run; run it first")
-    return path.read_text()

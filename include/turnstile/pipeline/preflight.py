@@ -14,6 +14,7 @@ from typing import Any
 
 from turnstile.assessment.audits.pipeline_copy import ObservedSensitivity, PipelineCopy
 from turnstile.errors import RefusedError
+from turnstile.pipeline.bounding_key import require_known_key
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
 from turnstile.pipeline.publishable import require_columns, require_place
@@ -33,7 +34,8 @@ def require_preflight(release: Release) -> None:
     from turnstile.assessment.gates.pipeline_copy import audits_of, plan_gates
     from turnstile.pipeline.small_worlds import moved_too_far
 
-    require_place(release)  # may be another at any moment
+    require_known_key(release.settings, release.ledger)  # both may be others at any moment
+    require_place(release)
     if _known(release) is not None:
         return
     require_columns(release)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -19,12 +19,11 @@ from pathlib import Path
 
 from turnstile.errors import InputError
 from turnstile.ledger.records import revision_of
-from turnstile.programme.release_schedule import period_containing
+from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.spec import Programme
-from turnstile.release.zone_stores import changed_here
+from turnstile.release.zone_copies import ChangedAt, changed_here
 from turnstile.service_calendar import ServicePeriod, ServiceWeek, parse_period
 
-ChangedAt = Callable[[Path], float]
 _SNAPSHOTS = "snapshots"
 _STAYS = frozenset({"revision.json", ".draw.lock"})
 _WEEK = re.compile(r"\d{4}-W\d{2}")

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from turnstile.errors import InputError, IntegrityError, RefusedError
+from turnstile.ledger.custody.space import require_space
 from turnstile.ledger.fold import FoldedAttempt
 from turnstile.ledger.records import Attempt
-from turnstile.ledger.space import require_space
 from turnstile.pipeline.context import Release
 from turnstile.privacy.events import DrawEvent
 from turnstile.release.drawn import Drawn
@@ -134,7 +134,7 @@ def _no_attempt(release: Release) -> Attempt:
 def _require_earlier(release: Release) -> None:
     """Refuse if a package that estimates would borrow from is not as its manifest says."""
     from turnstile.pipeline.estimating import earlier_now
-    from turnstile.publishing.manifest import differences
+    from turnstile.publishing.describe.manifest import differences
     from turnstile.release.numbers import Numbers
 
     days = tuple(release.week.days)

@@ -11,12 +11,13 @@ import json
 
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import Attempt
+from turnstile.pipeline.bounding_key import commitment_as_sealed
 from turnstile.pipeline.context import Release
-from turnstile.programme.timetable_feed import timetable_digest
-from turnstile.release.zones import commitment
-from turnstile.sources.ingest import PARSER_VERSION, snapshot_digest
-from turnstile.sources.landing import fingerprints
-from turnstile.sources.snapshot import load_snapshot
+from turnstile.programme.gtfs.timetable import timetable_digest
+from turnstile.release.zones import bounding_secret, commitment
+from turnstile.sources.ingest.landing import fingerprints
+from turnstile.sources.ingest.snapshot import load_snapshot
+from turnstile.sources.ingest.week import PARSER_VERSION, snapshot_digest
 
 Fingerprints = tuple[tuple[str, str], ...]
 
@@ -38,7 +39,7 @@ def changed_files(release: Release) -> str | None:
     if _is_same(release, sealed, found):
         return None
     digest = hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()
-    return commitment(release.settings, digest)
+    return commitment(bounding_secret(release.settings), digest)
 
 
 def _is_same(release: Release, sealed: Attempt, found: Fingerprints) -> bool:
@@ -47,21 +48,24 @@ def _is_same(release: Release, sealed: Attempt, found: Fingerprints) -> bool:
     if before is not None:
         return sorted(before) == sorted(found)
     held = timetable_digest(release.programme, release.settings.include)
-    return any(
-        commitment(
-            release.settings,
-            snapshot_digest(release.programme, release.week, found, parser=version, timetable=held),
-        )
-        == sealed.bindings.snapshot_digest
+    made = (
+        snapshot_digest(release.programme, release.week, found, parser=version, timetable=held)
         for version in range(1, PARSER_VERSION + 1)
     )
+    return any(_is_bound(release, sealed, digest) for digest in made)
+
+
+def _is_bound(release: Release, sealed: Attempt, digest: str) -> bool:
+    """Return whether a key was sealed with a snapshot; so it is where its bounding key is gone."""
+    own = commitment_as_sealed(release.settings, release.ledger, sealed, digest)
+    return own in {None, sealed.bindings.snapshot_digest}
 
 
 def _files_of(release: Release, sealed: Attempt) -> Fingerprints | None:
     """Return the files that a key was sealed with; None where their record is gone."""
     note = release.folders.private / "snapshot"
     digest = note.read_text() if note.exists() else ""
-    if commitment(release.settings, digest) != sealed.bindings.snapshot_digest:
+    if not _is_bound(release, sealed, digest):
         return None
     try:
         name, period = release.programme.name, str(release.week)

@@ -7,20 +7,24 @@ What decides is the calendar, the programmes and the ledger; no row is read. Dat
   passed since anything was last written, and an alarm has been out for ALARM_DAYS;
 - another programme that reads the same files keeps them longer, or for ever;
 - a later week of their year, whose own data are still kept, would carry their counts along;
-- the ledger is so quiet that nobody can say whether the clock is right.
+- released counts were needed by the text of the programme that they were released under, and the
+  file was changed since: until people have been told of it for ANNOUNCED_DAYS;
+- more is due in a day than ever falls due by itself, and no person says so;
+- the clock jumped, or the ledger is so quiet that nobody can say whether the clock is right.
 
 The ledger is written before anything goes. A crash in between deletes less, never unstated.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from turnstile.durable_files import delete_for_good
 from turnstile.errors import TurnstileError
+from turnstile.ledger.custody.custody import clock_known_until
 from turnstile.ledger.ledger import Ledger
 from turnstile.pipeline.private_data import Kept, Part, landing_data, private_data
 from turnstile.pipeline.unfinished import is_unfinished
@@ -28,16 +32,18 @@ from turnstile.programme.examples import example_programmes
 from turnstile.programme.loading import load_programme, programme_files
 from turnstile.programme.rules import ALARM_DAYS
 from turnstile.programme.spec import Programme, RetentionSpec
-from turnstile.release.private_copies import PrivateCopies
 from turnstile.release.retention_rule import exact_due, is_carried_by, rows_due
+from turnstile.release.zone_copies import zones
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 
 ALARM = timedelta(days=ALARM_DAYS)
-QUIET_AT_MOST = timedelta(days=35)
-"""A ledger of a live deployment is written to more often; else a person confirms the clock."""
-Alarmed = Callable[[str, str, datetime], datetime | None]
-"""Says when somebody was first told of a programme's period, after an instant; None: never."""
+ANNOUNCED_DAYS = 7
+MOST_A_DAY = 30
+"""Of a deployment: a week of ten programmes is 20 or 30 parts; a slip of a file, years of them."""
+Alarmed = Callable[[str, str, datetime, str], datetime | None]
+"""Says when somebody was first told of a programme's period, after an instant, in an alarm whose
+identity holds some words; None: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +55,14 @@ class Verdict:
         due: from when on they may go; aware. None: never.
         held: why they stay beyond that; empty if nothing holds them.
         unfinished: programmes and periods that could not be released any more without them.
+        is_changed: whether people have to be told first that a changed file lets them go.
     """
 
     kept: Kept
     due: datetime | None
     held: str
     unfinished: tuple[tuple[str, str], ...]
+    is_changed: bool = False
 
     def may_go(self, now: datetime) -> bool:
         """Return whether the data go now."""
@@ -74,17 +82,19 @@ class Retention:
         ledger: open, to write.
         now: the present instant, aware.
         alarmed: whether somebody was told.
+        is_said: whether a person says that all that is due may go, however much it is.
     """
 
     settings: Settings
     ledger: Ledger
     now: datetime
     alarmed: Alarmed
+    is_said: bool = False
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what becomes of everything that is there, landing zone first."""
-        programmes, copies = self._programmes(), PrivateCopies(self.settings)
-        copies.fetch()
+        programmes, copies = self._programmes(), zones(self.settings)
+        copies.fetch_private()
         found = [*landing_data(programmes, self.settings.landing, copies.changed_at)]
         for one in programmes:
             found += private_data(one, self.settings.private, copies.changed_at)
@@ -93,7 +103,14 @@ class Retention:
         kept = [one for one in raw if one.due is not None and not one.may_go(self.now)]
         stays = [user for one in kept for user in one.kept.users]
         exact = [self._verdict(one, stays) for one in found if one.part is Part.EXACT]
-        return (*raw, *exact)
+        verdicts = (*raw, *exact)
+        if sum(one.may_go(self.now) for one in verdicts) <= MOST_A_DAY or self.is_said:
+            return verdicts
+        rule = (
+            f"more than {MOST_A_DAY} parts are due at once; see turnstile retention, and if it is "
+            "right: turnstile retention --delete --all"
+        )
+        return tuple(replace(one, held=rule) if one.may_go(self.now) else one for one in verdicts)
 
     def delete(self, one: Verdict) -> None:
         """State and delete data that may go; a repeat deletes what is there again.
@@ -111,7 +128,7 @@ class Retention:
         files = [one for one in below if one.is_symlink() or not one.is_dir()]
         for path in kept.paths:
             _remove(path)
-        PrivateCopies(self.settings).delete(files)
+        zones(self.settings).delete(files)
         for folder in {path.parent for path in kept.paths if kept.part is Part.FILES}:
             if folder != self.settings.landing and not any(folder.iterdir()):
                 folder.rmdir()
@@ -163,8 +180,26 @@ class Retention:
         if unfinished or kept.part is Part.FILES:
             window = max(_spec(programme).backfill_days for programme, _ in kept.users)
             due = max(due, kept.written_at + timedelta(days=window))
-        held = next(self._holds(kept, unfinished, stays or []), "")
-        return Verdict(kept, due, held, unfinished)
+        is_near = kept.part is Part.EXACT and due - timedelta(days=ANNOUNCED_DAYS) <= self.now
+        changed = self._changed_since(kept) if is_near else ""
+        held = changed or next(self._holds(kept, unfinished, stays or []), "")
+        return Verdict(kept, due, held, unfinished, is_changed=bool(changed))
+
+    def _changed_since(self, kept: Kept) -> str:
+        """Return why people have to be told first that exact tables go; empty where they need not.
+
+        A table that somebody drops from a file by mistake would let the counts of its year go.
+        """
+        for programme, period in kept.users:
+            week = self.ledger.week(programme.name, str(period))
+            bound = {one.bindings.programme_digest for one in week.attempts if one.is_sealed}
+            if not bound - {programme.digest}:
+                continue
+            words = f"{programme.name}.yaml, now {programme.digest[:12]}, was changed"
+            told = self.alarmed(programme.name, str(period), kept.written_at, words)
+            if told is None or self.now - told < timedelta(days=ANNOUNCED_DAYS):
+                return f"{words} since its release; they go when that was told for a week"
+        return ""
 
     def _holds(
         self,
@@ -177,7 +212,7 @@ class Retention:
             if self.ledger.week(programme.name, str(period)).is_open:
                 yield f"{programme.name} {period} is held or drawn now; see turnstile ledger void"
         for name, week in unfinished:
-            told = self.alarmed(name, week, kept.written_at)
+            told = self.alarmed(name, week, kept.written_at, "retention_near:")
             if told is None or self.now - told < ALARM:
                 yield f"{name} {week} is not finished, and its alarm is not {ALARM_DAYS} days out"
         for programme, period in kept.users:
@@ -186,17 +221,15 @@ class Retention:
                     yield f"{programme.name} {later} is kept, and would carry its counts along"
         if kept.part is Part.FILES and not all(map(self._is_inside, kept.paths)):
             yield "a link leads out of the landing zone; delete there by hand"
-        if not self._is_clock_known():
-            yield "the ledger is quiet for long; turnstile ledger confirm-clock, if it is right"
+        if clock_known_until(self.ledger.entries(), self.now) < self.now:
+            yield (
+                "the clock jumped, or the ledger was quiet for long; turnstile ledger "
+                "confirm-clock, if it is right"
+            )
 
     def _is_inside(self, path: Path) -> bool:
         """Return whether the folder of a file really lies in the landing zone."""
         return path.parent.resolve().is_relative_to(self.settings.landing.resolve())
-
-    def _is_clock_known(self) -> bool:
-        """Return whether an entry was written lately: a clock that jumped must not delete."""
-        last = next(iter(self.ledger.entries(after=self.ledger.head()[0] - 1)), None)
-        return last is not None and self.now - datetime.fromisoformat(last.at) < QUIET_AT_MOST
 
 
 def _spec(programme: Programme) -> RetentionSpec:
@@ -220,10 +253,7 @@ def _due(programme: Programme, period: ServicePeriod, part: Part) -> datetime:
 def _remove(path: Path) -> None:
     """Delete a file, a link or a folder with all that is in it."""
     try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        delete_for_good(path)
     except OSError as error:
         raise TurnstileError(
             f"{path.name} cannot be deleted ({error.strerror}); mend the rights, then delete again"

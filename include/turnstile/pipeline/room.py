@@ -14,11 +14,11 @@ from turnstile.ledger.admission import binding_caps
 from turnstile.ledger.amounts import Cap, amount_text, cap_text
 from turnstile.ledger.forecast import COORDINATES, costliest
 from turnstile.privacy.accounts import NANO, postings, rounded_up
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
+from turnstile.release.carried_weeks import rho_over_weeks, with_later_draws
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import ReleasePlan, make_plan
-from turnstile.release.year_to_date import rho_over_weeks, with_later_draws
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 
 _RHO = "rho_nano"

@@ -1,18 +1,13 @@
-"""The sealed bytes of a release as the later steps open them: checked against the ledger."""
+"""The seal of a release, if it was made under the present promise."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from turnstile.errors import IntegrityError, TurnstileError
-from turnstile.ledger.records import Attempt, ReleaseKey
+from turnstile.errors import TurnstileError
+from turnstile.ledger.records import Attempt
 from turnstile.ledger.refusals import revision_needed
 from turnstile.pipeline.planned_release import PlannedRelease
-from turnstile.programme.terms import binding_terms
-from turnstile.release.drawn import Drawn
-from turnstile.release.sealed import Artefact, decode
-from turnstile.release.zones import read_sealed
-from turnstile.service_calendar import parse_period
 
 
 def sealed_attempt(release: PlannedRelease) -> Attempt:
@@ -30,47 +25,7 @@ def sealed_attempt(release: PlannedRelease) -> Attempt:
         programme_digest=release.programme.digest,
         domain_digest=release.domain.digest,
     )
-    terms = binding_terms(release.programme, release.week)
-    differences = release.ledger.differences(attempt, present, terms)
+    differences = release.ledger.differences(attempt, present, release.terms)
     if differences:
         raise revision_needed(attempt, differences)
     return attempt
-
-
-def read_sealed_bytes(release: PlannedRelease, attempt: Attempt) -> bytes:
-    """Read the sealed bytes, checked against the ledger's digest.
-
-    Raises:
-        IntegrityError: the file is gone or was altered.
-    """
-    digest = str(attempt.artefact_digest)
-    return read_sealed(release.folders.embargoed / f"sealed-{digest[:16]}.parquet", digest)
-
-
-def drawn_of(release: PlannedRelease, attempt: Attempt) -> Drawn:
-    """Return a sealed release as everything after the draw sees it."""
-    artefact = decode(read_sealed_bytes(release, attempt))
-    earlier: dict[str, Artefact] = {}
-    _add_carried(release, artefact, earlier)
-    return Drawn(release.programme, release.domain, release.plan, attempt, artefact, earlier)
-
-
-def release_of(release: PlannedRelease, key: ReleaseKey) -> PlannedRelease:
-    """Return another week or revision of the same programme, as it is promised now."""
-    return replace(release, key=key, week=parse_period(key.period))
-
-
-def _add_carried(release: PlannedRelease, artefact: Artefact, known: dict[str, Artefact]) -> None:
-    """Read the sealed bytes of all releases that a draw carries along, and what those do.
-
-    Raises:
-        IntegrityError: one of them is gone or was altered.
-    """
-    for text in artefact.carried:
-        if text in known:
-            continue
-        other = release_of(release, ReleaseKey.parse(text))
-        if other.sealed is None:
-            raise IntegrityError(f"{release.key} carries {text} along, which is not sealed")
-        known[text] = decode(read_sealed_bytes(other, other.sealed))
-        _add_carried(release, known[text], known)

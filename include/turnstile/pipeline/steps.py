@@ -43,30 +43,30 @@ def _collecting_rarely() -> Iterator[None]:
 
 def ingest(programme: str, week: str, revision: int = 0) -> str:
     """Read the landing zone's files into canonical rows; quarantine what breaks a rule."""
-    from turnstile.pipeline import inputs
+    from turnstile.pipeline import before_charge
 
-    return _done(ingest, inputs.ingest, programme, week, revision)
+    return _done(ingest, before_charge.ingest, programme, week, revision)
 
 
 def validate(programme: str, week: str, revision: int = 0) -> str:
     """Judge the rows by the expectation suites; an error stops the week before any charge."""
-    from turnstile.pipeline import inputs
+    from turnstile.pipeline import before_charge
 
-    return _done(validate, inputs.validate, programme, week, revision)
+    return _done(validate, before_charge.validate, programme, week, revision)
 
 
 def plan(programme: str, week: str, revision: int = 0) -> str:
     """List the draws and their losses, from programme and calendar alone."""
-    from turnstile.pipeline import inputs
+    from turnstile.pipeline import before_charge
 
-    return _done(plan, inputs.plan, programme, week, revision)
+    return _done(plan, before_charge.plan, programme, week, revision)
 
 
 def count(programme: str, week: str, revision: int = 0) -> str:
     """Count bounded contributions into the public cells, sealed in the private zone."""
-    from turnstile.pipeline import inputs
+    from turnstile.pipeline import before_charge
 
-    return _done(count, inputs.count, programme, week, revision)
+    return _done(count, before_charge.count, programme, week, revision)
 
 
 def reserve(programme: str, week: str, revision: int = 0) -> str:
@@ -85,9 +85,9 @@ def draw(programme: str, week: str, revision: int = 0) -> str:
 
 def reconcile(programme: str, week: str, revision: int = 0) -> str:
     """Make consistent estimates and presentation tables from the sealed bytes."""
-    from turnstile.pipeline import outputs
+    from turnstile.pipeline import after_seal
 
-    return _done(reconcile, outputs.reconcile, programme, week, revision)
+    return _done(reconcile, after_seal.reconcile, programme, week, revision)
 
 
 def assess(programme: str, week: str, revision: int = 0) -> str:
@@ -99,23 +99,23 @@ def assess(programme: str, week: str, revision: int = 0) -> str:
 
 def approve(programme: str, week: str, revision: int = 0) -> str:
     """Check in the ledger that the people whom the programme asks for have said yes."""
-    from turnstile.pipeline import closing
+    from turnstile.pipeline import approvals
 
-    return _done(approve, closing.approve, programme, week, revision)
+    return _done(approve, approvals.approve, programme, week, revision)
 
 
 def publish(programme: str, week: str, revision: int = 0) -> str:
     """Publish the package, whole or not at all."""
-    from turnstile.pipeline import outputs
+    from turnstile.pipeline import after_seal
 
-    return _done(publish, outputs.publish, programme, week, revision)
+    return _done(publish, after_seal.publish, programme, week, revision)
 
 
 def audit(programme: str, week: str, revision: int = 0) -> str:
     """Recompute chain, balances, manifests and bytes."""
-    from turnstile.pipeline import closing
+    from turnstile.pipeline import auditing
 
-    return _done(audit, closing.audit, programme, week, revision)
+    return _done(audit, auditing.audit, programme, week, revision)
 
 
 def _done(

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from turnstile.counting.exact import ExactTable
 from turnstile.errors import IntegrityError, RefusedError, RevisionNeeded, TurnstileError
 from turnstile.ledger.records import ReleaseKey
-from turnstile.pipeline.planned_release import PlannedRelease, recorded
-from turnstile.pipeline.sealed_release import release_of, sealed_attempt
+from turnstile.pipeline.planned_release import PlannedRelease
+from turnstile.pipeline.sealed_release import sealed_attempt
 from turnstile.service_calendar import ServiceWeek
 
 Counts = NDArray[np.int64]
@@ -34,7 +34,7 @@ def carried_keys(release: PlannedRelease) -> tuple[ReleaseKey, ...]:
     found = [revision.key for revision in in_force if revision is not None]
     for key in found:
         try:
-            sealed_attempt(release_of(release, key))
+            sealed_attempt(release.of(key))
         except RevisionNeeded as difference:
             raise RefusedError(
                 f"{release.key} would carry {key} along, which was made under another promise "
@@ -87,9 +87,9 @@ def _tables_of(
     """Read the exact counts of a week that is carried along."""
     from turnstile.counting.exact_store import load_exact
 
-    earlier = release_of(release, key)
+    earlier = release.of(key)
     try:
-        exact = load_exact(earlier.folders.private, recorded(earlier, "exact", step="count"))
+        exact = load_exact(earlier.folders.private, earlier.recorded("exact", step="count"))
     except (IntegrityError, TurnstileError) as gone:
         raise RefusedError(
             f"{release.key} carries {key} along, whose exact counts cannot be read ({gone}); "

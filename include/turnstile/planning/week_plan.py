@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from turnstile.ledger.amounts import AccountLoss
+from turnstile.pipeline.before_charge import described
 from turnstile.pipeline.context import Release
-from turnstile.pipeline.inputs import described
 from turnstile.pipeline.small_worlds import small_worlds
 from turnstile.privacy.accounts import MICRO, NANO
 from turnstile.privacy.events import one_of_each_label

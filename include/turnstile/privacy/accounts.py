@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import pure_or_concentrated
 from turnstile.privacy.tails import stability_delta
 from turnstile.privacy.units import Block, ProtectionUnit, scope_of
 
@@ -89,10 +90,10 @@ def loss_of(event: DrawEvent, sensitivity: Sensitivity | None) -> Loss:
     """
     if sensitivity is None:
         return UNBOUNDED
-    if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
-        return Loss(epsilon=None, rho=sensitivity.l2_squared / (2 * event.scale**2))
-    epsilon = sensitivity.l1 / event.scale
-    return Loss(epsilon, epsilon**2 / 2, _delta_of(event, sensitivity))
+    by_l2 = sensitivity.l2_squared / (2 * event.scale**2)
+    figure = sensitivity.l1 / event.scale if event.noise.record.is_pure else by_l2
+    epsilon, rho = pure_or_concentrated(event.noise.record.is_pure, figure)
+    return Loss(epsilon, rho, _delta_of(event, sensitivity))
 
 
 def losses(events: Sequence[DrawEvent]) -> dict[tuple[ProtectionUnit, str], Loss]:

@@ -10,17 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from enum import StrEnum
 from fractions import Fraction
 
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import Block, ProtectionUnit
-
-
-class NoiseFamily(StrEnum):
-    """The exact integer samplers that may draw."""
-
-    DISCRETE_LAPLACE = "discrete_laplace"
-    DISCRETE_GAUSSIAN = "discrete_gaussian"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +93,9 @@ class DrawEvent:
         if self.threshold is None:
             if self.delta != 0:
                 raise ValueError("a dense draw has delta 0; state the threshold as well")
-        elif self.threshold < SMALLEST_THRESHOLD or self.noise is not NoiseFamily.DISCRETE_LAPLACE:
+        elif self.threshold < SMALLEST_THRESHOLD or not self.noise.record.has_geometric_tail:
             raise ValueError("a thresholded draw has Laplace noise and a threshold of 2 or more")
-        if self.step < 1 or (self.step > 1 and self.noise is not NoiseFamily.DISCRETE_GAUSSIAN):
+        if self.step < 1 or (self.step > 1 and not self.noise.record.adds_up):
             raise ValueError("multiples of counts, of 1 and more, are drawn with Gaussian noise")
         if self.carried and self.step == 1:
             raise ValueError("a draw that carries earlier days along is of multiples of counts")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from turnstile.privacy.events import NoiseFamily
+    from turnstile.privacy.noise_families import NoiseFamily
 
 ALPHA = 1e-9
 DRAWS = 100_000

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise_families import REACH_SDS, NoiseFamily
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from numpy.typing import NDArray
-
-_EXACT_ABOVE = 20.0  # the discrete Gaussian's variance is sigma^2 to 1e-300 from here on
-_REACH_SDS = 40
 
 
 def noise_variance(noise: NoiseFamily, scale: Fraction) -> float:
@@ -31,11 +28,10 @@ def noise_variance(noise: NoiseFamily, scale: Fraction) -> float:
         7.8354
     """
     width = float(scale)
-    if noise is NoiseFamily.DISCRETE_LAPLACE:
-        return 2 * math.exp(-1 / width) / math.expm1(-1 / width) ** 2
-    if width >= _EXACT_ABOVE:
-        return width**2
-    values, probabilities = noise_pmf(noise, scale, reach=math.ceil(_REACH_SDS * width) + 1)
+    known = noise.record.variance(width)
+    if known is not None:
+        return known
+    values, probabilities = noise_pmf(noise, scale, reach=math.ceil(REACH_SDS * width) + 1)
     return float(np.sum(values**2 * probabilities))
 
 
@@ -51,7 +47,7 @@ def noise_fourth_cumulant(noise: NoiseFamily, scale: Fraction) -> float:
         >>> round(noise_fourth_cumulant(NoiseFamily.DISCRETE_LAPLACE, Fraction(2)), 1)
         192.0
     """
-    values, probabilities = noise_pmf(noise, scale, reach=math.ceil(_REACH_SDS * float(scale)))
+    values, probabilities = noise_pmf(noise, scale, reach=math.ceil(REACH_SDS * float(scale)))
     squares = values.astype(np.float64) ** 2
     return float(squares**2 @ probabilities - 3 * (squares @ probabilities) ** 2)
 
@@ -66,12 +62,5 @@ def noise_pmf(
         scale: b or sigma, in counts.
         reach: where to stop; discrete Gaussians are normalised over at least 40 sigma.
     """
-    width = float(scale)
     values = np.arange(-reach, reach + 1)
-    if noise is NoiseFamily.DISCRETE_LAPLACE:
-        ratio = math.exp(-1 / width)
-        return values, (1 - ratio) / (1 + ratio) * np.exp(-np.abs(values) / width)
-    all_values = np.arange(-max(reach, math.ceil(_REACH_SDS * width)), 1)
-    weights = np.exp(-(all_values**2) / (2 * width**2))
-    mass = 2 * weights.sum() - 1  # the middle is counted twice
-    return values, np.exp(-(values**2) / (2 * width**2)) / mass
+    return values, noise.record.masses(values, float(scale))

@@ -33,9 +33,9 @@ def central_probability(terms: Sequence[Term], integer_pmf: Pmf) -> Central:
         terms: at least one of them continuous.
         integer_pmf: probabilities of sums of integer terms.
     """
-    smooth = [term for term in terms if not term.distribution.is_integer]
+    smooth = [term for term in terms if not term.is_integer]
     if len(smooth) == 1 and smooth[0].times == 1 and not smooth[0].is_gaussian:
-        integers = [term for term in terms if term.distribution.is_integer]
+        integers = [term for term in terms if term.is_integer]
         return _one_laplace(smooth[0].scale, integers, integer_pmf)
     return _inverted(terms, smooth)
 

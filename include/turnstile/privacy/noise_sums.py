@@ -53,7 +53,7 @@ def tail(terms: Sequence[Term], distance: float) -> float:
     """
     if distance < 0:
         return 1.0
-    if all(term.distribution.is_integer for term in terms):
+    if all(term.is_integer for term in terms):
         values, probabilities = integer_pmf(terms)
         outside = np.abs(values) > distance + 1e-9
         return float(probabilities[outside].sum())
@@ -76,7 +76,7 @@ def half_width(terms: Sequence[Term], confidence: float) -> float:
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence} must lie strictly between 0 and 1")
-    if all(term.distribution.is_integer for term in terms):
+    if all(term.is_integer for term in terms):
         values, probabilities = integer_pmf(terms)
         middle = values.size // 2
         right = probabilities[middle + 1 :]

@@ -1,6 +1,6 @@
 """One noise in a sum: its distribution, variance, probabilities and characteristic function.
 
-The integer ones are the product's own (`privacy.noise`). The continuous and the rounded Laplace and
+The integer ones are the product's own (families). The continuous and the rounded Laplace and
 the continuous Gaussian are those of tables that others published. All are symmetric about zero.
 Floats: for reports, not for losses.
 """
@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf, noise_variance
+from turnstile.privacy.noise_families import NoiseFamily
 
 _REACH_SCALES = 38.0  # e^-38 is below 1e-16
 _NEGLIGIBLE = 1e-17
@@ -25,18 +26,14 @@ Floats = NDArray[np.float64]
 
 
 class NoiseDistribution(StrEnum):
-    """Distributions of one term. Rounded Laplace is continuous noise rounded to integers."""
+    """Distributions that others draw from. Rounded Laplace is continuous noise, rounded."""
 
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
     ROUNDED_LAPLACE = "rounded_laplace"
-    DISCRETE_LAPLACE = "discrete_laplace"
-    DISCRETE_GAUSSIAN = "discrete_gaussian"
 
-    @property
-    def is_integer(self) -> bool:
-        """Whether the noise is an integer."""
-        return self not in (NoiseDistribution.LAPLACE, NoiseDistribution.GAUSSIAN)
+
+Distribution = NoiseDistribution | NoiseFamily
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ class Term:
         times: how many, >= 1.
     """
 
-    distribution: NoiseDistribution
+    distribution: Distribution
     scale: float
     times: int = 1
 
@@ -63,15 +60,21 @@ class Term:
             raise ValueError(f"scale {self.scale} and number {self.times} must be positive")
 
     @property
+    def is_integer(self) -> bool:
+        """Whether the noise is an integer."""
+        return self.distribution not in (NoiseDistribution.LAPLACE, NoiseDistribution.GAUSSIAN)
+
+    @property
     def is_gaussian(self) -> bool:
         """Whether the distribution has Gaussian tails."""
-        gaussian = (NoiseDistribution.GAUSSIAN, NoiseDistribution.DISCRETE_GAUSSIAN)
-        return self.distribution in gaussian
+        own = self.distribution
+        is_near_to_normal = isinstance(own, NoiseFamily) and own.record.adds_up
+        return is_near_to_normal or own is NoiseDistribution.GAUSSIAN
 
 
 def term_of(event: DrawEvent, times: int = 1) -> Term:
     """Return the noise of one or several cells of a draw."""
-    return Term(NoiseDistribution(event.noise.value), float(event.scale), times)
+    return Term(event.noise, float(event.scale), times)
 
 
 def pmf(term: Term, *, reach: int) -> tuple[NDArray[np.int64], Floats]:
@@ -85,21 +88,19 @@ def pmf(term: Term, *, reach: int) -> tuple[NDArray[np.int64], Floats]:
         tails = math.sinh(0.5 / term.scale) * np.exp(-np.abs(values) / term.scale)
         tails[reach] = -math.expm1(-0.5 / term.scale)
         return values, tails
-    if not term.distribution.is_integer:
-        raise ValueError(f"{term.distribution} has a density, not probabilities of integers")
-    return noise_pmf(NoiseFamily(term.distribution.value), Fraction(term.scale), reach=reach)
+    if not isinstance(term.distribution, NoiseFamily):
+        raise ValueError(f"{term.distribution} has a density, not probabilities of integers")  # noqa: TRY004 - a value of the wrong kind
+    return noise_pmf(term.distribution, Fraction(term.scale), reach=reach)
 
 
 def variance_of(term: Term) -> float:
     """Return the variance of one of the terms, in squared counts."""
-    if term.distribution is NoiseDistribution.LAPLACE:
-        return 2 * term.scale**2
-    if term.distribution is NoiseDistribution.GAUSSIAN:
-        return term.scale**2
+    if isinstance(term.distribution, NoiseFamily):
+        return noise_variance(term.distribution, Fraction(term.scale))
     if term.distribution is NoiseDistribution.ROUNDED_LAPLACE:
-        values, probabilities = pmf(term, reach=math.ceil(reach_of([Term(*_once(term))])))
+        values, probabilities = pmf(term, reach=math.ceil(reach_of([replace(term, times=1)])))
         return float(np.sum(values.astype(np.float64) ** 2 * probabilities))
-    return noise_variance(NoiseFamily(term.distribution.value), Fraction(term.scale))
+    return (2 if term.distribution is NoiseDistribution.LAPLACE else 1) * term.scale**2
 
 
 def reach_of(terms: Sequence[Term]) -> float:
@@ -120,7 +121,7 @@ def characteristic(term: Term, frequency: Floats) -> Floats:
         return np.asarray(1 / (1 + (term.scale * frequency) ** 2))
     if term.distribution is NoiseDistribution.GAUSSIAN:
         return np.asarray(np.exp(-((term.scale * frequency) ** 2) / 2))
-    if term.distribution is NoiseDistribution.DISCRETE_LAPLACE:
+    if isinstance(term.distribution, NoiseFamily) and term.distribution.record.has_geometric_tail:
         # (1 - r)^2 / (1 - 2 r cos t + r^2), written so that nothing cancels near t = 0
         ratio = math.exp(-1 / term.scale)
         sharpness = 4 * ratio / (1 - ratio) ** 2
@@ -128,14 +129,9 @@ def characteristic(term: Term, frequency: Floats) -> Floats:
     return _by_sum(term, frequency)
 
 
-def _once(term: Term) -> tuple[NoiseDistribution, float]:
-    """Return distribution and scale of one of the terms."""
-    return term.distribution, term.scale
-
-
 def _by_sum(term: Term, frequency: Floats) -> Floats:
     """Characteristic function as the cosine sum of the probabilities, which has period 2 pi."""
-    reach = math.ceil(reach_of([Term(*_once(term))]))
+    reach = math.ceil(reach_of([replace(term, times=1)]))
     values, probabilities = pmf(term, reach=reach)
     result = np.full(frequency.shape, probabilities[reach])
     for value, probability in zip(values[reach + 1 :], probabilities[reach + 1 :], strict=True):

@@ -1,6 +1,6 @@
 """The registry of fields, its first part: columns of canonical rows, keys and dimensions.
 
-Plain data. The canonical rows (`sources.canonical`), the dimensions that a programme may ask for
+Plain data. The canonical rows (`canonical`), the dimensions that a programme may ask for
 and counting read it; `field_registry` adds the columns of published numbers, so that a field is
 described once. A further dimension is one entry here: a category that rows carry as they come,
 with its public labels.

@@ -23,10 +23,10 @@ from turnstile.privacy.accounts import Loss, Posting, rounded_up
 from turnstile.privacy.events import one_of_each_label
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.programme.bounding_rule import rule_of
-from turnstile.programme.mode_slots import clock
+from turnstile.programme.domain.mode_slots import clock
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Outside, Programme
-from turnstile.publishing.card_terms import (
+from turnstile.publishing.describe.card_terms import (
     AMOUNTS,
     ledger_text,
     stated_charges,

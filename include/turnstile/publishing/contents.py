@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from turnstile.programme.source_spec import RowShape
-from turnstile.publishing.geography import Feature, features_of
+from turnstile.publishing.week.geography import Feature, features_of
 from turnstile.release.drawn import Drawn
 from turnstile.release.zones import digest_of
 

@@ -28,8 +28,8 @@ from turnstile.publishing.allowed_contents import (
     TOMBSTONE,
     UNIT,
 )
-from turnstile.publishing.tides_shapes import ACTIVITY_COLUMNS
-from turnstile.publishing.tides_visits import VISIT_COLUMNS
+from turnstile.publishing.week.tides_shapes import ACTIVITY_COLUMNS
+from turnstile.publishing.week.tides_visits import VISIT_COLUMNS
 
 _SHAPES = ACTIVITY_COLUMNS | VISIT_COLUMNS
 

@@ -10,26 +10,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files as resources
 
-from turnstile.publishing import (
+from turnstile.publishing.allowed_contents import Source
+from turnstile.publishing.card import card_markdown
+from turnstile.publishing.contents import Contents
+from turnstile.publishing.describe import (
     catalogues,
-    cells,
     changes,
     croissant,
     datapackage,
     dictionary,
     readme,
     registry_entry,
-    report,
     statement,
-    sum_macros,
-    tides_shapes,
 )
-from turnstile.publishing.allowed_contents import Source
-from turnstile.publishing.card import card_markdown
-from turnstile.publishing.contents import Contents
 from turnstile.publishing.json_text import json_bytes
-from turnstile.publishing.pictures import NAMES
-from turnstile.publishing.tides_visits import STOP_VISITS, VISIT_ERRORS
+from turnstile.publishing.week import cell_shapes, sum_macros, tides_shapes, week_report
+from turnstile.publishing.week.pictures import NAMES
+from turnstile.publishing.week.tides_visits import STOP_VISITS, VISIT_ERRORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +57,8 @@ FILES: tuple[PackageFile, ...] = (
         "release_card.md", _OF_CARD, lambda contents: card_markdown(contents.card).encode()
     ),
     PackageFile("dictionary.csv", (Source.CODE, Source.DECLARED), dictionary.write),
-    PackageFile("cells.geojson", _OF_TABLES, cells.write_geojson),
-    PackageFile("cells.parquet", (Source.DECLARED,), cells.write_geoparquet),
+    PackageFile("cells.geojson", _OF_TABLES, cell_shapes.write_geojson),
+    PackageFile("cells.parquet", (Source.DECLARED,), cell_shapes.write_geoparquet),
     PackageFile("registry_entry.yaml", _OF_CARD, registry_entry.write),
     PackageFile("KNOWN_GAPS.csv", _OF_TABLES, changes.write_gaps),
     PackageFile("CHANGELOG.md", (Source.LEDGER,), changes.write_log),
@@ -71,11 +68,11 @@ FILES: tuple[PackageFile, ...] = (
     PackageFile("verify_losses.py", (Source.CODE,), _carried("verify_losses.py")),
     PackageFile("sums.py", (Source.CODE,), _carried("sums.py")),
     PackageFile("sums.sql", (Source.DECLARED,), sum_macros.write),
-    PackageFile("report.html", _OF_CARD, report.write),
+    PackageFile("report.html", _OF_CARD, week_report.write),
     *(
         PackageFile(f"pictures/{name}.{suffix}", _OF_TABLES, draw(name))
         for name in NAMES
-        for suffix, draw in (("svg", report.svg_of), ("png", report.png_of))
+        for suffix, draw in (("svg", week_report.svg_of), ("png", week_report.png_of))
     ),
     *(
         PackageFile(path, _OF_TABLES, tides_shapes.writer_of(path))

@@ -19,9 +19,9 @@ from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.card import release_card
 from turnstile.publishing.contents import PARTS, Contents
 from turnstile.publishing.contents_check import unknown_contents
+from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
+from turnstile.publishing.describe.week_history import history
 from turnstile.publishing.files import FILES
-from turnstile.publishing.history import history
-from turnstile.publishing.manifest import MANIFEST, manifest_bytes
 from turnstile.release.drawn import Drawn
 
 _AS_ASSESSED = ("plan.json", "assessment.json", "assessment.html")

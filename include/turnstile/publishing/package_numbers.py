@@ -21,7 +21,7 @@ from turnstile.estimates.week_estimates import (
     promise_from,
 )
 from turnstile.estimates.week_to_estimate import WeekToEstimate, is_comparable
-from turnstile.publishing.manifest import MANIFEST, differences
+from turnstile.publishing.describe.manifest import MANIFEST, differences
 from turnstile.publishing.package_reader import Package, domain_of, read_package
 from turnstile.release.numbers import Numbers, Statistic, deviations_of
 from turnstile.release.zones import digest_of

@@ -18,9 +18,9 @@ from turnstile.errors import InputError
 from turnstile.estimates.labelled import read_parquet
 from turnstile.ledger.encoding import decode_event
 from turnstile.privacy.events import DrawEvent, one_of_each_label
-from turnstile.programme.domain import PublicDomain, published_domain
+from turnstile.programme.domain.public_domain import PublicDomain, published_domain
 from turnstile.programme.spec import TableSpec
-from turnstile.publishing.manifest import MANIFEST
+from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.release.numbers import Vector
 
 DAY = "service_date"

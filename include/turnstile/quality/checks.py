@@ -8,13 +8,13 @@ from pathlib import Path
 
 from turnstile.durable_files import replace_durably
 from turnstile.programme.spec import Programme
+from turnstile.quality.earlier_figures import keep, usual_frames
 from turnstile.quality.expectations import Outcome, judge
 from turnstile.quality.findings import Finding, QualityReport, Severity
-from turnstile.quality.history import keep, usual_frames
 from turnstile.quality.metrics import measure
 from turnstile.quality.rules import Frame, Rule, learned_rules, rules_of
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.snapshot import Snapshot
+from turnstile.sources.ingest.snapshot import Snapshot
 
 QUALITY_FILE = "quality.json"
 

@@ -17,11 +17,11 @@ import numpy as np
 from turnstile.duckdb_engine import connect, name, text
 from turnstile.programme.source_spec import Feed, MissingDay, RowShape
 from turnstile.programme.spec import Programme
-from turnstile.quality.history import Figures, earlier_figures
+from turnstile.quality.earlier_figures import Figures, earlier_figures
 from turnstile.service_calendar import ServicePeriod
-from turnstile.sources.canonical import RULES, SPEED_SCALE, columns_of, may_be_null, names_of
-from turnstile.sources.snapshot import TOTALS, Snapshot, counts_of
-from turnstile.sources.stated_gaps import stated_gaps
+from turnstile.sources.ingest.canonical import RULES, SPEED_SCALE, columns_of, may_be_null, names_of
+from turnstile.sources.ingest.snapshot import TOTALS, Snapshot, counts_of
+from turnstile.sources.ingest.stated_gaps import stated_gaps
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from enum import StrEnum
 from turnstile.programme.source_spec import MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
-from turnstile.sources.canonical import RULES, columns_of
+from turnstile.sources.ingest.canonical import RULES, columns_of
 
 # Moving buses of Surat have daily medians of 22-25 km/h and those of Austin of 33-46; the same
 # figures in m/s are below 13, and km/h taken for m/s would be above 79.

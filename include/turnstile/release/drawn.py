@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from turnstile.ledger.records import Attempt
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_variance
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme, TableSpec
 from turnstile.release.plan import ReleasePlan
 from turnstile.release.sealed import Artefact

@@ -20,13 +20,13 @@ from turnstile.privacy.mechanisms.registry import Spending
 from turnstile.privacy.units import Block, NeighboringRelation, ProtectionUnit
 from turnstile.privacy.year_to_date import UNIT, over_the_year
 from turnstile.programme.bounding_rule import rule_of
-from turnstile.programme.domain import PublicDomain
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.fields import TAPS
 from turnstile.programme.mechanism_spec import CapSpec
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme, TableSpec
+from turnstile.release.carried_weeks import age_in_year, carried_days, check_year, in_draw
 from turnstile.release.sensitivities import sensitivities
-from turnstile.release.year_to_date import age_in_year, carried_days, check_year, in_draw
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 
 _LONGEST_EXACT = 16

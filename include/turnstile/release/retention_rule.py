@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 
 from turnstile.privacy.year_to_date import YEAR_WEEKS
 from turnstile.programme.spec import Programme, RetentionSpec
-from turnstile.release.year_to_date import age_in_year
+from turnstile.release.carried_weeks import age_in_year
 from turnstile.service_calendar import ServicePeriod, ServiceWeek
 
 

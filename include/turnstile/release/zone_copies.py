@@ -1,53 +1,30 @@
-"""The folders of zones as copies of their stores: fetched before a step, put back after it.
+"""Zones that are copies of stores: what steps and readers ask of them; a folder needs nothing.
 
-A process reaches the stores that its environment names, and no other. Where no store is named the
-folders are the zones themselves, and nothing here does anything.
+A process reaches the stores that its environment names, and no other. Where it names none the
+folders are the zones themselves; where it names one, an extension fetches and puts (`ZONES`).
 """
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Protocol
 
-from turnstile.errors import IntegrityError, StoreConflict, StoreError, TurnstileError
+from turnstile.extensions import ZONES, brought
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.release.zone_stores import fetch_landing, fetch_public, is_trace, unit_zone
-from turnstile.release.zones import bounding_secret
+from turnstile.release.zones import replace_secret
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 
-if TYPE_CHECKING:
-    from turnstile.stores.unit_zone import UnitZone
-
-_Own = tuple["UnitZone", str, Callable[[str], bool]]
-_log = logging.getLogger("turnstile")
-_AFTER_A_CHARGE_S = 900  # a store that is away that long costs a draw
-_AGAIN_AFTER_S = 5
+ChangedAt = Callable[[Path], float]
 
 
-@dataclass(frozen=True, slots=True)
-class ZoneCopies:
-    """The copies that the steps of one release work on.
+class Copies(Protocol):
+    """The copies that the steps of one release work on."""
 
-    Args:
-        settings: which stores there are.
-        key: of the release.
-        source: of its programme: which files of the landing zone are its own.
-        period: of the release.
-    """
-
-    settings: Settings
-    key: ReleaseKey
-    source: SourceSpec
-    period: ServicePeriod
-
-    @contextmanager
     def in_step(
         self,
         *,
@@ -56,7 +33,7 @@ class ZoneCopies:
         rows: bool = False,
         year: bool = False,
         publishes: bool = False,
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """Fetch what a step needs, and put what it made, if it refuses too: findings are kept.
 
         Args:
@@ -69,92 +46,96 @@ class ZoneCopies:
         Raises:
             StoreError: a store is away, or another worker wrote the same files.
         """
-        if not self.settings.stores:
-            yield
-            return
-        with ExitStack() as held:
-            if files:
-                fetch_landing(self.settings, self.source, self.period)
-            zones: list[_Own] = []
-            if raw and (private := unit_zone(self.settings, "private")):
-                _settle_bounding_key(self.settings, private)
-                unit = f"{self.key.programme}/{self.key.period}"
-                zones.append((private, unit, partial(self._is_private, rows=rows, year=year)))
-            if embargoed := unit_zone(self.settings, "embargoed"):
-                zones.append((embargoed, str(self.key), self._is_embargoed))
-            for zone, unit, wanted in zones:
-                held.enter_context(zone.working_on(unit))
-                zone.fetch((unit,), wanted)
-            fetch_public(self.settings, holding=held if publishes else None)
-            try:
-                yield
-            except IntegrityError:
-                raise  # what is wrong here stays here
-            except TurnstileError:
-                with suppress(TurnstileError):
-                    _put(zones)
-                raise
-            _put(zones)
 
     def keep(self, *, is_charged: bool) -> None:
         """Put what lies under embargo now, before the ledger says that it is there.
 
         Args:
             is_charged: whether a store that is away is waited for, because it would be lost.
-
-        Raises:
-            StoreError: it did not come back in time.
-            StoreConflict: another worker made the same meanwhile.
         """
-        zone = unit_zone(self.settings, "embargoed")
-        until = time.monotonic() + (_AFTER_A_CHARGE_S if is_charged else 0)
-        while zone is not None:
-            try:
-                zone.put(str(self.key))
-            except StoreConflict:
-                raise
-            except StoreError as error:
-                if time.monotonic() > until:
-                    raise
-                _log.warning("%s; the bytes are kept here meanwhile", error)
-                time.sleep(_AGAIN_AFTER_S)
-            else:
-                return
 
     def require_writable(self) -> None:
-        """Make sure, before a charge, that the store under embargo takes what is drawn.
-
-        Raises:
-            StoreError: it does not.
-        """
-        if zone := unit_zone(self.settings, "embargoed"):
-            zone.require_writable(str(self.key))
-
-    def _is_private(self, path: str, *, rows: bool, year: bool) -> bool:
-        """Return whether a step needs a file of the private zone."""
-        own = f"{self.key.programme}/{self.key.period}/"
-        if path.startswith(own):
-            return rows or not ("/rows/" in path or "/quarantine/" in path)
-        if not path.startswith(f"{self.key.programme}/"):
-            return False
-        name = path.rpartition("/")[2]
-        return (rows and name == "figures.json") or (year and name.startswith("exact"))
-
-    def _is_embargoed(self, path: str) -> bool:
-        """Return whether a step needs a file under embargo: its own, and traces of others."""
-        return path.startswith(f"{self.key}/") or is_trace(path)
+        """Make sure, before a charge, that the store under embargo takes what is drawn."""
 
 
-def _settle_bounding_key(settings: Settings, private: UnitZone) -> None:
-    """Make sure that all workers use one secret: it is in the store before anything uses it."""
-    from turnstile.stores.unit_zone import ZONE
+class Zones(Protocol):
+    """All zones of a deployment, for those who read or delete what no step has in hand."""
 
-    with private.working_on(ZONE):
-        private.fetch((ZONE,), lambda path: path == "bounding.key")
-        bounding_secret(settings)
-        private.put(ZONE)
+    def of_release(self, key: ReleaseKey, source: SourceSpec, period: ServicePeriod) -> Copies:
+        """Return the copies that the steps of one release work on."""
+
+    def refresh(self, key: ReleaseKey | None = None) -> None:
+        """Bring what is public, and the traces under embargo, here; of a key all of it."""
+
+    def fetch_landing(self, source: SourceSpec, period: ServicePeriod) -> ChangedAt:
+        """Bring the files of a period here; return what says when one was last written."""
+
+    def fetch_private(self) -> None:
+        """Bring everything private here."""
+
+    def changed_at(self, path: Path) -> float:
+        """Return when a private file came, in seconds since 1970."""
+
+    def delete(self, gone: Iterable[Path]) -> None:
+        """Delete in the stores what was deleted here."""
+
+    def replace_bounding_key(self) -> tuple[str | None, str]:
+        """Take up a new bounding key; return the names of the old one, if it is there, and it."""
+
+    def send_public(self, programme: str, key: ReleaseKey | None = None) -> None:
+        """Send a release, if one is new, then series and pages of a programme."""
 
 
-def _put(zones: list[_Own]) -> None:
-    for zone, unit, _ in zones:
-        zone.put(unit)
+@dataclass(frozen=True, slots=True)
+class _Folders:
+    """Zones that are their own folders, and the copies of one release."""
+
+    settings: Settings
+
+    def of_release(self, *_: object) -> Copies:
+        return self
+
+    def in_step(self, **_: bool) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def keep(self, **_: bool) -> None: ...
+
+    def require_writable(self) -> None: ...
+
+    def refresh(self, *_: object) -> None: ...
+
+    def fetch_landing(self, *_: object) -> ChangedAt:
+        return changed_here
+
+    def fetch_private(self) -> None: ...
+
+    def changed_at(self, path: Path) -> float:
+        return changed_here(path)
+
+    def delete(self, *_: object) -> None: ...
+
+    def replace_bounding_key(self) -> tuple[str | None, str]:
+        return replace_secret(self.settings)
+
+    def send_public(self, *_: object) -> None: ...
+
+
+def zones(settings: Settings) -> Zones:
+    """Return the zones of a deployment.
+
+    Raises:
+        InputError: one lies in a store, and the extension for those is not installed.
+    """
+    if not settings.stores:
+        return _Folders(settings)
+    named = f"TURNSTILE_{settings.stores[0].zone.upper()}_STORE"
+    stored: Zones = brought(ZONES, "stores", asked_by=named)(settings)
+    return stored
+
+
+def changed_here(path: Path) -> float:
+    """Return when a file was last written, in seconds since 1970: by `ctime`.
+
+    That is the time that no copying tool can set back.
+    """
+    return path.lstat().st_ctime

@@ -19,6 +19,9 @@ from turnstile.settings import Settings
 
 _PRIVATE_FOLDER = 0o700
 _KEY_BYTES = 32
+_NAME_DIGITS = 16
+BOUNDING_KEY = "bounding.key"
+"""In the private zone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +105,62 @@ def read_sealed(path: Path, digest: str) -> bytes:
 def bounding_secret(settings: Settings) -> bytes:
     """Return the deployment's secret that orders a unit's own records; made on first use."""
     settings.private.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
-    path = settings.private / "bounding.key"
+    path = settings.private / BOUNDING_KEY
     with exclusively(settings.private / ".bounding.lock"):
         if not path.exists():
             write_atomically(path, secrets.token_bytes(_KEY_BYTES), OWNER_ONLY)
     return path.read_bytes()
 
 
-def commitment(settings: Settings, digest: str) -> str:
+def name_of_secret(secret: bytes) -> str:
+    """Return what the ledger calls a secret by; it tells nothing of it."""
+    return commitment(secret, "the bounding key of a deployment of turnstile")[:_NAME_DIGITS]
+
+
+def earlier_secret(settings: Settings, name: str) -> bytes | None:
+    """Return a secret that was in use before, by its name; None if it is gone."""
+    path = settings.private / f"bounding-{name}.key"
+    return path.read_bytes() if path.exists() else None
+
+
+def replace_secret(settings: Settings) -> tuple[str | None, str]:
+    """Take up a new secret; the old one stays to verify. Return both names, None if it was gone."""
+    path, old = settings.private / BOUNDING_KEY, None
+    if path.exists():
+        old = name_of_secret(path.read_bytes())
+        path.rename(path.with_name(f"bounding-{old}.key"))
+    return old, name_of_secret(bounding_secret(settings))
+
+
+def commitment(secret: bytes, digest: str) -> str:
     """Return a private digest under the deployment's secret, as it may stand in the ledger.
 
     An entry is an output: the plain digest of small or guessable files would confirm a guess.
     """
-    return hmac.new(bounding_secret(settings), digest.encode(), hashlib.sha256).hexdigest()
+    return hmac.new(secret, digest.encode(), hashlib.sha256).hexdigest()
+
+
+def landing_place(settings: Settings, pattern: str) -> str:
+    """Return a pattern below the landing zone with every link of its fixed folders followed.
+
+    Two patterns over one folder begin alike then, whatever its names are; a folder outside of the
+    landing zone is named by its whole path.
+    """
+    folder, _, name = fixed_part(pattern).rpartition("/")
+    place, zone = (settings.landing / folder).resolve(), settings.landing.resolve()
+    if place.is_relative_to(zone):
+        place = place.relative_to(zone)
+    return (place / (name + pattern[len(fixed_part(pattern)) :])).as_posix()
+
+
+def fixed_part(pattern: str) -> str:
+    """Return what every path that a landing pattern finds begins with, whatever the week.
+
+    Examples:
+        >>> fixed_part("opal/2016-W30/*.csv"), fixed_part("opal/{week}/*"), fixed_part("*/a.csv")
+        ('opal/2016-W30/', 'opal/', '')
+    """
+    return min((pattern.partition(sign)[0] for sign in "{*?["), key=len)
 
 
 def _cannot_write(path: Path, error: OSError) -> str:

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from reference_formulas import theorem_5_as_stated
 
-from turnstile.assessment.attacks.historical import (
-    theorem_1_density,
-    theorem_5_printed,
-)
 from turnstile.assessment.attacks.presence import proof_continuous
-from turnstile.assessment.lab.baselines import naive_laplace
 from turnstile.privacy.mechanisms.thresholds import source_threshold
 from turnstile.privacy.noise_sums import half_width, tail
 from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile_lab.baselines import naive_laplace
+from turnstile_lab.historical import (
+    theorem_1_density,
+    theorem_5_printed,
+)
 
 _DOCUMENT = Path(__file__).resolve().parents[3] / "docs/CORRECTIONS.md"
 THREE = [Term(NoiseDistribution.LAPLACE, 1.4, 3)]

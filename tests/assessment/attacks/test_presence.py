@@ -19,10 +19,11 @@ from turnstile.assessment.attacks.presence import (
     step_of,
 )
 from turnstile.assessment.attacks.unit_changes import Change
-from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
-from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
+from turnstile.privacy.noise_terms import Term
 from turnstile.privacy.units import ProtectionUnit
+from turnstile_lab.baselines import discrete_laplace, naive_laplace
 
 _DRAWS = 2_000_000
 ONCE = DrawEvent("t", "count", NoiseFamily.DISCRETE_LAPLACE, Fraction(1), (), ())
@@ -101,5 +102,5 @@ def test_simulated_membership_agrees_with_the_exact_guess() -> None:
 def test_an_average_of_many_draws_narrows_like_the_root_of_their_number() -> None:
     once, many = averaged(ONCE, 1), averaged(ONCE, 100)
     assert once.half_width_95 > 8 * many.half_width_95
-    distribution = Term(NoiseDistribution.DISCRETE_LAPLACE, 1.0)
+    distribution = Term(NoiseFamily.DISCRETE_LAPLACE, 1.0)
     assert average_half_width(distribution, 100) == many.half_width_95

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from turnstile.assessment.attacks.scale_of_any_counts import interval, log_evidence
-from turnstile.assessment.lab.baselines import uniforms
-from turnstile.privacy.events import NoiseFamily
-from turnstile.privacy.noise_terms import NoiseDistribution, Term, pmf
+from turnstile.privacy.noise_families import NoiseFamily
+from turnstile.privacy.noise_terms import Term, pmf
+from turnstile_lab.baselines import uniforms
 
 CELLS = 1_000
 DISTRIBUTIONS = {
-    NoiseFamily.DISCRETE_GAUSSIAN: (NoiseDistribution.DISCRETE_GAUSSIAN, 15.0),
-    NoiseFamily.DISCRETE_LAPLACE: (NoiseDistribution.DISCRETE_LAPLACE, 4.0),
+    NoiseFamily.DISCRETE_GAUSSIAN: (NoiseFamily.DISCRETE_GAUSSIAN, 15.0),
+    NoiseFamily.DISCRETE_LAPLACE: (NoiseFamily.DISCRETE_LAPLACE, 4.0),
 }
 
 

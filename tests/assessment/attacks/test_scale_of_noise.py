@@ -14,9 +14,10 @@ from turnstile.assessment.attacks.scale_of_noise import (
     from_residuals,
     negatives_p_value,
 )
-from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace, uniforms
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.noise_sums import integer_pmf
-from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.privacy.noise_terms import Term
+from turnstile_lab.baselines import discrete_laplace, naive_laplace, uniforms
 
 
 def rounded(label: str, number: int, scale: float) -> np.ndarray:
@@ -82,6 +83,6 @@ def test_the_density_of_a_difference_is_that_of_the_exact_distribution() -> None
     grid = np.linspace(-60, 60, 240_001)
     density = np.array([difference_density(float(u), 1.4) for u in grid])
     assert float(np.trapezoid(density, grid)) == pytest.approx(1, abs=1e-6)
-    _, whole = integer_pmf([Term(NoiseDistribution.DISCRETE_LAPLACE, 50.0, 2)])
+    _, whole = integer_pmf([Term(NoiseFamily.DISCRETE_LAPLACE, 50.0, 2)])
     assert whole[whole.size // 2] == pytest.approx(difference_density(0, 50.0), rel=1e-3)
     assert not math.isclose(whole[whole.size // 2], difference_density(0, 45.0), rel_tol=1e-2)

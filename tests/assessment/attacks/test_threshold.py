@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from turnstile.assessment.attacks.threshold import recover_threshold
-from turnstile.assessment.external.files import read_external_tables
-from turnstile.assessment.lab.baselines import naive_laplace, uniforms
+from turnstile_lab.baselines import naive_laplace, uniforms
+from turnstile_lab.external.files import read_external_tables
+from turnstile_lab.threshold import recover_threshold
 
 
 def raw_counts(label: str, cells: int) -> np.ndarray:

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm, poisson
 
-from turnstile.assessment.attacks.natural_edge import lowest_start
-from turnstile.assessment.attacks.threshold import recover_threshold
-from turnstile.assessment.lab.baselines import naive_laplace, uniforms
+from turnstile_lab.baselines import naive_laplace, uniforms
+from turnstile_lab.natural_edge import lowest_start
+from turnstile_lab.threshold import recover_threshold
 
 DELTA = 1 / 8_000_000
 WEEK = np.array([0.97, 1.0, 1.02, 1.03, 1.0, 0.62, 0.52])

@@ -24,10 +24,11 @@ from turnstile.assessment.attacks.unit_changes import (
 )
 from turnstile.ledger.amounts import AccountLoss
 from turnstile.ledger.records import AccountBalance
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
-from turnstile.programme.domain_files import load_domain
+from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
 from turnstile.release.plan import loss_by_unit, make_plan
 from turnstile.service_calendar import ServiceWeek
@@ -70,7 +71,7 @@ def test_a_unit_without_a_bound_has_no_worst_case_and_the_words_say_so() -> None
         for event in week_of_draws(LAPLACE, "2", records_at_most(6))
     ]
     assert worst_changes(events, CARD) is None
-    worst = forecast(events, (1, 52)).units[-1]
+    worst = forecast(events, loss_by_unit(events), (1, 52)).units[-1]
     assert (worst.guess_right, worst.epsilon, worst.weeks) == (None, None, 52)
     assert "states no protection of a card over a year" in worst.sentence
     assert "Nothing bounds a card: the more records it has, the more it shows" in worst.sentence
@@ -109,7 +110,7 @@ def test_simulated_guesses_of_summed_up_cells_are_those_of_each_cell() -> None:
 def test_a_commuter_of_the_shipped_programme_is_recognised_as_often_as_simulated() -> None:
     programme = load_programme("opal", _INCLUDE)
     plan = make_plan(programme, load_domain(programme, _INCLUDE), ServiceWeek(2016, 30))
-    known = forecast(plan.events, (1, 52))
+    known = forecast(plan.events, loss_by_unit(plan.events), (1, 52))
     commuter = [one for one in known.units if one.unit is CARD and not one.is_worst]
     assert [round(one.guess_right or 0, 3) for one in commuter] == [0.580, 0.927]
     assert "recognises a daily commuter" in commuter[-1].sentence
@@ -139,6 +140,6 @@ def test_weeks_so_far_are_those_that_the_ledger_paid_for() -> None:
     account = AccountBalance("cards", CARD, "ever", spent, AccountLoss(), None)
     assert weeks_spent([account], weekly) == 3
     assert weeks_spent([], weekly) == 0
-    known = forecast(events, (1,), weeks_so_far=3)
+    known = forecast(events, loss_by_unit(events), (1,), weeks_so_far=3)
     assert [weeks for weeks, _ in known.steady_cell] == [1, 3, 55]
     assert known.answers()[-1].weeks == 55

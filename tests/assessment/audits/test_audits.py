@@ -19,10 +19,11 @@ from turnstile.assessment.audits.pipeline_copy import (
 )
 from turnstile.assessment.audits.release_audit import DrawAudit, audit_release
 from turnstile.assessment.audits.sampler import misfit
-from turnstile.assessment.lab.baselines import discrete_laplace
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import ProtectionUnit
+from turnstile_lab.baselines import discrete_laplace
 
 _UNIT = ProtectionUnit.CARD_DAY
 LAPLACE, GAUSSIAN = NoiseFamily.DISCRETE_LAPLACE, NoiseFamily.DISCRETE_GAUSSIAN

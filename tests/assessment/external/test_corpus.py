@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from turnstile.assessment.disclosures import Disclosure
-from turnstile.assessment.external.disclosures import assess_external
-from turnstile.assessment.external.files import read_external_tables
-from turnstile.assessment.lab.baselines import discrete_laplace, naive_laplace, uniforms
+from turnstile_lab.baselines import discrete_laplace, naive_laplace, uniforms
+from turnstile_lab.external.files import read_external_tables
+from turnstile_lab.external.of_table import assess_external
 
 _KINDS = ("laplace", "gaussian", "rounded", "left_alone", "thresholded")
 _TREATMENTS = ("plain", "tens", "base_3", "below_mark", "word_mark", "thousands")

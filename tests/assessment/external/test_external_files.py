@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from turnstile.assessment.external.files import read_external_tables
-from turnstile.assessment.external.table import Cell, ExternalTable
 from turnstile.errors import InputError
+from turnstile_lab.external.files import read_external_tables
+from turnstile_lab.external.table import Cell, ExternalTable
 
 ROWS = (
     ("ferry", "20160725", "on", "07:15", "Manly Wharf", 1234),

@@ -10,10 +10,8 @@ import pytest
 from scipy.stats import poisson
 
 from turnstile.assessment.disclosures import Disclosure, as_json
-from turnstile.assessment.external.disclosures import assess_external
-from turnstile.assessment.external.files import read_external_tables
-from turnstile.assessment.external.table import Cell, ExternalTable
-from turnstile.assessment.lab.baselines import (
+from turnstile.errors import InputError
+from turnstile_lab.baselines import (
     city,
     discrete_laplace,
     naive_laplace,
@@ -21,7 +19,9 @@ from turnstile.assessment.lab.baselines import (
     second_algorithm,
     uniforms,
 )
-from turnstile.errors import InputError
+from turnstile_lab.external.files import read_external_tables
+from turnstile_lab.external.of_table import assess_external
+from turnstile_lab.external.table import Cell, ExternalTable
 
 _HEADER = "mode,date,tap,time,loc,count\n"
 

@@ -16,11 +16,11 @@ from turnstile.assessment.evidence import Evidence
 from turnstile.assessment.gates.noise_scale import nested_scale
 from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import gate_results
-from turnstile.assessment.lab.baselines import discrete_laplace
 from turnstile.privacy.mechanisms.dispatch import draw
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.drawn import Drawn
 from turnstile.release.sealed import Artefact
+from turnstile_lab.baselines import discrete_laplace
 
 Build = Callable[..., Drawn]
 Spoil = Callable[[np.ndarray], np.ndarray]

@@ -20,12 +20,13 @@ from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS, GateResult
 from turnstile.assessment.gates.sums_of_squares import least, limits
 from turnstile.assessment.gates.zeros import noised_zeros
-from turnstile.assessment.lab.baselines import discrete_laplace, uniforms
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.noise_sums import integer_pmf
-from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.privacy.noise_terms import Term
 from turnstile.release.drawn import Drawn
 from turnstile.release.numbers import Vector
+from turnstile_lab.baselines import discrete_laplace, uniforms
 
 Gate = Callable[..., GateResult]
 _CELLS, _DAYS, _TRIALS, _OFTEN = 60, 4, 400, 0.05
@@ -90,8 +91,8 @@ def test_a_geometric_tail_is_refuted_as_often_as_is_stated_whatever_the_raw_coun
 @pytest.mark.parametrize("number", [60, 700])  # of few, the grid makes the lower limit lower
 def test_squares_of_gaussian_noise_have_the_limits_of_chi_squared(number: int) -> None:
     noise = (
-        Term(NoiseDistribution.DISCRETE_GAUSSIAN, 34.0),
-        Term(NoiseDistribution.DISCRETE_GAUSSIAN, 24.0, 40),
+        Term(NoiseFamily.DISCRETE_GAUSSIAN, 34.0),
+        Term(NoiseFamily.DISCRETE_GAUSSIAN, 24.0, 40),
     )
     low, high = limits(((number, noise),), 1e-9)
     assert chi2.cdf(low, number) == pytest.approx(5e-10, rel=0.1)
@@ -100,8 +101,8 @@ def test_squares_of_gaussian_noise_have_the_limits_of_chi_squared(number: int) -
 
 def test_squares_of_laplace_noise_reach_farther_than_chi_squared() -> None:
     noise = (
-        Term(NoiseDistribution.DISCRETE_LAPLACE, 2.0),
-        Term(NoiseDistribution.DISCRETE_LAPLACE, 1.0, 10),
+        Term(NoiseFamily.DISCRETE_LAPLACE, 2.0),
+        Term(NoiseFamily.DISCRETE_LAPLACE, 1.0, 10),
     )
     assert limits(((30, noise),), 1e-9)[1] > 1.4 * chi2.isf(5e-10, 30)
     sums = [
@@ -117,8 +118,8 @@ def test_squares_of_laplace_noise_reach_farther_than_chi_squared() -> None:
 @pytest.mark.parametrize("alpha", [1e-9, 0.05])
 def test_the_least_of_one_difference_is_that_of_its_integers(alpha: float) -> None:
     noise = (
-        Term(NoiseDistribution.DISCRETE_LAPLACE, 300.0, 40),
-        Term(NoiseDistribution.DISCRETE_LAPLACE, 200.0, 9),
+        Term(NoiseFamily.DISCRETE_LAPLACE, 300.0, 40),
+        Term(NoiseFamily.DISCRETE_LAPLACE, 200.0, 9),
     )
     values, chances = integer_pmf(noise)
     deviation = np.sqrt((values.astype(np.float64) ** 2) @ chances)
@@ -134,7 +135,7 @@ def test_the_least_of_one_difference_is_that_of_its_integers(alpha: float) -> No
 
 
 def test_squares_of_laplace_noise_fall_as_short_as_is_stated() -> None:
-    noise = (Term(NoiseDistribution.DISCRETE_LAPLACE, 2.0),)
+    noise = (Term(NoiseFamily.DISCRETE_LAPLACE, 2.0),)
     limit, chance = least(((30, noise),), 0.1)
     sums = [
         float(((discrete_laplace(f"short {n}", 30, 2.0)) ** 2).sum()) / 7.8354 for n in range(2_000)

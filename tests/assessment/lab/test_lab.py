@@ -8,12 +8,12 @@ from statistics import NormalDist
 
 import pytest
 
-from turnstile.assessment.lab.lesson import Lesson
-from turnstile.assessment.lab.lessons import LESSONS
-from turnstile.assessment.lab.page import write_page
 from turnstile.cli import main
+from turnstile_lab.lesson import Lesson
+from turnstile_lab.lessons import LESSONS
+from turnstile_lab.page import write_page
 
-_PACKAGE = Path(__file__).resolve().parents[3] / "include/turnstile"
+_EXTENSIONS = Path(__file__).resolve().parents[3] / "extensions"
 
 
 @pytest.fixture(scope="module")
@@ -109,17 +109,21 @@ def test_a_newcomer_runs_one_lesson_from_the_command(
 def importers(pattern: str) -> set[str]:
     """Files of the package that import something."""
     return {
-        path.relative_to(_PACKAGE).as_posix()
-        for path in _PACKAGE.rglob("*.py")
+        path.relative_to(_EXTENSIONS).as_posix()
+        for path in _EXTENSIONS.rglob("*.py")
         if re.search(pattern, path.read_text(encoding="utf-8"))
     }
 
 
 def test_nothing_outside_the_lab_imports_a_baseline() -> None:
-    found = importers(r"(from|import) turnstile\.assessment\.lab")
+    found = importers(
+        r"(from|import) turnstile_lab\.(baselines|lesson|lessons|bad_releases|known_attacks|page)\b"
+    )
     lab = ("bad_releases", "known_attacks", "lessons", "page")
-    assert found == {*(f"assessment/lab/{name}.py" for name in lab), "commands/lab.py"}
+    assert found == {f"lab/turnstile_lab/{name}.py" for name in (*lab, "command")}
 
 
 def test_historical_figures_stay_out_of_what_is_reported() -> None:
-    assert importers(r"attacks\.historical") == {"assessment/lab/bad_releases.py"}
+    assert importers(r"turnstile_lab(\.| import )historical") == {
+        "lab/turnstile_lab/bad_releases.py"
+    }

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnstile.privacy.accounts import loss_of
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.bounded_mean import (
     center_steps,
     centered_delays,
@@ -21,6 +21,7 @@ from turnstile.privacy.mechanisms.bounded_mean import (
     sum_sensitivity,
 )
 from turnstile.privacy.mechanisms.distinct_over_limit import over_limit
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most
 from turnstile.privacy.units import Block
 

@@ -10,8 +10,9 @@ import pytest
 
 from turnstile.errors import IntegrityError
 from turnstile.privacy.accounts import Loss, loss_of
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms import dense
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most, records_at_most
 from turnstile.privacy.units import Block, ProtectionUnit
 

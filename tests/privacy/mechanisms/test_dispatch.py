@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
+from turnstile.privacy.noise_families import NoiseFamily
 
 
 def event(threshold: int | None) -> DrawEvent:

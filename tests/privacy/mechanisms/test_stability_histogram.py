@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnstile.privacy.accounts import loss_of
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms import stability_histogram as sbh
 from turnstile.privacy.mechanisms import thresholds
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.sensitivities import cells_at_most, records_at_most
 from turnstile.privacy.tails import stability_delta
 from turnstile.privacy.units import Block, ProtectionUnit

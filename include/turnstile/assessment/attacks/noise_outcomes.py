@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from turnstile.privacy.events import NoiseFamily
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 
 MEANS_PER_SCALE = 6
 """Raw numbers that a mixture is made of, in one scale of the noise."""

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.unit_changes import Change, Changes
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf, noise_variance
+from turnstile.privacy.noise_families import NoiseFamily
 
 _GRID_CELLS = 2**16
 _REACH_DEVIATIONS = 9
@@ -117,10 +118,7 @@ def log_ratios(
     noise: NoiseFamily, scale: Fraction, values: NDArray[np.int64], change: int
 ) -> NDArray[np.float64]:
     """Return ln P(value | change in the cell) - ln P(value | nothing in it)."""
-    width = float(scale)
-    if noise is NoiseFamily.DISCRETE_LAPLACE:
-        return np.asarray((np.abs(values) - np.abs(values - change)) / width)
-    return np.asarray((2 * change * values - change**2) / (2 * width**2))
+    return noise.record.ratios(values, change, float(scale))
 
 
 def _losses(change: Change) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

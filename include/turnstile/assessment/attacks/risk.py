@@ -26,7 +26,6 @@ from turnstile.privacy.guarantees import ApproxDp, PureDp, Zcdp, epsilon_shown
 from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import Term, term_of
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.release.plan import loss_by_unit
 
 SHOWN_WEEKS = (1, 2, 4, 8, 13, 26, 39, 52)
 AHEAD_WEEKS = 52
@@ -108,6 +107,7 @@ class Forecast:
 
 def forecast(
     events: Sequence[DrawEvent],
+    losses: Mapping[ProtectionUnit, Loss],
     weeks: Sequence[int] = SHOWN_WEEKS,
     *,
     weeks_so_far: int | None = None,
@@ -116,17 +116,17 @@ def forecast(
 
     Args:
         events: draws of one week.
+        losses: that they cost one instance of each unit.
         weeks: numbers of weeks, each >= 1.
         weeks_so_far: this one included; shown, and with a year ahead of it.
     """
-    loss = loss_by_unit(tuple(events))
     asked = set(weeks)
     if weeks_so_far:
         asked |= {weeks_so_far, weeks_so_far + AHEAD_WEEKS}
     finest = max(one_of_each_label(events), key=lambda event: 1 / event.scale)
     return Forecast(
         units=tuple(
-            _risk(unit, loss.get(unit), changes, number, is_worst=is_worst)
+            _risk(unit, losses.get(unit), changes, number, is_worst=is_worst)
             for unit in units_of_events(events)
             for is_worst in (False, True)
             for changes in [(worst_changes if is_worst else typical_changes)(events, unit)]

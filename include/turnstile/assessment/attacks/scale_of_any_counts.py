@@ -22,7 +22,7 @@ from scipy.special import gammaln
 
 from turnstile.assessment.attacks.mixtures import likeliest_mixture
 from turnstile.assessment.attacks.noise_outcomes import MEANS_PER_SCALE, Outcomes
-from turnstile.privacy.events import NoiseFamily
+from turnstile.privacy.noise_families import NoiseFamily
 
 _CHECKED_PER_SCALE = 24
 _ALTERNATIVES = (

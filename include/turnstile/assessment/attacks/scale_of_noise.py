@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from turnstile.privacy.noise_sums import integer_pmf
-from turnstile.privacy.noise_terms import NoiseDistribution, Term
+from turnstile.privacy.noise_terms import Distribution, NoiseDistribution, Term
 from turnstile.privacy.tail_probabilities import failures_at_least, failures_at_most
 
 _SPREADS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # shares of pairs that are no pairs
@@ -52,7 +52,7 @@ class ScaleEstimate:
 def from_pairs(
     differences: NDArray[np.int64],
     *,
-    distribution: NoiseDistribution = NoiseDistribution.ROUNDED_LAPLACE,
+    distribution: Distribution = NoiseDistribution.ROUNDED_LAPLACE,
     confidence: float = 0.95,
 ) -> ScaleEstimate:
     """Return the scale of the noise from differences of two counts of the same raw number.
@@ -74,7 +74,7 @@ def from_residuals(
     residuals: NDArray[np.int64],
     terms: NDArray[np.int64],
     *,
-    distribution: NoiseDistribution = NoiseDistribution.ROUNDED_LAPLACE,
+    distribution: Distribution = NoiseDistribution.ROUNDED_LAPLACE,
     confidence: float = 0.95,
     total_over_part: float = 1.0,
 ) -> ScaleEstimate:
@@ -182,7 +182,7 @@ def _scale_of_ratio(ratio: float) -> float:
 
 
 def _probabilities(
-    distribution: NoiseDistribution,
+    distribution: Distribution,
     scale: float,
     total_over_part: float,
     terms: int,

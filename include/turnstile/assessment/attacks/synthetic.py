@@ -17,7 +17,7 @@ from turnstile.assessment.attacks.reconstruction import (
     linear_program,
 )
 from turnstile.assessment.attacks.unit_changes import summed_up, typical_changes
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.units import ProtectionUnit
 
 _ROWS, _COLUMNS = 12, 10
@@ -63,12 +63,11 @@ def reconstruction(
         _drawn(column, truth.sum(axis=0)),
         (float(fine.scale), float((row or fine).scale), float((column or fine).scale)),
     )
-    is_laplace = fine.noise is NoiseFamily.DISCRETE_LAPLACE
     return Reconstruction(
         (row is not None) + (column is not None),
         exact_share(np.maximum(noisy.cells, 0).astype(np.float64), truth),
         exact_share(least_squares(noisy), truth),
-        exact_share(linear_program(noisy), truth) if is_laplace else None,
+        exact_share(linear_program(noisy), truth) if fine.noise.record.is_pure else None,
     )
 
 

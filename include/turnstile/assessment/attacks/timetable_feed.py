@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError
-from turnstile.programme.gtfs_feed import (
+from turnstile.programme.gtfs.feed import (
     Feed,
     lacking,
     mode_of_route_type,

@@ -16,7 +16,8 @@ from fractions import Fraction
 from math import isqrt, sqrt
 
 from turnstile.privacy.accounts import vectors
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.units import VEHICLE_UNITS, ProtectionUnit, scope_of
 from turnstile.privacy.year_to_date import column_squared
 
@@ -121,7 +122,7 @@ def summed_up(changes: Mapping[Change, int]) -> Changes:
     """
     found: Changes = Counter()
     for change, cells in changes.items():
-        if change.noise is NoiseFamily.DISCRETE_GAUSSIAN and change.scale >= _WIDE:
+        if change.noise.record.adds_up and change.scale >= _WIDE:
             scale = Fraction(sqrt(cells) * float(change.scale))  # a float64, as every draw's
             found[replace(change, scale=scale, by=cells * change.by)] += 1
         else:
@@ -146,11 +147,11 @@ def units_of_events(events: Iterable[DrawEvent]) -> list[ProtectionUnit]:
 
 def _worst(event: DrawEvent, bound: Sensitivity) -> list[int]:
     """Return the changes of cells that a sensitivity allows and that show most."""
-    if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
+    if event.noise.record.is_pure:
+        full, last = divmod(bound.l1, bound.linf)
+    else:
         full, rest = divmod(bound.l2_squared, bound.linf**2)
         last = isqrt(rest)
-    else:
-        full, last = divmod(bound.l1, bound.linf)
     return [bound.linf] * full + ([last] if last else [])
 
 

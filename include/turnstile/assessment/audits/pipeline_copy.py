@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.assessment.attacks.presence import log_ratios
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.units import ProtectionUnit
 
 Draw = Callable[[DrawEvent, NDArray[np.int64]], tuple[NDArray[np.int64], ...]]
@@ -137,9 +137,9 @@ def group_of(event: DrawEvent, sensitivity: Sensitivity) -> int:
 
     Two standard deviations of Gaussian noise; epsilon of 1 and more for Laplace noise.
     """
-    if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
-        return max(1, round(_FAR_SDS * float(event.scale) / math.sqrt(sensitivity.l2_squared)))
-    return max(1, math.ceil(event.scale / sensitivity.l1))
+    if event.noise.record.is_pure:
+        return max(1, math.ceil(event.scale / sensitivity.l1))
+    return max(1, round(_FAR_SDS * float(event.scale) / math.sqrt(sensitivity.l2_squared)))
 
 
 def declared_change(event: DrawEvent, declared: Sensitivity) -> int:
@@ -151,9 +151,8 @@ def declared_change(event: DrawEvent, declared: Sensitivity) -> int:
 
 def _change(event: DrawEvent, observed: ObservedSensitivity, group: int) -> int:
     """Return the change of one cell that stands for a group of units."""
-    if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
-        return math.isqrt(group**2 * observed.l2_squared)
-    return group * observed.l1
+    by_l2 = math.isqrt(group**2 * observed.l2_squared)
+    return group * observed.l1 if event.noise.record.is_pure else by_l2
 
 
 def _base(event: DrawEvent) -> int:

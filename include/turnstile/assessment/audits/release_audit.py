@@ -27,9 +27,10 @@ from turnstile.assessment.audits.pipeline_copy import (
     run_canaries,
 )
 from turnstile.privacy.accounts import loss_of
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity, one_of_each_label
+from turnstile.privacy.events import DrawEvent, Sensitivity, one_of_each_label
 from turnstile.privacy.guarantees import Zcdp, epsilon_tight
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.tail_probabilities import chance_at_least
 from turnstile.privacy.units import ProtectionUnit
 
@@ -127,17 +128,13 @@ def _audited(
     error: float,
 ) -> DrawAudit:
     """Judge one run."""
-    if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
-        delta = float(GAUSSIAN_DELTA)
-        bound, is_refuted = _gaussian(event, sensitivity, run, error)
-    else:
-        delta = 0.0
-        bound, is_refuted = _laplace(event, sensitivity, run, error)
+    judged = _laplace if event.noise.record.is_pure else _gaussian
+    bound, is_refuted = judged(event, sensitivity, run, error)
     return DrawAudit(
         label=event.label,
         unit=unit,
         claimed=claimed_epsilon(event, sensitivity),
-        delta=delta,
+        delta=0.0 if event.noise.record.is_pure else float(GAUSSIAN_DELTA),
         bound=bound,
         is_refuted=is_refuted,
         canaries=run.is_in.size,

@@ -22,7 +22,7 @@ from turnstile.assessment.gates.result import (
     GateResult,
     not_applicable,
 )
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.tail_probabilities import binomial_at_least, binomial_limit
 
 _NAME = "geometric_below_zero"
@@ -69,7 +69,7 @@ def geometric_below_zero(numbers: Judged, alpha: float = ALPHA) -> GateResult:
 
 def _sizes(event: DrawEvent, values: NDArray[np.int64]) -> Iterator[tuple[int, int, float]]:
     """Yield how many numbers are -k, how many are at most -k, and 1 - r, for k = 0, 1, ..."""
-    if event.noise is not NoiseFamily.DISCRETE_LAPLACE or event.statistic == "sum":
+    if not event.noise.record.has_geometric_tail or event.statistic == "sum":
         return
     below = -values[values <= 0]
     ratio = math.exp(-1 / float(event.scale))

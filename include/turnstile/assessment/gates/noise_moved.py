@@ -29,8 +29,9 @@ from turnstile.assessment.gates.result import (
     GateResult,
     not_applicable,
 )
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.release.numbers import Vector
 
 CELLS_MOST = 20_000_000  # transformed in all: about a CPU second

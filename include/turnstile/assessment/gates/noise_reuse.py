@@ -30,8 +30,9 @@ from scipy.special import betainc
 
 from turnstile.assessment.gates.numbers import Judged
 from turnstile.assessment.gates.result import ALPHA, EMPTY_CELLS, GateResult, not_applicable
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_pmf
+from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.privacy.tail_probabilities import binomial_limit
 from turnstile.release.numbers import Vector
 

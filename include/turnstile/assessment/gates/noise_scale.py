@@ -26,7 +26,7 @@ from turnstile.assessment.gates.result import (
     not_applicable,
 )
 from turnstile.assessment.gates.sums_of_squares import limits
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise_sums import tail
 from turnstile.privacy.noise_terms import Term
 
@@ -80,7 +80,7 @@ def _false_alarm(event: DrawEvent, values: NDArray[np.int64], alpha: float) -> f
 
 def _is_tested(event: DrawEvent) -> bool:
     """Whether numbers below zero can only be noise, of a distribution with a geometric tail."""
-    return event.noise is NoiseFamily.DISCRETE_LAPLACE and event.statistic != "sum"
+    return event.noise.record.has_geometric_tail and event.statistic != "sum"
 
 
 def any_counts(numbers: Judged, alpha: float = ALPHA) -> GateResult:

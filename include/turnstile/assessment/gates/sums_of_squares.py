@@ -36,8 +36,8 @@ def limits(kinds: Kinds, alpha: float) -> tuple[float, float]:
         alpha: half of it on either side; strictly between 0 and 1, at least 1e-12.
 
     Examples:
-        >>> from turnstile.privacy.noise_terms import NoiseDistribution
-        >>> noise = (Term(NoiseDistribution.DISCRETE_GAUSSIAN, 20.0),)
+        >>> from turnstile.privacy.noise_families import NoiseFamily
+        >>> noise = (Term(NoiseFamily.DISCRETE_GAUSSIAN, 20.0),)
         >>> [round(end) for end in limits(((100, noise),), 0.05)]  # 74.2 and 129.6
         [74, 130]
     """
@@ -65,8 +65,8 @@ def least(kinds: Kinds, alpha: float) -> tuple[float, float]:
         alpha: that the chance may reach; strictly between 0 and 1.
 
     Examples:
-        >>> from turnstile.privacy.noise_terms import NoiseDistribution
-        >>> noise = (Term(NoiseDistribution.DISCRETE_GAUSSIAN, 20.0),)
+        >>> from turnstile.privacy.noise_families import NoiseFamily
+        >>> noise = (Term(NoiseFamily.DISCRETE_GAUSSIAN, 20.0),)
         >>> [round(found, 3) for found in least(((100, noise),), 0.05)]  # 77.9 of chi-squared
         [77.946, 0.05]
     """

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from turnstile.assessment.gates.numbers import Judged, Layout, Layouts, judged
 from turnstile.estimates.labelled import labelled
-from turnstile.programme.domain import layout
+from turnstile.programme.domain.public_domain import layout
 from turnstile.programme.spec import TableSpec
 from turnstile.publishing.package_reader import Package, domain_of, texts_of
 from turnstile.release.sealed import Artefact, NoisyTable

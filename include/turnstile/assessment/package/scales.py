@@ -18,7 +18,7 @@ from turnstile.assessment.gates.noise_scale import mean_square
 from turnstile.assessment.gates.numbers import Totals
 from turnstile.assessment.gates.result import ALPHA
 from turnstile.assessment.package.numbers import judged_package
-from turnstile.privacy.events import DrawEvent, NoiseFamily
+from turnstile.privacy.events import DrawEvent
 from turnstile.publishing.package_reader import Package
 
 # A flaw is found where a correct package shows one with a chance of at most 1e-9, as at the gates;
@@ -33,7 +33,7 @@ def scales_of(package: Package) -> list[Disclosure]:
     found = []
     for label, event in package.draw_by_label.items():
         values = package.values(event)
-        tested = event.noise is NoiseFamily.DISCRETE_LAPLACE and event.threshold is None
+        tested = event.noise.record.has_geometric_tail and event.threshold is None
         if values is None:
             continue
         if not tested or event.statistic == "sum":

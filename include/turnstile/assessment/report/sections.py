@@ -14,7 +14,6 @@ from turnstile.assessment.report.pictures import axis, lines
 from turnstile.ledger.amounts import amount_text
 from turnstile.ledger.records import AccountBalance
 from turnstile.publishing.card import loss_figures
-from turnstile.release.plan import loss_by_unit
 
 NO_BOUND = "no bound"
 _CELLS_SHOWN = 40
@@ -83,7 +82,7 @@ def promised(found: Assessment) -> Section:
     A column that no unit has a figure in is left out: Gaussian noise has no finite epsilon at
     delta 0.
     """
-    losses = {unit: loss_figures(own) for unit, own in loss_by_unit(found.drawn.events).items()}
+    losses = {unit: loss_figures(own) for unit, own in found.losses.items()}
     shown = [name for name in _LOSSES if any(own[name] is not None for own in losses.values())]
     notes = []
     if "epsilon" not in shown:
@@ -209,8 +208,7 @@ def ledger(found: Assessment) -> Section:
     costliest: dict[tuple[str, str], AccountBalance] = {}
     for account in sorted(found.balances, key=_spent):
         costliest[str(account.unit), _cap(account)] = account
-    loss = loss_by_unit(found.drawn.events)
-    shown = [account for account in costliest.values() if account.unit in loss]
+    shown = [account for account in costliest.values() if account.unit in found.losses]
     has_epsilon = any(account.spent.epsilon_micro is not None for account in shown)
     rows = [
         (
@@ -218,7 +216,7 @@ def ledger(found: Assessment) -> Section:
             *([amount_text("epsilon", account.spent.epsilon_micro)] if has_epsilon else []),
             amount_text("rho", account.spent.rho_nano),
             _cap(account),
-            _weeks(weeks_left(account, loss[account.unit])),
+            _weeks(weeks_left(account, found.losses[account.unit])),
         )
         for account in shown
     ]

@@ -15,7 +15,8 @@ import numpy as np
 
 from turnstile.errors import IntegrityError
 from turnstile.privacy.accounts import Loss, loss_of
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
+from turnstile.privacy.noise_families import pure_or_concentrated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,11 +62,11 @@ def mapped_loss(event: DrawEvent, sensitivity: Sensitivity) -> Loss:
     Laplace: epsilon from the map. Gaussian: rho from the map. What a threshold adds is computed
     from the closed form in floats.
     """
-    mapping = _measurement(event)
-    if event.noise is NoiseFamily.DISCRETE_GAUSSIAN:
-        return Loss(None, Fraction(mapping.map(math.sqrt(sensitivity.l2_squared))))
-    epsilon = Fraction(mapping.map(sensitivity.l1))
-    return Loss(epsilon, epsilon**2 / 2, _delta_in_floats(event, sensitivity))
+    by_l2 = math.sqrt(sensitivity.l2_squared)
+    moved = sensitivity.l1 if event.noise.record.is_pure else by_l2
+    figure = Fraction(_measurement(event).map(moved))
+    epsilon, rho = pure_or_concentrated(event.noise.record.is_pure, figure)
+    return Loss(epsilon, rho, _delta_in_floats(event, sensitivity))
 
 
 def agree(event: DrawEvent) -> None:
@@ -89,8 +90,8 @@ def agree(event: DrawEvent) -> None:
 def _measurement(event: DrawEvent) -> Any:  # noqa: ANN401 - OpenDP's measurement has no usable type
     """Build OpenDP's measurement on integer vectors, with the features that void proofs off."""
     # Not by `opendp.prelude`, which loads frames and frameworks that nothing here uses.
+    from opendp import measurements
     from opendp.domains import atom_domain, vector_domain
-    from opendp.measurements import make_gaussian, make_laplace
     from opendp.metrics import l1_distance, l2_distance
     from opendp.mod import GLOBAL_FEATURES, enable_features
 
@@ -100,9 +101,8 @@ def _measurement(event: DrawEvent) -> Any:  # noqa: ANN401 - OpenDP's measuremen
     enable_features("contrib")  # everything in OpenDP's library that has no vetted proof yet
     domain = vector_domain(atom_domain(T="i64"))
     scale = float(event.scale)
-    if event.noise is NoiseFamily.DISCRETE_LAPLACE:
-        return make_laplace(domain, l1_distance(T="i64"), scale=scale)
-    return make_gaussian(domain, l2_distance(T="f64"), scale=scale)
+    distance = l1_distance(T="i64") if event.noise.record.is_pure else l2_distance(T="f64")
+    return getattr(measurements, event.noise.record.drawn_by)(domain, distance, scale=scale)
 
 
 def _delta_in_floats(event: DrawEvent, sensitivity: Sensitivity) -> Fraction:

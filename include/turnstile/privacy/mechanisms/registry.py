@@ -13,9 +13,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Self
 
-from turnstile.privacy.events import DrawEvent, NoiseFamily, Sensitivity
+from turnstile.privacy.events import DrawEvent, Sensitivity
 from turnstile.privacy.mechanisms.calibration import gaussian_scale, laplace_scale
 from turnstile.privacy.mechanisms.thresholds import source_parameters, tight_parameters
+from turnstile.privacy.noise_families import NoiseFamily
 
 _RECONCILED = (
     "least-squares reconciliation, whole non-negative presentation, roll-ups; measurements are "

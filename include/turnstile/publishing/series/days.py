@@ -9,7 +9,7 @@ from datetime import date
 from io import StringIO
 from pathlib import Path
 
-from turnstile.programme.public_file import open_public_file, refuse
+from turnstile.programme.domain.public_file import open_public_file, refuse
 from turnstile.programme.spec import Programme
 from turnstile.publishing.series.periods import Period
 

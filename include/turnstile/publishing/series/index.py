@@ -7,7 +7,7 @@ from typing import Any
 
 from turnstile.ledger.weeks import Fact, PublishedRevision
 from turnstile.programme.spec import Programme
-from turnstile.publishing.licences import path_of
+from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.series.dataset import LABELS, SeriesTable
 from turnstile.publishing.series.periods import Period
 from turnstile.release.zones import digest_of

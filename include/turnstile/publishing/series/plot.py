@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from turnstile.publishing.vega_lite import name, ordered, quantity, svg_of
+from turnstile.publishing.week.vega_lite import name, ordered, quantity, svg_of
 
 PERIODS_MOST = 104  # two years of weeks: a longer axis cannot be read
 _WIDTH, _HEIGHT, _COLOUR = 640, 110, "#2166ac"

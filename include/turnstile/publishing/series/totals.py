@@ -18,7 +18,7 @@ def totals_of(package: Path, period: str) -> list[dict[str, object]]:
 
     Tap-ons by mode, or bus-days; none where it has neither.
     """
-    from turnstile.publishing.week_numbers import day_totals  # pandas, for a package that is new
+    from turnstile.publishing.week.numbers import day_totals  # pandas, for a package that is new
 
     days = day_totals(package)
     if not days.empty:

@@ -14,15 +14,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from turnstile.durable_files import exclusively
+from turnstile.durable_files import delete_for_good, exclusively
 from turnstile.errors import IntegrityError
 from turnstile.estimates.labelled import csv_bytes, parquet_bytes
 from turnstile.ledger.view import LedgerView
 from turnstile.ledger.weeks import PublishedRevision
 from turnstile.programme.spec import Programme
 from turnstile.publishing.contents_check import unknown_in_series
+from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.publishing.json_text import json_bytes
-from turnstile.publishing.manifest import MANIFEST
 from turnstile.publishing.series.dataset import SeriesTable, part_bytes, series_tables
 from turnstile.publishing.series.days import Days, days_csv, holidays_of
 from turnstile.publishing.series.index import INDEX, index, tombstones
@@ -204,7 +204,7 @@ def _remove_others(folder: Path, kept: set[str]) -> None:
     """Delete what no longer belongs to the series: all of it can be made again."""
     for path in (folder / FOLDER).rglob("*"):
         if path.is_file() and path.relative_to(folder).as_posix() not in kept:
-            path.unlink()
+            delete_for_good(path)
 
 
 def _indexes(public: Path) -> list[dict[str, Any]]:

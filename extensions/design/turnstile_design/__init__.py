@@ -1,0 +1,1 @@
+"""Private planning reports and comparisons of designs, for those who write a programme."""

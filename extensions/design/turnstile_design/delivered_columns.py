@@ -1,0 +1,190 @@
+"""Which feed a delivered file is, by the names of its columns; no value of a row is looked at."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from turnstile.errors import InputError
+from turnstile.programme.fields import categories
+from turnstile.programme.source_spec import Feed
+from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout
+from turnstile.sources.feeds.registry import LAYOUTS
+from turnstile.sources.ingest.landing import FileForm, RawFile, form_of
+from turnstile_design.column_roles import NEVER_READ, ROLES
+
+_LOOKED_AT_BYTES = 1 << 20
+# A file without a header has a record in its place: what does not look like a name is not repeated.
+_NAME = re.compile(r"[A-Za-z][A-Za-z_./ -]{0,47}[0-9]{0,2}")
+_NEAR = 2  # fields that a file lacks, and is still thought to be meant as a feed's
+_NO_BEGINNING = (
+    OSError,
+    EOFError,
+    ValueError,
+    StopIteration,
+    csv.Error,
+    zlib.error,
+    RecursionError,
+)
+_UNNAMED = "(a column whose name is not repeated here)"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A delivered file as its columns tell it.
+
+    Args:
+        feed: layout that it fits.
+        fields: pairs (column of the file, field of the layout); the fields that it has.
+        others: its other columns, as far as their names may be repeated.
+        renamed: pairs (field, column) that differ from the layout's own.
+    """
+
+    feed: Feed
+    fields: tuple[tuple[str, str], ...]
+    others: tuple[str, ...]
+    renamed: tuple[tuple[str, str], ...]
+
+    @property
+    def has_mode(self) -> bool:
+        """True if records name their mode."""
+        return any(field == "mode" for _, field in self.fields)
+
+    @property
+    def has_positions_only(self) -> bool:
+        """True if taps name coordinates and no place, so that their places are cells of a grid."""
+        fields = {field for _, field in self.fields}
+        return self.feed is Feed.TAPS and "latitude" in fields and "place" not in fields
+
+    @property
+    def sheet(self) -> tuple[tuple[str, str], ...]:
+        """Pairs (column, what becomes of it), every column of the file once."""
+        used = tuple((column, ROLES[field]) for column, field in self.fields)
+        return (*used, *((column, NEVER_READ) for column in self.others))
+
+
+def look_at(path: Path, renamed: Mapping[str, str], feed: Feed | None = None) -> Delivery:
+    """Return the feed that a file fits best.
+
+    Args:
+        path: of one delivered file.
+        renamed: field of a layout to the file's own name of it.
+        feed: the only layout to try; None for all.
+
+    Raises:
+        InputError: it is not there, has no header, or fits no layout.
+    """
+    columns = _columns(path)
+    fits = [
+        (len(fields), one, fields)
+        for one, layout in LAYOUTS.items()
+        if feed in (None, one) and (fields := _fields(layout, columns, renamed)) is not None
+    ]
+    if not fits:
+        tried = str(feed) if feed else "any feed"
+        rule = f"its columns are not those of {tried}; docs/FEEDS.md lists them. "
+        nearest = [one for one in LAYOUTS if feed in (None, one)]
+        lacks = {one: _missing(LAYOUTS[one], columns, renamed) for one in nearest}
+        near = min(nearest, key=lambda one: len(lacks[one]))
+        if len(lacks[near]) <= _NEAR:
+            rule += f"The nearest is {near}, of which it lacks {', '.join(lacks[near])}. "
+        rule += (
+            "Name yours with --column, for example --column observed_at=timestamp, or --feed taps "
+            "--column card_id=card --column tapped_at=time"
+        )
+        raise InputError(where=path.name, field="columns", rule=rule)
+    _, found, fields = max(fits, key=lambda fit: fit[0])
+    own = dict(LAYOUTS[found].names)
+    used = {column for column, _ in fields}
+    others = (c if _NAME.fullmatch(c) else _UNNAMED for c in sorted(set(columns) - used))
+    return Delivery(
+        feed=found,
+        fields=fields,
+        others=tuple(dict.fromkeys(others)),
+        renamed=tuple((f, c) for f, c in sorted(renamed.items()) if own.get(f) != c),
+    )
+
+
+def _missing(
+    layout: FeedLayout, columns: frozenset[str], renamed: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the fields, and the feed's columns of them, that a file would still need."""
+    names = dict(layout.names) | {f: c for f, c in renamed.items() if f in dict(layout.names)}
+    field_of = {column: field for field, column in names.items()}
+    found: list[str] = []
+    while True:
+        try:
+            layout.fields_of(columns | {*found}, names)
+        except ColumnMissing as missing:
+            found.append(str(missing))
+        else:
+            return tuple(
+                f"{field_of[column]} ({column})" if column in field_of else column
+                for column in found
+            )
+
+
+def _fields(
+    layout: FeedLayout, columns: frozenset[str], renamed: Mapping[str, str]
+) -> tuple[tuple[str, str], ...] | None:
+    """Return (column, field) of the fields that are there; None if one is missing that must be."""
+    own = dict(layout.names)
+    listed = {one.name for one in categories(layout.shape) if one.name in ROLES}
+    if set(renamed) - {*own, *listed} or not set(renamed.values()) <= columns:
+        return None
+    names = own | dict(renamed)
+    try:
+        layout.fields_of(columns, {field: names[field] for field in own})
+    except ColumnMissing:
+        return None
+    return tuple((column, field) for field, column in names.items() if column in columns)
+
+
+def _columns(path: Path) -> frozenset[str]:
+    """Return the names of the columns of a file.
+
+    Raises:
+        InputError: there is no such file, or it does not begin as its name promises.
+    """
+    form = form_of(path.name)
+    if not path.is_file():
+        raise InputError(where=path.name, field="--from", rule="is not there; name a file")
+    if form is FileForm.ZIP:
+        rule = "is an archive; unpack one of its files and name that"
+        raise InputError(where=path.name, field="--from", rule=rule)
+    try:
+        return frozenset(_names(RawFile(path.name, path, form)))
+    except _NO_BEGINNING:
+        rule = f"does not begin as {form} with a header in UTF-8; check the file"
+        raise InputError(where=path.name, field="header", rule=rule) from None
+
+
+def _names(file: RawFile) -> Iterator[str]:
+    """Yield the names of a file's columns; of JSON, those of its first record."""
+    if file.form is FileForm.PARQUET:
+        import pyarrow.parquet as pq
+
+        yield from pq.read_schema(file.path).names
+        return
+    opener = gzip.open if file.path.suffix == ".gz" else open
+    with opener(file.path, "rb") as stream:
+        begin = stream.read(_LOOKED_AT_BYTES).decode("utf-8-sig", errors="ignore")
+    if file.form is FileForm.CSV:
+        yield from (column.strip() for column in next(csv.reader([begin.partition("\n")[0]])))
+    else:
+        record, _ = json.JSONDecoder().raw_decode(begin.lstrip("[ \r\n\t"))
+        yield from _paths(record, "")
+
+
+def _paths(value: Any, above: str) -> Iterator[str]:  # noqa: ANN401 - any JSON
+    """Yield the name of each member of a record, at any depth, with points between."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield above + key
+        yield from _paths(inner, f"{above}{key}.")

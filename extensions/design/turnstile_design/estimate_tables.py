@@ -1,0 +1,132 @@
+"""The planning tables of estimates: designs ranked by their error, and grains by what they tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+
+from turnstile.errors import InputError
+from turnstile.estimates.bus_means import MOST_RATIO
+from turnstile.pipeline.context import Release
+from turnstile.programme.source_spec import RowShape
+from turnstile.programme.spec import Programme, Query
+from turnstile_design.bus_grains import MID_SIZE_BUSES, bus_grains, predicted_ratio
+from turnstile_design.estimate_ranking import Ranked, has_cells, ranked
+from turnstile_design.grains import grain_lines
+from turnstile_design.public_city import PublicCity, made_city, published_city
+from turnstile_design.trip_grains import trip_grains
+
+
+def ranking(release: Release, trips: int, published: Path | None) -> Iterator[str]:
+    """Yield the lines of `--compare` about estimates: designs at one loss, the least error first.
+
+    Args:
+        release: of a programme of trips.
+        trips: tap-ons a week of the mode with the most locations, in a made city.
+        published: package whose estimates stand in for the made city; None without one.
+    """
+    programme = release.programme
+    if not has_cells(programme):
+        yield "\nEstimates are made from cells that are drawn without a threshold: none to rank."
+        return
+    city = _city(release, trips, published)
+    asked = programme.meant_for or tuple(Query)
+    yield ""
+    yield f"Predicted errors of the estimates, at the same loss, least first: {city.described};"
+    yield "seven earlier weeks; weighted relative errors of what the programme is meant for, with"
+    yield "what the bound leaves out; of a peak's share and of a change in per cent of a day's or"
+    yield "place's trips. Last: geometric mean against the programme as written."
+    yield ""
+    heads = [*(str(query).replace("_", " ") for query in asked), "cells", "day's total", "left out"]
+    yield f"| varied | design | {' | '.join(heads)} | against |"
+    yield "|---|---|" + "---|" * (len(heads) + 1)
+    for row in ranked(programme, release.domain, release.settings.include, city):
+        yield _ranked_row(row)
+
+
+def grain_advice(
+    release: Release, *, trips: int, buses: int, published: Path | None
+) -> Iterator[str]:
+    """Yield the lines of `--grains`: which grain beats naive tables.
+
+    Args:
+        release: of any programme with estimates of cells or speeds.
+        trips: tap-ons a week of a made city.
+        buses: in service on a day, in a made city.
+        published: package whose estimates stand in for the made city of trips; None without one.
+
+    Raises:
+        InputError: the programme has no estimates of cells.
+    """
+    programme = release.programme
+    if programme.source.feed.shape is RowShape.TELEMETRY:
+        _require_speeds(programme)
+        yield f"A made city of {buses} buses a day; mean errors, with seven earlier weeks."
+        yield ""
+        yield from grain_lines(list(bus_grains(programme, release.domain, buses)))
+        return
+    if not has_cells(programme):
+        rule = "needs cells of slot and location that are drawn without a threshold"
+        raise InputError(where=programme.name, field="--grains", rule=rule)
+    city = _city(release, trips, published)
+    yield f"{city.described}; weighted relative errors, with seven earlier weeks. Last year's"
+    yield "table: exact, but locations, days and slots have changed by 10, 8 and 6 % since."
+    yield ""
+    include = release.settings.include
+    yield from grain_lines(list(trip_grains(programme, release.domain, include, city)))
+
+
+def written_grain(release: Release) -> Iterator[str]:
+    """Yield what a mid-size city learns from the programme's own grain of bus speeds."""
+    programme = release.programme
+    if _has_speeds_of_hexagons(programme):
+        buses = MID_SIZE_BUSES
+        rows = bus_grains(programme, release.domain, buses, only_written=True)
+        yield f"A city of {buses} buses (another: turnstile plan {programme.name} --grains):"
+        yield from (f"  {row.sentence}" for row in rows)
+        yield f"  {_shown_means(predicted_ratio(programme, release.domain, buses))}"
+
+
+def _shown_means(ratio: float) -> str:
+    """Say before the charge whether means of cells will stand in the estimates of a first week."""
+    known = "known of no cell" if ratio == inf else f"{ratio:.2f} of what cells differ by"
+    if ratio <= MOST_RATIO:
+        return f"mean speed: cells are shown, their error is {known} (at most {MOST_RATIO})."
+    return (
+        f"mean speed: no cell is shown in a first week, their error is {known} (at most "
+        f"{MOST_RATIO}); the city, its places and hours stand instead."
+    )
+
+
+def _require_speeds(programme: Programme) -> None:
+    """Refuse a programme without mean speeds of hexagons.
+
+    Raises:
+        InputError: it has none.
+    """
+    if not _has_speeds_of_hexagons(programme):
+        rule = "needs a table of mean speeds by slot and cell alone"
+        raise InputError(where=programme.name, field="--grains", rule=rule)
+
+
+def _has_speeds_of_hexagons(programme: Programme) -> bool:
+    """Whether a table is of mean speeds by slot and H3 cell, which grains are advised for."""
+    hexagons = ("slot", "cell")
+    return any(table.by == hexagons for table in programme.speeds)
+
+
+def _city(release: Release, trips: int, published: Path | None) -> PublicCity:
+    """Return the city that designs are judged on, of the mode with the most locations."""
+    domain = release.domain
+    mode = max(domain.modes, key=lambda one: len({p.area for p in domain.places if p.mode == one}))
+    if published is not None:
+        return published_city(published, domain, mode)
+    return made_city(domain, mode, trips)
+
+
+def _ranked_row(row: Ranked) -> str:
+    """Return one ranked design as a line."""
+    errors = [*row.by_query.values(), row.cells, row.totals, row.left_out]
+    shown = " | ".join(f"{error:.1%}" for error in errors)
+    return f"| {row.varied} | {row.design} | {shown} | {row.against:.2f} |"

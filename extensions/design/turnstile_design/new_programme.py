@@ -1,0 +1,205 @@
+"""A first programme for a delivered file: public choices, and the page of decisions that they ask.
+
+Cells come from public sources alone: stops of a GTFS feed, or a polygon. Of the delivered file only
+the names of its columns are known here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from turnstile.errors import InputError
+from turnstile.privacy.accounts import posted_whole
+from turnstile.programme.domain.building import BuildRules, Stop, build_domain
+from turnstile.programme.domain.public_sources import read_stops
+from turnstile.programme.gtfs.feed import read_feed
+from turnstile.programme.source_spec import RowShape
+from turnstile.service_calendar import zone_named
+from turnstile_design.delivered_columns import Delivery
+from turnstile_design.grid_of_places import DECIMALS, grid_domain
+from turnstile_design.new_vehicles import vehicle_measures
+
+_COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
+_THE_MODE = "bus"  # of a feed of vehicles that names none
+_DRAWS_OF_A_CAP = 3  # the week's, one that dies, and a correction's (PRIVACY 6.8)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicSources:
+    """Where the public cells of a new programme come from.
+
+    Args:
+        gtfs: GTFS feed (zip or folder), or a bare stops.txt; None if an area is given.
+        area: GeoJSON polygon, for vehicles; None if a feed is given.
+        mode: the one mode of the rows; None to take the modes of the feed.
+        zone: time zone; None to take that of the feed's agency.
+    """
+
+    gtfs: Path | None
+    area: Path | None
+    mode: str | None
+    zone: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewProgramme:
+    """The files of a new programme, as names below `include/` and their bytes."""
+
+    files: tuple[tuple[str, bytes], ...]
+
+
+def new_programme(
+    name: str, delivery: Delivery, sources: PublicSources, *, curator: str, contact: str
+) -> NewProgramme:
+    """Return a programme, its domain and its page of decisions.
+
+    Args:
+        name: of the programme.
+        delivery: what the delivered file is.
+        sources: of the public cells.
+        curator: who publishes.
+        contact: where questions go.
+
+    Raises:
+        InputError: a public source is missing or does not tell what is needed.
+    """
+    trips = delivery.feed.shape is RowShape.TRIPS
+    domain, modes, cells = (
+        _domain_of_trips(sources, is_grid=delivery.has_positions_only)
+        if trips
+        else _area_of_vehicles(sources)
+    )
+    if trips and len(modes) > 1 and not delivery.has_mode:
+        rule = f"the file has no column of the mode, and the feed has {', '.join(modes)}; give one"
+        raise InputError(where="new", field="--mode", rule=rule)
+    suffix = ".geojson" if sources.area else ".csv"
+    zone = sources.zone or _zone(sources.gtfs)
+    zone_named(zone, where="new")
+    measures = None if trips else vehicle_measures(delivery, sources.gtfs, zone)
+    values = {
+        "name": name,
+        "title": name.replace("_", " ").capitalize(),
+        "feed": str(delivery.feed),
+        "trips": trips,
+        "events": delivery.feed.names_nobody,
+        "modes": modes,
+        "renamed": delivery.renamed,
+        "zone": zone,
+        "measures": measures,
+        "has_delays": measures is not None and measures.has_delays,
+        "domain": f"domains/{name}{suffix}",
+        "curator": curator,
+        "contact": contact,
+        "sheet": delivery.sheet,
+        "cells": cells,
+        "third": third_of_cap,
+        "grid_decimals": DECIMALS if trips and delivery.has_positions_only else None,
+    }
+    files = [(f"domains/{name}{suffix}", domain.encode())]
+    if measures is not None:
+        files += [
+            (f"domains/{name}_{category}s.csv", text.encode())
+            for category, _, text in measures.lists
+        ]
+        if measures.timetable is not None:
+            files.append((f"domains/{name}.zip", measures.timetable))
+    files += [
+        (f"programmes/{name}.yaml", _rendered("programme.yaml.j2", values).encode()),
+        (f"programmes/{name}.decisions.md", _rendered("decisions.md.j2", values).encode()),
+    ]
+    return NewProgramme(tuple(files))
+
+
+def third_of_cap(cap: str, coordinate: str) -> str:
+    """Return the amount, as a programme states it, of a release that leaves room to fail.
+
+    Args:
+        cap: what a unit may lose.
+        coordinate: `epsilon` or `rho`.
+
+    Examples:
+        >>> third_of_cap("2", "epsilon")
+        '0.666666'
+    """
+    amount = posted_whole(Fraction(cap) / _DRAWS_OF_A_CAP, coordinate)
+    return f"{Decimal(amount.numerator) / amount.denominator:f}"
+
+
+def _domain_of_trips(sources: PublicSources, *, is_grid: bool) -> tuple[str, list[str], str]:
+    """Return the domain file of stops or of a grid, its modes, and a sentence on its cells."""
+    if sources.gtfs is None:
+        rule = "is missing; name the public GTFS feed, or its stops.txt and --mode"
+        raise InputError(where="new", field="--gtfs", rule=rule)
+    stops = read_stops(sources.gtfs, sources.mode).stops
+    rules = BuildRules(postcode_modes=())
+    built = grid_domain(stops) if is_grid else build_domain(stops, (), rules)
+    if not built.places:
+        rule = "no stop has coordinates and a mode; check the feed, or give --mode"
+        raise InputError(where=sources.gtfs.name, field="stops", rule=rule)
+    areas = ", ".join(f"{mode} {number}" for mode, number in built.areas_by_mode.items())
+    what = "locations (a stop belongs to its parent station)"
+    if is_grid:
+        what = f"cells of a grid of {10**-DECIMALS:g} degrees, those of the stops and around them"
+    cells = f"From {sources.gtfs.name}: {areas} {what}."
+    return built.csv(), list(built.areas_by_mode), cells
+
+
+def _area_of_vehicles(sources: PublicSources) -> tuple[str, list[str], str]:
+    """Return the service area, the mode, and a sentence on its cells."""
+    modes = [sources.mode or _THE_MODE]
+    if sources.area is not None:
+        try:
+            return sources.area.read_text("utf-8"), modes, f"The polygon of {sources.area.name}."
+        except (OSError, UnicodeDecodeError):
+            rule = "is no readable GeoJSON file; name one"
+            raise InputError(where=sources.area.name, field="--area", rule=rule) from None
+    if sources.gtfs is None:
+        rule = "is missing; name a polygon (--area) or the public GTFS feed (--gtfs)"
+        raise InputError(where="new", field="--area", rule=rule)
+    stops = read_stops(sources.gtfs, modes[0]).stops
+    return _stop_list(stops), modes, f"Cells around the stops of {sources.gtfs.name}."
+
+
+def _stop_list(stops: tuple[Stop, ...]) -> str:
+    """Return stops as a CSV file."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS_OF_STOPS)
+    writer.writerows((s.stop_id, s.latitude, s.longitude) for s in stops if s.latitude is not None)
+    return text.getvalue()
+
+
+def _zone(gtfs: Path | None) -> str:
+    """Return the time zone that a feed's agency states.
+
+    Raises:
+        InputError: it states none.
+    """
+    agency = None if gtfs is None or gtfs.suffix == ".txt" else read_feed(gtfs).agency
+    if agency is None or "agency_timezone" not in agency or agency.empty:
+        rule = "is missing, and no feed states it; give one, for example Europe/Oslo"
+        raise InputError(where="new", field="--zone", rule=rule)
+    return str(agency["agency_timezone"].iloc[0])
+
+
+def _rendered(template: str, values: dict[str, object]) -> str:
+    """Return a page."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    """Return the templates of this room; they are YAML and Markdown."""
+    return Environment(  # noqa: S701 - no HTML
+        loader=PackageLoader("turnstile_design"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )

@@ -1,0 +1,74 @@
+"""The grain advisor for trips: estimates of a public city at every grain of places and times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import pi, sqrt
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnstile.programme.domain.public_domain import PublicDomain
+from turnstile.programme.spec import Programme
+from turnstile_design.estimate_ranking import OWN, design_of, grains
+from turnstile_design.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
+from turnstile_design.predicted_errors import added, drawn_and_estimated, relative_error, rolled
+from turnstile_design.public_city import PublicCity
+
+Floats = NDArray[np.float64]
+_MINUTES = (60, 24 * 60)
+_CELLS, _TOTALS = "tap-ons by time and place", "totals by mode and day"
+
+
+def trip_grains(
+    programme: Programme, domain: PublicDomain, include: Path, city: PublicCity
+) -> Iterator[GrainErrors]:
+    """Yield the errors of every grain, from the finest, and those of totals.
+
+    Args:
+        programme: of trips, with dense cells.
+        domain: its public cells.
+        include: folder of `domains/`.
+        city: whose truth is known.
+    """
+    written = programme.time.slot_minutes
+    own = len({place.area for place in city.stops})
+    for grain, label in grains().items():
+        names = sorted({label(place) for place in city.stops})
+        if len(names) == own and grain != OWN:
+            continue
+        location_of_stop = np.array([names.index(label(place)) for place in city.stops])
+        design = design_of(programme, domain, include, label=label, slots=1)
+        found = drawn_and_estimated(design, city, location_of_stop)
+        truth, old = (added(one, location_of_stop) for one in (city.weeks[0], city.last_year))
+        for minutes in (written, *(one for one in _MINUTES if one > written)):
+            cells = [rolled(one, minutes // written) for one in (found, truth, old)]
+            yield GrainErrors(
+                _CELLS,
+                f"{grain} ({len(names)}) x {minutes} minutes",
+                *_compared(*cells),
+                "%",
+                is_written=grain == OWN and minutes == written,
+            )
+    if any(not table.by for table in programme.tables):
+        yield _totals(programme, domain, include, city)
+
+
+def _totals(
+    programme: Programme, domain: PublicDomain, include: Path, city: PublicCity
+) -> GrainErrors:
+    """Return the errors of a table of totals, which says its own noise; a bound leaves some out."""
+    design = design_of(programme, domain, include, label=grains()[OWN], slots=1)
+    days, old = (one.sum(axis=(0, 2))[None, :, None] for one in (city.weeks[0], city.last_year))
+    error = design.left_out_of_totals + design.deviations[()] * sqrt(2 / pi) / days.mean()
+    _, baselines = _compared(days, days, old)
+    return GrainErrors(_TOTALS, "mode x day", 100 * float(error), baselines, "%", is_written=True)
+
+
+def _compared(found: Floats, truth: Floats, old: Floats) -> tuple[float, dict[str, float]]:
+    """Return the error of estimates and of the naive tables, per cent."""
+    everywhere = np.broadcast_to(truth.mean(axis=(0, 1)), truth.shape)  # by time of day
+    tables = {NOTHING: np.zeros(truth.shape), CITY_MEAN: everywhere, LAST_YEAR: old}
+    errors = {name: 100 * relative_error(table, truth) for name, table in tables.items()}
+    return 100 * relative_error(found, truth), errors

@@ -1,0 +1,1 @@
+"""Attacks on tables of others, and the laboratory of bad releases."""

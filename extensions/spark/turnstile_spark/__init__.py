@@ -1,0 +1,1 @@
+"""Trips counted on Spark, for those whose weeks outgrow one machine."""

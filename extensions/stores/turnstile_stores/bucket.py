@@ -1,0 +1,228 @@
+"""A bucket as zones and portals use it: objects are created or replaced by conditional puts.
+
+Every call raises StoreError where the store does not answer, with the store's name, the path and
+the store's code: never a credential, never what an object holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar, NamedTuple, TypeVar
+
+from turnstile.errors import StoreError
+from turnstile_stores.address import StoreAddress
+
+T = TypeVar("T")
+_TAKEN = (409, 412)  # 409: another conditional put of the same key is under way
+_ABSENT = 404
+_TRIES, _CONNECT_S, _READ_S = 4, 10, 60
+_BLOCK = 2**20
+AT_ONCE = 8
+"""Requests of one process that a store sees at a time."""
+mimetypes.add_type("application/vnd.apache.parquet", ".parquet")
+mimetypes.add_type("application/atom+xml", ".atom")
+mimetypes.add_type("text/markdown", ".md")
+
+
+class Found(NamedTuple):
+    """A file as it stands in a store.
+
+    Args:
+        content: its bytes.
+        tag: of this version; what `replace` compares.
+    """
+
+    content: bytes
+    tag: str
+
+
+class Listed(NamedTuple):
+    """What a list says of an object.
+
+    Args:
+        tag: of this version.
+        size: bytes.
+        put_at: by the store's clock; aware.
+    """
+
+    tag: str
+    size: int
+    put_at: datetime
+
+
+@lru_cache(maxsize=1)
+def _described(folder: str | None) -> object:
+    """Return what reads the descriptions of services: once in a process, not for each client."""
+    from botocore.loaders import create_loader
+
+    return create_loader(folder)
+
+
+class Bucket:
+    """Objects below a prefix of a bucket.
+
+    Args:
+        address: where it is.
+        credentials: of the client; empty: as boto3 finds them.
+    """
+
+    ERROR: ClassVar[type[StoreError]] = StoreError
+
+    def __init__(self, address: StoreAddress, credentials: Mapping[str, str]) -> None:
+        import boto3
+        import botocore.session
+        from botocore.config import Config
+
+        self._address = address
+        config = Config(
+            connect_timeout=_CONNECT_S,
+            read_timeout=_READ_S,
+            retries={"mode": "standard", "total_max_attempts": _TRIES},
+        )
+        inner = botocore.session.get_session()
+        described = _described(inner.get_config_variable("data_path"))
+        inner.register_component("data_loader", described)
+        session = boto3.Session(botocore_session=inner, **credentials)
+        self._client = session.client(
+            "s3",
+            endpoint_url=address.endpoint,
+            config=config,
+            # a store with an endpoint of its own has no regions; a signature needs one
+            region_name=session.region_name or "us-east-1",
+        )
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self._address.name
+
+    def listed(self, prefix: str) -> dict[str, Listed]:
+        """Return every object below a path that ends in `/`, or all for none, by its path."""
+
+        def act() -> dict[str, Listed]:
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._address.bucket, Prefix=self._key(prefix)
+            )
+            start = len(self._key(""))
+            return {
+                one["Key"][start:]: Listed(one["ETag"], one["Size"], one["LastModified"])
+                for page in pages
+                for one in page.get("Contents", ())
+            }
+
+        return self._asked(act, prefix, (), {})
+
+    def read(self, path: str) -> Found | None:
+        """Return an object; None if there is none."""
+
+        def act() -> Found | None:
+            got = self._client.get_object(Bucket=self._address.bucket, Key=self._key(path))
+            return Found(got["Body"].read(), got["ETag"])
+
+        return self._asked(act, path, (_ABSENT,), None)
+
+    def fetch(self, path: str, target: Path) -> str | None:
+        """Write an object to a file; return the SHA-256 of what came, None if there is none."""
+
+        def act() -> str | None:
+            got = self._client.get_object(Bucket=self._address.bucket, Key=self._key(path))
+            with target.open("wb") as file:
+                for block in got["Body"].iter_chunks(_BLOCK):
+                    file.write(block)
+            return sha256_of(target)
+
+        return self._asked(act, path, (_ABSENT,), None)
+
+    def read_back(self, path: str) -> tuple[str, datetime] | None:
+        """Read an object; return its SHA-256 and when it was put, None if there is none."""
+
+        def act() -> tuple[str, datetime] | None:
+            got = self._client.get_object(Bucket=self._address.bucket, Key=self._key(path))
+            digest = hashlib.sha256()
+            for block in got["Body"].iter_chunks(_BLOCK):
+                digest.update(block)
+            return digest.hexdigest(), got["LastModified"]
+
+        return self._asked(act, path, (_ABSENT,), None)
+
+    def create(self, path: str, content: bytes) -> None:
+        """Put an object unless one stands there."""
+        self.put_if(path, content, None)
+
+    def put_file(self, path: str, file: Path) -> None:
+        """Put a file under a path that nothing else uses."""
+
+        def act() -> None:
+            with file.open("rb") as body:
+                self._client.put_object(Body=body, IfNoneMatch="*", **self._of_put(path))
+
+        self._asked(act, path, _TAKEN, None)
+
+    def replace(self, path: str, content: bytes, tag: str | None) -> bool:
+        """Put an object in the place of the version that was read; None: of none.
+
+        Returns:
+            False if another version stands there meanwhile; nothing was written.
+        """
+        return self.put_if(path, content, tag) is not None
+
+    def put_if(self, path: str, content: bytes, tag: str | None) -> str | None:
+        """Put an object if a version stands there, None: if none does; return the new one's tag."""
+        condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
+
+        def act() -> str | None:
+            put = self._client.put_object(Body=content, **condition, **self._of_put(path))
+            return str(put["ETag"])
+
+        return self._asked(act, path, _TAKEN if tag is None else (*_TAKEN, _ABSENT), None)
+
+    def delete(self, path: str) -> None:
+        """Delete an object; one that is not there changes nothing."""
+
+        def act() -> None:
+            self._client.delete_object(Bucket=self._address.bucket, Key=self._key(path))
+
+        self._asked(act, path, (_ABSENT,), None)
+
+    def _of_put(self, path: str) -> dict[str, str]:
+        """Return what every put asks for: the store refuses bytes that arrive otherwise."""
+        return {
+            "Bucket": self._address.bucket,
+            "Key": self._key(path),
+            "ChecksumAlgorithm": "SHA256",
+            "ContentType": mimetypes.guess_type(path)[0] or "application/octet-stream",
+            **(self._address.encryption or {}),
+        }
+
+    def _key(self, path: str) -> str:
+        return f"{self._address.prefix}/{path}" if self._address.prefix else path
+
+    def _asked(self, act: Callable[[], T], path: str, answers: tuple[int, ...], meaning: T) -> T:
+        """Ask the store; statuses that are answers have a meaning.
+
+        Raises:
+            StoreError: anything else but success.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            return act()
+        except ClientError as error:
+            status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+            code = error.response["Error"]["Code"]
+            if status in answers and code != "NoSuchBucket":
+                return meaning
+            raise self.ERROR(self.name, f"{path}: {status} {code}") from None
+        except BotoCoreError as error:
+            raise self.ERROR(self.name, f"{path}: {type(error).__name__}") from None
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, read block by block."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

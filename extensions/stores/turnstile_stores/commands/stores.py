@@ -1,0 +1,81 @@
+"""`turnstile stores`: which stores of zones this process reaches; folders that become copies."""
+
+from __future__ import annotations
+
+import argparse
+
+from turnstile.settings import ZONES, Settings
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser("stores", help="zones in object storage: reach, first use")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    check = commands.add_parser("check", help="which stores this environment reaches")
+    check.set_defaults(command=_check)
+    adopt = commands.add_parser(
+        "adopt", help="put the private, embargoed and public folders into their empty stores"
+    )
+    adopt.set_defaults(command=_adopt)
+    restore = commands.add_parser(
+        "restore", help="put back what is here and lost in a store that a backup made older"
+    )
+    restore.set_defaults(command=_restore)
+
+
+def _check(_: argparse.Namespace) -> int:
+    """List every store; a line a zone.
+
+    Raises:
+        StoreError: one does not answer, or refuses.
+    """
+    from turnstile_stores.opened import opened
+
+    named = {one.zone: one for one in Settings.from_environment().stores}
+    for zone in ZONES:
+        if zone not in named:
+            print(f"{zone}: no store is named here")
+            continue
+        bucket = opened(named[zone])
+        bucket.listed("index/")
+        print(f"{zone}: {bucket.name} answers")
+    return 0
+
+
+def _adopt(_: argparse.Namespace) -> int:
+    """Put every zone that is a folder so far into its store.
+
+    Raises:
+        InputError: a store holds something already.
+        StoreError: one does not answer; the same command goes on.
+    """
+    from turnstile_stores.public_zone import adopt_public
+    from turnstile_stores.zone_stores import adopt_units
+
+    settings = Settings.from_environment()
+    for zone in ("private", "embargoed"):
+        for unit in adopt_units(settings, zone):
+            print(f"{zone}: {unit} is in the store")
+    for name in adopt_public(settings):
+        print(f"public: {name} is in the store, every byte read back")
+    return 0
+
+
+def _restore(_: argparse.Namespace) -> int:
+    """Put back every file that is here and lost in a store, from a home that has seen it.
+
+    Raises:
+        StoreError: a store does not answer; the same command goes on.
+        IntegrityError: a store holds other sealed bytes than this home.
+    """
+    from turnstile_stores.zone_stores import restore_units
+
+    settings, units = Settings.from_environment(), 0
+    for zone in ("private", "embargoed"):
+        for unit, back, kept in restore_units(settings, zone):
+            others = f"; {kept} differ and stay as others wrote them since" if kept else ""
+            print(f"{zone}: {unit}: {back} files are back in the store{others}")
+            units += 1
+    if not units:
+        print("no store is older than what was seen here: nothing to restore")
+    return 0

@@ -1,0 +1,161 @@
+"""A zone whose store holds every file under its own name: landing, public. Copies come.
+
+What the store no longer holds goes here too, if it came from there.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, replace_durably
+from turnstile.errors import InputError, IntegrityError, StoreError
+from turnstile_stores.bucket import AT_ONCE, Bucket, Listed
+from turnstile_stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of
+
+Wanted = Callable[[str], bool]
+_MANIFEST = "/manifest.json"
+"""What a package ends its publication with; no step ever deletes one."""
+
+
+class Copy(NamedTuple):
+    """A file that came from a store.
+
+    Args:
+        tag: of the version.
+        put_at: when it came to the store, in seconds since 1970, by the store's clock.
+        stamp: how the file here looked then.
+    """
+
+    tag: str
+    put_at: float
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class PlainZone:
+    """A zone and its store.
+
+    Args:
+        bucket: the store.
+        folder: of the zone.
+        is_private: whether files are for the owner's eyes alone.
+        is_whole: whether whatever is not in the store goes here, wherever it came from.
+    """
+
+    bucket: Bucket
+    folder: Path
+    is_private: bool
+    is_whole: bool
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes on this machine from the copies while the block runs."""
+        make_folder(self.folder, is_private=self.is_private)
+        (self.folder / STATE).mkdir(exist_ok=True)
+        with exclusively(self.folder / STATE / "zone.lock"):
+            yield
+
+    def fetch(self, wanted: Callable[[frozenset[str]], Wanted]) -> None:
+        """Bring what is wanted here as it is in the store; call it `alone`.
+
+        Args:
+            wanted: given all names in the store, says of each whether it is needed.
+
+        Raises:
+            StoreError: the store does not answer, or was written to meanwhile.
+            IntegrityError: a package was there and is there no more; the copies stay.
+        """
+        listed = {name: one for name, one in self.bucket.listed("").items() if _is_file(name)}
+        copies = self._copies()
+        packages = {name for name in copies if self.is_whole and name.endswith(_MANIFEST)}
+        if gone := sorted(packages - listed.keys()):
+            raise IntegrityError(
+                f"{self.bucket.name}: {gone[0]} is gone, which was there; restore the store, or "
+                "find out who deleted it"
+            )
+        choose = wanted(frozenset(listed))
+        missing = [
+            name
+            for name, one in listed.items()
+            if choose(name) and not self._is_here(name, one, copies)
+        ]
+        try:
+            last = [name for name in missing if name.endswith(_MANIFEST)]
+            for names in ([name for name in missing if name not in last], last):
+                with ThreadPoolExecutor(AT_ONCE) as threads:
+                    came = threads.map(lambda name: self._bring(name, listed[name]), names)
+                    copies |= dict(zip(names, came, strict=True))
+            stale = set(files_here(self.folder)) if self.is_whole else set()
+            for name in (stale | copies.keys()) - {one for one in listed if choose(one)}:
+                if name in listed and not self.is_whole:
+                    continue  # it is there, and was wanted by another step
+                remove(self.folder, name)
+                copies.pop(name, None)
+        finally:
+            self._write(copies)
+
+    def put_at(self, path: Path) -> float | None:
+        """Return when a file came to the store, in seconds since 1970; None: it did not."""
+        found = self._copies().get(path.relative_to(self.folder).as_posix())
+        return found and found.put_at
+
+    def delete(self, gone: Path) -> None:
+        """Delete a file in the store that was deleted here, unless another came in its place.
+
+        Raises:
+            StoreError: the store does not answer.
+        """
+        name = gone.relative_to(self.folder).as_posix()
+        copies = self._copies()
+        copy = copies.pop(name, None)
+        listed = self.bucket.listed(name).get(name)
+        if copy is not None and listed is not None and listed.tag == copy.tag:
+            self.bucket.delete(name)
+        self._write(copies)
+
+    def _is_here(self, name: str, one: Listed, copies: dict[str, Copy]) -> bool:
+        copy = copies.get(name)
+        return copy is not None and copy[::2] == (one.tag, stamp_of(self.folder / name))
+
+    def _bring(self, name: str, one: Listed) -> Copy:
+        """Write a file here, whole or not at all."""
+        target = self.folder / name
+        arriving = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if self.bucket.fetch(name, arriving) is None or arriving.stat().st_size != one.size:
+                raise StoreError(self.bucket.name, f"{name} changed while it was fetched")
+            arriving.chmod(OWNER_ONLY if self.is_private else EVERYBODY_READS)
+            arriving.replace(target)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            rule = "is a file and a folder of files at once; delete one of them there"
+            raise InputError(where=self.bucket.name, field=name, rule=rule) from None
+        finally:
+            if arriving.parent.is_dir():
+                arriving.unlink(missing_ok=True)
+        stamp = stamp_of(target)
+        return Copy(one.tag, one.put_at.timestamp(), stamp or Stamp(-1, -1))
+
+    def _copies(self) -> dict[str, Copy]:
+        """Read what came from the store."""
+        path = self.folder / STATE / "copies.json"
+        found = json.loads(path.read_bytes()) if path.exists() else {}
+        return {name: Copy(tag, at, Stamp(*stamp)) for name, (tag, at, stamp) in found.items()}
+
+    def _write(self, copies: dict[str, Copy]) -> None:
+        """Write down what came from the store."""
+        path = self.folder / STATE / "copies.json"
+        replace_durably(path, json.dumps(copies).encode(), OWNER_ONLY)
+
+
+def _is_file(name: str) -> bool:
+    """Return whether a name is one of a file below the zone, a marker's with its dot too."""
+    parts = name.split("/")
+    return all(part not in {"", ".", ".."} for part in parts) and parts[0] != STATE

@@ -1,0 +1,106 @@
+"""Sends series and pages of a programme to a store: files are replaced, the index last.
+
+The index says which state of the ledger it shows. An older state never takes the place of a newer
+one: of publishers that race, the one with the newer ledger wins, and the other is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from turnstile.errors import RefusedError
+from turnstile.publishing.series.index import INDEX
+from turnstile.release.zones import digest_of
+from turnstile_stores.portals.store import PortalError, Store
+
+_TRIES = 3
+_NOTHING = b'{"files": [], "ledger_sequence": 0}'
+_PAGES = ("index.html", "feed.atom", "feed.json")
+_OF_ZONE = (
+    "index.html",
+    "ledger.pub",
+    "ledger-checkpoint.note",
+    "zone-index.txt",
+    "zone-index.sig.json",
+)
+_RECORDS = ("*/withdrawn-r*.json", "*/no-release-r*.json", "*/checkpoint-r*.note")
+
+
+def send_site(store: Store, portal: str, public: Path, programme: str) -> None:
+    """Bring series, pages and records of a programme in a store to those of the public zone.
+
+    Raises:
+        RefusedError: the store shows a newer state of the ledger.
+        PortalError: the store does not answer, or is written to all the time.
+    """
+    for _ in range(_TRIES):
+        if _is_sent(store, portal, public / programme):
+            break
+    else:
+        raise PortalError(portal, f"{INDEX} was replaced by others {_TRIES} times")
+    for name in _OF_ZONE:
+        if (public / name).is_file():
+            _put(store, portal, name, (public / name).read_bytes())
+
+
+def _is_sent(store: Store, portal: str, folder: Path) -> bool:
+    """Send files, then the index; False if either side was written to meanwhile."""
+    programme, own = folder.name, (folder / INDEX).read_bytes()
+    before = store.read(f"{programme}/{INDEX}")
+    shown, about = json.loads(before.content if before else _NOTHING), json.loads(own)
+    if shown["ledger_sequence"] > about["ledger_sequence"]:
+        raise RefusedError(
+            f"{portal} shows entry {shown['ledger_sequence']} of the ledger, and here it ends at "
+            f"{about['ledger_sequence']}: another publisher knows more, nothing was changed"
+        )
+    there, wanted = (
+        {one["path"]: one["sha256"] for one in index["files"]} for index in (shown, about)
+    )
+    changed = [path for path, digest in wanted.items() if there.get(path) != digest]
+    try:
+        for path in (*changed, *_others(folder)):
+            _put(store, portal, f"{programme}/{path}", (folder / path).read_bytes())
+    except FileNotFoundError:
+        return False
+    if (folder / INDEX).read_bytes() != own:
+        return False
+    is_same = before is not None and before.content == own
+    if not (is_same or store.replace(f"{programme}/{INDEX}", own, before and before.tag)):
+        return False
+    for path in sorted(there.keys() - wanted.keys()):
+        store.delete(f"{programme}/{path}")
+    return True
+
+
+def verify_site(store: Store, portal: str, programme: str) -> None:
+    """Compare the series in a store with its own index.
+
+    Raises:
+        PortalError: a file is not there, or not what the index says.
+    """
+    found = store.read(f"{programme}/{INDEX}")
+    if found is None:
+        raise PortalError(portal, f"{programme}/{INDEX} is not there")
+    for one in json.loads(found.content)["files"]:
+        file = store.read(f"{programme}/{one['path']}")
+        if file is None or digest_of(file.content) != one["sha256"]:
+            raise PortalError(portal, f"{programme}/{one['path']} is not what the index says")
+
+
+def _others(folder: Path) -> list[str]:
+    """Return pages and records of a programme."""
+    records = (path for pattern in _RECORDS for path in sorted(folder.glob(pattern)))
+    return [*_PAGES, *(path.relative_to(folder).as_posix() for path in records)]
+
+
+def _put(store: Store, portal: str, path: str, content: bytes) -> None:
+    """Write a file in the place of whatever stands there, and read it back."""
+    for _ in range(_TRIES):
+        found = store.read(path)
+        if found is not None and found.content == content:
+            return
+        store.replace(path, content, found and found.tag)
+    found = store.read(path)
+    if found is None or found.content != content:
+        raise PortalError(portal, f"{path} does not hold what was written")

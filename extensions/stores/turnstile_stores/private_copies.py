@@ -1,0 +1,61 @@
+"""Everything private here, for retention: what it deletes here goes in the stores too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from turnstile.release.zone_copies import changed_here
+from turnstile.settings import Settings
+from turnstile_stores.zone_stores import plain_zone, refresh, unit_zone
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateCopies:
+    """Everything private, for retention; where no store is named, the zones themselves."""
+
+    settings: Settings
+
+    def fetch_private(self) -> None:
+        """Bring all of it here.
+
+        Raises:
+            StoreError: a store is away.
+        """
+        if landing := plain_zone(self.settings, "landing"):
+            with landing.alone():
+                landing.fetch(lambda _: lambda _: True)
+        if private := unit_zone(self.settings, "private"):
+            private.fetch((), lambda _: True)
+        refresh(self.settings)  # whether a release still has its bytes
+
+    def changed_at(self, path: Path) -> float:
+        """Return when a file came, in seconds since 1970."""
+        for name, zone in (
+            ("landing", plain_zone(self.settings, "landing")),
+            ("private", unit_zone(self.settings, "private")),
+        ):
+            if zone and path.is_relative_to(self.settings.home / name):
+                return 0.0 if path.is_dir() else zone.put_at(path) or changed_here(path)
+        return changed_here(path)
+
+    def delete(self, gone: Iterable[Path]) -> None:
+        """Delete in the stores what was deleted here.
+
+        Raises:
+            StoreError: a store is away; the next time tries again.
+        """
+        landing, private = plain_zone(self.settings, "landing"), unit_zone(self.settings, "private")
+        units = set()
+        for path in gone:
+            if landing and path.is_relative_to(self.settings.landing):
+                with landing.alone():
+                    landing.delete(path)
+            elif private and path.is_relative_to(self.settings.private):
+                units.add("/".join(path.relative_to(self.settings.private).parts[:2]))
+        for unit in units:
+            if private:
+                with private.working_on(unit):
+                    private.fetch((unit,), lambda _: False)  # what steps left that died
+                    private.put(unit)

@@ -1,0 +1,176 @@
+"""What a store says that a unit of a zone holds, and what of it is here.
+
+A unit is what changes together: a release under embargo, a period in the private zone.
+
+    index/opal/2016-W30/r0.json              its files, and where the bytes of each are
+    files/opal/2016-W30/r0/5f0c...           bytes
+
+Bytes are put under a name of their own, read back, and only then is the index replaced, on
+condition that nobody did meanwhile. So a reader sees all of a step or none of it, whenever its
+worker died, and of two workers that write the same file one wins. The names are random: a digest
+of rows would confirm a guess.
+
+An index names the steps that wrote it and every index before it. So a copy knows one that is older
+than what it has seen, whichever backup it came from, and loses nothing to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from turnstile.durable_files import OWNER_ONLY, delete_for_good, replace_durably
+from turnstile.errors import IntegrityError
+
+STATE = ".store"
+"""Folder of a zone that says what of the store is here; it goes with the zone."""
+
+
+class Stored(NamedTuple):
+    """A file of a unit.
+
+    Args:
+        object: path of its bytes in the store.
+        size: bytes.
+        sha256: of the bytes.
+        put_at: instant in ISO 8601, UTC, when they came to the store.
+    """
+
+    object: str
+    size: int
+    sha256: str
+    put_at: str
+
+
+class Stamp(NamedTuple):
+    """How a file here looked when it was the store's: size and time of change."""
+
+    size: int
+    mtime_ns: int
+
+
+@dataclass(slots=True)
+class UnitState:
+    """A unit as it was last seen in the store.
+
+    Args:
+        tag: of the index; None: the store has none.
+        files: by their path in the unit.
+        here: files that are here as in the store.
+        steps: names of the steps that wrote the index and those before it, oldest first; none of
+            an index that an earlier version wrote.
+    """
+
+    tag: str | None = None
+    files: dict[str, Stored] = field(default_factory=dict)
+    here: dict[str, Stamp] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> UnitState:
+        """Read what was written down; nothing where there is nothing."""
+        if not path.exists():
+            return cls()
+        found = json.loads(path.read_bytes())
+        here = {name: Stamp(*stamp) for name, stamp in found["here"].items()}
+        return cls(found["tag"], _stored(found["files"]), here, tuple(found.get("steps", ())))
+
+    def write(self, path: Path) -> None:
+        """Write down what is here."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = {"tag": self.tag, "files": self.files, "here": self.here, "steps": self.steps}
+        replace_durably(path, json.dumps(content).encode(), OWNER_ONLY)
+
+    def is_here(self, name: str, folder: Path) -> bool:
+        """Return whether a file is here as it is in the store."""
+        return name in self.here and self.here[name] == stamp_of(folder / name)
+
+    def has_seen_more_than(self, steps: tuple[str, ...]) -> bool:
+        """Return whether an index of these steps lacks the last one that was seen here."""
+        return bool(self.steps) and self.steps[-1] not in steps
+
+
+def index_bytes(files: Mapping[str, Stored], steps: tuple[str, ...]) -> bytes:
+    """Return the index of a unit."""
+    content = {"files": dict(sorted(files.items())), "steps": steps}
+    return json.dumps(content, indent=1).encode()
+
+
+def read_index(content: bytes, unit: str) -> tuple[dict[str, Stored], tuple[str, ...]]:
+    """Read the files of an index, and the steps that made it.
+
+    Raises:
+        IntegrityError: it is none, or names a file outside of its unit.
+    """
+    try:
+        read = json.loads(content)
+        found, steps = _stored(read["files"]), tuple(map(str, read.get("steps", ())))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        found, steps = {"": Stored("", 0, "", "")}, ()
+    for name, one in found.items():
+        if not is_plain(name) or not one.object.startswith(f"files/{unit}/"):
+            raise IntegrityError(f"the index of {unit} is not what a step writes; restore it")
+    return found, steps
+
+
+def is_plain(name: str) -> bool:
+    """Return whether a name leads nowhere else, and to no hidden file.
+
+    Examples:
+        >>> is_plain("rows/a.parquet"), is_plain("../a"), is_plain("/a"), is_plain("a/.b")
+        (True, False, False, False)
+    """
+    path = PurePosixPath(name)
+    return (
+        bool(path.parts)
+        and str(path) == name
+        and "\0" not in name
+        and not any(part.startswith(".") or part == "/" for part in path.parts)
+    )
+
+
+def make_folder(zone: Path, *, is_private: bool) -> None:
+    """Make the folder of a zone, if there is none; of a private one nobody else sees anything."""
+    zone.mkdir(parents=True, exist_ok=True)
+    if is_private:
+        zone.chmod(0o700)
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """Return how a file looks now; None if there is none."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return Stamp(found.st_size, found.st_mtime_ns)
+
+
+def files_here(folder: Path) -> Iterator[str]:
+    """Yield the files of a folder by their paths below it; hidden ones and links are none."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if is_plain(name) and path.is_file() and not path.is_symlink():
+            yield name
+
+
+def remove(folder: Path, name: str) -> None:
+    """Delete a file here, and folders that are empty then."""
+    path = folder / name
+    delete_for_good(path)
+    for parent in path.parents:
+        if parent == folder or any(parent.iterdir()):
+            return
+        parent.rmdir()
+
+
+def _stored(found: Mapping[str, list[object]]) -> dict[str, Stored]:
+    """Read files of an index, each with its four facts."""
+    read = {}
+    for name, (where, size, sha256, put_at) in found.items():
+        if not (isinstance(size, int) and isinstance(where, str)):
+            raise TypeError(name)
+        read[name] = Stored(where, size, str(sha256), str(put_at))
+    return read

@@ -1,0 +1,409 @@
+"""A zone whose store is written by steps: private, embargoed. Copies come, changes go back.
+
+Only what is asked for comes; the rest of a unit stays in the store. What is here and not in the
+store is what a step left that did not come to its end: it goes before the next step begins. Sealed
+bytes never go: what may be the last copy of a draw is set aside. And nothing goes to an index that
+is older than the one seen last, as a backup's is; `restore` brings the newer files back.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePosixPath
+
+from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, sync_folder
+from turnstile.errors import IntegrityError, StoreConflict, StoreError
+from turnstile.settings import system_clock
+from turnstile_stores.bucket import AT_ONCE, Bucket, sha256_of
+from turnstile_stores.merging import SEALED, digest_of, merged, require_written_once
+from turnstile_stores.unit import (
+    STATE,
+    Stored,
+    UnitState,
+    files_here,
+    index_bytes,
+    is_plain,
+    make_folder,
+    read_index,
+    remove,
+    stamp_of,
+)
+
+ZONE = "zone"
+"""The unit of files that lie in the zone's own folder."""
+Wanted = Callable[[str], bool]
+_INDEX, _FILES = "index/", "files/"
+_ASIDE = "aside"
+_TRIES = 5
+_LASTS_AT_MOST = timedelta(days=1)
+"""A step; what it put and no index names after that belongs to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitZone:
+    """A zone and its store.
+
+    Args:
+        bucket: the store.
+        folder: of the zone.
+        parts: of the path of a unit: 3 for `opal/2016-W30/r0`.
+        is_private: whether files are for the owner's eyes alone.
+        leftovers: objects of a unit that no index named when it was fetched, of steps that died.
+    """
+
+    bucket: Bucket
+    folder: Path
+    parts: int
+    is_private: bool
+    leftovers: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    @contextmanager
+    def working_on(self, *units: str) -> Iterator[None]:
+        """Keep other steps on this machine from the copies of units while the block runs."""
+        if not units:
+            yield
+            return
+        with exclusively(self._lock(units[0])), self.working_on(*units[1:]):
+            yield
+
+    def fetch(self, own: tuple[str, ...], wanted: Wanted) -> None:
+        """Bring what is wanted here as it is in the store.
+
+        Args:
+            own: units that this process works on, and holds.
+            wanted: says of a path in the zone whether it is needed.
+
+        Raises:
+            StoreError: the store does not answer, or was written to meanwhile.
+            IntegrityError: it does not hold what its own index says.
+        """
+        with exclusively(self._lock("")):
+            listed = self.bucket.listed(_INDEX)
+            there = {self._unit_named(name): one.tag for name, one in listed.items()}
+            if gone := [unit for unit in self._units_seen() if unit not in there]:
+                raise IntegrityError(
+                    f"{self.bucket.name}: the index of {gone[0]} is gone, which was there; "
+                    "restore the store or find out who deleted it, then turnstile stores restore"
+                )
+            for unit in sorted({*there, *own}):
+                if unit in own:
+                    self._fetch(unit, there.get(unit), wanted, is_own=True)
+                    continue
+                with suppress(BlockingIOError), exclusively(self._lock(unit), waits=False):
+                    self._fetch(unit, there[unit], wanted, is_own=False)
+
+    def put(self, unit: str) -> None:
+        """Bring what a step changed in a unit to the store, all of it or nothing.
+
+        Raises:
+            StoreError: the store does not answer, or another worker was first.
+            IntegrityError: a sealed file is in the store with other bytes.
+        """
+        before = UnitState.read(self._state(unit))
+        after = self._changes(unit, before, self._place(unit))
+        old = set(self.leftovers.pop(unit, ()))
+        if after.files != before.files:
+            old |= {one.object for one in before.files.values()}
+            self._put_index(unit, before, after, before.steps)
+        for name in old - {one.object for one in after.files.values()}:
+            self.bucket.delete(name)
+        after.write(self._state(unit))
+
+    def restore(self) -> Iterator[tuple[str, int, int]]:
+        """Put back what is here and lost in the store, of every unit whose index is older.
+
+        Where others went on from an older index, what they wrote stays.
+
+        Yields:
+            the unit, how many files came back, and how many differ and stay as others wrote them.
+
+        Raises:
+            StoreError: the store does not answer; the same command goes on.
+            IntegrityError: it holds other sealed bytes in the place of those here.
+        """
+        for unit in self._units_seen():
+            with self.working_on(unit):
+                seen = UnitState.read(self._state(unit))
+                found = self.bucket.read(f"{_INDEX}{unit}.json")
+                files, steps = read_index(found.content, unit) if found else ({}, ())
+                if found is None or seen.has_seen_more_than(steps):
+                    yield (
+                        unit,
+                        *self._restore(
+                            unit, seen, UnitState(found and found.tag, files, steps=steps)
+                        ),
+                    )
+
+    def _restore(self, unit: str, seen: UnitState, there: UnitState) -> tuple[int, int]:
+        """Put back a unit; return how many files came back, and how many stay as they are there."""
+        folder, is_backup = self._place(unit), set(there.steps) <= set(seen.steps)
+        require_written_once(unit, there.files, seen.files)
+        objects = self.bucket.listed(f"{_FILES}{unit}/")
+        after = UnitState(there.tag, dict(there.files), {}, there.steps)
+        back, kept = 0, 0
+        for name, one in seen.files.items():
+            if digest_of(there.files.get(name)) == one.sha256:
+                continue
+            if name in there.files and not is_backup:
+                kept += 1
+            elif one.object in objects:
+                after.files[name], back = one, back + 1
+            elif seen.is_here(name, folder):
+                after.files[name], back = self._put_file(unit, name, one.sha256), back + 1
+        self._put_index(unit, there, after, tuple(dict.fromkeys((*there.steps, *seen.steps))))
+        for name, one in after.files.items():
+            if seen.is_here(name, folder) and seen.files[name].sha256 == one.sha256:
+                self._note(after, name, folder)
+        after.write(self._state(unit))
+        return back, kept
+
+    def require_writable(self, unit: str) -> None:
+        """Put an object and delete it again.
+
+        Raises:
+            StoreError: the store does not take it.
+        """
+        probe = f"{_FILES}{unit}/{secrets.token_hex(16)}"
+        self.bucket.create(probe, b"")
+        self.bucket.delete(probe)
+
+    def units(self) -> tuple[str, ...]:
+        """Return every unit that is here, as last fetched or made since."""
+        made = {unit for name in files_here(self.folder) if (unit := self._unit_of(name))}
+        return tuple(sorted(made | set(self._units_known())))
+
+    def put_at(self, path: Path) -> float | None:
+        """Return when a file came to the store, in seconds since 1970; None: it is not there."""
+        name = path.relative_to(self.folder).as_posix()
+        unit = self._unit_of(name)
+        found = UnitState.read(self._state(unit)).files.get(self._name_in(unit, name))
+        return found and datetime.fromisoformat(found.put_at).timestamp()
+
+    def _fetch(self, unit: str, tag: str | None, wanted: Wanted, *, is_own: bool) -> None:
+        """Bring a unit here."""
+        folder, state = self._place(unit), UnitState.read(self._state(unit))
+        is_new = state.tag != tag
+        if is_new:
+            state = self._read_index(unit, tag, state)
+        if is_own:
+            objects = self.bucket.listed(f"{_FILES}{unit}/")
+            used = {one.object for one in state.files.values()}
+            self.leftovers[unit] = frozenset(
+                name
+                for name, one in objects.items()
+                if name not in used and system_clock() - one.put_at > _LASTS_AT_MOST
+            )
+        if is_own or is_new:
+            for name in [*self._own_files(unit)]:
+                if name not in state.files or (is_own and not state.is_here(name, folder)):
+                    self._clear(unit, name)
+        missing = [
+            name
+            for name in state.files
+            if wanted(self._path_in_zone(unit, name)) and not state.is_here(name, folder)
+        ]
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            done = threads.map(lambda name: self._bring(state.files[name], folder / name), missing)
+            for name, _ in zip(missing, done, strict=True):
+                self._note(state, name, folder)
+        if is_new or missing:
+            state.write(self._state(unit))
+
+    def _read_index(self, unit: str, tag: str | None, before: UnitState) -> UnitState:
+        """Read an index; what is here of unchanged files stays known.
+
+        Raises:
+            IntegrityError: it is older than the one that was seen last.
+        """
+        if tag is None:
+            return UnitState()
+        found = self.bucket.read(f"{_INDEX}{unit}.json")
+        if found is None:
+            raise StoreError(self.bucket.name, f"the index of {unit} went while it was read")
+        files, steps = read_index(found.content, unit)
+        self._require_no_older(unit, before, steps)
+        same = {
+            name: stamp
+            for name, stamp in before.here.items()
+            if name in files and files[name].sha256 == before.files[name].sha256
+        }
+        return UnitState(found.tag, files, same, steps)
+
+    def _require_no_older(self, unit: str, before: UnitState, steps: tuple[str, ...]) -> None:
+        """Refuse an index that lacks the last step seen here: what it does not name would go."""
+        if before.has_seen_more_than(steps):
+            raise IntegrityError(
+                f"{self.bucket.name}: the index of {unit} is older than the one that was here, as "
+                "after a backup; nothing was removed. Bring the newer files back: turnstile "
+                "stores restore"
+            )
+
+    def _clear(self, unit: str, name: str) -> None:
+        """Remove what is not the store's; sealed bytes, perhaps the only ones, are set aside."""
+        folder = self._place(unit)
+        if not PurePosixPath(name).name.startswith(SEALED):
+            remove(folder, name)
+            return
+        aside = self.folder / STATE / _ASIDE / unit / secrets.token_hex(4) / name
+        aside.parent.mkdir(parents=True)
+        (folder / name).rename(aside)
+        sync_folder(aside.parent)
+
+    def _bring(self, one: Stored, target: Path) -> None:
+        """Write one file of a store here, whole or not at all."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        arriving = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
+        try:
+            digest = self.bucket.fetch(one.object, arriving)
+            if digest is None:
+                problem = f"{target.name} went while it was fetched"
+                raise StoreError(self.bucket.name, problem)
+            if digest != one.sha256:
+                raise IntegrityError(
+                    f"{self.bucket.name}: {target.name} is not what its index says; restore it "
+                    "and look for who changed it"
+                )
+            arriving.chmod(self._mode_of(target.name))
+            arriving.replace(target)
+        finally:
+            arriving.unlink(missing_ok=True)
+        sync_folder(target.parent)
+
+    def _changes(self, unit: str, before: UnitState, folder: Path) -> UnitState:
+        """Put what is new; return the unit as it is now."""
+        after, new = UnitState(before.tag, dict(before.files), steps=before.steps), {}
+        for name in self._own_files(unit):
+            if not before.is_here(name, folder):
+                digest = sha256_of(folder / name)
+                if digest != digest_of(before.files.get(name)):
+                    new[name] = digest
+            self._note(after, name, folder)
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            put = threads.map(lambda name: self._put_file(unit, name, new[name]), new)
+            after.files |= dict(zip(new, put, strict=True))
+        for name in before.here.keys() - after.here.keys():
+            one = after.files.pop(name)
+            if name.startswith(SEALED) and one.sha256 not in map(digest_of, after.files.values()):
+                after.files[name] = one  # nobody set it aside: the store may have the last copy
+        return after
+
+    def _put_file(self, unit: str, name: str, digest: str) -> Stored:
+        """Put a file under a new name, and read it back.
+
+        Raises:
+            StoreError: what came back is something else.
+        """
+        file, place = self._place(unit) / name, f"{_FILES}{unit}/{secrets.token_hex(16)}"
+        self.bucket.put_file(place, file)
+        back = self.bucket.read_back(place)
+        if back is None or back[0] != digest:
+            raise StoreError(self.bucket.name, f"{name} does not come back as it was put")
+        return Stored(place, file.stat().st_size, digest, back[1].astimezone(UTC).isoformat())
+
+    def _put_index(
+        self, unit: str, before: UnitState, after: UnitState, steps: tuple[str, ...]
+    ) -> None:
+        """Replace the index; of what another worker wrote meanwhile, other files stay as they are.
+
+        Args:
+            unit: its name.
+            before: the index that is replaced.
+            after: what it names from now on; gets its tag and steps.
+            steps: that are known so far.
+
+        Raises:
+            StoreConflict: it wrote to one of the same files.
+            IntegrityError: one that is written once, or the index is older than `before`.
+        """
+        path, step = f"{_INDEX}{unit}.json", secrets.token_hex(8)
+        for _ in range(_TRIES):
+            require_written_once(unit, before.files, after.files)
+            after.steps = (*steps, step)
+            content = index_bytes(after.files, after.steps)
+            tag = self.bucket.put_if(path, content, before.tag)
+            if tag is None:
+                found = self.bucket.read(path)
+                theirs, steps = read_index(found.content, unit) if found else ({}, ())
+                if step not in steps:  # else it was put, and the answer was lost
+                    self._require_no_older(unit, before, steps)
+                    after.files = merged(before.files, after.files, theirs, self.bucket.name, unit)
+                    before = UnitState(found and found.tag, theirs, steps=steps)
+                    continue
+                after.steps, tag = steps, found and found.tag
+            after.tag = tag
+            return
+        raise StoreConflict(self.bucket.name, f"{unit} is written to by others all the time")
+
+    def _note(self, state: UnitState, name: str, folder: Path) -> None:
+        """Note that a file is here as it is in the store."""
+        if stamp := stamp_of(folder / name):
+            state.here[name] = stamp
+
+    def _mode_of(self, name: str) -> int:
+        if name.startswith(SEALED):
+            return 0o444
+        return OWNER_ONLY if self.is_private else EVERYBODY_READS
+
+    def _own_files(self, unit: str) -> Iterator[str]:
+        """Yield the files of a unit that are here."""
+        if unit != ZONE:
+            yield from files_here(self._place(unit))
+            return
+        own = (path for path in sorted(self.folder.glob("*")) if path.is_file())
+        yield from (path.name for path in own if is_plain(path.name))
+
+    def _unit_named(self, index: str) -> str:
+        """Return the unit of an index in the store.
+
+        Raises:
+            IntegrityError: no step writes one there.
+        """
+        unit = index.removeprefix(_INDEX).removesuffix(".json")
+        is_unit = unit == ZONE or (is_plain(unit) and unit.count("/") == self.parts - 1)
+        if not is_unit or index != f"{_INDEX}{unit}.json":
+            raise IntegrityError(
+                f"{self.bucket.name}: an index stands where no step writes one; find out who put "
+                "it there, and delete it"
+            )
+        return unit
+
+    def _unit_of(self, name: str) -> str:
+        """Return the unit of a path in the zone; empty for one that no step writes."""
+        parts = name.split("/")
+        if len(parts) == 1:
+            return ZONE
+        return "/".join(parts[: self.parts]) if len(parts) > self.parts else ""
+
+    def _name_in(self, unit: str, name: str) -> str:
+        return name if unit == ZONE else name.removeprefix(f"{unit}/")
+
+    def _path_in_zone(self, unit: str, name: str) -> str:
+        return name if unit == ZONE else f"{unit}/{name}"
+
+    def _place(self, unit: str) -> Path:
+        return self.folder if unit == ZONE else self.folder / unit
+
+    def _units_known(self) -> Iterator[str]:
+        """Yield the units of which something is written down."""
+        folder = self.folder / STATE / "units"
+        for path in folder.rglob("*.json"):
+            yield path.relative_to(folder).as_posix().removesuffix(".json")
+
+    def _units_seen(self) -> list[str]:
+        """Return the units whose index was here."""
+        return sorted(one for one in self._units_known() if UnitState.read(self._state(one)).tag)
+
+    def _state(self, unit: str) -> Path:
+        return self.folder / STATE / "units" / f"{unit}.json"
+
+    def _lock(self, unit: str) -> Path:
+        """Return the lock of a unit, or of the whole zone; made if need be."""
+        make_folder(self.folder, is_private=self.is_private)
+        folder = self.folder / STATE / "locks"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / (unit.replace("/", "+") + ".lock")

@@ -1,1 +1,0 @@
-"""Known-bad baselines, defeated one by one. Nothing in here can publish anything."""

@@ -1,0 +1,146 @@
+"""`turnstile doctor`: looks at everything, names the one right repair with its cost; no change."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from turnstile.errors import TurnstileError
+from turnstile.settings import Settings, system_clock
+
+
+class Repair(NamedTuple):
+    """What to do about a finding, and what it costs."""
+
+    do: str
+    costs: str
+
+
+_FREE_BYTES = 256 << 20
+_RESTORE = "the file that is named, from a backup; then turnstile ledger verify"
+_RECOVER = "turnstile ledger recover --person YOU --reason WHAT HAPPENED"
+_LOSSES = "draws that only files prove are charged once more; a draw under way is burned"
+REPAIRS = {
+    "settings": Repair("mend the setting that is named", "nothing"),
+    "home": Repair("set TURNSTILE_HOME to the deployment's own folder", "nothing"),
+    "database": Repair(f"stop all runs, then {_RECOVER}", _LOSSES),
+    "ledger": Repair(_RECOVER, _LOSSES),
+    "chain": Repair("keep every copy, restore the newest sound ledger, then " + _RECOVER, _LOSSES),
+    "meaning": Repair("keep every copy, and compare with the witnesses", "nothing"),
+    "promise": Repair("keep every copy, and compare with the witnesses", "nothing"),
+    "balance": Repair("keep every copy, and restore the newest sound ledger", "nothing"),
+    "guard": Repair("restore the newest sound database: somebody changed its triggers", "nothing"),
+    "key": Repair("restore the signing key, or turnstile ledger rotate-key", "nothing"),
+    "witness": Repair("mount the witness that is named", "nothing"),
+    "checkpoint": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
+    "clock": Repair("set the clock, or if it is right: turnstile ledger confirm-clock", "nothing"),
+    "space": Repair("free space on the disk that is named", "nothing"),
+    "sealed": Repair(f"restore {_RESTORE}", "nothing; without a backup the week has no release"),
+    "card": Repair("restore the newest ledger, or " + _RECOVER, _LOSSES),
+    "manifest": Repair(f"restore {_RESTORE}", "nothing"),
+    "package": Repair(f"restore {_RESTORE}", "nothing"),
+    "public zone": Repair(f"restore, or take away, {_RESTORE}", "nothing"),
+    "private": Repair(f"restore {_RESTORE} --private", "nothing; without it no correction"),
+    "store": Repair("turnstile stores restore, from the home that has seen more", "nothing"),
+    "airflow": Repair("restore Airflow's database; no budget hangs on it", "runs and their logs"),
+}
+"""Each has a row of its name in docs/RUNBOOK.md."""
+
+
+class Found(NamedTuple):
+    """One finding: name of its repair, and what is wrong."""
+
+    name: str
+    problem: str
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser("doctor", help="what is wrong here, and the one right repair")
+    parser.add_argument("--json", action="store_true", help="for scripts")
+    parser.set_defaults(command=_doctor)
+
+
+def _doctor(args: argparse.Namespace) -> int:
+    """Print what was found, gravest first; exit 4 if anything was."""
+    found = list(dict.fromkeys(findings()))
+    if args.json:
+        lines = [{**one._asdict(), **REPAIRS[one.name]._asdict()} for one in found]
+        print(json.dumps(lines, indent=1))
+    elif not found:
+        print(
+            "nothing is wrong: ledger, files, key, clock, zones, stores and Airflow were looked at"
+        )
+    for one in found if not args.json else ():
+        repair = REPAIRS[one.name]
+        print(f"{one.name}: {one.problem}\n  do: {repair.do}\n  costs: {repair.costs}")
+    return 4 if found else 0
+
+
+def findings() -> Iterator[Found]:
+    """Yield what is wrong, what has to be mended first before what hangs on it."""
+    try:
+        settings = Settings.from_environment()
+    except TurnstileError as error:
+        yield Found("settings", str(error))
+        return
+    looks: tuple[Callable[[Settings], Iterator[Found]], ...] = (_stores, _ledger, _airflow)
+    for look in looks:
+        try:
+            yield from look(settings)
+        except TurnstileError as error:
+            yield Found("store" if look is _stores else "ledger", str(error))
+
+
+def _stores(settings: Settings) -> Iterator[Found]:
+    """Ask every store, whose older index is an error of its own."""
+    from turnstile.release.zone_copies import zones
+
+    zones(settings).refresh()
+    yield from ()
+
+
+def _ledger(settings: Settings) -> Iterator[Found]:
+    """Look at the database, what it says, and what lies beside it."""
+    from turnstile.ledger.custody.custody import clock_known_until
+    from turnstile.ledger.custody.traces import traces
+    from turnstile.ledger.damaged_database import damage_in
+    from turnstile.ledger.of_deployment import open_ledger
+
+    file = settings.ledger_url.partition("sqlite:///")[2]
+    if file and not Path(file).exists():
+        if traces(settings.public, settings.embargoed):
+            yield Found("ledger", f"{file} is gone, but what it released is there")
+        else:
+            yield Found("home", f"{settings.home} holds no ledger and no release")
+        return
+    if file and (damage := damage_in(Path(file))):
+        yield Found("database", f"{file} is damaged ({damage})")
+        return
+    if shutil.disk_usage(settings.home).free < _FREE_BYTES:
+        yield Found("space", f"{settings.home}: less than {_FREE_BYTES >> 20} MiB are free")
+    ledger, now = open_ledger(settings, read_only=True), system_clock()
+    for one in ledger.verify():
+        yield Found(one.check, str(one.problem))
+    if clock_known_until(ledger.entries(), now) < now:
+        yield Found("clock", "it jumped, or the ledger was quiet for long: nothing is deleted")
+    if settings.private.is_dir():
+        from turnstile.pipeline.private_verification import private_findings
+
+        for one in private_findings(settings, ledger):
+            yield Found("private", one.problem)
+
+
+def _airflow(_: Settings) -> Iterator[Found]:
+    """Look at Airflow's own database, where it is a file."""
+    from turnstile.ledger.damaged_database import damage_in
+
+    url = os.environ.get("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "")  # noqa: TID251 - not ours
+    file = Path(url.partition("sqlite:///")[2])
+    if url.startswith("sqlite") and (damage := damage_in(file)):
+        yield Found("airflow", f"{file} is damaged ({damage})")

@@ -1,0 +1,216 @@
+"""What stands between a ledger and a bad day: known keys and witnesses, every trace, space, clock.
+
+Asked before anything is held or charged; notified after everything that was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy.engine import Connection
+
+from turnstile.errors import IntegrityError
+from turnstile.ledger import facts
+from turnstile.ledger.custody.known_history import History, parties_in, read_history
+from turnstile.ledger.custody.notes import note_findings
+from turnstile.ledger.custody.shipped import last_shipped, make_witness, newest_findings
+from turnstile.ledger.custody.space import require_space
+from turnstile.ledger.custody.traces import Trace, TraceKind, trace_findings, traces
+from turnstile.ledger.custody.witness import Witnesses, naming
+from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.parties import FIRST_USE
+from turnstile.ledger.records import Finding, ReleaseKey
+from turnstile.ledger.store import Store
+
+_CLOCK_SLACK = timedelta(days=1)
+QUIET_AT_MOST = timedelta(days=35)
+"""Between two entries of a live deployment; else a person confirms the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Custody:
+    """Second places and zones of one ledger.
+
+    Args:
+        store: of the ledger.
+        witnesses: folders that keep notes and entries, and the key.
+        embargoed: zone of sealed bytes and staged packages, or None.
+        clock: returns the present instant.
+    """
+
+    store: Store
+    witnesses: Witnesses
+    embargoed: Path | None
+    clock: Callable[[], datetime]
+
+    @property
+    def is_wanted(self) -> bool:
+        """Anybody keeps notes."""
+        return self.witnesses.is_wanted
+
+    def require_intact(self) -> frozenset[str]:
+        """Refuse to go on unless every trace outside of the ledger agrees with it.
+
+        Read are all notes, release cards, packages, staged packages and sealed files, and the last
+        entry of every witness; known have to be key, witnesses and clock.
+
+        Returns:
+            the keys whose sealed bytes lie under embargo already.
+
+        Raises:
+            IntegrityError: one of them does not agree.
+        """
+        notes = self.witnesses.notes()  # before the ledger, see Witnesses.notes
+        found = traces(self.witnesses.public, self.embargoed)
+        shipped = {folder: last_shipped(folder) for folder in self.witnesses.folders}
+        history = self.store.read(read_history)
+        for finding in self._findings(history, found, shipped):
+            raise _refusal(finding)
+        trusted = self.witnesses.trusted_at(history.parties)
+        for note in notes:
+            seen = note.checkpoint
+            if seen is not None and history.hash_at(seen.sequence) == seen.hash:
+                continue  # it says what the ledger says; whoever signed it, nothing is forgotten
+            superseded = history.parties.is_superseded
+            for finding in note_findings(note, history.hash_at, trusted, superseded):
+                raise _refusal(finding)
+        return frozenset(one.key for one in found if one.kind is TraceKind.SEALED)
+
+    def require_not_behind(self) -> None:
+        """Refuse to write to a ledger that ends before a witness does, or beside it.
+
+        Raises:
+            IntegrityError: see above.
+        """
+        for folder in self.witnesses.mounted:
+            for finding in newest_findings(folder, last_shipped(folder), self._hash_at):
+                raise _refusal(finding)
+
+    def _hash_at(self, sequence: int) -> str | None:
+        """Return the hash of the ledger's entry at a position; None if it ends before."""
+        return self.store.read(lambda connection: facts.hash_at(connection, sequence))
+
+    def _findings(
+        self, history: History, found: tuple[Trace, ...], shipped: Mapping[Path, int]
+    ) -> Iterator[Finding]:
+        """Yield what disagrees, cheapest first."""
+        yield from self.witnesses.findings(history.parties)
+        yield from clock_findings(history.last_at, self.clock())
+        for folder, last in shipped.items():
+            yield from newest_findings(folder, last, history.hash_at)
+        yield from trace_findings(found, history.attempts, history.card_hash_at)
+
+    def adopt(self) -> None:
+        """Name key and witnesses in the ledger, if it never named any: on first use.
+
+        Raises:
+            InputError: a key cannot be made, or a folder cannot be written.
+        """
+        if not self.is_wanted:
+            return
+        parties = self.store.read(parties_in)
+        if parties.key is None or (self.witnesses.folders and not parties.witnesses):
+            line = self.witnesses.make_key().public_line
+            named = {}
+            for folder in self.witnesses.folders:
+                with naming(folder):
+                    named[make_witness(folder)] = folder
+            self.store.write(lambda c: self._name(c, line, named))
+            parties = self.store.read(parties_in)
+        self.witnesses.keep_keys(parties.key_lines)
+
+    def _name(self, connection: Connection, line: str, named: Mapping[str, Path]) -> None:
+        """Write the facts of a first use, unless another process did meanwhile."""
+        facts.head(connection, locked=True)
+        parties, at = parties_in(connection), facts.instant(self.clock())
+        who = dict(zip(("person", "reason"), FIRST_USE, strict=True))
+        if parties.key is None:
+            body = {"public_line": line, **who}
+            facts.append(connection, at, EntryKind.SIGNING_KEY, body)
+        if not parties.witnesses:
+            for name, folder in named.items():
+                body = {"witness": name, "folder": str(folder), **who}
+                facts.append(connection, at, EntryKind.WITNESS_ADDED, body)
+
+    def require_space(self, needed: Mapping[Path, int]) -> None:
+        """Make sure that a draw's files can be written everywhere, by writing as much.
+
+        Raises:
+            InputError: a folder is full or cannot be written; nothing was charged.
+        """
+        total = dict(needed)
+        own = self.witnesses.space()
+        if self.store.folder is not None and self.is_wanted:
+            own[self.store.folder] = max(own.values())
+        for folder, size in own.items():
+            total[folder] = total.get(folder, 0) + size
+        require_space(total)
+
+    def ship(self) -> None:
+        """Write every entry to every witness, and a signed note of the last one.
+
+        So a fact that is rewritten later is seen, whatever its kind. Before its first draw a ledger
+        has no key, and no note.
+
+        Raises:
+            InputError: a witness cannot be written.
+            IntegrityError: another copy of this ledger writes to it.
+        """
+        self.witnesses.ship(self._entries_after)
+        if self.witnesses.has_key:
+            self.note()
+
+    def note(self, release: tuple[ReleaseKey, str] | None = None) -> None:
+        """Write a signed note, if there is anywhere to write one."""
+        if self.is_wanted:
+            parties, head = self.store.read(lambda c: (parties_in(c), facts.head(c)))
+            self.witnesses.write(head, release, parties.is_superseded)
+
+    def _entries_after(self, sequence: int) -> tuple[Entry, ...]:
+        """Return the entries after a number."""
+        return self.store.read(lambda c: facts.entries_after(c, sequence))
+
+
+def clock_findings(last_at: str | None, now: datetime) -> Iterator[Finding]:
+    """Refuse a clock that stands before the last entry. One that runs ahead cannot be noticed."""
+    if last_at is None:
+        return
+    last = datetime.fromisoformat(last_at)
+    if now < last - _CLOCK_SLACK:
+        problem = (
+            f"the clock says {facts.instant(now)}, the ledger's last entry is of {last_at}; set "
+            "the clock, or if it is right: turnstile ledger confirm-clock"
+        )
+        yield Finding("clock", None, problem)
+
+
+def clock_known_until(entries: Iterable[Entry], now: datetime) -> datetime:
+    """Return until when the clock is known to be right: now, or the last entry before a jump.
+
+    A jump is a longer silence between two entries, or before now, than a live deployment has, or an
+    entry before the one that it follows; what the clock says after it counts for nothing until a
+    person has confirmed it, however much was written meanwhile.
+    """
+    last: datetime | None = None
+    for entry in entries:
+        at = datetime.fromisoformat(entry.at)
+        if entry.kind is EntryKind.CLOCK_CONFIRMED or last is None or _follows(last, at):
+            last = at
+    return now if last is None or _follows(last, now) else last
+
+
+def _follows(last: datetime, at: datetime) -> bool:
+    """Return whether an instant may come after another by a clock that is right."""
+    return -_CLOCK_SLACK <= at - last <= QUIET_AT_MOST
+
+
+def _refusal(finding: Finding) -> IntegrityError:
+    """Say why nothing may be charged."""
+    return IntegrityError(
+        f"{finding}; drawing would spend budget that is spent already: nothing was charged, "
+        "drawn or removed; restore the newest ledger, or run turnstile ledger recover; then run "
+        "turnstile ledger verify"
+    )

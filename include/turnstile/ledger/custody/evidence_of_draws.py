@@ -1,0 +1,160 @@
+"""What files outside of the ledger prove that was drawn, as declared losses. Decides nothing.
+
+A package or staged package proves its plan, its sealed digest and its manifest; a sealed file
+beside a plan proves that plan. Charged is the plan's own loss, once for every draw that the card
+states.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from turnstile.errors import InputError
+from turnstile.ledger.custody.package_files import file_problems, sha256_of
+from turnstile.ledger.custody.traces import CARD, Trace, TraceKind
+from turnstile.ledger.encoding import decode_event, encode_posting
+from turnstile.ledger.promise import plan_digest
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.states import ReleaseState
+from turnstile.privacy.accounts import postings
+from turnstile.service_calendar import parse_period
+
+PLAN = "plan.json"
+UNKNOWN_SNAPSHOT = "unknown"
+"""Snapshot digest of a declared loss: which files it was counted from is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One release that files prove.
+
+    Args:
+        key: release.
+        state: published, sealed or burned.
+        draws: how many draws are charged.
+        sealed: digest of the sealed bytes, unless burned.
+        manifest: digest of the manifest, if published.
+        plan: its plan, as published.
+        family: budget group that its card names; None without a card.
+    """
+
+    key: ReleaseKey
+    state: ReleaseState
+    draws: int
+    sealed: str | None
+    manifest: str | None
+    plan: Mapping[str, Any]
+    family: str | None
+
+    def body(self, family: str, number: int, said: tuple[str, str]) -> dict[str, Any]:
+        """Return the body of the `loss_declared` entry.
+
+        Args:
+            family: budget group to charge.
+            number: of the attempt at the key.
+            said: person and reason.
+        """
+        events = tuple(decode_event(event) for event in self.plan["events"])
+        weeks = [str(week) for week in parse_period(self.key.period).weeks]
+        body: dict[str, Any] = {
+            "attempt": f"{self.key}#{number}",
+            "key": str(self.key),
+            "family": family,
+            "week": weeks[-1],
+            "programme_digest": self.plan["programme_digest"],
+            "domain_digest": self.plan["domain_digest"],
+            "snapshot_digest": UNKNOWN_SNAPSHOT,
+            "plan_digest": self.plan["plan_digest"],
+            "events": list(self.plan["events"]),
+            "postings": [encode_posting(p) for p in sorted(postings(events))],
+            "state": self.state.value,
+            "draws": self.draws,
+            "artefact_digest": self.sealed,
+            "manifest_digest": self.manifest,
+            "person": said[0],
+            "reason": said[1],
+        }
+        if len(weeks) > 1:
+            body["first_week"] = weeks[0]
+        return body
+
+
+def proofs(found: Iterable[Trace]) -> tuple[Proof, ...]:
+    """Return what traces prove, the strongest of each release: package, staged, sealed file.
+
+    Raises:
+        InputError: a trace cannot be read, so that its loss is unknown.
+    """
+    by_key: dict[str, list[Trace]] = {}
+    for trace in found:
+        by_key.setdefault(trace.key, []).append(trace)
+    return tuple(_proof(key, traces) for key, traces in sorted(by_key.items()))
+
+
+def _proof(key: str, found: list[Trace]) -> Proof:
+    """Return what the traces of one release prove."""
+    public = next((one for one in found if one.kind is TraceKind.PACKAGE), None)
+    staged = next((one for one in found if one.kind is TraceKind.STAGED), None)
+    files = [one for one in found if one.kind is TraceKind.SEALED]
+    best = public or staged
+    if best is not None:
+        return _of_package(key, best, len(files))
+    folder = files[0].path.parent
+    is_sealed = len(files) == 1 and _is_named_rightly(files[0].path)
+    return Proof(
+        key=ReleaseKey.parse(key),
+        state=ReleaseState.SEALED if is_sealed else ReleaseState.BURNED,
+        draws=len(files),
+        sealed=sha256_of(files[0].path) if is_sealed else None,
+        manifest=None,
+        plan=_plan(folder, key),
+        family=None,
+    )
+
+
+def _of_package(key: str, trace: Trace, files: int) -> Proof:
+    """Return what a package proves; it has to be intact."""
+    problems = file_problems(trace.path)
+    if problems or trace.sealed is None:
+        what = problems[0] if problems else "its manifest names another release"
+        rule = f"{what}; restore the package, or move it out of the zone, then recover again"
+        raise InputError(where=str(trace.path), field="package", rule=rule)
+    card = json.loads((trace.path / CARD).read_bytes())
+    is_public = trace.kind is TraceKind.PACKAGE
+    return Proof(
+        key=ReleaseKey.parse(key),
+        state=ReleaseState.PUBLISHED if is_public else ReleaseState.SEALED,
+        draws=max(1 + int(card.get("burned_draws") or 0), files),
+        sealed=trace.sealed,
+        manifest=trace.manifest if is_public else None,
+        plan=_plan(trace.path, key),
+        family=next((line["family"] for line in card.get("cumulative", ())), None),
+    )
+
+
+def _is_named_rightly(path: Path) -> bool:
+    """Return whether a sealed file holds the bytes that its name states."""
+    return path.name == f"sealed-{sha256_of(path)[:16]}.parquet"
+
+
+def _plan(folder: Path, key: str) -> dict[str, Any]:
+    """Read the plan beside a trace, and check that it is the release's own.
+
+    Raises:
+        InputError: it is missing, or is not what it says.
+    """
+    parsed = ReleaseKey.parse(key)
+    try:
+        plan: dict[str, Any] = json.loads((folder / PLAN).read_bytes())
+        bound = (plan["programme_digest"], plan["domain_digest"])
+        own = plan_digest(*bound, parsed.period, parsed.revision, plan["events"])
+        if plan["plan_digest"] != own or plan["programme"] != parsed.programme:
+            raise ValueError("another plan")
+    except (OSError, ValueError, KeyError, TypeError):
+        rule = "the plan is missing or is not the release's; restore it, then recover again"
+        raise InputError(where=str(folder / PLAN), field="plan", rule=rule) from None
+    return plan

@@ -1,0 +1,72 @@
+"""What the database knows that something outside of it can be compared with, in one reading."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from turnstile.ledger.attempts import to_attempt
+from turnstile.ledger.database_tables import ATTEMPT, ENTRY
+from turnstile.ledger.entries import GENESIS, EntryKind, read_entry
+from turnstile.ledger.parties import PARTY_KINDS, Parties
+from turnstile.ledger.records import Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """One state of the ledger.
+
+    Args:
+        hashes: of every entry, by sequence.
+        attempts: by release key, in the order of their reservation.
+        parties: keys, witnesses and declared losses of entries.
+        last_at: when the last entry was written, or the clock last confirmed; None if empty.
+    """
+
+    hashes: dict[int, str]
+    attempts: dict[str, list[Attempt]]
+    parties: Parties
+    last_at: str | None
+
+    def hash_at(self, sequence: int) -> str | None:
+        """Look up the hash of an entry."""
+        return self.hashes.get(sequence)
+
+    def card_hash_at(self, head: tuple[int, str]) -> str | None:
+        """Look up the hash of an entry that a card names; one that is declared lost is itself."""
+        if self.parties.is_superseded(*head):
+            return head[1]
+        return self.hashes.get(head[0])
+
+
+def read_history(connection: Connection) -> History:
+    """Read it; a few milliseconds a thousand entries."""
+    query = select(ENTRY.c.sequence, ENTRY.c.hash).order_by(ENTRY.c.sequence)
+    hashes = {0: GENESIS}
+    hashes.update((row.sequence, row.hash) for row in connection.execute(query))
+    attempts: defaultdict[str, list[Attempt]] = defaultdict(list)
+    rows = connection.execute(select(ATTEMPT).order_by(ATTEMPT.c.reserved_sequence))
+    for attempt in map(to_attempt, rows):
+        attempts[str(attempt.key)].append(attempt)
+    return History(hashes, attempts, parties_in(connection), _last_at(connection))
+
+
+def parties_in(connection: Connection) -> Parties:
+    """Fold the facts that name keys, witnesses and lost entries."""
+    kinds = [kind.value for kind in (*PARTY_KINDS, EntryKind.RECOVERED)]
+    query = (
+        select(ENTRY.c.record, ENTRY.c.hash)
+        .where(ENTRY.c.release_key.is_(None), ENTRY.c.kind.in_(kinds))
+        .order_by(ENTRY.c.sequence)
+    )
+    return Parties.of(read_entry(row.record, row.hash) for row in connection.execute(query))
+
+
+def _last_at(connection: Connection) -> str | None:
+    """Return when the last entry was written."""
+    query = select(ENTRY.c.record, ENTRY.c.hash).order_by(ENTRY.c.sequence.desc()).limit(1)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else read_entry(row.record, row.hash).at

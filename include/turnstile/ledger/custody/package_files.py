@@ -1,0 +1,51 @@
+"""Whether the files of a package are those of its manifest: by name, size and SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from turnstile.ledger.custody.traces import MANIFEST
+
+_BLOCK = 2**20
+
+
+def file_problems(folder: Path) -> tuple[str, ...]:
+    """Name what in a package is not as its manifest says; empty if all is."""
+    path = folder / MANIFEST
+    if not path.exists():
+        return (f"{MANIFEST} is missing",)
+    try:
+        listed = {
+            entry["path"]: entry["sha256"] for entry in json.loads(path.read_bytes())["files"]
+        }
+    except (ValueError, KeyError, TypeError):
+        return (f"{MANIFEST} cannot be read",)
+    found = dict(_files(folder))
+    problems = [f"{name} is missing" for name in sorted(listed.keys() - found.keys())]
+    problems += [f"{name} is not listed" for name in sorted(found.keys() - listed.keys())]
+    problems += [
+        f"{name} was altered"
+        for name in sorted(found.keys() & listed.keys())
+        if sha256_of(found[name]) != listed[name]
+    ]
+    return tuple(problems)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the files of a package by relative path, in order, but for the manifest."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name != MANIFEST:
+            yield name, path
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, read block by block."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

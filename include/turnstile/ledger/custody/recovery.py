@@ -1,0 +1,273 @@
+"""A way back after a disaster: entries from witnesses, and declared losses from what files prove.
+
+1. Every witness's entries are read, and what a damaged database still holds; the longest chain that
+   continues the ledger's own is appended bit by bit.
+2. What a public package, a staged one or a sealed file proves and no entry holds is charged in
+   full, as a loss that a person declares.
+3. A sealed release whose package is public is published again, with that package.
+4. Attempts that were open are ended: nobody knows any more whether they drew. A draw is burned.
+5. A fact says who recovered, why, which entries are lost for good and which files are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.engine import Connection
+
+from turnstile.errors import InputError, IntegrityError
+from turnstile.ledger import accounts, attempts, facts
+from turnstile.ledger.custody.custody import Custody
+from turnstile.ledger.custody.evidence_of_draws import Proof, proofs
+from turnstile.ledger.custody.known_history import History, read_history
+from turnstile.ledger.custody.package_files import file_problems
+from turnstile.ledger.custody.replay import replay, store
+from turnstile.ledger.custody.shipped import last_shipped, shipped_entries
+from turnstile.ledger.custody.traces import Trace, TraceKind, traces
+from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.fold import Fold
+from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState, Transition
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What a recovery did.
+
+    Args:
+        entries: how many came back from a witness.
+        declared: releases whose loss was declared from files.
+        published: sealed releases whose package is public, and whose publication was lost.
+        ended: attempts that were burned or voided.
+        superseded: how many entries are known by their hash alone.
+        lost: files that are gone for good.
+    """
+
+    entries: int
+    declared: tuple[str, ...]
+    published: tuple[str, ...]
+    ended: tuple[str, ...]
+    superseded: int
+    lost: tuple[str, ...]
+
+
+def recover(
+    custody: Custody,
+    families: dict[str, str],
+    said: tuple[str, str],
+    salvaged: Sequence[Entry] = (),
+) -> Recovery:
+    """Bring the ledger back to what its traces prove; a repeat finds nothing to do but say so.
+
+    Args:
+        custody: second places and zones.
+        families: budget group of a programme, where neither ledger nor card names it.
+        said: person and reason.
+        salvaged: entries of a damaged database that still read, from the first on.
+
+    Raises:
+        InputError: a trace cannot be read, or a budget group is not known.
+        IntegrityError: a witness holds another history than the ledger.
+    """
+    public = custody.witnesses.public
+    found = traces(public, custody.embargoed)
+    heads = tuple(_heads(custody, found))
+
+    def act(connection: Connection) -> Recovery:
+        facts.head(connection, locked=True)
+        returned = _bring_back(connection, custody, salvaged)
+        declared = _declare(connection, custody, found, families, said)
+        published = _publish(connection, custody, found, said)
+        ended = _end_open(connection, custody, said)
+        history = read_history(connection)
+        superseded = sorted({head for head in heads if history.card_hash_at(head) != head[1]})
+        lost = tuple(_lost(history, custody))
+        if returned or declared or published or ended or superseded or lost:
+            body = {
+                "person": said[0],
+                "reason": said[1],
+                "superseded": [list(head) for head in superseded],
+                "lost": list(lost),
+            }
+            facts.append(connection, facts.instant(custody.clock()), EntryKind.RECOVERED, body)
+        return Recovery(returned, declared, published, ended, len(superseded), lost)
+
+    return custody.store.write(act)
+
+
+def _heads(custody: Custody, found: tuple[Trace, ...]) -> Iterator[tuple[int, str]]:
+    """Yield every entry that a note or a card names."""
+    for note in custody.witnesses.notes():
+        seen = note.checkpoint
+        if seen is not None:
+            yield seen.sequence, seen.hash
+    for trace in found:
+        if trace.head is not None:
+            yield trace.head
+
+
+def _bring_back(connection: Connection, custody: Custody, salvaged: Sequence[Entry]) -> int:
+    """Append what witnesses and a damaged database hold beyond the head; return how many."""
+    history = read_history(connection)
+    head = max(history.hashes)
+    best = [entry for entry in _sound(salvaged) if entry.sequence > head]
+    for folder in custody.witnesses.folders:
+        tail = _tail(folder, history, head)
+        if len(tail) > len(best):
+            best, other = tail, best
+        else:
+            other = tail
+        if any(a.hash != b.hash for a, b in zip(best, other, strict=False)):
+            raise IntegrityError(
+                "two witnesses, or a witness and a damaged database, hold two histories; find out "
+                "which ledger wrote each, take the "
+                "wrong one out of TURNSTILE_WITNESS, then recover again"
+            )
+    for entry in best:
+        replay(connection, entry)
+    return len(best)
+
+
+def _sound(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Yield the entries of a damaged database as far as they follow each other."""
+    fold = Fold()
+    for entry in entries:
+        if any(fold.follow(entry)):
+            return
+        yield entry
+
+
+def _tail(folder: Path, history: History, head: int) -> list[Entry]:
+    """Return the entries of a witness after the ledger's head, checked against its own.
+
+    Raises:
+        IntegrityError: they are another history, or do not follow each other.
+    """
+    try:
+        held = list(shipped_entries(folder))
+    except (OSError, ValueError) as error:
+        rule = f"an entry cannot be read ({type(error).__name__}); restore the witness"
+        raise InputError(where=str(folder), field="witness", rule=rule) from error
+    if held and len(held) < last_shipped(folder):
+        raise IntegrityError(f"{folder} holds entries after a gap; restore it, then recover again")
+    fold = Fold()
+    for entry in held:
+        known = history.hash_at(entry.sequence)
+        if known is not None and known != entry.hash:
+            raise IntegrityError(
+                f"entry {entry.sequence} of {folder} is not the ledger's: two copies lived on, or "
+                "one was replaced; nothing was recovered: keep both and find out which is true"
+            )
+        for finding in fold.follow(entry):
+            raise IntegrityError(f"{folder}: {finding}; nothing was recovered")
+    return [entry for entry in held if entry.sequence > head]
+
+
+def _declare(
+    connection: Connection,
+    custody: Custody,
+    found: tuple[Trace, ...],
+    families: dict[str, str],
+    said: tuple[str, str],
+) -> tuple[str, ...]:
+    """Charge what files prove and entries do not hold; return the releases."""
+    history, declared = read_history(connection), []
+    charged: dict[str, str] = {}
+    unknown = [trace for trace in found if not _is_known(trace, history)]
+    for proof in proofs(unknown):
+        own = history.attempts.get(str(proof.key), [])
+        is_sealed = any(one.state in SEALED_STATES for one in own)
+        family = _family(connection, proof, families | _group_by_programme(history) | charged)
+        charged[proof.key.programme] = family
+        body = proof.body(family, len(own) + 1, said)
+        if is_sealed:  # the key has its bytes: these are others, drawn and charged, never its own
+            body |= {"state": "burned", "artefact_digest": None, "manifest_digest": None}
+        at = facts.instant(custody.clock())
+        accounts.lock_family(connection, family)
+        store(connection, facts.append(connection, at, EntryKind.LOSS_DECLARED, body))
+        declared.append(str(proof.key))
+    return tuple(declared)
+
+
+def _is_known(trace: Trace, history: History) -> bool:
+    """Return whether the ledger holds the draw that a trace proves."""
+    own = history.attempts.get(trace.key, [])
+    if trace.kind is TraceKind.SEALED:
+        return any(one.state in CHARGED_STATES for one in own)
+    sealed = next((one for one in own if one.state in SEALED_STATES), None)
+    return sealed is not None and sealed.artefact_digest == trace.sealed
+
+
+def _group_by_programme(history: History) -> dict[str, str]:
+    """Return the budget group of every programme that has an attempt."""
+    return {one.key.programme: one.family for own in history.attempts.values() for one in own}
+
+
+def _family(connection: Connection, proof: Proof, families: dict[str, str]) -> str:
+    """Return the budget group to charge: the ledger's, the card's, or the one that a person names.
+
+    Raises:
+        InputError: none of them names it.
+    """
+    programme = proof.key.programme
+    known = accounts.family_of(connection, programme) or proof.family or families.get(programme)
+    if known is None:
+        rule = f"its budget group is not known; name it: --family {programme}=GROUP"
+        raise InputError(where=str(proof.key), field="family", rule=rule)
+    return known
+
+
+def _publish(
+    connection: Connection, custody: Custody, found: tuple[Trace, ...], said: tuple[str, str]
+) -> tuple[str, ...]:
+    """Say again that a sealed release is public, where its package proves it."""
+    history, published = read_history(connection), []
+    for trace in found:
+        own = history.attempts.get(trace.key, [])
+        sealed = next((one for one in own if one.state is ReleaseState.SEALED), None)
+        if trace.kind is not TraceKind.PACKAGE or sealed is None:
+            continue
+        if trace.sealed != sealed.artefact_digest or file_problems(trace.path):
+            continue
+        accounts.lock_family(connection, sealed.family)
+        words = {"person": said[0], "reason": said[1], "manifest_digest": str(trace.manifest)}
+        at = facts.instant(custody.clock())
+        attempts.make_transition(connection, at, sealed, Transition.PUBLISH, **words)
+        published.append(trace.key)
+    return tuple(published)
+
+
+def _end_open(connection: Connection, custody: Custody, said: tuple[str, str]) -> tuple[str, ...]:
+    """Burn draws under way and let holds go: whoever held them worked on a lost history."""
+    ended = []
+    for own in read_history(connection).attempts.values():
+        for one in own:
+            if not one.is_open:
+                continue
+            move = Transition.VOID if one.state is ReleaseState.RESERVED else Transition.BURN
+            accounts.lock_family(connection, one.family)
+            words = {"person": said[0], "reason": f"recovery: {said[1]}"}
+            at = facts.instant(custody.clock())
+            attempts.make_transition(connection, at, one, move, **words)
+            ended.append(one.attempt_id)
+    return tuple(ended)
+
+
+def _lost(history: History, custody: Custody) -> Iterator[str]:
+    """Yield the sealed files and packages that are gone, and were not declared so before."""
+    public = custody.witnesses.public
+    for own in history.attempts.values():
+        for one in own:
+            if not one.is_sealed:
+                continue
+            name = str(one.key)
+            sealed = f"sealed-{(one.artefact_digest or '')[:16]}.parquet"
+            stored = []
+            if custody.embargoed is not None:
+                stored.append((f"{name} sealed", custody.embargoed / name / sealed))
+            if public is not None and one.state is ReleaseState.PUBLISHED and not one.is_withdrawn:
+                stored.append((f"{name} package", public / name))
+            for what, path in stored:
+                if not path.exists() and what not in history.parties.lost:
+                    yield what

@@ -1,0 +1,196 @@
+"""Traces of releases on disk, and whether the ledger knows them: packages and sealed files.
+
+    <public>/opal/2016-W30/r0/manifest.json, release_card.json
+    <embargoed>/opal/2016-W30/r0/package/manifest.json
+    <embargoed>/opal/2016-W30/r0/sealed-0123456789abcdef.parquet
+
+A trace that the ledger does not know is a draw that a restored ledger forgot. All of them are read
+before every charge (PRIVACY 6.2), files first and the ledger second: a file appears after the entry
+that it belongs to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from turnstile.errors import InputError
+from turnstile.ledger.custody.folders import content_of, listed, release_folders
+from turnstile.ledger.custody.notes import head_findings
+from turnstile.ledger.records import Finding, ReleaseKey
+from turnstile.ledger.states import CHARGED_STATES, SEALED_STATES, ReleaseState
+
+MANIFEST = "manifest.json"
+CARD = "release_card.json"
+STAGED = "package"
+_SEALED_FILE = re.compile(r"sealed-([0-9a-f]{16})\.parquet")
+_CARD_HEAD = re.compile(rb'"head_sha256":\s*"([0-9a-f]{64})",\s*"sequence":\s*(\d+)')
+
+
+class TraceKind(StrEnum):
+    """What was found."""
+
+    PACKAGE = "public package"
+    STAGED = "staged package"
+    SEALED = "sealed file"
+
+    @property
+    def check(self) -> str:
+        """Name of the check, in findings."""
+        return "manifest" if self is TraceKind.PACKAGE else self.value.partition(" ")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One trace of a release.
+
+    Args:
+        kind: what it is.
+        path: the package's folder, or the sealed file.
+        key: release that its folder names.
+        sealed: digest of the sealed bytes that it states; of a file the first 16 digits.
+        manifest: digest of its manifest, of packages.
+        head: sequence and hash of the ledger's head that its card states, if it has one.
+    """
+
+    kind: TraceKind
+    path: Path
+    key: str
+    sealed: str | None
+    manifest: str | None = None
+    head: tuple[int, str] | None = None
+
+
+class AttemptSeen(Protocol):
+    """What entries or tables say of one attempt."""
+
+    @property
+    def state(self) -> ReleaseState:
+        """Where it stands."""
+        ...
+
+    @property
+    def artefact_digest(self) -> str | None:
+        """Of the sealed bytes."""
+        ...
+
+    @property
+    def manifest_digest(self) -> str | None:
+        """Of the published package."""
+        ...
+
+
+AttemptsOf = Mapping[str, Iterable[AttemptSeen]]
+HashOf = Callable[[tuple[int, str]], str | None]
+
+
+def traces(public: Path | None, embargoed: Path | None) -> tuple[Trace, ...]:
+    """Read every trace of every release.
+
+    Raises:
+        InputError: a folder cannot be read.
+    """
+    found = []
+    if public is not None:
+        found += [package_trace(TraceKind.PACKAGE, *one) for one in release_folders(public)]
+    if embargoed is not None:
+        for key, folder in release_folders(embargoed):
+            found += _under_embargo(key, folder)
+    return tuple(found)
+
+
+def _under_embargo(key: str, folder: Path) -> Iterator[Trace]:
+    """Yield the staged package and the sealed files of one release."""
+    for entry in listed(folder):
+        if entry.name == STAGED and entry.is_dir():
+            yield package_trace(TraceKind.STAGED, key, folder / STAGED)
+        elif entry.name.startswith("sealed-") and entry.name.endswith(".parquet"):
+            match = _SEALED_FILE.fullmatch(entry.name)
+            digits = None if match is None else match[1]
+            yield Trace(TraceKind.SEALED, Path(entry.path), key, digits)
+
+
+def package_trace(kind: TraceKind, key: str, folder: Path) -> Trace:
+    """Read what a package states; what cannot be read is None."""
+    sealed = digest = head = None
+    try:
+        content = content_of(f"{folder}/{MANIFEST}")
+        digest = hashlib.sha256(content).hexdigest()
+        stated = json.loads(content)
+        sealed = str(stated["sealed_sha256"]) if stated["key"] == key else None
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    try:
+        match = _CARD_HEAD.search(content_of(f"{folder}/{CARD}"))
+        head = None if match is None else (int(match[2]), match[1].decode())
+    except OSError:
+        pass
+    return Trace(kind, folder, key, sealed, digest, head)
+
+
+def trace_findings(
+    found: Iterable[Trace], attempts: AttemptsOf, hash_of: HashOf
+) -> Iterator[Finding]:
+    """Yield every trace that the ledger does not know, or knows otherwise.
+
+    Args:
+        found: as read, before the ledger.
+        attempts: what the ledger says of each key.
+        hash_of: looks up the hash of the entry that a card names, by its sequence and hash.
+    """
+    for trace in found:
+        own = tuple(attempts.get(trace.key, ()))
+        problem = (
+            _sealed_problem(trace, own)
+            if trace.kind is TraceKind.SEALED
+            else _package_problem(trace, own)
+        )
+        if problem is not None:
+            yield Finding(trace.kind.check, None, f"{trace.path}: {problem}")
+        elif trace.head is not None:
+            for finding in head_findings(trace.head, trace.path / CARD, hash_of(trace.head)):
+                yield Finding("card", finding.sequence, finding.problem)
+
+
+def _sealed_problem(trace: Trace, own: tuple[AttemptSeen, ...]) -> str | None:
+    """Say what is wrong with a sealed file. One of a draw that died is a leftover, and is known."""
+    if any(one.state in CHARGED_STATES for one in own):
+        return None
+    return f"sealed bytes of {trace.key}, which this ledger never drew: an old copy was restored"
+
+
+def _package_problem(trace: Trace, own: tuple[AttemptSeen, ...]) -> str | None:
+    """Say what is wrong with a package."""
+    name = trace.kind.value
+    sealed = next((one for one in own if one.state in SEALED_STATES), None)
+    if sealed is None:
+        return f"a {name} of {trace.key}, which this ledger never sealed: an old copy was restored"
+    is_public = trace.kind is TraceKind.PACKAGE
+    if trace.manifest is None or trace.sealed is None:
+        return f"a {name} without a readable manifest of {trace.key}"
+    if trace.sealed != _bare(sealed.artefact_digest):
+        return f"a {name} of other sealed bytes than those of {trace.key}"
+    if is_public and sealed.state is not ReleaseState.PUBLISHED:
+        return f"a {name} of {trace.key}, which this ledger did not publish"
+    if is_public and trace.manifest != _bare(sealed.manifest_digest):
+        return f"is not the manifest that {trace.key} was published with"
+    return None
+
+
+def _bare(digest: str | None) -> str:
+    """Return a digest without the name of its algorithm."""
+    return (digest or "").removeprefix("sha256:")
+
+
+def key_of(trace: Trace) -> ReleaseKey | None:
+    """Return the release key of a trace; None if its folder is named like none."""
+    try:
+        return ReleaseKey.parse(trace.key)
+    except (InputError, ValueError):
+        return None

@@ -1,0 +1,64 @@
+"""An SQLite file that a disk or a copy damaged: what is wrong, and which entries still read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from turnstile.ledger.entries import Entry, read_entry
+
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_CODE = 0xFF
+"""Of an extended error code: what went wrong, without how."""
+_ROW = "SELECT record, hash FROM entry NOT INDEXED WHERE sequence = ?"
+
+
+def is_damage(error: object) -> bool:
+    """Return whether an error says that the file is no sound database."""
+    return getattr(error, "sqlite_errorcode", 0) & _CODE in _DAMAGE
+
+
+def damage_in(file: Path) -> str:
+    """Return the first thing that is wrong with a database; empty if it is sound or not there."""
+    if not file.exists():
+        return ""
+    try:
+        with closing(_opened(file)) as connection:
+            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return str(error)
+    return "" if found == "ok" else str(found).splitlines()[-1]
+
+
+def entries_left(file: Path) -> Iterator[Entry]:
+    """Yield the entries that a damaged database still holds, from the first on, up to a hole.
+
+    Whether they follow each other is for the reader to check.
+    """
+    sequence = 1
+    try:
+        with closing(_opened(file)) as connection:
+            while row := connection.execute(_ROW, (sequence,)).fetchone():
+                yield read_entry(*row)
+                sequence += 1
+    except (sqlite3.DatabaseError, ValueError):
+        return
+
+
+def set_aside(file: Path, stamp: str) -> Path:
+    """Rename a database and what SQLite keeps beside it; return where it is now."""
+    aside = file.with_name(f"{file.name}.damaged-{stamp}")
+    for ending in ("-wal", "-shm", ""):
+        beside = file.with_name(file.name + ending)
+        if beside.exists():
+            beside.rename(aside.with_name(aside.name + ending))
+    return aside
+
+
+def _opened(file: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)

@@ -1,0 +1,33 @@
+"""The last step: does all that is public of a release agree with the ledger?"""
+
+from __future__ import annotations
+
+from turnstile.errors import IntegrityError, TurnstileError
+from turnstile.ledger.verification import Scope
+from turnstile.pipeline.context import Release
+from turnstile.release.zones import digest_of
+
+
+def audit(release: Release) -> str:
+    """Recompute the ledger and the published bytes.
+
+    Raises:
+        IntegrityError: anything disagrees.
+        TurnstileError: the key is not published; whatever ran before, nothing of it is public.
+    """
+    if release.ledger.publication(release.key) is None:
+        found = release.ledger.find(release.key)
+        state = "never reserved" if found is None else found.state.value
+        raise TurnstileError(
+            f"{release.key} is not published ({state}): a task before was marked or skipped by "
+            "hand; clear the run from the first task that did not do its work"
+        )
+    findings = release.ledger.verify(Scope(packages=frozenset({str(release.key)})))
+    outcome = "failed" if findings else "passed"
+    report = "\n".join(str(finding) for finding in findings)
+    release.ledger.record_audit(
+        release.key, outcome=outcome, report_digest=digest_of(report.encode())
+    )
+    if findings:
+        raise IntegrityError(f"{release.key}: {findings[0]}; run turnstile ledger verify")
+    return outcome

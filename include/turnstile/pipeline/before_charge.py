@@ -1,0 +1,199 @@
+"""The first half of a week, before anything is charged: ingest, validate, plan, count.
+
+Everything here stays in the private zone, but for the plan, which never sees data. On a sealed key
+nothing is read or counted again; files that changed since are noticed, and that is all.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+from pathlib import Path
+
+from turnstile.errors import InputError, NotFinal
+from turnstile.ledger.custody.custody import clock_known_until
+from turnstile.ledger.encoding import encode_event
+from turnstile.ledger.records import Attempt
+from turnstile.pipeline.bounding_key import require_known_key
+from turnstile.pipeline.context import Release
+from turnstile.pipeline.current_snapshot import current_snapshot
+from turnstile.pipeline.redelivered_files import changed_files
+from turnstile.programme.calendar.release_schedule import final_at
+from turnstile.programme.gtfs.timetable import read_calls
+from turnstile.quality.findings import Finding
+from turnstile.release.plan import ReleasePlan, require_service
+from turnstile.release.zones import bounding_secret, commitment, write_atomically
+from turnstile.sources.ingest.snapshot import Snapshot
+from turnstile.sources.ingest.week import ingest as ingest_files
+
+_log = logging.getLogger("turnstile")
+RESTATED = "restated"
+"""Name of the note that the files are no longer those that were sealed."""
+_INCOMPLETE = {"days_present", "days_complete"}  # the week may yet become complete
+
+
+def ingest(release: Release) -> str:
+    """Read the landing zone into a snapshot and return a keyed commitment to it.
+
+    The plain digest stays in the private zone: it would confirm a guess of the files, and one
+    victim's tap time has 1,440.
+
+    Raises:
+        NotFinal: the week is not over, or not final yet.
+        InputError: a file breaks a rule.
+        ProgrammeError: no day of the week has service.
+    """
+    require_service(release.programme, release.week)
+    _require_final(release)
+    if release.sealed is not None:
+        return _sealed_before(release, release.sealed)
+    require_known_key(release.settings, release.ledger)
+    snapshot = _ingest(release)
+    digests = "\n".join(digest for _, digest in snapshot.files)
+    write_atomically(release.folders.private / "files", digests.encode())
+    write_atomically(release.folders.private / "snapshot", snapshot.digest.encode())
+    release.say("rows ingested")
+    return commitment(bounding_secret(release.settings), snapshot.digest)
+
+
+def validate(release: Release) -> str:
+    """Judge the snapshot and return `pass` or `warn`.
+
+    Raises:
+        NotFinal: a service day is missing and the programme refuses gaps.
+        InputError: an expectation of severity error failed; the sentence names the rule.
+    """
+    if release.sealed is not None:
+        return "sealed"
+    from turnstile.quality.checks import validate as judge
+
+    report = judge(
+        release.programme,
+        release.week,
+        current_snapshot(release),
+        private=release.settings.private,
+        memory=release.settings.memory_limit,
+    )
+    for finding in report.warnings:
+        release.say(f"warning: {finding.rule}: {finding.sentence}")
+    stops = {finding.rule for finding in report.findings if finding.stops}
+    if stops and stops <= _INCOMPLETE:
+        raise NotFinal(report.refusal())
+    if stops:
+        raise InputError(where=str(release.key), field="rows", rule=report.refusal())
+    return "warn" if report.warnings else "pass"
+
+
+def plan(release: Release) -> str:
+    """Write the plan down and return its digest; of a sealed week, only if its plan was lost."""
+    planned, sealed = release.plan, release.sealed
+    content = json.dumps(described(planned), indent=1, sort_keys=True)
+    file = release.folders.embargoed / "plan.json"
+    was_lost = sealed is not None and not file.exists() and sealed.plan_digest == planned.digest
+    if sealed is None or was_lost:
+        write_atomically(file, content.encode())
+    return planned.digest
+
+
+def count(release: Release) -> str:
+    """Count the snapshot into exact tables and return their digest."""
+    if release.sealed is not None:
+        return "sealed"
+    from turnstile.counting.engines import engine_named
+    from turnstile.counting.exact_store import save_exact
+
+    snapshot = current_snapshot(release)
+    with tempfile.TemporaryDirectory(dir=release.folders.private, prefix="count-") as work:
+        tables = engine_named(release.settings.counting_engine)(
+            release.programme,
+            release.domain,
+            release.programme.days_of(release.week),
+            snapshot.folder / "rows",
+            secret=bounding_secret(release.settings),
+            work=Path(work),
+            progress=_log.info,
+            memory=release.settings.memory_limit,
+        )
+        digest = save_exact(tables, release.folders.private)
+    write_atomically(release.folders.private / "exact", digest.encode())
+    release.say("rows counted into the public cells")
+    return digest
+
+
+def verdicts(release: Release) -> dict[str, str]:
+    """Return what leaves the private zone of a judgement: pass, warn, fail or broken, by rule."""
+    from turnstile.quality.checks import load_report
+
+    report = load_report(current_snapshot(release))
+    if report is None:
+        return {}
+    return {finding.rule: _verdict(finding) for finding in report.findings}
+
+
+def _verdict(finding: Finding) -> str:
+    """Return one word for a rule."""
+    if finding.is_broken_check:
+        return "broken"
+    if finding.passed:
+        return "pass"
+    return "fail" if finding.stops else "warn"
+
+
+def described(planned: ReleasePlan) -> dict[str, object]:
+    """Return a plan as plain public values."""
+    return {
+        "programme": planned.programme,
+        "week": str(planned.week),
+        "revision": planned.revision,
+        "programme_digest": planned.programme_digest,
+        "domain_digest": planned.domain_digest,
+        "plan_digest": planned.digest,
+        "events": [encode_event(event) for event in planned.events],
+    }
+
+
+def _require_final(release: Release) -> None:
+    """Refuse a week that is not over for long enough."""
+    programme = release.programme
+    moment = final_at(release.week, programme.schedule, programme.time)
+    if release.clock() < moment:
+        raise NotFinal(
+            f"{release.key}: the week is final on {moment:%Y-%m-%d %H:%M} UTC; run it after that"
+        )
+    if clock_known_until(release.ledger.entries(), release.clock()) < moment:
+        raise NotFinal(
+            f"{release.key}: the clock says that the week is final since {moment:%Y-%m-%d %H:%M} "
+            "UTC, and it jumped, or the ledger was quiet for long before; set the clock, or if it "
+            "is right: turnstile ledger confirm-clock"
+        )
+
+
+def _ingest(release: Release) -> Snapshot:
+    """Read the landing zone."""
+    return ingest_files(
+        release.programme,
+        release.week,
+        landing=release.settings.landing,
+        private=release.settings.private,
+        progress=_log.info,
+        memory=release.settings.memory_limit,
+        timetable=read_calls(release.programme, release.settings.include, release.week.days),
+    )
+
+
+def _sealed_before(release: Release, sealed: Attempt) -> str:
+    """Return whether the landing zone still holds what the sealed key was made from."""
+    note = release.folders.private / RESTATED
+    found = changed_files(release)
+    if found is None:
+        note.unlink(missing_ok=True)
+    else:
+        write_atomically(note, found.encode())
+        release.say(
+            "the landing zone's files changed since this week was sealed; the sealed bytes stand; "
+            f"a correction is turnstile run --revision {release.key.revision + 1} --reason TEXT, "
+            "charged in full"
+        )
+    release.say("sealed before: the same bytes are re-issued, 0 charged")
+    return sealed.bindings.snapshot_digest

@@ -1,0 +1,1 @@
+"""Periods that a programme is released over, and when each is final."""

@@ -1,0 +1,1 @@
+"""The public cells of a programme: read from files, built from public sources, chosen."""

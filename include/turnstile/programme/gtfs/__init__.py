@@ -1,0 +1,1 @@
+"""The public timetable of a programme, from its GTFS feed."""

@@ -1,0 +1,1 @@
+"""What describes a package to people and machines: its terms, its columns, its files, its past."""

@@ -1,0 +1,113 @@
+"""`datapackage.json`: the Data Package v2 descriptor of a package's files.
+
+Parquet resources state their SHA-256 but no `bytes`: a reader of tables (frictionless) counts
+bytes of text only. Sizes of all files stand in the manifest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from turnstile.programme.field import Field
+from turnstile.programme.field_registry import field_of, title_of
+from turnstile.publishing.contents import PARTS, Contents, TableFile
+from turnstile.publishing.describe.licences import path_of
+from turnstile.publishing.json_text import json_bytes
+from turnstile.publishing.week.tides_shapes import column_of_shape, shapes_of
+
+_MEDIATYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+
+
+def write(contents: Contents) -> bytes:
+    """Return the descriptor."""
+    return json_bytes(datapackage(contents))
+
+
+def datapackage(contents: Contents) -> dict[str, Any]:
+    """Return the descriptor of the tables and shapes that are written."""
+    programme, plan = contents.drawn.programme, contents.drawn.plan
+    licence = {"name": programme.publish.licence}
+    if path := path_of(programme.publish.licence):
+        licence["path"] = path
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": contents.name,
+        "title": f"{programme.title}, {plan.week}",
+        "description": programme.description,
+        "version": f"{plan.week}.r{plan.revision}",
+        "created": f"{contents.built_at.date()}T00:00:00Z",  # to the day
+        "licenses": [licence],
+        "contributors": [{"title": programme.publish.curator, "roles": ["curator"]}],
+        "sources": [{"title": f"Records of {programme.publish.curator}, not published"}],
+        "privacy": {"guarantee": contents.card["guarantee"]["units"], "card": "release_card.json"},
+        "resources": [
+            *(_resource(contents, t, suffix) for t in contents.tables for suffix in _MEDIATYPES),
+            *_shapes(contents),
+            *_tides(contents),
+        ],
+    }
+
+
+def _resource(contents: Contents, table: TableFile, suffix: str) -> dict[str, Any]:
+    """Describe one file of a table."""
+    record = contents.record(f"{table.stem}.{suffix}")
+    described: dict[str, Any] = {
+        "name": f"{table.part}-{table.name}-{suffix}".replace("_", "-"),
+        "type": "table",
+        "path": record.path,
+        "format": suffix,
+        "mediatype": _MEDIATYPES[suffix],
+        "description": PARTS[table.part],
+        "hash": f"sha256:{record.sha256}",
+        "schema": {"fields": [_field(name, kind) for name, kind in table.columns]},
+    }
+    if suffix == "csv":
+        described |= {"bytes": record.size_bytes, "encoding": "utf-8"}
+    return described
+
+
+def _field(name: str, kind: str) -> dict[str, str]:
+    """Describe one column, from the field registry."""
+    entry = field_of(name)
+    about = {"name": name, "type": kind, "title": title_of(name)}
+    return about if entry is None else _described(entry) | about
+
+
+def _described(field: Field) -> dict[str, str]:
+    """Describe one column that is as the registry has it."""
+    about = {"name": field.name, "type": str(field.type), "title": field.title}
+    return about | {"description": field.description} | ({"unit": field.unit} if field.unit else {})
+
+
+def _tides(contents: Contents) -> Iterator[dict[str, Any]]:
+    """Describe the files in the shape of TIDES, where there are any."""
+    for path, columns in shapes_of(contents.drawn.programme).items():
+        record = contents.record(path)
+        yield {
+            "name": path.removesuffix(".csv").replace("/", "-").replace("_", "-"),
+            "type": "table",
+            "path": path,
+            "format": "csv",
+            "mediatype": "text/csv",
+            "description": "In the shape of TIDES 1.0, or its errors beside it.",
+            "hash": f"sha256:{record.sha256}",
+            "bytes": record.size_bytes,
+            "encoding": "utf-8",
+            "schema": {"fields": [_described(column_of_shape(name)) for name in columns]},
+        }
+
+
+def _shapes(contents: Contents) -> Iterator[dict[str, Any]]:
+    """Describe the shapes of the cells, where there are any."""
+    if contents.features:
+        record = contents.record("cells.geojson")
+        yield {
+            "name": "cells-geojson",
+            "path": record.path,
+            "format": "geojson",
+            "mediatype": "application/geo+json",
+            "description": "Shapes of the published cells or locations.",
+            "bytes": record.size_bytes,
+            "hash": f"sha256:{record.sha256}",
+        }

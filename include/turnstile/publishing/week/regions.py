@@ -1,0 +1,158 @@
+"""Sums of a package's numbers by region: H3 cells, or polygons of a public boundary file.
+
+A place belongs to the region that its published point lies in; a hexagon to its H3 parent, and to
+the polygon that its centre lies in. Sums are those of the package's own `sums.py`, so their errors
+are exact for measurements and for reconciled numbers, whatever cells a region is made of.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from io import StringIO
+from math import isnan
+from pathlib import Path
+
+from turnstile.errors import InputError
+from turnstile.publishing.carried.sums import Package, Row, Sum
+from turnstile.publishing.week.boundaries import polygons_of
+
+OUTSIDE = "OUTSIDE"
+RegionOf = Callable[[str, float, float], str]
+"""Label of a place, longitude and latitude in degrees to the name of a region."""
+
+
+class _ReadOnce(Package):
+    """A package whose tables are read once."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.rows = cache(super().rows)  # type: ignore[method-assign]
+
+
+def h3_regions(resolution: int) -> RegionOf:
+    """Return the H3 cell of a position, or the parent of a published cell.
+
+    Raises:
+        InputError: no such resolution.
+    """
+    import h3
+
+    if not 0 <= resolution <= 15:  # noqa: PLR2004 - of H3
+        raise InputError(where="--h3", field="resolution", rule="is 0 to 15")
+
+    def region_of(label: str, longitude: float, latitude: float) -> str:
+        if not h3.is_valid_cell(label):
+            return str(h3.latlng_to_cell(latitude, longitude, resolution))
+        own = h3.get_resolution(label)
+        if own < resolution:
+            rule = f"the published cells are of resolution {own}; take it or a coarser one"
+            raise InputError(where="--h3", field="resolution", rule=rule)
+        return str(h3.cell_to_parent(label, resolution))
+
+    return region_of
+
+
+def polygon_regions(boundaries: Path, name: str, layer: str = "") -> RegionOf:
+    """Return the polygon that a position lies in or on; the first by name where several meet.
+
+    Args:
+        boundaries: polygons, in longitude and latitude (`boundaries.polygons_of`).
+        name: property that names each.
+        layer: of a GeoPackage.
+
+    Raises:
+        InputError: the file cannot be read, or a polygon has no such property.
+    """
+    from shapely import STRtree
+    from shapely.geometry import Point
+
+    named = polygons_of(boundaries, name, layer)
+    tree = STRtree([polygon for _, polygon in named])
+
+    def region_of(_: str, longitude: float, latitude: float) -> str:
+        found = tree.query(Point(longitude, latitude), predicate="covered_by")
+        return named[min(found)][0] if len(found) else OUTSIDE
+
+    return region_of
+
+
+def sums_by_region(
+    folder: Path, table: str, region_of: RegionOf, by: Sequence[str] = (), column: str = ""
+) -> list[tuple[tuple[str, ...], Sum]]:
+    """Return the sum of each region, and of each value of further columns.
+
+    Args:
+        folder: package.
+        table: `measurements/NAME` or `tables/NAME`, with one column of places.
+        region_of: names the region of a position.
+        by: further columns of labels, `mode` or `service_date`.
+        column: statistic of a measured table; the only one by default.
+
+    Raises:
+        InputError: the package has no shapes, or the table no such column.
+    """
+    package = _ReadOnce(folder)
+    try:
+        rows = package.rows(table)
+    except OSError:
+        raise InputError(where=str(folder), field="--table", rule=f"has no {table}") from None
+    columns = rows[0].keys() if rows else ()
+    places = [name for name in columns if name.endswith("location") or name == "cell"]
+    if len(places) != 1 or not set(by) <= set(columns):
+        rule = f"needs one column of places and {', '.join(by) or 'no other'}; name another table"
+        raise InputError(where=table, field="--table", rule=rule)
+    regions = _regions(folder, region_of)
+    chosen: defaultdict[tuple[str, ...], set[int]] = defaultdict(set)
+    for row in rows:
+        region = regions.get(_place(row, places[0]), OUTSIDE)
+        chosen[region, *(row[name] for name in by)].add(id(row))
+    try:
+        return [
+            (labels, package.total(table, _among(own), column))
+            for labels, own in sorted(chosen.items())
+        ]
+    except ValueError as error:
+        raise InputError(where=str(folder), field="--table", rule=str(error)) from None
+
+
+def _among(rows: set[int]) -> Callable[[Row], bool]:
+    """Return whether a row is one of these."""
+    return lambda row: id(row) in rows
+
+
+def sums_csv(found: Sequence[tuple[tuple[str, ...], Sum]], by: Sequence[str]) -> bytes:
+    """Return sums as CSV: labels, cells, value, deviation, intervals; empty where withheld."""
+    sink = StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(("region", *by, *Sum._fields))
+    for labels, one in found:
+        numbers = ("" if isnan(value) else round(value, 4) for value in one[1:-1])
+        writer.writerow((*labels, one.cells, *numbers, one.withheld))
+    return sink.getvalue().encode()
+
+
+def _regions(folder: Path, region_of: RegionOf) -> Mapping[tuple[str, str], str]:
+    """Return the region of each place, by mode (empty for buses) and label."""
+    path = folder / "cells.geojson"
+    if not path.is_file():
+        rule = "has no cells.geojson: its public places have no coordinates"
+        raise InputError(where=str(folder), field="package", rule=rule)
+    found = {}
+    for one in json.loads(path.read_bytes())["features"]:
+        properties, shape = one["properties"], one["geometry"]
+        label = properties.get("location") or properties["cell"]
+        corners = (
+            [shape["coordinates"]] if shape["type"] == "Point" else shape["coordinates"][0][1:]
+        )
+        longitude, latitude = (sum(axis) / len(corners) for axis in zip(*corners, strict=True))
+        found[properties.get("mode", ""), label] = region_of(label, longitude, latitude)
+    return found
+
+
+def _place(row: Row, column: str) -> tuple[str, str]:
+    """Return mode and label of a row's place."""
+    return ("" if column == "cell" else row.get("mode", ""), row[column])

@@ -1,0 +1,115 @@
+"""`report.html`: the week for a planner or a journalist, in one file that fetches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from markupsafe import Markup
+
+from turnstile.publishing.contents import NORMAL_95, Contents
+from turnstile.publishing.describe.readme import cumulative_sentence, guarantee_sentence, unit_text
+from turnstile.publishing.pages import rendered
+from turnstile.publishing.week import numbers as week_numbers
+from turnstile.publishing.week.pictures import (
+    NAMES,
+    has_counts,
+    in_words,
+    pictures,
+    speed_text,
+    what_of,
+)
+
+_ABOUT_ESTIMATES = (
+    "Numbers of places and hours are estimates; the interval of one holds the truth in 95 of 100 "
+    "releases. They are the most exact numbers there are, and biased towards the usual: a "
+    "burst of a quarter of an hour is mostly lost. Unbiased numbers lie in tables/."
+)
+
+
+def write(contents: Contents) -> bytes | None:
+    """Return the page; None where nothing is counted, or a threshold left everything out."""
+    if not has_counts(contents):
+        return None
+    programme, plan = contents.drawn.programme, contents.drawn.plan
+    drawn = pictures(contents)
+    return rendered(
+        "report.html.j2",
+        title=programme.title,
+        period=str(plan.week),
+        first_day=plan.week.days[0],
+        last_day=plan.week.days[-1],
+        curator=programme.publish.curator,
+        licence=programme.publish.licence,
+        key=str(contents.drawn.attempt.key),
+        sentences=_sentences(contents),
+        pictures=[
+            {"title": one.title, "text": one.text, "svg": Markup(one.svg)}  # noqa: S704 - vl-convert escapes
+            for one in (drawn[name] for name in NAMES if name in drawn)
+        ],
+        unit=unit_text(programme.mechanism.unit),
+        guarantee=guarantee_sentence(contents.card, programme.mechanism.unit),
+        cumulative=cumulative_sentence(contents.card),
+        gaps=[day for day in contents.card["gaps"] if day not in contents.card["absent_days"]],
+        absent_days=contents.card["absent_days"],
+    ).encode()
+
+
+def svg_of(name: str) -> Callable[[Contents], bytes | None]:
+    """Return the writer of a picture as SVG."""
+
+    def write_picture(contents: Contents) -> bytes | None:
+        one = pictures(contents).get(name)
+        return None if one is None else one.svg.encode()
+
+    return write_picture
+
+
+def png_of(name: str) -> Callable[[Contents], bytes | None]:
+    """Return the writer of a picture as PNG."""
+
+    def write_picture(contents: Contents) -> bytes | None:
+        one = pictures(contents).get(name)
+        return None if one is None else one.png
+
+    return write_picture
+
+
+def _sentences(contents: Contents) -> list[str]:
+    """Say what the week was, in words; every number with its error."""
+    days = week_numbers.by_day(contents)
+    found = []
+    if not days.empty:
+        value = days["value"].sum()
+        half = NORMAL_95 * float((days["deviation"] ** 2).sum()) ** 0.5
+        found.append(f"About {value:,.0f} tap-ons in the week (± {half:,.0f}).")
+        total = days.groupby("service_date")["value"].sum()
+        found.append(
+            f"The busiest day was {total.idxmax()} with about {total.max():,.0f}, the quietest "
+            f"{total.idxmin()} with about {total.min():,.0f}."
+        )
+    places = week_numbers.by_location(contents)
+    first = places.iloc[0]
+    where = f"{first['label']} ({first['mode']})" if "mode" in first else first["label"]
+    found.append(f"The most {what_of(contents)} were at {where}: {in_words(first)}.")
+    speeds = week_numbers.speeds_by_cell(contents)
+    if not speeds.empty:
+        found.append(f"The lowest mean speed of buses is that of {speed_text(speeds.iloc[0])}.")
+    if week_numbers.has_estimates(contents):
+        found.append(_ABOUT_ESTIMATES)
+    if places["low"].isna().any():
+        found.append(_without_an_interval(contents))
+    return found
+
+
+def _without_an_interval(contents: Contents) -> str:
+    """Say why some numbers have none."""
+    if not week_numbers.is_thresholded(contents):
+        return (
+            "Where no interval is stated, too little is known of the error of an estimate; numbers "
+            "in tables/ have theirs."
+        )
+    least = week_numbers.threshold_of(contents, {week_numbers.place_of(contents)})
+    return (
+        f"Numbers below a threshold were left out, those of a place and day below {least}, and "
+        "sums lack them: what has no interval is too small by an unknown amount."
+    )

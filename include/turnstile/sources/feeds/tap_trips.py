@@ -1,0 +1,176 @@
+"""From taps to trips, for every feed of one record a tap: TIDES fare transactions, tap files.
+
+The rules. A tap-on begins a trip. The next tap of the same card, mode and service day, if it is a
+tap-off of at most six hours later, ends it; otherwise where and when it ended is UNKNOWN. So the
+records of one card and service day decide its rows alone; a programme whose service runs past
+midnight lets its days begin later (`time.day_starts`). A tap-off that ends no trip goes to
+quarantine. At the same time a tap-on comes before a tap-off, others in the order of their own ids.
+Two taps in one minute are two taps; a record that came twice (all its fields are equal, its id
+among them) counts once. A record without a card id goes to quarantine, or its tap-on is a trip of
+unknown end and a unit of its own, as the programme says (`source.without_card`). What is no tap
+goes to quarantine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from turnstile.duckdb_engine import text
+from turnstile.programme.counting_chain import JOIN_OF_TAPS
+from turnstile.programme.fields import categories
+from turnstile.programme.source_spec import RowShape, TapAction
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServicePeriod
+from turnstile.sources.feeds.layout import (
+    Joined,
+    Joining,
+    carried_sql,
+    mode_sql,
+    set_aside,
+    unit_sql,
+    week_rules,
+)
+from turnstile.sources.feeds.zoned import ServiceClock, stamped_sql
+from turnstile.sources.ingest.canonical import UNKNOWN
+from turnstile.sources.ingest.identity import another_form_rule
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+TRIP_HOURS_AT_MOST = 6
+_OWN = (
+    ("tap_id", "VARCHAR"),
+    ("action", "VARCHAR"),
+    ("tapped_at_utc", "TIMESTAMP"),
+)
+_ENDS = ("tap_off_date", "tap_off_minute", "tap_off_location")
+# What may be one end of a trip. A tap-off stands as broken until its tap-on is found.
+_HALF_OF_TRIP = "(broken_rule IS NULL OR broken_rule = 'tap_off_without_tap_on')"
+
+
+@dataclass(frozen=True, slots=True)
+class Taps:
+    """What a feed gives, as SQL.
+
+    Args:
+        relation: with the columns `card_id`, `mode`, `action`, `place`, `tap_id`, `riders` and
+            those of the next two.
+        tapped_at: text column of the time of a tap.
+        service_day: service day, if a record states it; None for that of the tap's time.
+        fields: columns that are the row as it came.
+        ends_alone: True if no tap-off has a tap-on: each is a row of its own.
+    """
+
+    relation: str
+    tapped_at: str
+    service_day: str | None
+    fields: tuple[str, ...]
+    ends_alone: bool = False
+
+
+def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
+    """Return the SELECT of taps, staged as trips that have one end only."""
+    source = programme.source
+    legal = ", ".join(text(mode) for mode in source.modes)
+    only_mode = text(source.modes[0]) if len(source.modes) == 1 else "NULL"
+    service = ServiceClock(programme.time.day_starts)
+    clock = service.minute("(60 * hour(local) + minute(local))")
+    enters, leaves = (f"own_action = {text(action)}" for action in TapAction)
+    unknown = "NULL" if taps.ends_alone else text(UNKNOWN)
+    needs_tap_on = "" if taps.ends_alone else f"WHEN {leaves} THEN 'tap_off_without_tap_on'"
+    return f"""
+        SELECT unit AS card_id, own_mode AS mode, day AS service_date,
+            CASE WHEN {enters} THEN {clock} END AS tap_on_minute,
+            CASE WHEN {enters} THEN place END AS tap_on_location,
+            CASE WHEN {leaves} THEN {service.day("local")} END AS tap_off_date,
+            CASE WHEN {leaves} THEN {clock} END AS tap_off_minute,
+            CASE WHEN {leaves} THEN place ELSE {unknown} END AS tap_off_location,
+            {carried_sql(programme)}
+            tap_id, own_action AS action, utc AS tapped_at_utc, riders,
+            CASE
+                WHEN day IS NULL OR local IS NULL THEN 'unparsable_timestamp'
+                {week_rules("day", programme, week)}
+                WHEN own_action IS NULL THEN 'other_action'
+                WHEN TRY_CAST(riders AS DOUBLE) = 0 THEN 'no_riders'
+                WHEN unit IS NULL THEN 'card_id_missing'
+                {another_form_rule(source)}
+                WHEN own_mode IS NULL OR own_mode NOT IN ({legal}) THEN 'unknown_mode'
+                WHEN place IS NULL THEN 'null_location'
+                {needs_tap_on}
+            END AS broken_rule,
+            {set_aside(taps.fields)} AS fields
+        FROM (
+            SELECT *, {taps.service_day or service.day("local")} AS day
+            FROM (
+                SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode,
+                    {action_sql(source.action_names)} AS own_action,
+                    {unit_sql(programme, taps.fields)} AS unit
+                FROM {stamped_sql(taps.relation, taps.tapped_at, programme.time.zone, week)}
+            )
+        )
+    """
+
+
+def action_sql(action_names: tuple[tuple[str, TapAction], ...]) -> str:
+    """Return SQL of what a tap does; NULL for what is none."""
+    own = {spelling: a for a in TapAction for spelling in (a.value, a.value.capitalize())}
+    branches = " ".join(
+        f"WHEN {text(name)} THEN {text(action)}"
+        for name, action in (own | dict(action_names)).items()
+    )
+    return f"CASE action {branches} END"
+
+
+def join_taps(connection: DuckDBPyConnection) -> Joined:
+    """Turn the taps of `staged` into trips; return what came twice and what was joined."""
+    before = _count(connection, f"staged WHERE {_HALF_OF_TRIP}")
+    connection.execute(f"""
+        CREATE TABLE tap AS
+        SELECT * EXCLUDE (fields, file), min(fields) AS fields, min(file) AS file
+        FROM staged WHERE {_HALF_OF_TRIP} GROUP BY ALL
+    """)
+    once = _count(connection, "tap")
+    connection.execute(f"DELETE FROM staged WHERE {_HALF_OF_TRIP}")
+    _find_ends(connection)
+    ends = ", ".join(f"CASE WHEN is_ended THEN next_{end} ELSE {end} END AS {end}" for end in _ENDS)
+    found = ", ".join(("is_ended", "is_joined", *(f"next_{end}" for end in _ENDS)))
+    connection.execute(f"""
+        INSERT INTO staged BY NAME
+        SELECT * EXCLUDE ({found}) REPLACE ({ends})
+        FROM in_order WHERE NOT is_joined
+    """)
+    joined = _count(connection, "in_order WHERE is_joined")
+    connection.execute("DROP TABLE tap; DROP TABLE in_order")
+    return Joined(duplicates=before - once, joined=joined)
+
+
+def _find_ends(connection: DuckDBPyConnection) -> None:
+    """Make the table `in_order`: each tap with the next one, and whether the two are one trip."""
+    most = f"INTERVAL {TRIP_HOURS_AT_MOST} HOUR"
+    ends = ", ".join(f"lead({end}) OVER taps AS next_{end}" for end in _ENDS)
+    columns = connection.execute("DESCRIBE tap").fetchall()
+    known = {field.name for field in categories(RowShape.TRIPS)}
+    carried = "".join(f", {column[0]}" for column in columns if column[0] in known)
+    # 'enter' is before 'exit'; ids that are numbers are in order as numbers, others as texts
+    connection.execute(f"""
+        CREATE TABLE in_order AS SELECT *,
+            action = 'enter' AND coalesce(lead(action) OVER taps = 'exit'
+                AND lead(tapped_at_utc) OVER taps <= tapped_at_utc + {most}, false) AS is_ended,
+            action = 'exit' AND coalesce(lag(action) OVER taps = 'enter'
+                AND tapped_at_utc <= lag(tapped_at_utc) OVER taps + {most}, false) AS is_joined,
+            {ends}
+        FROM tap
+        WINDOW taps AS (PARTITION BY {", ".join(JOIN_OF_TAPS.within)}
+            ORDER BY tapped_at_utc, action, TRY_CAST(tap_id AS BIGINT), tap_id, tap_on_location,
+                tap_off_location{carried})
+    """)
+
+
+def _count(connection: DuckDBPyConnection, source: str) -> int:
+    """Count rows."""
+    row = connection.execute(f"SELECT count(*) FROM {source}").fetchone()
+    return int(row[0]) if row else 0
+
+
+JOINING = Joining(columns=_OWN, join=join_taps)

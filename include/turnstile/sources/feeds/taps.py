@@ -1,0 +1,99 @@
+"""Feed `taps`: one row a tap, in an agency's own columns, mapped by `source.columns`.
+
+The time is one column `tapped_at`, or a `tap_date` (`source.date_form`) and a `tap_time`; a time
+of an hour only (`11`) is its first minute. The place is a column `place`, or `latitude` and
+`longitude` rounded to `source.grid_decimals`: the grid cell `-34.6 -58.4`. Where there is no
+action, in a row or in the whole file, a tap is a tap-on. Taps are joined to trips by `tap_trips`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from turnstile.duckdb_engine import text
+from turnstile.programme.source_spec import DateForm, RowShape
+from turnstile.programme.spec import Programme
+from turnstile.service_calendar import ServicePeriod
+from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, if_there
+from turnstile.sources.feeds.made_records import taps_made
+from turnstile.sources.feeds.tap_trips import JOINING, Taps, taps_sql
+
+_FIELDS = (
+    "tap_id",
+    "card_id",
+    "mode",
+    "action",
+    "tapped_at",
+    "tap_date",
+    "tap_time",
+    "place",
+    "latitude",
+    "longitude",
+)
+_DATE_FORMATS = {
+    DateForm.ISO: "%Y-%m-%d",
+    DateForm.DAY_FIRST: "%d/%m/%Y",
+    DateForm.MONTH_FIRST: "%m/%d/%Y",
+}
+
+
+def fields_of(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the SQL of each field; NULL for columns that the file does not need to have.
+
+    Raises:
+        ColumnMissing: no card, no time or no place.
+    """
+    for field, instead in (
+        ("card_id", ()),
+        ("tapped_at", ("tap_date", "tap_time")),
+        ("place", ("latitude", "longitude")),
+    ):
+        there = {names[field]} <= columns or (instead and {names[i] for i in instead} <= columns)
+        if not there:
+            raise ColumnMissing(names[field])
+    return if_there(columns, names, _FIELDS)
+
+
+def grid_cell_sql(latitude: str, longitude: str, decimals: int) -> str:
+    """Return SQL of the name of the grid cell of a position; NULL without one.
+
+    Decimal numbers, not floats: a position on the border of two cells is in the one away from 0.
+
+    Args:
+        latitude: SQL of text, degrees.
+        longitude: SQL of text, degrees.
+        decimals: of the cell's center, 0-3.
+    """
+    sides = (
+        f"CAST(round(TRY_CAST({side} AS DECIMAL(12, 6)), {decimals}) AS VARCHAR)"
+        for side in (latitude, longitude)
+    )
+    return " || ' ' || ".join(sides)
+
+
+def typed_sql(programme: Programme, week: ServicePeriod) -> str:
+    """Return the SELECT from `raw` to taps."""
+    source = programme.source
+    day = f"strftime(TRY_STRPTIME(tap_date, {text(_DATE_FORMATS[source.date_form])}), '%Y-%m-%d')"
+    clock = r"CASE WHEN regexp_matches(tap_time, '^\d(:|$)') THEN '0' || tap_time ELSE tap_time END"
+    clock = f"({clock}) || CASE WHEN length(tap_time) <= 2 THEN ':00' ELSE '' END"
+    grid = grid_cell_sql("latitude", "longitude", source.grid_decimals)
+    relation = f"""(
+        SELECT * REPLACE (
+            coalesce(tapped_at, {day} || ' ' || {clock}) AS tapped_at,
+            coalesce(place, {grid}) AS place,
+            coalesce(action, 'enter') AS action
+        ), NULL AS riders
+        FROM raw
+    )"""
+    return taps_sql(programme, week, Taps(relation, "tapped_at", None, _FIELDS))
+
+
+LAYOUT = FeedLayout(
+    shape=RowShape.TRIPS,
+    names=tuple((field, field) for field in _FIELDS),
+    fields_of=fields_of,
+    typed_sql=typed_sql,
+    made=taps_made,
+    joining=JOINING,
+)

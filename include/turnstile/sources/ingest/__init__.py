@@ -1,0 +1,1 @@
+"""From the files of a week to a snapshot of canonical rows, nothing lost on the way."""

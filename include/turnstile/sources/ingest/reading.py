@@ -1,0 +1,237 @@
+"""Raw files as relations of text columns, whatever their form; each record is read by itself.
+
+Nothing about a record is learned from another one: no dialect, key or type is sniffed. The columns
+of CSV and Parquet are those of the header and the schema; of a JSON record every column that the
+feed may have is asked for. Faults of a file become an `InputError` that names the file, the column
+and the rule: the engine's own messages quote the line at fault, so none of them is passed on.
+"""
+
+from __future__ import annotations
+
+import csv
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from turnstile.duckdb_engine import name, one_file, text
+from turnstile.durable_files import refuse_if_full
+from turnstile.errors import InputError
+from turnstile.sources.ingest.landing import FileForm, RawFile
+from turnstile.sources.ingest.lines import PhysicalLines, first_character, sort_lines
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_OTHER_DELIMITERS = (";", "\t", "|")
+_DEEPEST = 12  # levels of a type; the engine takes minutes for sixty
+# A character that cannot be in JSON text stands where a delimiter must: a line is one column.
+_ONE_COLUMN = (
+    "auto_detect=false, columns={'record': 'VARCHAR'}, header=false, delim='\x01', quote='', "
+    "escape='', store_rejects=true, rejects_limit=0"
+)
+_IS_OBJECT = "CASE WHEN json_valid(record) THEN json_type(record) = 'OBJECT' ELSE false END"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that is ready to be read.
+
+    Args:
+        columns: its columns, or, for JSON, those that its records may have.
+        relation: SQL that selects them as text; nested values are JSON.
+        records: how many records `relation` and the two kinds of rejected lines are in all, counted
+            without the engine's reader; None for a JSON array, which is read completely or not at
+            all.
+        rejected: Parquet file of the lines that no reader sees; None if there is none.
+        is_by_line: True if the engine puts lines that it cannot split into `reject_errors`.
+        malformed: SQL that selects the text of lines that it can split, but that are no record.
+        keys: SQL that selects the columns that occur, for JSON.
+        kinds: type of each column, for Parquet.
+        may_have_margins: False if no text begins or ends with a blank, so that none is trimmed.
+    """
+
+    columns: tuple[str, ...]
+    relation: str
+    records: int | None
+    rejected: Path | None = None
+    is_by_line: bool = False
+    malformed: str | None = None
+    keys: str | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    may_have_margins: bool = True
+
+    def as_text(self, column: str) -> str:
+        """Return SQL for a column as trimmed text, empty text as NULL."""
+        own = f"trim({name(column)})" if self.may_have_margins else name(column)
+        return f"nullif({own}, '')"
+
+
+@contextmanager
+def raised_as_input_error(file: RawFile) -> Iterator[None]:
+    """Turn a fault of a file into one sentence without any of its content.
+
+    Raises:
+        InputError: the file cannot be read to its end, or there is too little memory or disk.
+    """
+    import duckdb
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        rule = f"{file.name} does not fit into what the engine may take; allow it more, or disk"
+        raise InputError(where="environment", field="TURNSTILE_MEMORY_LIMIT", rule=rule) from None
+    except (duckdb.Error, OSError, EOFError, UnicodeError, zlib.error) as error:
+        refuse_if_full(error)
+        rule = f"cut off or damaged: it does not read as {file.form} to its end; deliver it again"
+        raise InputError(where=file.name, field="file", rule=rule) from None
+
+
+def open_source(
+    connection: DuckDBPyConnection, file: RawFile, wanted: tuple[str, ...], folder: Path
+) -> Source:
+    """Make a file ready to be read.
+
+    Args:
+        connection: engine.
+        file: one file, no archive.
+        wanted: columns that a JSON record may have.
+        folder: scratch folder that does not exist yet, of the private zone.
+
+    Raises:
+        InputError: damaged file, another delimiter, or a column named twice.
+    """
+    with raised_as_input_error(file):
+        if file.form is FileForm.CSV:
+            source = _csv(file, folder)
+        elif file.form is FileForm.JSON:
+            source = _json(file, wanted, folder)
+        else:
+            source = _parquet(connection, file)
+    if file.form is not FileForm.JSON and len(set(source.columns)) < len(source.columns):
+        rule = "a column is named twice; name each column once"
+        raise InputError(where=file.name, field="header", rule=rule)
+    return source
+
+
+def _csv(file: RawFile, folder: Path) -> Source:
+    """A CSV file; lines with another number of fields than the header's are left to the engine."""
+    lines = sort_lines(file, folder, has_quotes=True)
+    columns = _header(file, lines)
+    _refuse_cut_off_line(file, lines, fields=len(columns))
+    types = ", ".join(f"{name(column)}: 'VARCHAR'" for column in columns)
+    options = (
+        f"auto_detect=false, columns={{{types}}}, header=true, delim=',', quote='\"', "
+        "escape='\"', nullstr='', compression='none', store_rejects=true, rejects_limit=0, "
+        "hive_partitioning=false"
+    )
+    return Source(
+        columns=columns,
+        relation=f"SELECT * FROM read_csv({one_file(lines.clean)}, {options})",
+        records=lines.count - 1,
+        rejected=lines.rejected if lines.rejected_count else None,
+        is_by_line=True,
+        may_have_margins=lines.may_have_margins,
+    )
+
+
+def _header(file: RawFile, lines: PhysicalLines) -> tuple[str, ...]:
+    """Names in the first line; a single name that another delimiter splits is reported as such."""
+    if not lines.is_first_clean:
+        rule = "the first line is no header: it is empty, or not a line of plain CSV in UTF-8"
+        raise InputError(where=file.name, field="header", rule=rule)
+    first = next(csv.reader([lines.first.decode()]), [])
+    header = tuple(column.strip() or f"column_{n}" for n, column in enumerate(first))
+    for delimiter in _OTHER_DELIMITERS:
+        if len(header) == 1 and delimiter in header[0]:
+            rule = f"the delimiter is {delimiter!r}, but a comma is read; write it with commas"
+            raise InputError(where=file.name, field="header", rule=rule)
+    return header
+
+
+def _refuse_cut_off_line(file: RawFile, lines: PhysicalLines, *, fields: int) -> None:
+    """Refuse a plain file that ends inside a line; a compressed one has a checksum.
+
+    Raises:
+        InputError: the last line has no end and fewer fields than the header.
+    """
+    if file.path.name.endswith(".gz") or lines.last_unfinished is None:
+        return
+    last = lines.last_unfinished.decode(errors="replace")
+    if last.strip() and last.count(",") + 1 < fields:
+        rule = "cut off: its last line is not complete; deliver it again"
+        raise InputError(where=file.name, field="file", rule=rule)
+
+
+def _json(file: RawFile, wanted: tuple[str, ...], folder: Path) -> Source:
+    """A JSON array, or one record a line; the first character says which.
+
+    Raises:
+        InputError: a file that promises JSON begins with something else.
+    """
+    begin = first_character(file)
+    if begin == "[" and not file.name.lower().endswith(".ndjson"):
+        records = (
+            f"read_json_objects({one_file(file.path)}, format='array', hive_partitioning=false)"
+        )
+        keys = f"SELECT DISTINCT unnest(json_keys(json)) FROM {records}"
+        return Source(wanted, _extracted(wanted, "json", records), None, keys=keys)
+    if begin != "{" and not file.name.lower().endswith(".ndjson"):
+        rule = "is no JSON: it begins with neither '[' nor '{'; deliver it again"
+        raise InputError(where=file.name, field="file", rule=rule)
+    lines = sort_lines(file, folder, has_quotes=False)
+    options = f"{_ONE_COLUMN}, compression='none', hive_partitioning=false"
+    read = f"read_csv({one_file(lines.clean)}, {options})"
+    objects = f"(SELECT record FROM {read} WHERE {_IS_OBJECT})"
+    return Source(
+        columns=wanted,
+        relation=_extracted(wanted, "record", objects),
+        records=lines.count,
+        rejected=lines.rejected if lines.rejected_count else None,
+        is_by_line=True,
+        malformed=f"SELECT record AS fields FROM {read} WHERE NOT ({_IS_OBJECT})",
+        keys=f"SELECT DISTINCT unnest(json_keys(record)) FROM {objects}",
+    )
+
+
+def _extracted(wanted: tuple[str, ...], column: str, records: str) -> str:
+    """SQL of the wanted columns of each JSON record; NULL where it has none."""
+    escaped = (key.replace("\\", "\\\\").replace('"', '\\"') for key in wanted)
+    paths = ", ".join(text(f'$."{key}"') for key in escaped)
+    named = ", ".join(f"found[{n}] AS {name(key)}" for n, key in enumerate(wanted, start=1))
+    found = f"SELECT json_extract_string({column}, [{paths}]) AS found FROM {records}"
+    return f"SELECT {named} FROM ({found})"
+
+
+def _levels(kind: str) -> int:
+    """Return at most how deep a type of DuckDB's is, from the way that it is written.
+
+    Examples:
+        >>> _levels("VARCHAR"), _levels("STRUCT(a VARCHAR, b INTEGER[])[]")
+        (0, 3)
+    """
+    return kind.count("(") + kind.count("[")
+
+
+def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:
+    """A Parquet file; its footer says how many records there are."""
+    read = f"read_parquet({one_file(file.path)}, hive_partitioning=false)"
+    found = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
+    footer = f"SELECT num_rows FROM parquet_file_metadata({one_file(file.path)})"
+    rows = connection.execute(footer).fetchone()
+    columns = tuple(str(row[0]) for row in found)
+    if deep := next((str(row[0]) for row in found if _levels(str(row[1])) > _DEEPEST), None):
+        rule = f"column {deep[:80]!r} is more than {_DEEPEST} levels deep; deliver plain columns"
+        raise InputError(where=file.name, field="schema", rule=rule)
+    texts = ", ".join(_printed(str(row[0]), str(row[1])) for row in found)
+    records = None if rows is None else int(rows[0])
+    kinds = {str(row[0]): str(row[1]) for row in found}
+    return Source(columns, f"SELECT {texts} FROM {read}", records, kinds=kinds)
+
+
+def _printed(column: str, kind: str) -> str:
+    """SQL of a column of Parquet as it prints; a struct as JSON, which can be read."""
+    value = f"to_json({name(column)})" if kind.startswith("STRUCT") else name(column)
+    return f"CAST({value} AS VARCHAR) AS {name(column)}"

@@ -1,0 +1,90 @@
+"""What is said at once when Airflow ends a run: its note, and an alarm of one that did not say how.
+
+A task that is killed says nothing. When its run is over, Airflow's own DAG processor calls
+`ReportKilled`, which sends what the watchdog would send a quarter of an hour later, in its words.
+Where that process sees no journal (under Compose it does not), the watchdog alone reports.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+from airflow.listeners import hookimpl
+from airflow.plugins_manager import AirflowPlugin
+from airflow.sdk import BaseNotifier
+from airflow_interfaces import write_note
+
+from turnstile.operations.airflow_now import AirflowNow, RunNow
+from turnstile.operations.journal import FOLDER
+from turnstile.settings import Settings, system_clock
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from turnstile.operations.page import BudgetPage
+
+_log = logging.getLogger("turnstile")
+
+
+class ReportKilled(BaseNotifier):
+    """Send what is known of a run that failed and was not sent by its own tasks."""
+
+    def __init__(self, programme: str) -> None:
+        super().__init__()
+        self.programme = programme
+
+    def notify(self, context: Context) -> None:
+        """Judge the week of the run as page and watchdog do, and notify people of it."""
+        from run_reports import send_alerts
+
+        from turnstile.operations.page import BudgetPage
+
+        settings = Settings.from_environment()
+        if not (settings.home / FOLDER).is_dir():
+            _log.info("no journal here; the watchdog reports what the run did not say")
+            return
+        page, run_id = BudgetPage(settings, system_clock), str(context["run_id"])
+        alerts = page.watched(_airflow_now(page, self.programme, run_id))
+        send_alerts((one for one in alerts if one.run_id == run_id), settings)
+
+
+def _airflow_now(page: BudgetPage, programme: str, run_id: str) -> AirflowNow:
+    """Return what Airflow's API says; without it, that the run which just failed did."""
+    from audit_log import airflow_api
+
+    try:
+        return airflow_api().now(page.runs_to_ask_about(page.ever_known()), page.period_of_run)
+    except Exception as error:  # noqa: BLE001 - no connection, no rights, no answer
+        _log.warning("Airflow's API says nothing of the run: %s", type(error).__name__)
+    return AirflowNow(runs={programme: (RunNow(run_id, "", "failed"),)})
+
+
+@hookimpl
+def on_dag_run_success(dag_run: Any, msg: str) -> None:  # noqa: ANN401, ARG001 - Airflow's own
+    """Write the note of a release that succeeded."""
+    _write_note(dag_run)
+
+
+@hookimpl
+def on_dag_run_failed(dag_run: Any, msg: str) -> None:  # noqa: ANN401, ARG001 - Airflow's own
+    """Write the note of a release that failed."""
+    _write_note(dag_run)
+
+
+def _write_note(dag_run: Any) -> None:  # noqa: ANN401 - Airflow's own
+    """Write the note of a run of a programme; trouble in that stops nothing."""
+    if not str(dag_run.dag_id).startswith("release_"):
+        return
+    try:
+        write_note(dag_run)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the scheduler goes on
+        _log.warning("the note of a run was not written: %s", type(error).__name__)
+
+
+class RunEndedPlugin(AirflowPlugin):
+    """Lets Airflow call this module when a run ends."""
+
+    name = "run_ended"
+    listeners = [sys.modules[__name__]]  # noqa: RUF012 - as Airflow declares it

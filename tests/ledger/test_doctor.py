@@ -1,0 +1,101 @@
+"""`turnstile doctor`: each harm has its finding, each finding a repair that the runbook names."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from disaster_site import Site
+from tampers import Change, added, edited, guard_gone, removed
+
+from conftest import Stores
+from turnstile.cli import main
+from turnstile.commands.doctor import REPAIRS
+
+RUNBOOK = Path(__file__).parents[2] / "docs/RUNBOOK.md"
+
+
+@pytest.fixture
+def site(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    made = Site(tmp_path / "site", stores.new()).at(monkeypatch)
+    made.publish(0)
+    made.draw(1)
+    yield made
+    stores.give_back(made.url)
+
+
+def found(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
+    capsys.readouterr()
+    main(["doctor", "--json"])
+    lines: list[dict[str, str]] = json.loads(capsys.readouterr().out)
+    return lines
+
+
+def test_of_a_sound_site_nothing_is_said(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.stat().st_mtime_ns for path in site.home.rglob("*")}
+    assert main(["doctor"]) == 0
+    assert "nothing is wrong" in capsys.readouterr().out
+    assert {path: path.stat().st_mtime_ns for path in site.home.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("harm", "name"),
+    [
+        (removed("home/ledger-key.pem"), "key"),
+        (removed("witness"), "witness"),
+        (removed("home/embargoed/*/*/r0/sealed-*"), "sealed"),
+        (removed("home/public/opal/*/r0"), "manifest"),
+        (edited("home/public/opal/*/r0/tables/on_time.csv", "12", "13"), "package"),
+        (added("home/public/opal/rows.csv"), "public zone"),
+        (
+            edited("home/public/opal/*/checkpoint-r0.note", "release opal", "release op"),
+            "checkpoint",
+        ),
+        (guard_gone, "guard"),
+    ],
+)
+def test_each_harm_has_its_repair(
+    site: Site, stores: Stores, capsys: pytest.CaptureFixture[str], harm: Change, name: str
+) -> None:
+    harm(site, stores)
+    names = [one["name"] for one in found(capsys)]
+    assert name in names
+    assert main(["doctor"]) == 4
+
+
+def test_a_lost_and_a_damaged_database_and_a_mistyped_home_are_told_apart(
+    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if not site.url.startswith("sqlite:///"):
+        pytest.skip("a server looks after its own files")
+    file = Path(site.url.removeprefix("sqlite:///"))
+    whole = file.read_bytes()
+    file.write_bytes(b"\xab" * len(whole))
+    assert [one["name"] for one in found(capsys)] == ["database"]
+    shutil.rmtree(file.parent)
+    (lost,) = found(capsys)
+    assert (lost["name"], "ledger recover" in lost["do"]) == ("ledger", True)
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "hoem"))
+    monkeypatch.setenv("TURNSTILE_LEDGER_URL", "")
+    monkeypatch.delenv("TURNSTILE_LEDGER_URL")
+    assert [one["name"] for one in found(capsys)] == ["home"]
+    assert not (tmp_path / "hoem").exists()
+
+
+def test_every_finding_has_a_row_in_the_runbook() -> None:
+    text = RUNBOOK.read_text()
+    section = text[text.index("## What `turnstile doctor` finds") :]
+    rows = {line.split("`")[1] for line in section.splitlines() if line.startswith("| `")}
+    assert set(REPAIRS) <= rows
+
+
+def test_every_check_of_the_verification_has_a_repair() -> None:
+    root = Path(__file__).parents[2] / "include/turnstile"
+    rooms = (*(root / "ledger").rglob("*.py"), root / "pipeline/private_verification.py")
+    text = "".join(path.read_text() for path in rooms)
+    checks = {part.split('"')[1] for part in text.split("Finding(")[1:] if part[:1] == '"'}
+    assert checks
+    assert checks <= set(REPAIRS)

@@ -1,0 +1,113 @@
+"""The private zone against the ledger: a key that is lost, counts that are gone or altered."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from retention_days import Cli
+from small_deployment import WEEK, Deployment
+
+from turnstile.pipeline.before_charge import RESTATED
+from turnstile.pipeline.steps import step_named
+
+WHO = ("--person", "olga", "--reason", "the disk died")
+_EXACT, _SNAPSHOT = "exact-*", "snapshot"
+
+
+def _of(published: Deployment) -> Path:
+    return published.home / "private/itms" / WEEK / "r0"
+
+
+def test_a_zone_as_it_was_agrees(published: Deployment, turnstile: Cli) -> None:
+    assert turnstile("ledger", "verify", "--private") == 0
+    assert published.home
+
+
+def _remove(pattern: str) -> Callable[[Path], None]:
+    return lambda folder: next(path.unlink() for path in folder.glob(pattern))
+
+
+def _alter(folder: Path) -> None:
+    (path,) = [one for one in folder.iterdir() if one.name.startswith("exact") and one.suffix]
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[:-1] + b"\x07")
+
+
+def _count_again(folder: Path) -> None:
+    """Other counts under a digest of their own, as whoever restores a wrong folder has them."""
+    from turnstile.counting.exact_store import save_exact
+
+    (folder / "exact").write_text(save_exact([], folder))
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (_remove("exact"), "the record of its exact counts is gone"),
+        (_remove("exact?*"), "its exact counts are gone or altered"),
+        (_alter, "its exact counts are gone or altered"),
+        (_count_again, "its exact counts are others than it was reserved with"),
+        (_remove("snapshot"), "the record of its rows is gone"),
+        (lambda folder: shutil.rmtree(folder.parent / "snapshots"), "its rows are gone or altered"),
+        (lambda folder: shutil.rmtree(folder.parents[2]), "bounding.key is gone"),
+        (
+            lambda folder: (folder.parents[2] / "bounding.key").write_bytes(b"x" * 32),
+            "is another one than the ledger names",
+        ),
+    ],
+)
+def test_what_is_gone_or_altered_is_found(
+    published: Deployment,
+    turnstile: Cli,
+    capsys: pytest.CaptureFixture[str],
+    harm: Callable[[Path], object],
+    said: str,
+) -> None:
+    harm(_of(published))
+    assert turnstile("ledger", "verify", "--private") == 4
+    assert said in capsys.readouterr().out
+
+
+def test_a_lost_key_is_never_replaced_in_silence_and_a_person_can_go_on(
+    published: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = published.home / "private/bounding.key"
+    key.unlink()
+    later = ("run", "itms", "--week", "2016-W31")
+    shutil.copytree(published.landing("itms"), published.landing("itms", "2016-W31"))
+    assert turnstile(*later) == 4
+    assert "rotate-bounding-key" in capsys.readouterr().err
+    assert not key.exists()
+    assert turnstile("ledger", "rotate-bounding-key", *WHO) == 0
+    assert key.exists()
+    assert turnstile("ledger", "verify", "--private") == 0
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert not (_of(published) / RESTATED).exists()
+
+
+def test_after_a_rotation_earlier_weeks_are_compared_under_their_own_key(
+    published: Deployment, turnstile: Cli
+) -> None:
+    assert turnstile("ledger", "rotate-bounding-key", *WHO) == 0
+    assert turnstile("ledger", "verify", "--private") == 0
+    assert turnstile("run", "itms", "--week", WEEK) == 0
+    assert not (_of(published) / RESTATED).exists()
+    (published.home / "private/itms" / WEEK / "r0/snapshot").write_text("another")
+    assert turnstile("ledger", "verify", "--private") == 4
+    one = next(published.landing("itms").iterdir())
+    one.write_bytes(one.read_bytes() + b"\n")
+    turnstile("run", "itms", "--week", WEEK)
+    assert (_of(published) / RESTATED).exists()
+
+
+def test_no_key_is_rotated_while_a_release_is_held(
+    landed: Deployment, turnstile: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for step in ("ingest", "validate", "plan", "count", "reserve"):
+        step_named(step)("itms", WEEK, 0)
+    assert turnstile("ledger", "rotate-bounding-key", *WHO) == 3
+    assert "let it end" in capsys.readouterr().err
+    assert landed.ledger.bounding_key() is not None
