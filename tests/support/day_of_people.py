@@ -110,7 +110,8 @@ class Day:
         text = find(browser, "body").text
         assert browser.execute_script(WIDER) == 0
         button = find(browser, f"form.desk button[value={said[1]}]")
-        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+        at_once = "{block: 'center', behavior: 'instant'}"  # the page scrolls smoothly by itself
+        browser.execute_script(f"arguments[0].scrollIntoView({at_once})", button)
         button.click()
         assert find(browser, ".note").text == "Your answer is given."
         return text
