@@ -192,6 +192,7 @@ def publish_package(ledger: Ledger, public: Path, n: int) -> Path:
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text(manifest)
     ledger.publish(attempt.key, digest)
+    ledger.sign_public_zone()
     return folder
 
 
@@ -201,7 +202,8 @@ class TestAPublication:
         folder = publish_package(ledger, tmp_path / "public", 0)
         assert ledger.verify() == ()
         (folder / "manifest.json").write_text("{}")
-        assert [finding.check for finding in ledger.verify()] == ["manifest", "package"]
+        checks = [finding.check for finding in ledger.verify()]
+        assert checks == ["manifest", "package", "public zone"]
 
     def test_that_appears_a_moment_after_its_entry_is_waited_for(
         self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -211,7 +213,7 @@ class TestAPublication:
         folder.rename(tmp_path / "staged")
         monkeypatch.setattr(release_files.time, "sleep", lambda _: late.append(1))
         late: list[int] = []
-        assert [finding.check for finding in ledger.verify()] == ["manifest"]
+        assert [finding.check for finding in ledger.verify()] == ["manifest", "public zone"]
         monkeypatch.setattr(
             release_files.time, "sleep", lambda _: (tmp_path / "staged").rename(folder)
         )
@@ -222,7 +224,7 @@ class TestAPublication:
         ledger = Ledger.open(url, clock=noon, public=tmp_path / "public")
         folder = publish_package(ledger, tmp_path / "public", 0)
         shutil.rmtree(folder)
-        assert [finding.check for finding in ledger.verify()] == ["manifest"]
+        assert [finding.check for finding in ledger.verify()] == ["manifest", "public zone"]
         ledger.withdraw(ask().key, "officer", "wrong stops")
         assert ledger.verify() == ()
 
@@ -240,7 +242,8 @@ class TestACheckpoint:
     def test_with_another_text_under_its_signature_is_named(
         self, witnessed: Ledger, tmp_path: Path
     ) -> None:
-        (note,) = (tmp_path / "second/checkpoints").iterdir()
+        notes = (tmp_path / "second/checkpoints").iterdir()
+        note = next(one for one in notes if "\n5\n" in one.read_text())
         note.write_text(note.read_text().replace("\n5\n", "\n4\n"))
         (finding,) = witnessed.verify()
         assert "no signature" in finding.problem

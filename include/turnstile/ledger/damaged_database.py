@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from turnstile.ledger.entries import Entry, read_entry
+from turnstile.ledger.store import reading_uri
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _CODE = 0xFF
@@ -66,4 +66,4 @@ def set_aside(file: Path, aside: Path) -> None:
 
 
 def _opened(file: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
+    return sqlite3.connect(reading_uri(file.resolve()), uri=True)

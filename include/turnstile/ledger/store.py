@@ -165,11 +165,7 @@ class Store:
         path = Path(str(self._url.database)).resolve()
         if not path.is_file():
             raise self._refused("there is no ledger; name one, or release something first")
-        # Without a write-ahead log nobody writes, and SQLite would make the log's files to read.
-        log = path.with_name(f"{path.name}-wal")
-        alone = not log.exists() or not os.access(path.parent, os.W_OK)
-        options = "mode=ro&immutable=1" if alone else "mode=ro"
-        uri = f"file:{quote(str(path))}?{options}"
+        uri = reading_uri(path)
         engine = create_engine(
             "sqlite://", poolclass=NullPool, creator=lambda: sqlite3.connect(uri, uri=True)
         )
@@ -229,6 +225,14 @@ class Store:
         if isinstance(error, OperationalError) and "full" in reason:
             return self._refused(f"{reason}; nothing was done: free space, then run the step again")
         return self._refused(f"{reason}; nothing was done: mend it, then run the step again")
+
+
+def reading_uri(path: Path) -> str:
+    """Return the address under which SQLite reads a file and makes none beside it."""
+    # Without a write-ahead log nobody writes, and SQLite would make the log's files to read.
+    log = path.with_name(f"{path.name}-wal")
+    alone = not log.exists() or not os.access(path.parent, os.W_OK)
+    return f"file:{quote(str(path))}?{'mode=ro&immutable=1' if alone else 'mode=ro'}"
 
 
 def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
