@@ -60,7 +60,8 @@ def landing_refusal(
     return RefusedError(
         f"{programme} would charge the files {landing!r} to the budget group {family!r}, but "
         f"the group {', '.join(sorted(others))} has released from them, or from files of the same "
-        "bytes: nobody would add up what the same people lose; use that group in the programme's file, or decide that they are "
+        "bytes: nobody would add up what the same people lose; use that group in the "
+        "programme's file, or decide that they are "
         f"other people: turnstile ledger admit-family {family} --landing {min(others.values())!r}"
     )
 
