@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from raw_lab import BY_NIGHT, Form, Lab, Texts, lab, without_card_bound
+from raw_lab import BUSES_BY_NIGHT, BY_NIGHT, Form, Lab, Texts, lab, without_card_bound
 
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import Feed
@@ -65,8 +65,8 @@ EVENTS: Texts = (
 FULL_BUSES: Texts = (
     ("feed: itms", "feed: gtfs_vehicle_positions"),
     ("measure: buses_over, limits_kmh: [40, 60]", "measure: occupancy, at_least: [FULL]"),
-    ('speeding/over_40: "1/5"\n', 'speeding/class_5: "2/5"\n'),
-    ('    speeding/over_60: "1/5"\n', ""),
+    ('speeding/over_40: "1/10"\n', 'speeding/class_5: "1/5"\n'),
+    ('    speeding/over_60: "1/10"\n', ""),
 )
 # Delays by route and direction, with and without hexagons.
 BY_ROUTE: Texts = (
@@ -130,8 +130,8 @@ CASES: dict[str, CaseOf] = {
         "opal_trip", Feed.TIDES_PASSENGER_EVENTS, *EVENTS, form=Form.PACKED
     ),
     "itms": of("itms", Feed.ITMS),
-    "itms by night": of("itms", Feed.ITMS, *BY_NIGHT, *ALL_DAY),
-    "itms, week by night": of("itms", Feed.ITMS, *BY_NIGHT, *ALL_DAY, *BUS_WEEK),
+    "itms by night": of("itms", Feed.ITMS, *BUSES_BY_NIGHT, *ALL_DAY),
+    "itms, week by night": of("itms", Feed.ITMS, *BUSES_BY_NIGHT, *ALL_DAY, *BUS_WEEK),
     "itms, week, Parquet": of("itms", Feed.ITMS, *BUS_WEEK, form=Form.WHOLE),
     "delays": of("itms_delays", Feed.ITMS),
     "delays of vehicle locations, packed": of(
@@ -185,7 +185,7 @@ def drawn(seed: str, folder: Path) -> tuple[str, Lab]:
     name, feeds, changes = chance.choice(DRAWN)
     feed, texts, form = chance.choice(feeds), chance.choice(changes), chance.choice(list(Form))
     outside = "outside: drop" if feed.names_nobody else chance.choice(_OUTSIDE)
-    night = chance.choice(((), BY_NIGHT))
+    night = chance.choice(((), BUSES_BY_NIGHT if name == "itms" else BY_NIGHT))
     key = "card_form" if feed in _CARDS else "vehicle_form"
     ids = "" if feed.names_nobody else chance.choice(("", *_FORMS))
     stated = f"  {key}: {ids}\n" if ids else ""

@@ -107,6 +107,7 @@ SMALL: Texts = (
     ("slot_minutes: 15", "slot_minutes: 240"),
 )
 BY_NIGHT: Texts = (("week_starts: monday", 'week_starts: monday, day_starts: "04:00"'),)
+BUSES_BY_NIGHT: Texts = (("week_starts: monday", 'week_starts: monday, day_starts: "03:00"'),)
 
 
 def lab(name: str, feed: Feed, folder: Path, *texts: tuple[str, str]) -> Lab:

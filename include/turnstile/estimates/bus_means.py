@@ -49,6 +49,7 @@ _TAILS = 1.2  # of a cell's variance: some differ by more than a normal curve ha
 _OWN_LEAST = 0.1  # of the variance of a cell, what its place's other hours do not share
 _MOST_KNOWN = 0.9  # of a prediction, by the cell itself
 _TINY = 1e-300
+_NEXT_TO_NOTHING = 1e-100
 _AXES: dict[str, int | tuple[int, int]] = {"places": 1, "hours": 0, "city": (0, 1)}
 
 
@@ -273,7 +274,9 @@ def _mean_over(
     share, cells = n / total, known.base + effects.values
     level = (share * cells).sum(axis=axis, keepdims=True)
     alone = share**2 * (tau**2 + known.variance + look.of_a_bus / np.maximum(n, 1))
-    alone = alone + look.buses.variance * ((cells - level) / total) ** 2
+    # where there are no buses at all: as good as nothing is known, in finite numbers
+    away = (cells - level) / np.maximum(total, _NEXT_TO_NOTHING)
+    alone = alone + look.buses.variance * away**2
     own = alone.sum(axis=axis)
     of_place = {1: np.eye(len(n)), 0: share.T}.get(axis if axis in (0, 1) else -1)
     of_place = share.sum(axis=1)[None] if of_place is None else of_place
