@@ -50,6 +50,7 @@ def surat_programme(at_most: int) -> Programme:
     programme = load_programme("itms", INCLUDE)
     return replace(
         programme,
+        time=replace(programme.time, slot_minutes=60),
         domain=replace(programme.domain, first_minute=300),
         units=(UnitBound(ProtectionUnit.BUS_DAY, at_most),),
         tables=TABLES,
