@@ -15,7 +15,7 @@ from turnstile.cli import main
 from turnstile.counting.exact import ExactTable
 from turnstile.counting.exact_tables import count
 from turnstile.programme.domain.files import load_domain
-from turnstile.programme.loading import load_programme
+from turnstile.programme.loading import load_programme, parse_programme
 from turnstile.service_calendar import ServiceWeek
 from turnstile.sources.ingest.week import ingest
 
@@ -46,8 +46,13 @@ def digest_of(tables: tuple[ExactTable, ...]) -> str:
 
 
 def counted(name: str, landing: Path, private: Path, secret: bytes) -> str:
-    """Ingest and count a shipped programme; return the digest."""
-    programme = load_programme(name, INCLUDE)
+    """Ingest and count a shipped programme, or an earlier text of one; return the digest."""
+    earlier = INCLUDE / f"programmes/earlier/{name}.yaml"
+    programme = (
+        parse_programme(earlier.read_text(), f"{name.partition('.')[0]}.yaml")
+        if earlier.exists()
+        else load_programme(name, INCLUDE)
+    )
     snapshot = ingest(programme, WEEK, landing=landing, private=private, progress=lambda _: None)
     tables = count(
         programme,
@@ -67,7 +72,8 @@ def counted(name: str, landing: Path, private: Path, secret: bytes) -> str:
         ("opal", "69f705831974a3a6"),
         ("opal_trip", "d5eab11046c88ff3"),
         ("opal_year", "58748a41f9ece541"),
-        ("itms", "8ce185b21b022e3e"),
+        ("itms.8bde7f3bc943", "8ce185b21b022e3e"),
+        ("itms", "c159521e97d36dfb"),
     ],
 )
 def test_exact_tables_are_those_that_they_were(
