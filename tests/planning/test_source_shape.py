@@ -52,7 +52,8 @@ def written(rows: Rows, folder: Path) -> Path:
 
 
 def planned(folder: Path) -> Table:
-    itms = replace(load_programme("itms", INCLUDE), caps=())
+    itms = load_programme("itms", INCLUDE)
+    itms = replace(itms, caps=(), time=replace(itms.time, slot_minutes=60))
     return {
         resolution: resolution_row(
             read_pairs(itms, WEEK.days, folder, resolution=resolution), resolution

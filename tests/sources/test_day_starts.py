@@ -23,8 +23,9 @@ TUESDAY = date(2016, 7, 26)
 
 
 def programme_from(name: str, **changes: str) -> Programme:
-    """A shipped programme whose service day begins at four, with other lines."""
+    """A shipped programme in slots of an hour or less, whose service day begins at four."""
     text = (INCLUDE / f"programmes/{name}.yaml").read_text()
+    text = text.replace("slot_minutes: 180", "slot_minutes: 60")
     begin = {"week_starts: monday": 'week_starts: monday, day_starts: "04:00"'}
     for old, new in (begin | changes).items():
         assert old in text
