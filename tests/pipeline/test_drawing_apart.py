@@ -117,7 +117,7 @@ def test_a_task_that_is_interrupted_or_timed_out_leaves_its_draw_alone(
         tmp_path,
         "import time",
         "write_once = charged_draw.write_once",
-        "charged_draw.write_once = lambda *its: (time.sleep(3), write_once(*its))",
+        "charged_draw.write_once = lambda *its: (time.sleep(8), write_once(*its))",
     )
     with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
         _wait_for(reserved.ledger.living_draws)
