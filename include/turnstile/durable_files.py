@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import platform
 import re
@@ -113,6 +114,12 @@ def full_disk_named() -> Iterator[None]:
     except Exception as error:
         refuse_if_full(error)
         raise
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hex, read block by block."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def delete_for_good(path: Path) -> None:

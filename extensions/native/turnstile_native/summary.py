@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from turnstile.durable_files import sha256_of
 from turnstile.errors import IntegrityError
 from turnstile.service_calendar import ServiceWeek
 
@@ -47,9 +48,7 @@ def folder_digest(folder: Path) -> str | None:
         return None
     total = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        total.update(f"{path.relative_to(folder).as_posix()}\0{content}\n".encode())
+        total.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
     return total.hexdigest()
 
 

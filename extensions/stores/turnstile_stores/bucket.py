@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, NamedTuple, TypeVar
 
+from turnstile.durable_files import sha256_of
 from turnstile.errors import StoreError
 from turnstile_stores.address import StoreAddress
 
@@ -220,9 +221,3 @@ class Bucket:
             raise self.ERROR(self.name, f"{path}: {status} {code}") from None
         except BotoCoreError as error:
             raise self.ERROR(self.name, f"{path}: {type(error).__name__}") from None
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, read block by block."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -16,10 +16,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 
-from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, sync_folder
+from turnstile.durable_files import (
+    EVERYBODY_READS,
+    OWNER_ONLY,
+    exclusively,
+    sha256_of,
+    sync_folder,
+)
 from turnstile.errors import IntegrityError, StoreConflict, StoreError
 from turnstile.settings import system_clock
-from turnstile_stores.bucket import AT_ONCE, Bucket, sha256_of
+from turnstile_stores.bucket import AT_ONCE, Bucket
 from turnstile_stores.merging import SEALED, digest_of, merged, require_written_once
 from turnstile_stores.unit import (
     STATE,

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError
-from turnstile.ledger.custody.package_files import file_problems, sha256_of
+from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.custody.traces import CARD, Trace, TraceKind
 from turnstile.ledger.encoding import decode_event, encode_posting
 from turnstile.ledger.promise import plan_digest

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from turnstile.durable_files import sha256_of
 from turnstile.ledger.custody.traces import MANIFEST
-
-_BLOCK = 2**20
 
 
 def file_problems(folder: Path) -> tuple[str, ...]:
@@ -40,12 +38,3 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
         name = path.relative_to(folder).as_posix()
         if path.is_file() and name != MANIFEST:
             yield name, path
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, read block by block."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from turnstile.durable_files import sha256_of
 from turnstile.ledger.custody.custody import Custody
-from turnstile.ledger.custody.package_files import file_problems, sha256_of
+from turnstile.ledger.custody.package_files import file_problems
 from turnstile.ledger.fold import Fold, FoldedAttempt
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.states import SEALED_STATES, ReleaseState

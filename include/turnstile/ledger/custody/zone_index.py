@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from turnstile.durable_files import exclusively, replace_durably
+from turnstile.durable_files import exclusively, replace_durably, sha256_of
 from turnstile.ledger.custody.notes import LATEST_NOTE
 from turnstile.ledger.custody.signed_note import is_payload_signed_by
 from turnstile.ledger.records import Finding, revision_of
@@ -30,7 +30,6 @@ _PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
 _OF_SERIES = re.compile(
     r"index\.html|ledger\.pub|[^/]+/(index\.html|feed\.atom|feed\.json|series/.+)"
 )
-_CHUNK_BYTES = 1 << 20
 Sign = Callable[[str, bytes], tuple[str, bytes]]
 
 
@@ -124,7 +123,7 @@ def _signed_length(public: Path, trusted: tuple[str, ...]) -> int | None:
         signature = base64.b64decode(signed["signatures"][0]["sig"], validate=True)
         said = json.loads(payload)
         length = int(said["ledger_entries"])
-        is_own = said["sha256"] == hashlib.sha256((public / INDEX).read_bytes()).hexdigest()
+        is_own = said["sha256"] == sha256_of(public / INDEX)
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         return None
     is_signed = any(is_payload_signed_by(line, KIND, payload, signature) for line in trusted)
@@ -143,7 +142,7 @@ def _here(public: Path) -> dict[str, str]:
     for path in sorted(public.rglob("*")):
         name = path.relative_to(public).as_posix()
         if _is_listed(name) and path.is_file() and not path.is_symlink():
-            found[name] = _digest(path)
+            found[name] = sha256_of(path)
     return found
 
 
@@ -154,11 +153,3 @@ def _is_listed(name: str) -> bool:
         return False
     is_of_package = len(parts) >= _PARTS_OF_PACKAGE and revision_of(parts[2]) is not None
     return not is_of_package or parts[3:] == ["manifest.json"]
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()

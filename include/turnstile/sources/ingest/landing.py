@@ -7,13 +7,13 @@ A file is read in the form that its name promises (`.csv`, `.csv.gz`, `.zip` wit
 from __future__ import annotations
 
 import errno
-import hashlib
 import zipfile
 import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError
 from turnstile.service_calendar import ServicePeriod
 
@@ -104,16 +104,7 @@ def fingerprints(landing: Path, pattern: str, week: ServicePeriod) -> tuple[tupl
     Raises:
         InputError: no file, or a file of an unknown form.
     """
-    return tuple((file.name, digest_of(file.path)) for file in find_files(landing, pattern, week))
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hex."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+    return tuple((file.name, sha256_of(file.path)) for file in find_files(landing, pattern, week))
 
 
 def unpack(file: RawFile, folder: Path) -> tuple[RawFile, ...]:

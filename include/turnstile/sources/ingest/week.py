@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import connect, name, one_file, text
+from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError, IntegrityError
 from turnstile.programme.gtfs.scheduled_calls import ScheduledCalls
 from turnstile.programme.source_spec import WithoutCard
@@ -36,7 +37,7 @@ from turnstile.sources.feeds.stop_approaches import hold_against
 from turnstile.sources.ingest.canonical import FROM_TIMETABLE, RULES, carried_names, names_of
 from turnstile.sources.ingest.equal_rows import each_once
 from turnstile.sources.ingest.identity import in_form, refuse_inexact
-from turnstile.sources.ingest.landing import RawFile, digest_of, find_files, unpack
+from turnstile.sources.ingest.landing import RawFile, find_files, unpack
 from turnstile.sources.ingest.reading import Source, open_source, raised_as_input_error
 from turnstile.sources.ingest.snapshot import Snapshot, folder_of, load_snapshot, write_record
 
@@ -90,7 +91,7 @@ def ingest(  # noqa: PLR0913 - the keyword-only rest is where it runs
     """
     layout = layout_of(programme.source.feed)
     found = find_files(landing, programme.source.landing, week)
-    files = tuple((file.name, digest_of(file.path)) for file in found)
+    files = tuple((file.name, sha256_of(file.path)) for file in found)
     if (timetable is None) != (programme.source.timetable is None):
         raise ValueError("a programme with a timetable needs its calls, another one has none")
     held = "" if timetable is None else timetable.sha256
