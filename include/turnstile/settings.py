@@ -86,6 +86,11 @@ class Settings:
         )
 
     @property
+    def ledger_file(self) -> Path | None:
+        """File of the ledger's database; None of a server."""
+        return sqlite_file(self.ledger_url)
+
+    @property
     def landing(self) -> Path:
         """Where the authority drops its files."""
         return self.home / "landing"
@@ -136,6 +141,17 @@ def _memory_limit(given: str | None) -> str | None:
         rule = f"{given!r} is no amount of memory; write 800MB, or 4GB"
         raise InputError(where="environment", field="TURNSTILE_MEMORY_LIMIT", rule=rule)
     return given
+
+
+def sqlite_file(url: str) -> Path | None:
+    """Return the file of an SQLite database; None of a server.
+
+    Examples:
+        >>> sqlite_file("sqlite:////var/ledger.sqlite"), sqlite_file("postgresql://host/ledger")
+        (PosixPath('/var/ledger.sqlite'), None)
+    """
+    file = url.partition("sqlite:///")[2]
+    return Path(file) if file else None
 
 
 def _ledger_url(env: Mapping[str, str], home: Path) -> str:

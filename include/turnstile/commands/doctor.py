@@ -8,11 +8,10 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from turnstile.errors import InputError, TurnstileError
-from turnstile.settings import Settings, system_clock
+from turnstile.settings import Settings, sqlite_file, system_clock
 
 
 class Repair(NamedTuple):
@@ -98,7 +97,7 @@ def findings() -> Iterator[Found]:
         except (OSError, sqlite3.Error) as error:
             yield Found("access", f"{settings.home}: {error}")
         except TurnstileError as error:
-            is_away = isinstance(error, InputError) and not settings.ledger_url.startswith("sqlite")
+            is_away = isinstance(error, InputError) and settings.ledger_file is None
             name = "access" if is_away else "ledger"
             yield Found("store" if look is _stores else name, str(error))
 
@@ -118,14 +117,14 @@ def _ledger(settings: Settings) -> Iterator[Found]:
     from turnstile.ledger.damaged_database import damage_in
     from turnstile.ledger.of_deployment import open_ledger
 
-    file = settings.ledger_url.partition("sqlite:///")[2]
-    if file and not Path(file).exists():
+    file = settings.ledger_file
+    if file is not None and not file.exists():
         if traces(settings.public, settings.embargoed):
             yield Found("ledger", f"{file} is gone, but what it released is there")
         else:
             yield Found("home", f"{settings.home} holds no ledger and no release")
         return
-    if file and (damage := damage_in(Path(file))):
+    if file is not None and (damage := damage_in(file)):
         yield Found("database", f"{file} is damaged ({damage})")
         return
     if shutil.disk_usage(settings.home).free < _FREE_BYTES:
@@ -147,6 +146,6 @@ def _airflow(_: Settings) -> Iterator[Found]:
     from turnstile.ledger.damaged_database import damage_in
 
     url = os.environ.get("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "")  # noqa: TID251 - not ours
-    file = Path(url.partition("sqlite:///")[2])
-    if url.startswith("sqlite") and (damage := damage_in(file)):
+    file = sqlite_file(url)
+    if file is not None and (damage := damage_in(file)):
         yield Found("airflow", f"{file} is damaged ({damage})")

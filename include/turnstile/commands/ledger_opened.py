@@ -36,8 +36,8 @@ def _opened(*, read_only: bool, new: bool = False) -> Ledger:
     from turnstile.release.zone_copies import zones
 
     settings = Settings.from_environment()
-    file = settings.ledger_url.partition("sqlite:///")[2]
-    if file and not new and not Path(file).exists():
+    file = settings.ledger_file
+    if file is not None and not new and not file.exists():
         if traces(settings.public, settings.embargoed):
             raise IntegrityError(
                 f"{file}: the ledger is gone, but what it released is there; restore it, or bring "
@@ -47,7 +47,7 @@ def _opened(*, read_only: bool, new: bool = False) -> Ledger:
             "there is no ledger; release something first, set TURNSTILE_LEDGER_URL, or bring a "
             "lost one back by turnstile ledger recover"
         )
-        raise InputError(where=file, field="ledger", rule=rule)
+        raise InputError(where=str(file), field="ledger", rule=rule)
     zones(settings).refresh()
     return open_ledger(settings, read_only=read_only)
 
@@ -60,8 +60,10 @@ def set_damage_aside() -> tuple[str, tuple[Entry, ...]]:
     """
     from turnstile.ledger.damaged_database import damage_in, entries_left, newest_aside, set_aside
 
-    file = Path(Settings.from_environment().ledger_url.partition("sqlite:///")[2])
-    aside = newest_aside(file) if file.name else None
+    file = Settings.from_environment().ledger_file
+    if file is None:
+        return "", ()
+    aside = newest_aside(file)
     if file.is_file() and damage_in(file):
         aside = file.with_name(f"{file.name}.damaged-{system_clock():%Y%m%dT%H%M%S}")
     elif aside is None or any(entries_left(file)):

@@ -47,10 +47,8 @@ def landing_refusal(
     facts_of_paths = [e.body for e in _landing_facts(connection)]
     known = _at(facts_of_paths, landing)
     used = _used(known)
-    if (landing, family) not in used and not _is_admitted(known, family):
-        others = {group: landing for _, group in used if group != family}
-    else:
-        others = {}
+    is_known = (landing, family) in used or _is_admitted(known, family)
+    others = {} if is_known else {group: landing for _, group in used if group != family}
     for group in _groups_with(connection, family, files):
         theirs = [place for place, other in _used(facts_of_paths) if other == group]
         if not any(_is_admitted(_at(facts_of_paths, place), family) for place in theirs):

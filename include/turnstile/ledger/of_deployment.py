@@ -6,7 +6,6 @@ import atexit
 import logging
 import shutil
 import tempfile
-from pathlib import Path
 
 from turnstile.ledger.ledger import Ledger
 from turnstile.settings import Settings, system_clock
@@ -39,8 +38,8 @@ def open_ledger_to_look(settings: Settings) -> Ledger:
 
     A mistyped home gets no ledger, which would verify and forget everything that was released.
     """
-    file = settings.ledger_url.partition("sqlite:///")[2]
-    if not file or Path(file).exists():
+    file = settings.ledger_file
+    if file is None or file.exists():
         return open_ledger(settings)
     _log.warning("there is no ledger at %s: shown is what a first release would find", file)
     folder = tempfile.mkdtemp(prefix="turnstile-no-ledger-")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
@@ -210,8 +209,8 @@ class DeploymentState:
     def _followed(self) -> LedgerFollower | None:
         """Return the ledger; None before the first release."""
         if self._follower is None:
-            file = self.settings.ledger_url.partition("sqlite:///")[2]
-            if file and not Path(file).exists():
+            file = self.settings.ledger_file
+            if file is not None and not file.exists():
                 return None
             ledger = LedgerView.open(
                 self.settings.ledger_url,
