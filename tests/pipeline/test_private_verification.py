@@ -132,4 +132,4 @@ def test_no_key_is_rotated_while_a_release_is_held(
         step_named(step)("itms", WEEK, 0)
     assert turnstile("ledger", "rotate-bounding-key", *WHO) == 3
     assert "let it end" in capsys.readouterr().err
-    assert landed.ledger.bounding_key() is not None
+    assert landed.ledger.bounding_keys().at() is not None

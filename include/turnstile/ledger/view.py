@@ -10,6 +10,7 @@ from typing import Self
 from sqlalchemy import select
 
 from turnstile.ledger import attempts, decisions, facts, leases, revisions
+from turnstile.ledger.bounding_keys import BoundingKeys, bounding_keys_in
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.custody.custody import Custody
 from turnstile.ledger.custody.export import write_export
@@ -108,23 +109,9 @@ class LedgerView(ChargingLedger):
         """Return what became of one period; an empty one if the ledger knows nothing of it."""
         return self.weeks(programme).get(period, Week(period))
 
-    def bounding_key(self, *, until: int | None = None) -> str | None:
-        """Return the name of the key in force at an entry, or now; None if none was ever named.
-
-        What was reserved before keys were named was so under the first one; where that was lost
-        before it had a name, under one that is called "".
-        """
-        named = first = None
-        for entry in self.entries():
-            is_rotation = entry.kind is EntryKind.BOUNDING_KEY
-            name = entry.body["name"] if is_rotation else entry.body.get("bounding_key")
-            if name is None:
-                continue
-            if first is None:
-                first = (entry.body["previous"] or "") if is_rotation else name
-            if until is None or entry.sequence <= until:
-                named = name
-        return named or first
+    def bounding_keys(self) -> BoundingKeys:
+        """Return which bounding key was in force when."""
+        return self._store.read(bounding_keys_in)
 
     def publication(self, key: ReleaseKey) -> Publication | None:
         """Return where the ledger stood when a key was published, or None."""

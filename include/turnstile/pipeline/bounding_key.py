@@ -7,12 +7,12 @@ it. Lost and silently replaced, unchanged weeks would be reported as delivered a
 from __future__ import annotations
 
 from turnstile.errors import IntegrityError
+from turnstile.ledger.bounding_keys import BoundingKeys
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt
 from turnstile.release.zones import (
     BOUNDING_KEY,
     bounding_secret,
-    commitment,
     earlier_secret,
     name_of_secret,
 )
@@ -25,10 +25,9 @@ def require_known_key(settings: Settings, ledger: Ledger) -> None:
     Raises:
         IntegrityError: the key is gone, or is another one.
     """
-    named = ledger.bounding_key()
-    path = settings.private / BOUNDING_KEY
-    is_used = named is not None or {entry.attempt_id for entry in ledger.entries()} - {None}
-    if is_used and not path.exists():
+    named = ledger.bounding_keys().at()
+    is_here = (settings.private / BOUNDING_KEY).exists()
+    if not is_here and (named is not None or _was_used(ledger)):
         problem = "is gone"
     elif named is not None and name_of_secret(bounding_secret(settings)) != named:
         problem = "is another one than the ledger names"
@@ -40,14 +39,13 @@ def require_known_key(settings: Settings, ledger: Ledger) -> None:
     )
 
 
-def commitment_as_sealed(
-    settings: Settings, ledger: Ledger, sealed: Attempt, digest: str
-) -> str | None:
-    """Return a commitment under the key that a sealed release names; None if that key is gone."""
-    named, secret = ledger.bounding_key(until=sealed.reserved_sequence), bounding_secret(settings)
-    if named is not None and name_of_secret(secret) != named:
-        earlier = earlier_secret(settings, named)
-        if earlier is None:
-            return None
-        secret = earlier
-    return commitment(secret, digest)
+def _was_used(ledger: Ledger) -> bool:
+    """Return whether anything was ever reserved, by an earlier version too."""
+    return bool({entry.attempt_id for entry in ledger.entries()} - {None})
+
+
+def secret_as_sealed(settings: Settings, keys: BoundingKeys, sealed: Attempt) -> bytes | None:
+    """Return the key of a sealed release's commitments; None if it is gone."""
+    named, secret = keys.at(sealed.reserved_sequence), bounding_secret(settings)
+    is_present = named is None or name_of_secret(secret) == named
+    return secret if is_present else earlier_secret(settings, str(named))

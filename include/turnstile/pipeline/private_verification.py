@@ -7,15 +7,17 @@ their keyed commitments; a finding names a release and a rule, and no figure.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from turnstile.counting.exact_store import load_exact
 from turnstile.errors import TurnstileError
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt, Finding
-from turnstile.pipeline.bounding_key import commitment_as_sealed, require_known_key
+from turnstile.pipeline.bounding_key import require_known_key, secret_as_sealed
 from turnstile.pipeline.private_data import Part
 from turnstile.release.zone_copies import zones
+from turnstile.release.zones import commitment
 from turnstile.settings import Settings
 from turnstile.sources.ingest.snapshot import load_snapshot
 
@@ -34,7 +36,7 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
     except TurnstileError as error:
         yield Finding("private", None, str(error))
         return
-    entries = list(ledger.entries())
+    entries, keys = list(ledger.entries()), ledger.bounding_keys()
     deleted = {
         (entry.body["programme"], entry.body["period"], entry.body["part"])
         for entry in entries
@@ -47,15 +49,16 @@ def private_findings(settings: Settings, ledger: Ledger) -> Iterator[Finding]:
                 gone = {part for *of, part in deleted if of == [programme, week.period]}
                 entry = reserved.get(sealed.attempt_id)
                 if entry and sealed.is_sealed and Part.EXACT not in gone:
-                    yield from _of_release(settings, ledger, sealed, entry, gone)
+                    secret = secret_as_sealed(settings, keys, sealed)
+                    yield from _of_release(settings.private, secret, sealed, entry, gone)
 
 
 def _of_release(
-    settings: Settings, ledger: Ledger, sealed: Attempt, reserved: Entry, gone: set[str]
+    private: Path, secret: bytes | None, sealed: Attempt, reserved: Entry, gone: set[str]
 ) -> Iterator[Finding]:
     """Compare what is kept of one release."""
     key, sequence = sealed.key, sealed.reserved_sequence
-    folder = settings.private / str(key)
+    folder = private / str(key)
 
     def finding(problem: str) -> Finding:
         return Finding("private", sequence, f"{key}: {problem}; restore private/{key}")
@@ -70,15 +73,15 @@ def _of_release(
             yield finding(f"the record of its {_WORDS[name]} is gone")
             continue
         digest = note.read_text(encoding="ascii", errors="replace")
-        own = commitment_as_sealed(settings, ledger, sealed, digest)
-        if committed and own not in {None, committed}:  # None: a person declared that key lost
+        # None: a person declared that key lost
+        if committed and secret is not None and commitment(secret, digest) != committed:
             yield finding(f"its {_WORDS[name]} are others than it was reserved with")
         elif name == "exact" or Part.ROWS not in gone:
             try:
                 if name == "exact":
                     load_exact(folder, digest)
                 else:
-                    load_snapshot(settings.private, key.programme, key.period, digest)
+                    load_snapshot(private, key.programme, key.period, digest)
             except TurnstileError:
                 yield finding(f"its {_WORDS[name]} are gone or altered")
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 
 from turnstile.errors import TurnstileError
 from turnstile.ledger.records import Attempt
-from turnstile.pipeline.bounding_key import commitment_as_sealed
+from turnstile.pipeline.bounding_key import secret_as_sealed
 from turnstile.pipeline.context import Release
 from turnstile.programme.gtfs.timetable import timetable_digest
 from turnstile.release.zones import bounding_secret, commitment
@@ -43,8 +44,16 @@ def changed_files(release: Release) -> str | None:
 
 
 def _is_same(release: Release, sealed: Attempt, found: Fingerprints) -> bool:
-    """Return whether files are those that a key was sealed with."""
-    before = _files_of(release, sealed)
+    """Return whether files are those that a key was sealed with.
+
+    They are where the bounding key that it was sealed under is gone: nobody can tell.
+    """
+    secret = secret_as_sealed(release.settings, release.ledger.bounding_keys(), sealed)
+
+    def is_bound(digest: str) -> bool:
+        return secret is None or commitment(secret, digest) == sealed.bindings.snapshot_digest
+
+    before = _files_of(release, is_bound)
     if before is not None:
         return sorted(before) == sorted(found)
     held = timetable_digest(release.programme, release.settings.include)
@@ -52,20 +61,14 @@ def _is_same(release: Release, sealed: Attempt, found: Fingerprints) -> bool:
         snapshot_digest(release.programme, release.week, found, parser=version, timetable=held)
         for version in range(1, PARSER_VERSION + 1)
     )
-    return any(_is_bound(release, sealed, digest) for digest in made)
+    return any(map(is_bound, made))
 
 
-def _is_bound(release: Release, sealed: Attempt, digest: str) -> bool:
-    """Return whether a key was sealed with a snapshot; so it is where its bounding key is gone."""
-    own = commitment_as_sealed(release.settings, release.ledger, sealed, digest)
-    return own in {None, sealed.bindings.snapshot_digest}
-
-
-def _files_of(release: Release, sealed: Attempt) -> Fingerprints | None:
+def _files_of(release: Release, is_bound: Callable[[str], bool]) -> Fingerprints | None:
     """Return the files that a key was sealed with; None where their record is gone."""
     note = release.folders.private / "snapshot"
     digest = note.read_text() if note.exists() else ""
-    if not _is_bound(release, sealed, digest):
+    if not is_bound(digest):
         return None
     try:
         name, period = release.programme.name, str(release.week)

@@ -1,0 +1,49 @@
+"""Which bounding key was in force when: as reservations name it, and rotations by people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from turnstile.ledger.database_tables import ENTRY
+from turnstile.ledger.entries import EntryKind, read_entry
+
+_KINDS = (EntryKind.RESERVED.value, EntryKind.BOUNDING_KEY.value)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundingKeys:
+    """Every name of a key that the ledger states.
+
+    Args:
+        named: entry and name, oldest first.
+        first: of what was reserved before keys were named: the first one, "" where that was lost
+            before it had a name, None where none was ever named.
+    """
+
+    named: tuple[tuple[int, str], ...] = ()
+    first: str | None = None
+
+    def at(self, sequence: int | None = None) -> str | None:
+        """Return the name of the key in force at an entry, or now; None if none was ever named."""
+        until = [name for since, name in self.named if sequence is None or since <= sequence]
+        return until[-1] if until else self.first
+
+
+def bounding_keys_in(connection: Connection) -> BoundingKeys:
+    """Read the names of a ledger."""
+    query = select(ENTRY.c.record, ENTRY.c.hash).where(ENTRY.c.kind.in_(_KINDS))
+    named: list[tuple[int, str]] = []
+    first: str | None = None
+    for row in connection.execute(query.order_by(ENTRY.c.sequence)):
+        entry = read_entry(row.record, row.hash)
+        is_rotation = entry.kind is EntryKind.BOUNDING_KEY
+        name = entry.body["name"] if is_rotation else entry.body.get("bounding_key")
+        if name is None:
+            continue
+        if not named:
+            first = (entry.body["previous"] or "") if is_rotation else name
+        named.append((entry.sequence, name))
+    return BoundingKeys(tuple(named), first)
