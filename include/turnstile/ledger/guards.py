@@ -53,26 +53,27 @@ def guard_findings(connection: Connection, version: str) -> Iterator[Finding]:
     is_server = connection.dialect.name == "postgresql"
     wanted = _GUARDS.get(version, GUARDS_0003)
     wanted = wanted | _ON_SERVER if is_server else wanted
-    rows = connection.execute(_POSTGRESQL if is_server else _SQLITE)
     refuses = "RAISE EXCEPTION" if is_server else "RAISE(ABORT"
-    standing = {row.name for row in rows if refuses in row.body}
+    texts = _texts(connection)
+    standing = {name for name, body in texts.items() if refuses in body}
     for name in sorted(wanted - standing):
         yield Finding("guard", None, f"the trigger {name} is gone or switched off")
     if version not in _GUARDS:  # those of earlier versions were made otherwise
-        made = definitions(connection)
         for name in sorted(wanted & standing):
-            if made[name] != _known()[connection.dialect.name, name]:
+            if _digest(texts[name]) != _known()[connection.dialect.name, name]:
                 yield Finding("guard", None, f"the trigger {name} is not the one that was made")
 
 
-def definitions(connection: Connection) -> Mapping[str, str]:
-    """Return a digest of each guard's whole text, conditions included, however it is laid out."""
+def _texts(connection: Connection) -> Mapping[str, str]:
+    """Return the text of each trigger."""
     is_server = connection.dialect.name == "postgresql"
     rows = connection.execute(_POSTGRESQL if is_server else _SQLITE)
-    return {
-        row.name: hashlib.sha256(" ".join(row.body.split()).encode()).hexdigest()[:_DIGITS]
-        for row in rows
-    }
+    return {row.name: row.body for row in rows}
+
+
+def _digest(body: str) -> str:
+    """Return the digest of a text, however it is laid out."""
+    return hashlib.sha256(" ".join(body.split()).encode()).hexdigest()[:_DIGITS]
 
 
 @cache

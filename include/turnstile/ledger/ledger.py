@@ -7,6 +7,9 @@ transaction per call; time comes from a clock, signatures from `witness`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import IntegrityError
@@ -19,12 +22,12 @@ from turnstile.ledger.states import ReleaseState, Transition
 from turnstile.ledger.stewardship import Stewardship
 
 _RECORDS = {
-    EntryKind.PUBLISHED: "manifest.json",
-    EntryKind.LOSS_DECLARED: "manifest.json",
-    EntryKind.WITHDRAWN: "withdrawn",
-    EntryKind.NO_RELEASE: "no-release",
+    EntryKind.PUBLISHED: ("r{}/manifest.json", "checkpoint-r{}.note"),
+    EntryKind.LOSS_DECLARED: ("r{}/manifest.json", "checkpoint-r{}.note"),
+    EntryKind.WITHDRAWN: ("withdrawn-r{}.json",),
+    EntryKind.NO_RELEASE: ("no-release-r{}.json",),
 }
-"""What stands in the public zone for an entry."""
+"""What stands in the public zone for an entry, in the folder of its period."""
 
 
 class Ledger(Stewardship):
@@ -83,22 +86,15 @@ class Ledger(Stewardship):
         public = self._custody.witnesses.public
         if public is not None and public.is_dir() and self.has_key:
             with naming(public):
-                length, stated = self.head()[0], frozenset(map(_record_of, self.entries()))
-                write_index(public, length, stated | set(map(_note_of, stated)), self.sign_payload)
+                length = self.head()[0]
+                stated = frozenset(chain.from_iterable(map(_records_of, self.entries())))
+                write_index(public, length, stated, self.sign_payload)
 
 
-def _record_of(entry: Entry) -> str:
-    """Return the public file that an entry is stated by; empty if there is none."""
-    key, name = entry.key, _RECORDS.get(entry.kind)
-    if key is None or name is None:
-        return ""
-    if name.endswith("manifest.json"):
-        return f"{key}/{name}"
-    release = ReleaseKey.parse(key)
-    return f"{release.programme}/{release.period}/{name}-r{release.revision}.json"
-
-
-def _note_of(record: str) -> str:
-    """Return the note beside a package, by its manifest's path."""
-    folder, _, name = record.removesuffix("/manifest.json").rpartition("/")
-    return f"{folder}/checkpoint-{name}.note"
+def _records_of(entry: Entry) -> Iterator[str]:
+    """Yield the public files that an entry is stated by."""
+    names = _RECORDS.get(entry.kind, ())
+    if names and entry.key is not None:
+        key = ReleaseKey.parse(entry.key)
+        for name in names:
+            yield f"{key.programme}/{key.period}/{name.format(key.revision)}"

@@ -7,10 +7,12 @@ one: of publishers that race, the one with the newer ledger wins, and the other 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from turnstile.errors import RefusedError
+from turnstile.ledger.custody import zone_index
+from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY
 from turnstile.publishing.series.index import INDEX
 from turnstile.release.zones import digest_of
 from turnstile_stores.portals.store import PortalError, Store
@@ -19,12 +21,7 @@ _TRIES = 3
 _TRIES_OF_LIST = 6
 _NOTHING = b'{"files": [], "ledger_sequence": 0}'
 _PAGES = ("index.html", "feed.atom", "feed.json")
-_OF_ZONE = (
-    "index.html",
-    "ledger.pub",
-    "ledger-checkpoint.note",
-)
-_LIST, _SIGNATURE = "zone-index.txt", "zone-index.sig.json"
+_OF_LEDGER = (PUBLIC_KEY, LATEST_NOTE)
 _RECORDS = ("*/withdrawn-r*.json", "*/no-release-r*.json", "*/checkpoint-r*.note")
 
 
@@ -49,9 +46,8 @@ def send_site(
             break
     else:
         raise PortalError(portal, f"{INDEX} was replaced by others {_TRIES} times")
-    for name in (*_OF_ZONE, *((_LIST, _SIGNATURE) if with_list else ())):
-        if (public / name).is_file():
-            _put(store, portal, name, (public / name).read_bytes())
+    signed_list = (zone_index.INDEX, zone_index.SIGNATURE) if with_list else ()
+    _put_what_is_there(store, portal, public, ("index.html", *_OF_LEDGER, *signed_list))
 
 
 def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]) -> None:
@@ -69,19 +65,19 @@ def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]
         PortalError: the store does not answer, or is written to all the time.
     """
     for _ in range(_TRIES_OF_LIST):
-        before = store.read(_SIGNATURE)
-        for name in ("ledger.pub", "ledger-checkpoint.note"):
-            if (public / name).is_file():
-                _put(store, portal, name, (public / name).read_bytes())
+        before = store.read(zone_index.SIGNATURE)
+        _put_what_is_there(store, portal, public, _OF_LEDGER)
         renew()
-        if not (public / _SIGNATURE).is_file():
+        signature = public / zone_index.SIGNATURE
+        if not signature.is_file():
             return  # no key yet
-        own = (public / _SIGNATURE).read_bytes()
-        _put(store, portal, _LIST, (public / _LIST).read_bytes())
+        own = signature.read_bytes()
+        _put(store, portal, zone_index.INDEX, (public / zone_index.INDEX).read_bytes())
         is_same = before is not None and before.content == own
-        if is_same or store.replace(_SIGNATURE, own, before and before.tag):
+        if is_same or store.replace(signature.name, own, before and before.tag):
             return
-    raise PortalError(portal, f"{_SIGNATURE} was replaced by others {_TRIES_OF_LIST} times")
+    problem = f"{zone_index.SIGNATURE} was replaced by others {_TRIES_OF_LIST} times"
+    raise PortalError(portal, problem)
 
 
 def _is_sent(store: Store, portal: str, folder: Path) -> bool:
@@ -132,6 +128,13 @@ def _others(folder: Path) -> list[str]:
     """Return pages and records of a programme."""
     records = (path for pattern in _RECORDS for path in sorted(folder.glob(pattern)))
     return [*_PAGES, *(path.relative_to(folder).as_posix() for path in records)]
+
+
+def _put_what_is_there(store: Store, portal: str, public: Path, names: Iterable[str]) -> None:
+    """Write those of the zone's own files that it has."""
+    for name in names:
+        if (public / name).is_file():
+            _put(store, portal, name, (public / name).read_bytes())
 
 
 def _put(store: Store, portal: str, path: str, content: bytes) -> None:

@@ -65,11 +65,11 @@ def write_index(public: Path, length: int, stated: frozenset[str], sign: Sign) -
     with exclusively(public / ".zone-index.lock"):
         own = {n: d for n, d in _here(public).items() if n in stated or _OF_SERIES.fullmatch(n)}
         text = "".join(f"{digest}  {path}\n" for path, digest in sorted(own.items()))
-        if _is_signed_already(public, text, sign(KIND, b"")[0]):
-            return
         said = {"sha256": hashlib.sha256(text.encode()).hexdigest(), "ledger_entries": length}
         payload = json.dumps(said, sort_keys=True).encode()
         line, signature = sign(KIND, payload)
+        if _is_signed_already(public, text, line):
+            return
         signed = {
             "payloadType": KIND,
             "payload": base64.b64encode(payload).decode(),
