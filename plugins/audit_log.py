@@ -9,15 +9,22 @@ so the log is read through the REST API, by the user of the connection `turnstil
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Connection
 
 from turnstile.errors import NotApproved
 from turnstile.operations.airflow_api import AirflowApi
+
+if TYPE_CHECKING:
+    from turnstile.operations.airflow_now import AirflowNow
+    from turnstile.operations.page import BudgetPage
+
+_log = logging.getLogger("turnstile")
 
 CONNECTION = "turnstile_airflow"
 SETS_GOING = (
@@ -93,3 +100,12 @@ def airflow_api() -> AirflowApi:
     scheme = its.schema or "http"
     port = f":{its.port}" if its.port else ""
     return AirflowApi(f"{scheme}://{its.host}{port}", str(its.login), str(its.password))
+
+
+def airflow_of_api(page: BudgetPage, programmes: frozenset[str]) -> AirflowNow | None:
+    """Return what Airflow's own API says of the runs of programmes; None where it says nothing."""
+    try:
+        return airflow_api().now(page.runs_to_ask_about(programmes), page.period_of_run)
+    except Exception as error:  # noqa: BLE001 - no connection, no rights, no answer
+        _log.warning("Airflow's API says nothing of its runs: %s", type(error).__name__)
+    return None

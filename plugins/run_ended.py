@@ -23,7 +23,6 @@ from turnstile.settings import Settings, system_clock
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from turnstile.operations.page import BudgetPage
 
 _log = logging.getLogger("turnstile")
 
@@ -37,6 +36,7 @@ class ReportKilled(BaseNotifier):
 
     def notify(self, context: Context) -> None:
         """Judge the week of the run as page and watchdog do, and notify people of it."""
+        from audit_log import airflow_of_api
         from run_reports import send_alerts
 
         from turnstile.operations.page import BudgetPage
@@ -46,19 +46,10 @@ class ReportKilled(BaseNotifier):
             _log.info("no journal here; the watchdog reports what the run did not say")
             return
         page, run_id = BudgetPage(settings, system_clock), str(context["run_id"])
-        alerts = page.watched(_airflow_now(page, self.programme, run_id))
+        # Without Airflow's API it is known at least that the run which just failed did.
+        failed = AirflowNow(runs={self.programme: (RunNow(run_id, "", "failed"),)})
+        alerts = page.watched(airflow_of_api(page, page.ever_known()) or failed)
         send_alerts((one for one in alerts if one.run_id == run_id), settings)
-
-
-def _airflow_now(page: BudgetPage, programme: str, run_id: str) -> AirflowNow:
-    """Return what Airflow's API says; without it, that the run which just failed did."""
-    from audit_log import airflow_api
-
-    try:
-        return airflow_api().now(page.runs_to_ask_about(page.ever_known()), page.period_of_run)
-    except Exception as error:  # noqa: BLE001 - no connection, no rights, no answer
-        _log.warning("Airflow's API says nothing of the run: %s", type(error).__name__)
-    return AirflowNow(runs={programme: (RunNow(run_id, "", "failed"),)})
 
 
 @hookimpl

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -11,14 +10,12 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, CronTriggerTimetable
 from airflow.sdk.exceptions import AirflowFailException
 from airflow_interfaces import run_in_airflow, set_gauge
-from audit_log import airflow_api
+from audit_log import airflow_of_api
 from run_reports import send_alerts
 from step_task import failure_without_values
 
 from turnstile.errors import IntegrityError
 from turnstile.settings import Settings, system_clock
-
-_log = logging.getLogger("turnstile")
 
 if TYPE_CHECKING:
     from turnstile.operations.airflow_now import AirflowNow
@@ -101,14 +98,13 @@ def _airflow_now(page: BudgetPage) -> AirflowNow:
     """
     from turnstile.operations.airflow_now import AirflowNow
 
-    asked = page.runs_to_ask_about(frozenset(page.names()))
-    try:
-        return airflow_api().now(asked, page.period_of_run)
-    except Exception as error:  # noqa: BLE001 - no connection, no rights, no answer
-        _log.warning("Airflow's API says nothing to the watchdog: %s", type(error).__name__)
+    programmes = frozenset(page.names())
+    found = airflow_of_api(page, programmes)
+    if found is not None:
+        return found
     runs = {
         name: tuple(run for one in sorted(ids) if (run := run_in_airflow(f"release_{name}", one)))
-        for name, ids in asked.items()
+        for name, ids in page.runs_to_ask_about(programmes).items()
     }
     return AirflowNow(runs=runs)
 
