@@ -66,11 +66,10 @@ def test_each_harm_has_its_repair(
     assert main(["doctor"]) == 4
 
 
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
 def test_a_lost_and_a_damaged_database_and_a_mistyped_home_are_told_apart(
     site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    if not site.url.startswith("sqlite:///"):
-        pytest.skip("a server looks after its own files")
     file = Path(site.url.removeprefix("sqlite:///"))
     whole = file.read_bytes()
     file.write_bytes(b"\xab" * len(whole))

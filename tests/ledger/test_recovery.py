@@ -335,14 +335,13 @@ def _break_an_index(file: Path) -> None:
     file.write_bytes(pages)
 
 
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
 @pytest.mark.parametrize("how", ["garbage in the header", "cut short", "garbage in pages"])
 def test_a_damaged_database_is_said_to_be_and_comes_back(
     site: Site, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
     for n in range(3):
         site.publish(n)
-    if not site.url.startswith("sqlite:///"):
-        pytest.skip("a server looks after its own files")
     spent, file = spent_micro(site.ledger), Path(site.url.removeprefix("sqlite:///"))
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -357,12 +356,11 @@ def test_a_damaged_database_is_said_to_be_and_comes_back(
     goes_on(site, 3)
 
 
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
 def test_what_a_damaged_database_still_holds_comes_back_with_it(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An index is broken, every entry reads: none is lost, though nobody witnessed it."""
-    if not site.url.startswith("sqlite:///"):
-        pytest.skip("a server looks after its own files")
     site.publish(0)
     shutil.rmtree(site.witness, ignore_errors=True)
     head, file = site.ledger.head(), Path(site.url.removeprefix("sqlite:///"))
@@ -376,12 +374,12 @@ def test_what_a_damaged_database_still_holds_comes_back_with_it(
     assert head[1] in {entry.hash for entry in site.ledger.entries()}
 
 
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)  # a server looks after its files
+@pytest.mark.parametrize("has_witness", [False], indirect=True)  # one would hold every entry
 def test_a_recovery_that_stopped_halfway_still_finds_what_the_damaged_database_held(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A burned draw left no file: that it was charged stands in the file set aside alone."""
-    if not site.url.startswith("sqlite:///") or site.has_witness:
-        pytest.skip("a server looks after its own files, a witness holds every entry")
     site.publish(0)
     request, ledger = site.request(1), site.ledger
     attempt = ledger.reserve(request)

@@ -110,6 +110,18 @@ def write(zone: UnitZone, **files: str) -> None:
         path.write_text(text)
 
 
+def ahead_of_its_store(place: Place, **today: str) -> UnitZone:
+    """A worker that put a plan yesterday and more today, and a bucket put back to yesterday."""
+    one = place.worker("one")
+    write(one, plan="p")
+    one.put(UNIT)
+    yesterday = place.backup()
+    write(one, **today)
+    one.put(UNIT)
+    place.put_back(yesterday)
+    return one
+
+
 def test_what_a_step_made_is_there_for_a_worker_with_an_empty_folder(place: Place) -> None:
     one, two = place.worker("one"), place.worker("two")
     assert fetched(one) == {}
@@ -301,13 +313,7 @@ def test_an_index_that_is_gone_is_seen(place: Place) -> None:
 
 
 def test_an_older_index_takes_nothing_away_and_the_newer_files_are_put_back(place: Place) -> None:
-    one = place.worker("one")
-    write(one, plan="p")
-    one.put(UNIT)
-    yesterday = place.backup()
-    write(one, plan="p2", **{SEALED: "noise"})
-    one.put(UNIT)
-    place.put_back(yesterday)
+    one = ahead_of_its_store(place, plan="p2", **{SEALED: "noise"})
     for own in ((UNIT,), ()):
         with pytest.raises(IntegrityError, match="is older than the one that was here"):
             one.fetch(own, everything)
@@ -318,13 +324,7 @@ def test_an_older_index_takes_nothing_away_and_the_newer_files_are_put_back(plac
 
 
 def test_what_a_copied_home_holds_is_put_back_by_its_bytes(place: Place) -> None:
-    one = place.worker("one")
-    write(one, plan="p")
-    one.put(UNIT)
-    yesterday = place.backup()
-    write(one, exact="counts", **{SEALED: "noise"})
-    one.put(UNIT)
-    place.put_back(yesterday)
+    ahead_of_its_store(place, exact="counts", **{SEALED: "noise"})
     shutil.copytree(place.base / "one", place.base / "copied", copy_function=shutil.copyfile)
     copied = place.worker("copied")
     assert list(copied.restore()) == [(UNIT, 2, 0)]
@@ -332,13 +332,7 @@ def test_what_a_copied_home_holds_is_put_back_by_its_bytes(place: Place) -> None
 
 
 def test_where_others_went_on_from_an_older_index_what_they_wrote_stays(place: Place) -> None:
-    one, two = place.worker("one"), place.worker("two")
-    write(one, plan="p")
-    one.put(UNIT)
-    yesterday = place.backup()
-    write(one, plan="p2", **{SEALED: "noise"})
-    one.put(UNIT)
-    place.put_back(yesterday)
+    one, two = ahead_of_its_store(place, plan="p2", **{SEALED: "noise"}), place.worker("two")
     fetched(two)
     write(two, plan="p3")
     two.put(UNIT)
@@ -353,13 +347,7 @@ def test_where_others_went_on_from_an_older_index_what_they_wrote_stays(place: P
 
 
 def test_a_store_with_other_sealed_bytes_is_not_restored_over(place: Place) -> None:
-    one, two = place.worker("one"), place.worker("two")
-    write(one, plan="p")
-    one.put(UNIT)
-    yesterday = place.backup()
-    write(one, **{SEALED: "noise"})
-    one.put(UNIT)
-    place.put_back(yesterday)
+    one, two = ahead_of_its_store(place, **{SEALED: "noise"}), place.worker("two")
     fetched(two)
     write(two, **{SEALED: "other noise"})
     two.put(UNIT)
