@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from ledger_asks import noon
 
+from turnstile.ledger.guards import guard_findings
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.store import LATEST
 
@@ -74,9 +75,15 @@ class Stores:
         return url
 
     def give_back(self, url: str) -> None:
-        """Let another test have a server's database: making and dropping one takes long."""
-        if self.server is not None:
-            self.free.append(url)
+        """Let another test have a server's database: making and dropping one takes long.
+
+        One whose guards were touched stays away: what empties it leaves them as they are.
+        """
+        if self.server is None:
+            return
+        with create_engine(url, poolclass=NullPool).connect() as connection:
+            if not any(guard_findings(connection, LATEST)):
+                self.free.append(url)
 
     def copy_of(self, url: str) -> str:
         """An exact copy, as a backup would hold it."""
