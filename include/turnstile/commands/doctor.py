@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from turnstile.errors import InputError, TurnstileError
@@ -90,24 +90,23 @@ def findings() -> Iterator[Found]:
     except TurnstileError as error:
         yield Found("settings", str(error))
         return
-    looks: tuple[Callable[[Settings], Iterator[Found]], ...] = (_stores, _ledger, _airflow)
-    for look in looks:
+    for of, look in (("store", _stores), ("ledger", _ledger), ("ledger", _airflow)):
         try:
             yield from look(settings)
         except (OSError, sqlite3.Error) as error:
             yield Found("access", f"{settings.home}: {error}")
         except TurnstileError as error:
-            is_away = isinstance(error, InputError) and settings.ledger_file is None
-            name = "access" if is_away else "ledger"
-            yield Found("store" if look is _stores else name, str(error))
+            # what does not answer is not lost
+            is_away = of == "ledger" and settings.ledger_file is None
+            yield Found("access" if is_away and isinstance(error, InputError) else of, str(error))
 
 
-def _stores(settings: Settings) -> Iterator[Found]:
+def _stores(settings: Settings) -> tuple[Found, ...]:
     """Ask every store, whose older index is an error of its own."""
     from turnstile.release.zone_copies import zones
 
     zones(settings).refresh()
-    yield from ()
+    return ()
 
 
 def _ledger(settings: Settings) -> Iterator[Found]:

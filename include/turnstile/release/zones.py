@@ -146,11 +146,11 @@ def landing_place(settings: Settings, pattern: str) -> str:
     Two patterns over one folder begin alike then, whatever its names are; a folder outside of the
     landing zone is named by its whole path.
     """
-    folder, _, name = fixed_part(pattern).rpartition("/")
+    folder, _, _ = fixed_part(pattern).rpartition("/")
     place, zone = (settings.landing / folder).resolve(), settings.landing.resolve()
     if place.is_relative_to(zone):
         place = place.relative_to(zone)
-    return (place / (name + pattern[len(fixed_part(pattern)) :])).as_posix()
+    return (place / pattern[len(folder) :].lstrip("/")).as_posix()
 
 
 def fixed_part(pattern: str) -> str:
