@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 import trusted_core
@@ -18,6 +19,9 @@ from deployment_fixtures import STEADY_ITMS
 from small_deployment import WEEK, Deployment
 
 import turnstile
+from turnstile.errors import IntegrityError
+from turnstile.ledger.charging import ChargingLedger
+from turnstile.ledger.records import Attempt
 from turnstile.pipeline import charged_draw
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.drawing import draw
@@ -26,7 +30,7 @@ from turnstile.publishing.describe.licences import path_of
 from turnstile.release.sealed import Artefact
 
 HOUSE = Path(turnstile.__file__).parent
-MODULES_AT_MOST, OUTSIDE_AT_MOST = 56, 18
+MODULES_AT_MOST, OUTSIDE_AT_MOST = 58, 18
 ROOT = Path(__file__).resolve().parents[2]
 BEFORE_THE_DRAW = ("ingest", "validate", "plan", "count", "reserve")
 
@@ -87,3 +91,32 @@ def test_a_draw_that_goes_elsewhere_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
     outside = outside_of(entered(lambda: draw(release)))
     assert "publishing/describe/licences" in outside
     assert len(outside) > OUTSIDE_AT_MOST
+
+
+@pytest.mark.usefixtures("counted")
+def test_between_charge_and_seal_nothing_of_the_release_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = open_release("itms", WEEK)
+    private, real = release.folders.private, ChargingLedger.begin_draw
+
+    def begin_and_lose(*its: Any, **named: Any) -> Attempt:
+        begun = real(*its, **named)
+        private.rename(private.with_name("gone"))
+        return begun
+
+    monkeypatch.setattr(ChargingLedger, "begin_draw", begin_and_lose)
+    draw(release)
+    assert release.sealed is not None
+
+
+@pytest.mark.usefixtures("counted")
+def test_what_cannot_be_read_is_not_charged() -> None:
+    release = open_release("itms", WEEK)
+    for exact in release.folders.private.glob("exact-*.bin"):
+        exact.unlink()
+    with pytest.raises(IntegrityError, match="no exact tables"):
+        draw(release)
+    held = release.ledger.find(release.key)
+    assert held is not None
+    assert held.is_held

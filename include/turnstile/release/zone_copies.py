@@ -15,7 +15,7 @@ from typing import Protocol
 from turnstile.extensions import ZONES, brought
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.release.zones import replace_secret
+from turnstile.release.earlier_bounding_keys import replace_secret
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 
