@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -41,7 +42,8 @@ def entered(act: Callable[[], object]) -> set[str]:
 
     def note(frame: FrameType, event: str, _: object) -> None:
         file = frame.f_code.co_filename
-        if event == "call" and file.startswith(str(HOUSE)):
+        is_function = frame.f_code.co_flags & CO_OPTIMIZED  # not a module that is imported first
+        if event == "call" and is_function and file.startswith(str(HOUSE)):
             found.add(Path(file).relative_to(HOUSE).with_suffix("").as_posix())
 
     before = sys.getprofile()
