@@ -115,12 +115,19 @@ PLANTED = {
     "the newest put back": lambda log: shutil.copy(
         min((log / "checkpoints").iterdir(), key=lambda one: int(one.name)), log / "checkpoint"
     ),
+    "all of it deleted": shutil.rmtree,
+    "a checkpoint deleted": lambda log: min((log / "checkpoints").iterdir()).unlink(),
+    "a step deleted": lambda log: min((log / "steps").iterdir(), key=_size).unlink(),
     "a file of nobody": lambda log: (log / "rows.csv").write_text("card,time\n"),
     "a log of nobody": lambda log: shutil.copytree(log, log.with_name("00000000")),
     "a proof altered": lambda log: _edit(
         log.parents[1] / "opal" / week_number(0), "index ", "index 1", "*.tlog-proof"
     ),
 }
+
+
+def _size(path: Path) -> int:
+    return int(path.name)
 
 
 def _edit(folder: Path, before: str, after: str, pattern: str = "*") -> None:
@@ -132,6 +139,7 @@ def _edit(folder: Path, before: str, after: str, pattern: str = "*") -> None:
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_what_is_planted_in_the_log_is_found(name: str, site: Site) -> None:
+    site.publish(2)
     assert site.ledger.verify() == ()
     PLANTED[name](log_of(site))
     found = [one for one in site.ledger.verify() if one.check == "log"]

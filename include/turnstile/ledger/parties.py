@@ -29,11 +29,13 @@ class LogBegun:
         sequence: of the entry that names it; its checkpoints hold that one too.
         origin: name of the log, for ever.
         public_line: C2SP verifier key that signs its checkpoints.
+        earlier: folders of logs that a lost ledger began.
     """
 
     sequence: int
     origin: str
     public_line: str
+    earlier: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -68,7 +70,8 @@ class Parties:
         if entry.kind is EntryKind.SIGNING_KEY:
             self.keys.append((entry.sequence, body["public_line"]))
         elif entry.kind is EntryKind.LOG_BEGUN:
-            self.logs.append(LogBegun(entry.sequence, body["origin"], body["public_line"]))
+            named = (body["origin"], body["public_line"], tuple(body["earlier"]))
+            self.logs.append(LogBegun(entry.sequence, *named))
         elif entry.kind is EntryKind.WITNESS_ADDED:
             self.witnesses[body["witness"]] = body["folder"]
         elif entry.kind is EntryKind.WITNESS_REMOVED:

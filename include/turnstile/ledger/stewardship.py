@@ -19,7 +19,7 @@ from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.parties import LogBegun
 from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey, for_the_public
 from turnstile.ledger.states import ReleaseState
-from turnstile.ledger.tlog.beginning import begin_log, set_key_aside
+from turnstile.ledger.tlog.beginning import begin_log, is_log_lost, set_key_aside
 from turnstile.ledger.tlog.public_log import log_findings
 from turnstile.ledger.view import LedgerView
 
@@ -184,7 +184,9 @@ class Stewardship(LedgerView):
         self._custody.ship()
         public, logs = self._custody.witnesses.public, self.parties().logs
         hashes = (entry.hash for entry in self.entries())
-        if public is not None and any(log_findings(public, logs, hashes)):
+        if public is not None and (
+            is_log_lost(self._witnesses, logs) or any(log_findings(public, logs, hashes))
+        ):
             self.begin_log(person, reason)
         return done
 

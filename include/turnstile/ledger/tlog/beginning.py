@@ -6,15 +6,19 @@ checkpoints with a false root, which proves misbehaviour to every cosigner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from sqlalchemy import select
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import InputError
 from turnstile.ledger import facts
+from turnstile.ledger.custody.folders import listed
+from turnstile.ledger.custody.known_history import parties_in
 from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.custody.witness import Witnesses
+from turnstile.ledger.custody.zone_index import LOG
 from turnstile.ledger.database_tables import ENTRY
 from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.parties import LogBegun
@@ -46,9 +50,12 @@ def begin_log(
     signer = Signer.make(witnesses.log_key)
     own = Verifier.of(signer.line_of("turnstile")).key_id.hex()
     origin = origin or f"turnstile-{own}"
+    known = {Verifier.of(one.public_line).key_id.hex() for one in parties_in(connection).logs}
+    there = () if witnesses.public is None else listed(witnesses.public / LOG)
     body = {
         "origin": origin,
         "public_line": signer.line_of(origin),
+        "earlier": [one.name for one in there if one.name not in known],
         "size": size,
         "root": Tree([bytes.fromhex(one) for one in hashes]).root(size).hex(),
         **who,
@@ -62,19 +69,30 @@ def log_signer(witnesses: Witnesses, begun: LogBegun) -> Signer:
     Raises:
         InputError: it cannot be read, or is another one.
     """
-    signer = Signer.load(witnesses.log_key)
-    if signer.line_of(begun.origin) != begun.public_line:
-        rule = (
-            f"is not the key of the log {begun.origin}; restore it, or begin another log: "
-            "turnstile ledger begin-log"
-        )
-        raise InputError(where=str(witnesses.log_key), field="key", rule=rule)
-    return signer
+    with suppress(InputError):
+        signer = Signer.load(witnesses.log_key)
+        if signer.line_of(begun.origin) == begun.public_line:
+            return signer
+    rule = (
+        f"is gone, or is not the key of the log {begun.origin}; restore it, or begin another log: "
+        "turnstile ledger begin-log"
+    )
+    raise InputError(where=str(witnesses.log_key), field="key", rule=rule)
+
+
+def is_log_lost(witnesses: Witnesses, logs: Sequence[LogBegun]) -> bool:
+    """Return whether a log was begun whose key is gone, so that it cannot go on."""
+    try:
+        for begun in logs[-1:]:
+            log_signer(witnesses, begun)
+    except InputError:
+        return True
+    return False
 
 
 def set_key_aside(witnesses: Witnesses) -> None:
     """Move the key of the log in force aside, so that the next log gets one of its own."""
     path = witnesses.log_key
-    if path.exists():
+    with suppress(OSError, InputError):
         own = Verifier.of(Signer.load(path).line_of("turnstile")).key_id.hex()
         path.rename(path.with_name(f"log-key-{own}.pem"))

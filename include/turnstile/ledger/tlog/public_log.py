@@ -164,6 +164,9 @@ class PublicLog:
         for one in listed(self.folder / "steps"):
             if not self._is_step(Path(one.path)):
                 yield Finding("log", None, f"{one.path} is no step between two checkpoints")
+        for old in sizes[:-2]:  # the last one is written a moment after its checkpoint
+            if not (path := self.folder / "steps" / str(old)).exists():
+                yield Finding("log", None, f"{path} is gone; publish a week again, which writes it")
         if not in_work and sizes and _text(self.folder / "checkpoint") != self.newest(sizes[-1]):
             problem = "is not the newest; publish a week again, which writes it"
             yield Finding("log", None, f"{self.folder / 'checkpoint'} {problem}")
@@ -191,6 +194,16 @@ class PublicLog:
             ):
                 problem = f"{path} does not prove its entry; restore it"
                 yield Finding("log", proof.index + 1, problem)
+            elif is_last and not self._holds(path, found):
+                problem = (
+                    f"{self.folder} has no checkpoint of {found.size} entries, which {path} names"
+                )
+                yield Finding("log", found.size, problem)
+
+    def _holds(self, path: Path, found: LogCheckpoint) -> bool:
+        """Return whether the checkpoint of a proof beside a package is there."""
+        is_in_package = path.name == PACKAGE_PROOF  # it appears a moment before the checkpoint
+        return is_in_package or (self.folder / "checkpoints" / str(found.size)).exists()
 
     def _is_signed(self, found: LogCheckpoint) -> bool:
         """Return whether this log signed a checkpoint."""
@@ -253,7 +266,7 @@ def log_findings(
     known = set[str]()
     for begun in logs:
         log = PublicLog(public, begun, tree)
-        known.add(log.folder.name)
+        known |= {log.folder.name, *begun.earlier}
         yield from log.findings(is_last=begun == logs[-1])
         yield from log.proof_findings(is_last=begun == logs[-1])
     for one in listed(public / LOG):
