@@ -11,7 +11,7 @@ import pytest
 
 Row = tuple[str, ...]
 MATRIX, DAY, SEEDS = "backfill matrix", "day of people", "seeds of searches"
-MOMENTS = "draws that lost a process, 100 ms later each time"
+MOMENTS = "draws that lost a process, each time later"
 HEADINGS: dict[str, Row] = {
     MATRIX: ("what is done", "draws", "rho, card", "sealed before, kept", "newly sealed"),
     DAY: ("what was done", "rho of a card", "in all"),
