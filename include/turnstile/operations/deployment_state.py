@@ -185,7 +185,7 @@ class DeploymentState:
         group = {one.name: one for one in (*self.programmes(), spec) if one.family == spec.family}
         calendars = {name: self.marks_of(one, airflow) for name, one in group.items()}
         marks = {mark.week: mark for mark in calendars[spec.name]}
-        taken = {str(one.key) for one in snapshot.attempts if one.is_held or one.is_charged}
+        taken = {str(one.key) for one in snapshot.attempts if one.is_open or one.is_sealed}
         asked_for = [
             self._plan(group[name], mark.week)
             for name, calendar in calendars.items()
