@@ -131,7 +131,7 @@ def _killed_ever_later(
             charges, rest = divmod(sum(map(_rho_nano, place.ledger.balance())), once)
             assert rest == 0
             found.append(Moment(then, tuple(_states(place)), charges))
-        shutil.rmtree(home)
+        shutil.rmtree(home, ignore_errors=True)  # a process that nobody waits for may still look in
     return found
 
 
