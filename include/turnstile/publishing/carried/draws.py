@@ -32,7 +32,18 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sums import ESTIMATE, NO_CELL_ERROR, Package, Row, Together, Way, labels_of, places_of
+
+sys.dont_write_bytecode = True  # this folder holds what its manifest lists, and nothing else
+from sums import (  # noqa: E402
+    ESTIMATE,
+    NO_CELL_ERROR,
+    Package,
+    Row,
+    Together,
+    Way,
+    labels_of,
+    places_of,
+)
 
 Floats = NDArray[np.float64]
 WEEKS = 400
@@ -209,16 +220,29 @@ def ask(question: Callable[..., Any], *asked: Weeks, weeks: int = WEEKS) -> Answ
 
 def ranks(
     table: Weeks, column: str, chosen: NDArray[np.bool_], first: int = 10
-) -> tuple[list[str], Answer]:
-    """Return the labels with the largest sums, and their ranks among all labels but UNKNOWN."""
+) -> list[tuple[str, Answer]]:
+    """Return the labels with the largest sums, and their ranks among all labels but UNKNOWN.
+
+    A label ranks behind those that are larger beyond doubt, where differences to all others are
+    in doubt together: the largest estimates are large by luck too (Mogstad, Romano, Shaikh &
+    Wilhelm 2024, Inference for ranks).
+    """
     rows = [n for n in np.flatnonzero(chosen) if table.rows[n][column] != NO_PLACE]
     labels, codes = np.unique([table.rows[n][column] for n in rows], return_inverse=True)
-
-    def ranked(week: Floats) -> NDArray[np.int64]:
-        return (-np.bincount(codes, week[rows])).argsort(kind="stable")
-
-    largest = ranked(table.values)[:first]
-    return list(labels[largest]), ask(lambda week: ranked(week).argsort()[largest] + 1, table)
+    sums = np.bincount(codes, table.values[rows])
+    errors = np.array([np.bincount(codes, table.week(n)[rows]) for n in range(WEEKS)]) - sums
+    found = []
+    for rank, own in enumerate(np.argsort(-sums, kind="stable")[:first], start=1):
+        apart = errors - errors[:, [own]]
+        spread = np.maximum(apart.std(axis=0), 1e-9)
+        apart, doubts = (sums - sums[own]) / spread, np.abs(apart / spread).max(axis=1)
+        ends = [
+            end
+            for most in np.quantile(doubts, (0.9, 0.95))
+            for end in (1 + (apart > most).sum(), sums.size - (apart < -most).sum())
+        ]
+        found.append((str(labels[own]), Answer(rank, *ends)))
+    return found
 
 
 def conditions(given: list[str]) -> dict[str, list[str]]:
@@ -232,8 +256,7 @@ def answered(asked: argparse.Namespace) -> list[tuple[str, Answer]]:
     tables = [Weeks(folder, asked.table) for folder in (Path(__file__).parent, *asked.since)]
     sides = [(table.chosen(**where), table.chosen(**of)) for table in tables]
     if asked.ranks:
-        labels, found = ranks(tables[0], asked.ranks, sides[0][0])
-        return [(label, Answer(*line)) for label, line in zip(labels, np.transpose(found))]
+        return ranks(tables[0], asked.ranks, sides[0][0])
 
     def question(*weeks: Floats) -> float:
         answers = [
