@@ -42,7 +42,7 @@ def witness() -> Iterator[Witness]:
 
 
 def log_of(site: Site) -> Path:
-    (folder,) = sorted((site.home / "public/log").iterdir())
+    (folder,) = sorted((site.home / "public/ledger-log").iterdir())
     return folder
 
 
@@ -172,10 +172,10 @@ def test_after_a_loss_for_good_another_log_begins_and_the_old_one_still_stands(
     site.has_witness = False
     site.at(monkeypatch)
     assert run("recover", *WHO) == 0
-    folders = sorted((site.home / "public/log").iterdir())
+    folders = sorted((site.home / "public/ledger-log").iterdir())
     assert len(site.ledger.parties().logs) == 2
     site.ledger.sign_public_zone()
-    folders = sorted((site.home / "public/log").iterdir())
+    folders = sorted((site.home / "public/ledger-log").iterdir())
     assert len(folders) == 2
     assert old in folders
     assert [one for one in site.ledger.verify() if one.check == "log"] == []
@@ -190,7 +190,7 @@ def test_a_log_may_begin_again_under_a_name_of_ones_own(
     site.publish(2)
     begun = site.ledger.parties().logs[-1]
     key = Verifier.of(begun.public_line)
-    newest = site.home / "public/log" / key.key_id.hex() / "checkpoint"
+    newest = site.home / "public/ledger-log" / key.key_id.hex() / "checkpoint"
     assert newest.read_text().startswith("transport.example.org/opal\n")
     assert len({one.public_line.partition("+")[2] for one in site.ledger.parties().logs}) == 2
     assert run("verify") == 0
@@ -203,7 +203,7 @@ def test_a_ledger_without_a_log_gains_one_over_its_entries(
     with monkeypatch.context() as patch:  # as a version did that knew of no log
         patch.setattr("turnstile.ledger.custody.custody.begin_log", lambda *_: None)
         site.publish(0)
-    assert not (site.home / "public/log").exists()
+    assert not (site.home / "public/ledger-log").exists()
     site.publish(1)
     assert run("verify") == 0
     proof = site.home / "public/opal" / week_number(0) / "proof-r0.tlog-proof"

@@ -1,10 +1,10 @@
 """The transparency log as it lies in the public zone: static files, each written once but one.
 
-    <public>/log/<key id>/log.pub                verifier key; its name is the log's origin
-    <public>/log/<key id>/checkpoint             the newest, with the cosignatures that came
-    <public>/log/<key id>/checkpoints/<size>     as the log signed it
-    <public>/log/<key id>/cosignatures/<size>.<cosigner's key id>.<seconds>
-    <public>/log/<key id>/steps/<size>           from it to a later one: a request of tlog-witness
+    <public>/ledger-log/<key id>/log.pub         verifier key; its name is the log's origin
+    <public>/ledger-log/<key id>/checkpoint      the newest, with the cosignatures that came
+    <public>/ledger-log/<key id>/checkpoints/<size>  as the log signed it
+    <public>/ledger-log/<key id>/cosignatures/<size>.<cosigner's key id>.<seconds>
+    <public>/ledger-log/<key id>/steps/<size>    from it to a later one: what tlog-witness asks
     <public>/opal/2016-W30/proof-r0.tlog-proof   that the entry of the note beside it is in the log
 
 No entry and no tile of leaves is served: entries hold people, reasons and seconds. Whoever kept one
