@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
 import pytest
 from kept_preflight import KeptPreflight, KeptWorlds, Patches, made_once, of_trials
+from lent_engines import OPENED, LentEngines
 from made_homes import Command, MadeHome, MadeHomes
 from small_deployment import INCLUDE, WEEK, Deployment
 
@@ -103,6 +105,18 @@ def judged_once(pytestconfig: pytest.Config) -> None:
         lambda programme, domain, week, revision: (programme, domain.digest, week, revision),
         PATCHES.are_none,
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engines_lent() -> None:
+    """Let one engine serve many who connect."""
+    duckdb.connect = LentEngines().connect  # type: ignore[assignment]
+
+
+@pytest.fixture
+def own_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the test open engines of its own."""
+    monkeypatch.setattr(duckdb, "connect", OPENED)
 
 
 @pytest.fixture

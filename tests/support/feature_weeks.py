@@ -41,7 +41,7 @@ class Feature:
 FEATURES: dict[str, Feature] = {}
 
 
-def feature(  # noqa: PLR0913 - the keyword-only rest is seldom given
+def feature(
     programme: str,
     *hidden: str,
     week: str = WEEK,
