@@ -10,8 +10,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from deployment_fixtures import small_home
-from made_homes import MadeHome, MadeHomes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -97,11 +95,3 @@ def bearer(auth: Any) -> Callable[[str], dict[str, str]]:
         return {"Authorization": f"Bearer {auth.generate_jwt(user)}"}
 
     return header
-
-
-@pytest.fixture(scope="session")
-def public_week(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> MadeHome:
-    """A public week of opal, made once; the files of the next one have landed."""
-    sample = ("sample", "opal", "--weeks", "2016-W30:2016-W31", "--rows", "2000", "--seed", "3")
-    run = ("run", "opal", "--week", "2016-W30")
-    return small_home(homes, tmp_path_factory.mktemp("deployment"), sample, run)

@@ -184,6 +184,14 @@ def published_weeks(
 
 
 @pytest.fixture(scope="session")
+def public_week(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> MadeHome:
+    """A public week of opal, made once; the files of the next one have landed."""
+    sample = ("sample", "opal", "--weeks", f"{WEEK}:2016-W31", "--rows", "2000", "--seed", "3")
+    run = ("run", "opal", "--week", WEEK)
+    return small_home(homes, tmp_path_factory.mktemp("deployment"), sample, run)
+
+
+@pytest.fixture(scope="session")
 def half_hour_weeks(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> MadeHome:
     """Two weeks of `opal` by half hours, made once; only to be read."""
     folder = tmp_path_factory.mktemp("half_hours")
