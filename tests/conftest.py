@@ -20,12 +20,15 @@ from deployment_fixtures import (
     assessed,
     check_refuses,
     deployment,
+    engines_lent,
     generated,
     half_hour_weeks,
     homes,
     judged_anew,
     judged_once,
     landed,
+    own_engines,
+    public_week,
     published,
     published_weeks,
     turnstile,
@@ -40,12 +43,15 @@ __all__ = [
     "assessed",
     "check_refuses",
     "deployment",
+    "engines_lent",
     "generated",
     "half_hour_weeks",
     "homes",
     "judged_anew",
     "judged_once",
     "landed",
+    "own_engines",
+    "public_week",
     "published",
     "published_weeks",
     "turnstile",
@@ -104,12 +110,20 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 class OneAirflow(LoadScopeScheduling):
-    """Keeps the tests of a file on one worker, and those of the whole matrix on one Airflow."""
+    """Keeps the tests of a file on one worker, and those of the whole matrix on one Airflow.
+
+    Without the long ones, which start Airflows, one worker imports Airflow and parses the DAGs.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         folder = file.rpartition("/")[0]
-        return folder if folder.endswith("/backfill_matrix") else file
+        together = ("/backfill_matrix", "/dags")[: 2 if self._is_short else 1]
+        return folder if folder.endswith(together) else file
+
+    @property
+    def _is_short(self) -> bool:
+        return self.config.getoption("markexpr") == "not long"
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
-from contributed import CHANGES, NOISE_FAMILY, programme_text
+from contributed import CHANGES, CRAWLING, NOISE_FAMILY, programme_text
 from deployment_fixtures import PublishedWeeks
 from scratch_copy import ROOT, ScratchCopy
 from small_deployment import WEEK, Deployment
@@ -69,13 +70,15 @@ for command in (
 page = BudgetPage(Settings.from_environment(), system_clock)
 print(page.budget(frozenset({{"ferries"}}), AirflowNow()))
 """
-OF_A_FAMILY = f"""
+OF_RECORDS = f"""
 from turnstile.cli import main
 
 for command in (
     ["sample", "opal", "--weeks", "{WEEK}", "--rows", "20000", "--seed", "1"],
+    ["sample", "itms", "--weeks", "{WEEK}", "--rows", "20000", "--seed", "1"],
     ["check", "opal_trip"],
     ["run", "opal_trip", "--week", "{WEEK}"],
+    ["run", "itms", "--week", "{WEEK}"],
     ["ledger", "verify"],
 ):
     assert main(command) == 0, command
@@ -130,13 +133,26 @@ def test_a_week_of_the_sources_as_they_are_shows_none(published_weeks: Published
     assert seen(published_weeks.home, "opal", published_weeks.printed["opal"]) == set()
 
 
-def test_a_noise_family_is_one_record_and_a_mechanism_that_draws_it(tmp_path: Path) -> None:
+def test_a_noise_family_and_a_measure_are_one_record_each(tmp_path: Path) -> None:
+    """Beside a mechanism that draws it, and what a bus-day adds; a week of either is released."""
     copy = ScratchCopy(tmp_path)
     Deployment(tmp_path / "var", tmp_path / "include").keep_few_places()
-    assert len(NOISE_FAMILY.make(copy)) == 2
-    trip = "include/programmes/opal_trip.yaml"
+    assert [len(change.make(copy)) for change in (NOISE_FAMILY, CRAWLING)] == [2, 2]
+    trip, buses = (f"include/programmes/{name}.yaml" for name in ("opal_trip", "itms"))
     copy.replace(trip, "kind: dense_laplace", "kind: dense_geometric")
-    copy.run(OF_A_FAMILY)
+    for old, new in (
+        (
+            "  speeding: {by: [slot, cell], measure: buses_over, limits_kmh: [40, 60]}",
+            "  slow: {by: [slot, cell], measure: crawling}",
+        ),
+        ('    speeding/over_40: "1/10"\n    speeding/over_60: "1/10"', '    slow/buses: "1/5"'),
+        ('  rho: "1/10"', '  rho: "9"'),  # sums over all cells have a noise of a hundred buses
+        ('rho: "38/100"', 'rho: "40"'),
+        ('rho: "1368"', 'rho: "5000"'),
+    ):
+        copy.replace(buses, old, new)
+    copy.run(OF_RECORDS)
+    slow_buses_are_some(tmp_path / "var/public/itms" / WEEK / "r0")
     package = tmp_path / "var/public/opal_trip" / WEEK / "r0"
     assert '"two_sided_geometric"' in (package / "plan.json").read_text()
     gates = json.loads((package / "assessment.json").read_text())["gates"]
@@ -144,6 +160,16 @@ def test_a_noise_family_is_one_record_and_a_mechanism_that_draws_it(tmp_path: Pa
     assert (
         "are geometric" in judged["geometric_below_zero"]
     )  # a family's tail, not its name, is asked for
+
+
+def slow_buses_are_some(package: Path) -> None:
+    slow, every = (
+        pq.read_table(package / f"measurements/{name}.parquet")["buses"].to_numpy().sum()
+        for name in ("slow", "speed")
+    )
+    assert 0.05 * every < slow < 0.95 * every
+    assert (package / "tables/slow.parquet").is_file()
+    assert (package / "estimates/slow.parquet").is_file()
 
 
 def test_the_page_lists_the_same_changes() -> None:

@@ -12,6 +12,7 @@ import pytest
 from turnstile.counting.engine import engine
 from turnstile.duckdb_engine import connect
 
+pytestmark = pytest.mark.usefixtures("own_engines")
 _INCLUDE = Path(__file__).parents[1] / "include/turnstile"
 Open = Callable[[Path], duckdb.DuckDBPyConnection]
 

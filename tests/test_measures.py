@@ -7,11 +7,7 @@ from pathlib import Path
 
 import measures as names_of_measures
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from contributed import Change
-from scratch_copy import ScratchCopy
-from small_deployment import WEEK
 
 from turnstile.measures.registry import Measure
 
@@ -23,46 +19,6 @@ BUS_DAYS = {
     "delay_sum_s": np.array([0, -6_000, 240]),
     "fullest": np.array([0, 4, 5]),
 }
-
-CRAWLING = Change(
-    {
-        "measures/crawling.py": '''"""Bus-days that crawl."""
-
-from dataclasses import dataclass
-
-from turnstile.measures.buses import Buses
-
-
-@dataclass(frozen=True, kw_only=True)
-class Crawling(Buses):
-    """Each bus-day of a mean below 20 km/h adds 1 to its cell."""
-
-    def adds(self, options, statistic, counted):
-        return (counted["speed_sum_milli"] < 20_000 * counted["readings"]).astype("int64")
-'''
-    },
-    (
-        (
-            "measures/registry.py",
-            '    HEADWAY = "headway"',
-            '    CRAWLING = "crawling", Crawling()\n    HEADWAY = "headway"',
-        ),
-        (
-            "measures/registry.py",
-            "from turnstile.measures.kind import",
-            "from turnstile.measures.crawling import Crawling\nfrom turnstile.measures.kind import",
-        ),
-    ),
-)
-RELEASE = f"""
-from turnstile.cli import main
-
-for command in (
-    ["sample", "itms", "--weeks", "{WEEK}", "--rows", "20000", "--seed", "1"],
-    ["run", "itms", "--week", "{WEEK}"],
-):
-    assert main(command) == 0, command
-"""
 
 
 @pytest.fixture
@@ -119,28 +75,3 @@ def test_each_bus_day_adds_what_its_measure_says(
 def test_a_mean_without_its_clamp_is_not_added_up() -> None:
     with pytest.raises(ValueError, match="unpack"):
         Measure.MEAN_SPEED.kind.adds((), "sum", BUS_DAYS)
-
-
-def test_a_further_measure_is_a_record_and_releases_a_week(tmp_path: Path) -> None:
-    copy = ScratchCopy(tmp_path)
-    assert len(CRAWLING.make(copy)) == 2
-    for old, new in (
-        (
-            "  speeding: {by: [slot, cell], measure: buses_over, limits_kmh: [40, 60]}",
-            "  slow: {by: [slot, cell], measure: crawling}",
-        ),
-        ('    speeding/over_40: "1/10"\n    speeding/over_60: "1/10"', '    slow/buses: "1/5"'),
-        ('  rho: "1/10"', '  rho: "9"'),  # sums over all cells have a noise of a hundred buses
-        ('rho: "38/100"', 'rho: "40"'),
-        ('rho: "1368"', 'rho: "5000"'),
-    ):
-        copy.replace("include/programmes/itms.yaml", old, new)
-    copy.run(RELEASE)
-    package = tmp_path / "var/public/itms" / WEEK / "r0"
-    slow, every = (
-        pq.read_table(package / f"measurements/{name}.parquet")["buses"].to_numpy().sum()
-        for name in ("slow", "speed")
-    )
-    assert 0.05 * every < slow < 0.95 * every
-    assert (package / "tables/slow.parquet").is_file()
-    assert (package / "estimates/slow.parquet").is_file()

@@ -133,9 +133,8 @@ def test_an_officers_yes_publishes_one_revision_charged_once_and_for_ever(
     _run_steps(step_task)
     package = deployment.public / "opal" / WEEK / "r1"
     manifest, head = (package / "manifest.json").read_bytes(), deployment.ledger.head()
-    for _ in range(2):  # a retry, a clear, a backfill
-        assert Question(module).ask() is None
-        _run_steps(step_task)
+    assert Question(module).ask() is None
+    _run_steps(step_task)  # a retry, a clear, a backfill
     assert (package / "manifest.json").read_bytes() == manifest
     assert deployment.ledger.head() == head
     assert deployment.spent()["card_day:2016-07-25"] == 2 * once

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deployment_fixtures import small_home
-from made_homes import MadeHomes
+from made_homes import MadeHome
 from small_deployment import Deployment
 
 from turnstile.operations.airflow_now import AirflowNow, RunNow, TaskNow
@@ -23,15 +22,11 @@ ANSWERED = "/api/v2/dags/release_opal/dagRuns/run/taskInstances/ask/-1/hitlDetai
 
 @pytest.fixture(scope="module")
 def home(
-    tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, airflow_home: Path
+    tmp_path_factory: pytest.TempPathFactory, public_week: MadeHome, airflow_home: Path
 ) -> Iterator[Deployment]:
     """A public week of opal, and one that is sealed and waits for people."""
     assert airflow_home
-    sample = ("sample", "opal", "--weeks", f"{LAST}:{WEEK}", "--rows", "2000", "--seed", "3")
-    made = small_home(
-        homes, tmp_path_factory.mktemp("deployment"), sample, ("run", "opal", "--week", LAST)
-    )
-    own = made.copy(tmp_path_factory.mktemp("desk"))
+    own = public_week.copy(tmp_path_factory.mktemp("desk"))
     with pytest.MonkeyPatch.context() as patching:
         own.enter(patching)
         place = Deployment(own.home, own.include)

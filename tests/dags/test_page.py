@@ -11,8 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from deployment_fixtures import small_home
-from made_homes import MadeHomes
+from made_homes import MadeHome
 
 from turnstile.cli import main
 
@@ -42,14 +41,11 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 @pytest.fixture(scope="module")
 def home(
-    tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes, airflow_home: Path
+    tmp_path_factory: pytest.TempPathFactory, public_week: MadeHome, airflow_home: Path
 ) -> Iterator[Path]:
     """A deployment with one published week of opal, without Airflow."""
     assert airflow_home
-    sample = ("sample", "opal", "--weeks", WEEK, "--rows", "2000", "--seed", "3")
-    run = ("run", "opal", "--week", WEEK)
-    made = small_home(homes, tmp_path_factory.mktemp("deployment"), sample, run)
-    own = made.copy(tmp_path_factory.mktemp("page"))
+    own = public_week.copy(tmp_path_factory.mktemp("page"))
     with pytest.MonkeyPatch.context() as patching:
         own.enter(patching)
         yield own.home

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from made_homes import MadeHome
 from small_deployment import WEEK, Deployment
 
 from turnstile.programme.loading import bound_programme, load_programme, parse_programme
@@ -34,30 +35,34 @@ def change_the_form(deployment: Deployment) -> str:
     return text
 
 
-def released(deployment: Deployment, turnstile: Turnstile) -> dict[str, str]:
-    weeks = f"{WEEK}:{AFTER}"
-    assert turnstile("sample", "opal", "--weeks", weeks, "--rows", 2000, "--seed", 3) == 0
-    assert turnstile("run", "opal", "--week", WEEK) == 0
-    return public_bytes(deployment)
+@pytest.fixture
+def site(
+    deployment: Deployment, public_week: MadeHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Deployment:
+    """A deployment with a public week of opal, and the files of the next."""
+    assert deployment.home  # which is left for this one
+    own = public_week.copy(tmp_path / "own")
+    own.enter(monkeypatch)
+    return Deployment(own.home, own.include)
 
 
 def test_a_sealed_week_is_issued_again_under_its_text_and_the_next_under_the_new_one(
-    deployment: Deployment, turnstile: Turnstile
+    site: Deployment, turnstile: Turnstile
 ) -> None:
-    before = released(deployment, turnstile)
-    digest = load_programme("opal", deployment.include).digest
-    head = deployment.ledger.head()
-    earlier = deployment.include / f"programmes/earlier/opal.{digest[:12]}.yaml"
+    before = public_bytes(site)
+    digest = load_programme("opal", site.include).digest
+    head = site.ledger.head()
+    earlier = site.include / f"programmes/earlier/opal.{digest[:12]}.yaml"
     earlier.parent.mkdir(exist_ok=True)
-    earlier.write_text(change_the_form(deployment))
+    earlier.write_text(change_the_form(site))
     assert turnstile("run", "opal", "--week", WEEK) == 0
-    assert public_bytes(deployment) == before
-    assert deployment.ledger.head() == head
+    assert public_bytes(site) == before
+    assert site.ledger.head() == head
     assert turnstile("run", "opal", "--week", AFTER) == 0
-    card = json.loads((deployment.public / f"opal/{AFTER}/r0/release_card.json").read_text())
+    card = json.loads((site.public / f"opal/{AFTER}/r0/release_card.json").read_text())
     assert card["guarantee"]["identity"].startswith("One card is one number of 16 digits")
     assert turnstile("ledger", "verify") == 0
-    assert turnstile("package", "verify", deployment.public / f"opal/{AFTER}/r0") == 0
+    assert turnstile("package", "verify", site.public / f"opal/{AFTER}/r0") == 0
 
 
 def rho_of(deployment: Deployment, programme: str, week: str, unit: str) -> float:
@@ -105,14 +110,14 @@ def test_a_home_of_the_shipped_text_before_re_issues_its_weeks_and_goes_on_with_
 
 
 def test_without_that_text_a_sealed_week_is_refused_and_says_what_differs(
-    deployment: Deployment, turnstile: Turnstile, capsys: pytest.CaptureFixture[str]
+    site: Deployment, turnstile: Turnstile, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = released(deployment, turnstile)
-    change_the_form(deployment)
+    before = public_bytes(site)
+    change_the_form(site)
     capsys.readouterr()
     assert turnstile("run", "opal", "--week", WEEK) != 0
     assert "source.card_form" in capsys.readouterr().err
-    assert public_bytes(deployment) == before
+    assert public_bytes(site) == before
 
 
 def test_an_earlier_text_under_another_ones_name_is_not_taken(deployment: Deployment) -> None:
@@ -135,17 +140,17 @@ def test_every_earlier_text_that_is_shipped_reads_and_bears_its_digest() -> None
 
 
 def test_a_sealed_week_is_published_though_periods_have_another_length_by_now(
-    deployment: Deployment, turnstile: Turnstile, capsys: pytest.CaptureFixture[str]
+    site: Deployment, turnstile: Turnstile, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = released(deployment, turnstile)
-    file = deployment.include / "programmes/opal.yaml"
-    digest = load_programme("opal", deployment.include).digest
-    kept = deployment.include / f"programmes/earlier/opal.{digest[:12]}.yaml"
+    before = public_bytes(site)
+    file = site.include / "programmes/opal.yaml"
+    digest = load_programme("opal", site.include).digest
+    kept = site.include / f"programmes/earlier/opal.{digest[:12]}.yaml"
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(file.read_text())
     stated = 'weekly_at: "10:00"'
-    deployment.edit("opal", stated, f"{stated}, period_days: 14, first_day: 2016-08-01")
+    site.edit("opal", stated, f"{stated}, period_days: 14, first_day: 2016-08-01")
     assert turnstile("run", "opal", "--week", WEEK) == 0
-    assert public_bytes(deployment) == before
+    assert public_bytes(site) == before
     assert turnstile("run", "opal", "--week", AFTER) == 2  # negative control: nothing is sealed
     assert "ask for 14 days" in capsys.readouterr().err

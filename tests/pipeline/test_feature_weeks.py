@@ -69,7 +69,10 @@ def story(name: str, site: Deployment, made: Path, request: pytest.FixtureReques
     return told
 
 
-@pytest.mark.parametrize("name", FEATURES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.long][: one.is_long]) for n, one in FEATURES.items()],
+)
 def test_a_week_of_a_feature(
     name: str, story: Story, site: Deployment, capsys: pytest.CaptureFixture[str]
 ) -> None:

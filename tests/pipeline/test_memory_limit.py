@@ -10,6 +10,7 @@ from turnstile.cli import main
 from turnstile.errors import InputError, IntegrityError
 from turnstile.pipeline.steps import step_named
 
+pytestmark = pytest.mark.usefixtures("own_engines")
 WEEK = "2016-W30"
 LIMIT = "TURNSTILE_MEMORY_LIMIT"
 

@@ -54,8 +54,12 @@ OF_FEED_AND_FORM = frozenset(
 BY_BUDGET = [
     pytest.param(case, marks=() if case in OF_FEED_AND_FORM else pytest.mark.long) for case in CASES
 ]
+# What differs in the form of files alone: canaries write every form themselves.
+OF_FORM_ALONE = frozenset(
+    {"opal, packed", "tides, Parquet", "passenger events, packed", "gtfs, Parquet"}
+)
 INCLUDE = Path(__file__).parents[2] / "include"
-RUNS = 2  # of 24 pairs, or of four
+RUNS = 1  # of 24 pairs, or of four; the long search has 20,000
 SEARCHES, PAIRS_OF_SEARCH = 10, 2_000
 RUNS_OF_DRAWN = 4
 RUNS_TO_FIND = 40
@@ -200,7 +204,7 @@ def test_the_canaries_of_a_shipped_programme_find_a_fault(
     assert moved_too_far(own, seed=secrets.randbelow(10**4))
 
 
-@pytest.mark.parametrize("case", BY_BUDGET)
+@pytest.mark.parametrize("case", [one for one in BY_BUDGET if one.values[0] not in OF_FORM_ALONE])
 def test_the_canaries_of_a_release_stay_within_what_is_declared(case: str, tmp_path: Path) -> None:
     assert not moved_too_far(CASES[case](tmp_path), seed=5)
 

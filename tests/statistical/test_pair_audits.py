@@ -53,6 +53,13 @@ PAIRS = [
     Pair("bus-day sum of speeds", [325, -325], [0, 0], sum_sensitivity(cells_at_most(2), 65)),
 ]
 each_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+# What is as it should be: of one trip and of sums in every run, of the others when there is time.
+_IN_EVERY_RUN = (PAIRS[1], PAIRS[-1])
+each_pair_in_time = pytest.mark.parametrize(
+    "pair",
+    [pytest.param(p, marks=() if p in _IN_EVERY_RUN else pytest.mark.long) for p in PAIRS],
+    ids=lambda pair: pair.name,
+)
 
 
 def event(noise: NoiseFamily, scale: Fraction, threshold: int | None = None) -> DrawEvent:
@@ -84,7 +91,7 @@ def epsilon_bound(drawn: DrawEvent, pair: Pair, delta: float) -> float:
     return math.log(max(low - delta, 1e-300) / high)
 
 
-@each_pair
+@each_pair_in_time
 def test_laplace_draws_stay_below_the_claim_and_near_it(pair: Pair) -> None:
     scale = Fraction(pair.sensitivity.l1)  # epsilon 1
     drawn = event(LAPLACE, scale)
@@ -99,7 +106,7 @@ def test_laplace_draws_of_half_the_scale_are_caught(pair: Pair) -> None:
     assert epsilon_bound(drawn, pair, 0.0) > claim
 
 
-@each_pair
+@each_pair_in_time
 def test_gaussian_draws_stay_below_the_claim(pair: Pair) -> None:
     sigma = Fraction(math.isqrt(pair.sensitivity.l2_squared * 4))
     drawn = event(GAUSSIAN, sigma)

@@ -194,7 +194,7 @@ def full_buses(deployment: Deployment, _: Path) -> Story:
 AUSTIN_DAYS = ("2016-11-24", "2016-11-25", "2016-11-26", "2016-11-27")
 
 
-@feature("austin_headways", week="2016-W47", is_real=True)
+@feature("austin_headways", week="2016-W47", is_real=True, is_long=True)
 def headways_around_the_stops_of_austin(deployment: Deployment, real: Path) -> Story:
     folder = real / "capmetro_bus_gps"
     add(deployment, "austin_headways")
@@ -280,7 +280,7 @@ def delays_in_surat(deployment: Deployment, real: Path) -> Story:
     assert busy.true.abs().max() > 2
 
 
-@feature("surat_routes", week=SURAT_WEEK, is_real=True)
+@feature("surat_routes", week=SURAT_WEEK, is_real=True, is_long=True)
 def delays_of_routes_in_surat(deployment: Deployment, real: Path) -> Story:
     source = real / "surat_itms/suratITMS.csv"
     land_files(deployment.landing("surat_routes", SURAT_WEEK), source)

@@ -270,6 +270,38 @@ NOISE_FAMILY = Change(
 )
 """In a copy of its own: a programme has one mechanism."""
 
+CRAWLING = Change(
+    {
+        "measures/crawling.py": '''"""Bus-days that crawl."""
+
+from dataclasses import dataclass
+
+from turnstile.measures.buses import Buses
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crawling(Buses):
+    """Each bus-day of a mean below 20 km/h adds 1 to its cell."""
+
+    def adds(self, options, statistic, counted):
+        return (counted["speed_sum_milli"] < 20_000 * counted["readings"]).astype("int64")
+'''
+    },
+    (
+        (
+            "measures/registry.py",
+            '    HEADWAY = "headway"',
+            '    CRAWLING = "crawling", Crawling()\n    HEADWAY = "headway"',
+        ),
+        (
+            "measures/registry.py",
+            "from turnstile.measures.kind import",
+            "from turnstile.measures.crawling import Crawling\nfrom turnstile.measures.kind import",
+        ),
+    ),
+)
+"""Of buses, beside it: they have a programme of their own."""
+
 
 _TEXTS = {
     "programme": (("name: opal", "name: ferries"), ("slot_minutes: 15", "slot_minutes: 240")),

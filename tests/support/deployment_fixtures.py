@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
 import pytest
 from kept_preflight import KeptPreflight, KeptWorlds, Patches, made_once, of_trials
+from lent_engines import OPENED, LentEngines
 from made_homes import Command, MadeHome, MadeHomes
 from small_deployment import INCLUDE, WEEK, Deployment
 
@@ -105,6 +107,18 @@ def judged_once(pytestconfig: pytest.Config) -> None:
     )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def engines_lent() -> None:
+    """Let one engine serve many who connect."""
+    duckdb.connect = LentEngines().connect  # type: ignore[assignment]
+
+
+@pytest.fixture
+def own_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the test open engines of its own."""
+    monkeypatch.setattr(duckdb, "connect", OPENED)
+
+
 @pytest.fixture
 def judged_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the test's own homes find everything themselves."""
@@ -167,6 +181,14 @@ def published_weeks(
     return PublishedWeeks(
         assessed.home, public.home, dict(zip(("opal", "itms"), public.printed, strict=True))
     )
+
+
+@pytest.fixture(scope="session")
+def public_week(tmp_path_factory: pytest.TempPathFactory, homes: MadeHomes) -> MadeHome:
+    """A public week of opal, made once; the files of the next one have landed."""
+    sample = ("sample", "opal", "--weeks", f"{WEEK}:2016-W31", "--rows", "2000", "--seed", "3")
+    run = ("run", "opal", "--week", WEEK)
+    return small_home(homes, tmp_path_factory.mktemp("deployment"), sample, run)
 
 
 @pytest.fixture(scope="session")

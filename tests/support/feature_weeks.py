@@ -26,6 +26,7 @@ class Feature:
         hidden: what stands in the files, and may stand in no output.
         files: a landing folder that it shares with other tests.
         is_real: it needs real data.
+        is_long: other weeks have its feed and measures; it is released when there is time.
     """
 
     programme: str
@@ -34,18 +35,24 @@ class Feature:
     week: str
     files: str
     is_real: bool
+    is_long: bool
 
 
 FEATURES: dict[str, Feature] = {}
 
 
 def feature(
-    programme: str, *hidden: str, week: str = WEEK, files: str = "", is_real: bool = False
+    programme: str,
+    *hidden: str,
+    week: str = WEEK,
+    files: str = "",
+    is_real: bool = False,
+    is_long: bool = False,
 ) -> Callable[[Telling], Telling]:
     """Let a function be the story of a feature, under its own name."""
 
     def noted(tell: Telling) -> Telling:
-        FEATURES[tell.__name__] = Feature(programme, tell, hidden, week, files, is_real)
+        FEATURES[tell.__name__] = Feature(programme, tell, hidden, week, files, is_real, is_long)
         return tell
 
     return noted

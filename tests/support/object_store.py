@@ -57,7 +57,7 @@ def serve(host: str, port: int, accounts: Mapping[str, Any]) -> None:
     from moto.core import DEFAULT_ACCOUNT_ID
     from moto.iam.models import iam_backends
     from moto.s3.models import s3_backends
-    from moto.server import DomainDispatcherApplication, create_backend_app
+    from moto.server import create_backend_app
     from werkzeug.serving import run_simple
 
     iam, s3 = iam_backends[DEFAULT_ACCOUNT_ID]["aws"], s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
@@ -70,7 +70,7 @@ def serve(host: str, port: int, accounts: Mapping[str, Any]) -> None:
         key.access_key_id, key.secret_access_key = user["id"], user["secret"]
     settings.INITIAL_NO_AUTH_ACTION_COUNT = 0
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    run_simple(host, port, DomainDispatcherApplication(create_backend_app), threaded=True)
+    run_simple(host, port, create_backend_app("s3"), threaded=True)
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,7 @@ def as_tides(source: Path) -> pd.DataFrame:
     return rows
 
 
-@feature("sube_tides", LINE_MARK, week=SUBE_WEEK, is_real=True)
+@feature("sube_tides", LINE_MARK, week=SUBE_WEEK, is_real=True, is_long=True)
 def lines_of_sube(deployment: Deployment, real: Path) -> Story:
     """Groups of lines are public, whether any of them ever ran or not."""
     schemas = real / "tides_1.0"
@@ -248,7 +248,7 @@ def lines_of_sube(deployment: Deployment, real: Path) -> Story:
 CARDS, CENTRAL = 300, "Central Station"
 
 
-@feature("sydney", is_real=True)
+@feature("sydney", is_real=True, is_long=True)
 def platforms_of_sydney(deployment: Deployment, real: Path) -> Story:
     """Every card taps on at a platform of Central, and at some platform."""
     source = real / "nsw/stops.txt"

@@ -12,12 +12,13 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import quote
 
 from sqlalchemy import create_engine, event, inspect, text
-from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import IntegrityError as ConstraintError
 from sqlalchemy.pool import NullPool
@@ -42,6 +43,7 @@ _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _DAMAGE = "nothing was done; stop all runs, and bring it back by turnstile ledger recover"
 _BUSY_MS = 120_000
 _PAUSE_S = 0.01
+_ENGINES = 8
 _MIGRATION_LOCK = 0x7475726E  # any number of our own: "turn"
 
 
@@ -62,7 +64,7 @@ class Store:
         self._read_only = read_only
         if self._url.get_backend_name() not in ("sqlite", "postgresql"):
             raise self._refused("use sqlite:///path or postgresql+psycopg://host/database")
-        self._engine = self._sqlite() if self.is_sqlite else self._postgresql()
+        self._engine = self._sqlite() if self.is_sqlite else _server(self._url, read_only)
         if not read_only:
             self._migrate()
 
@@ -155,35 +157,14 @@ class Store:
                 Path(str(self._url.database)).parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise self._refused(f"its folder cannot be made: {error.strerror}") from error
-        engine = create_engine(self._url, poolclass=NullPool)
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        return engine
+        return _file(self._url)
 
     def _sqlite_to_read(self) -> Engine:
         """Make the engine of a file that is not changed; it may lie on read-only media."""
         path = Path(str(self._url.database)).resolve()
         if not path.is_file():
             raise self._refused("there is no ledger; name one, or release something first")
-        uri = reading_uri(path)
-        engine = create_engine(
-            "sqlite://", poolclass=NullPool, creator=lambda: sqlite3.connect(uri, uri=True)
-        )
-        event.listen(engine, "connect", _prepare_reader)
-        event.listen(engine, "begin", _begin_sqlite)
-        return engine
-
-    def _postgresql(self) -> Engine:
-        """Make the engine of a server; durability and isolation do not depend on its settings."""
-        options = "-c synchronous_commit=on -c lock_timeout=120s"
-        if self._read_only:
-            options += " -c default_transaction_read_only=on"
-        return create_engine(
-            self._url,
-            poolclass=NullPool,
-            connect_args={"options": options},
-            isolation_level="READ COMMITTED",
-        )
+        return _file(self._url, reading_uri(path))
 
     def _migrate(self) -> None:
         """Bring the tables to the latest version; costs one query when they are."""
@@ -233,6 +214,27 @@ def reading_uri(path: Path) -> str:
     log = path.with_name(f"{path.name}-wal")
     alone = not log.exists() or not os.access(path.parent, os.W_OK)
     return f"file:{quote(str(path))}?{'mode=ro&immutable=1' if alone else 'mode=ro'}"
+
+
+# An engine keeps no connection; what it compiled serves whoever opens the same ledger next.
+@lru_cache(maxsize=_ENGINES)
+def _file(url: URL, to_read: str | None = None) -> Engine:
+    """Return the engine of a file, or of the address under which it is only read."""
+    creator = {"creator": partial(sqlite3.connect, to_read, uri=True)} if to_read else {}
+    engine = create_engine(url, poolclass=NullPool, **creator)
+    event.listen(engine, "connect", _prepare_reader if to_read else _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+@lru_cache(maxsize=_ENGINES)
+def _server(url: URL, read_only: bool) -> Engine:  # noqa: FBT001 - of a key
+    """Return the engine of a server; durability and isolation do not depend on its settings."""
+    options = "-c synchronous_commit=on -c lock_timeout=120s"
+    if read_only:
+        options += " -c default_transaction_read_only=on"
+    connect, isolation = {"options": options}, "READ COMMITTED"
+    return create_engine(url, poolclass=NullPool, connect_args=connect, isolation_level=isolation)
 
 
 def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations_with_replacement, product
+from operator import itemgetter
 
 from turnstile.counting.reference import Label, Row, Tap, joined
 from turnstile.privacy.stability import Chain
@@ -107,9 +108,10 @@ def _trips(shape: Shape, number: int) -> Iterator[list[Row]]:
     """Yield so many trips of one card."""
     kinds = max(shape.kinds, default=-1) + 1
     labels_max = _labels_max(shape, number, kinds)
+    reorders = [itemgetter(*order) for order in shape.symmetries if len(order) > 1]
     for pieces in _pieces(shape, number):
         for labels in product(_columns(pieces, labels_max), repeat=kinds):
-            if any(tuple(labels[n] for n in order) < labels for order in shape.symmetries):
+            if any(reordered(labels) < labels for reordered in reorders):
                 continue
             of_kind = *labels, (0,) * number  # the last is that of no kind
             yield [
