@@ -118,12 +118,21 @@ PLANTED = {
     "all of it deleted": shutil.rmtree,
     "a checkpoint deleted": lambda log: min((log / "checkpoints").iterdir()).unlink(),
     "a step deleted": lambda log: min((log / "steps").iterdir(), key=_size).unlink(),
+    "the newest deleted": lambda log: (log / "checkpoint").unlink(),
+    "a cosignature of nobody": lambda log: _made(log / "cosignatures/rows.csv"),
+    "bytes that are no text": lambda log: (log / "checkpoints/3").write_bytes(b"\xff"),
+    "a folder for a checkpoint": lambda log: (log / "checkpoints/3").mkdir(),
     "a file of nobody": lambda log: (log / "rows.csv").write_text("card,time\n"),
     "a log of nobody": lambda log: shutil.copytree(log, log.with_name("00000000")),
     "a proof altered": lambda log: _edit(
         log.parents[1] / "opal" / week_number(0), "index ", "index 1", "*.tlog-proof"
     ),
 }
+
+
+def _made(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("card,time\n")
 
 
 def _size(path: Path) -> int:
