@@ -18,6 +18,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.errors import BudgetExceeded, DrawDied, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline import charged_draw, drawing, drawing_apart
@@ -92,9 +93,17 @@ def test_a_task_that_is_killed_burns_nothing_and_the_next_one_waits_for_the_seal
 
 @dataclass(frozen=True)
 class Moment:
-    """A week whose draw lost a process at one moment: its attempts then, and when it was sealed."""
+    """A week whose draw lost a process at one moment.
+
+    Args:
+        then: its attempts.
+        has_begun: whether noise may have existed then.
+        sealed: its attempts once it was sealed.
+        charges: all draws together, in draws.
+    """
 
     then: tuple[ReleaseState, ...]
+    has_begun: bool
     sealed: tuple[ReleaseState, ...]
     charges: int
 
@@ -132,11 +141,13 @@ def _killed_ever_later(
                 if not is_over:
                     kill(psutil.Process(task.pid))
             then = tuple(_states(place))
+            kinds = {entry.kind for entry in place.ledger.entries_of(KEY)}
             is_over = is_over or (since == "start" and then != (ReleaseState.RESERVED,))
             step_named("draw")("opal", WEEK)
             charges, rest = divmod(sum(map(_rho_nano, place.ledger.balance())), once)
             assert rest == 0
-            found.append(Moment(then, tuple(_states(place)), charges))
+            begun = EntryKind.DRAW_STARTED in kinds
+            found.append(Moment(then, begun, tuple(_states(place)), charges))
         shutil.rmtree(home, ignore_errors=True)  # a process that nobody waits for may still look in
     return found
 
@@ -217,7 +228,7 @@ def test_a_drawing_process_that_is_killed_is_burned_between_its_beginning_and_it
     what = f"the drawing process, every {apart_s} s since its {since}"
     keep(request.node, MOMENTS, [_row(what, moments)])
     for one in moments:
-        is_burned = one.then == (ReleaseState.DRAWING,)
+        is_burned = one.then == (ReleaseState.DRAWING,) and one.has_begun
         burned = (ReleaseState.BURNED,) if is_burned else ()
         assert (one.sealed, one.charges) == ((*burned, ReleaseState.SEALED), 1 + is_burned)
     assert {len(one.then) for one in moments} == {1}
