@@ -201,6 +201,7 @@ def test_buses_whose_task_is_killed_in_its_draw(buses: RealAirflow, found: Sinks
 def _backfill_of_buses(buses: RealAirflow, first: str, last: str) -> None:
     """Ask for weeks of buses, whose first instant is on another clock than that of cards."""
     end = (monday(last) + timedelta(days=1)).isoformat()
+    buses.until_no_backfill()
     buses.backfill(first, last, to_date=end, max_active_runs=1)
 
 

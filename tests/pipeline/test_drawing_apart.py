@@ -18,6 +18,7 @@ from small_deployment import WEEK, Deployment
 
 from turnstile.errors import BudgetExceeded, DrawDied, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
+from turnstile.ledger.entries import EntryKind
 from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline import charged_draw, drawing, drawing_apart
@@ -92,9 +93,17 @@ def test_a_task_that_is_killed_burns_nothing_and_the_next_one_waits_for_the_seal
 
 @dataclass(frozen=True)
 class Moment:
-    """A week whose draw lost a process at one moment: its attempts then, and when it was sealed."""
+    """A week whose draw lost a process at one moment.
+
+    Args:
+        then: its attempts.
+        has_begun: whether noise may have existed then.
+        sealed: its attempts once it was sealed.
+        charges: all draws together, in draws.
+    """
 
     then: tuple[ReleaseState, ...]
+    has_begun: bool
     sealed: tuple[ReleaseState, ...]
     charges: int
 
@@ -103,14 +112,17 @@ def _killed_ever_later(
     place: Deployment,
     patch: pytest.MonkeyPatch,
     kill: Callable[[psutil.Process], None],
-    apart_s: float,
+    since: str,
+    apart_s: float = 0.1,
 ) -> list[Moment]:
-    """Ask for a draw again and again, and kill later each time, until one ends by itself.
+    """Ask for a draw again and again, and kill later each time, until its charge or its end.
 
     Args:
         place: with a reservation; each draw has a copy of it.
         patch: of the environment.
         kill: is handed the process that asked, as a task does.
+        since: `start` or `charge`: from when on moments count; those since its start end when one
+            has charged, those since its charge when one ends by itself.
         apart_s: between the moments of two kills.
     """
     found: list[Moment] = []
@@ -122,15 +134,20 @@ def _killed_ever_later(
         with patch.context() as there:
             there.setenv("TURNSTILE_HOME", str(home))
             with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
+                if since == "charge":
+                    _wait_for(place.ledger.living_draws, 300)
                 time.sleep(len(found) * apart_s)
                 is_over = task.poll() is not None
                 if not is_over:
                     kill(psutil.Process(task.pid))
             then = tuple(_states(place))
+            kinds = {entry.kind for entry in place.ledger.entries_of(KEY)}
+            is_over = is_over or (since == "start" and then != (ReleaseState.RESERVED,))
             step_named("draw")("opal", WEEK)
             charges, rest = divmod(sum(map(_rho_nano, place.ledger.balance())), once)
             assert rest == 0
-            found.append(Moment(then, tuple(_states(place)), charges))
+            begun = EntryKind.DRAW_STARTED in kinds
+            found.append(Moment(then, begun, tuple(_states(place)), charges))
         shutil.rmtree(home, ignore_errors=True)  # a process that nobody waits for may still look in
     return found
 
@@ -168,44 +185,54 @@ def _sealing_takes(patch: pytest.MonkeyPatch, folder: Path, seconds: float) -> N
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("since", ["start", "charge"])
 def test_a_task_that_is_killed_in_any_tenth_of_a_second_burns_nothing(
     reserved: Deployment,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     request: pytest.FixtureRequest,
+    since: str,
 ) -> None:
     _sealing_takes(monkeypatch, tmp_path, BETWEEN_S)
-    moments = _killed_ever_later(reserved, monkeypatch, psutil.Process.kill, 0.1)
-    keep(request.node, MOMENTS, [_row("the task, every 0.1 s", moments)])
+    moments = _killed_ever_later(reserved, monkeypatch, psutil.Process.kill, since)
+    keep(request.node, MOMENTS, [_row(f"the task, every 0.1 s since its {since}", moments)])
     assert {(one.sealed, one.charges) for one in moments} == {((ReleaseState.SEALED,), 1)}
     then = [one.then for one in moments]
-    assert set(then) == {(ReleaseState.RESERVED,), (ReleaseState.DRAWING,), (ReleaseState.SEALED,)}
-    assert then.count((ReleaseState.DRAWING,)) >= 10
+    if since == "start":
+        assert set(then[:-1]) == {(ReleaseState.RESERVED,)}
+    else:
+        assert set(then) == {(ReleaseState.DRAWING,), (ReleaseState.SEALED,)}
+        assert then.count((ReleaseState.DRAWING,)) >= 10
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("since", "apart_s"), [("start", 1.0), ("charge", 0.3)])
 def test_a_drawing_process_that_is_killed_is_burned_between_its_beginning_and_its_seal_alone(
     reserved: Deployment,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     request: pytest.FixtureRequest,
+    since: str,
+    apart_s: float,
 ) -> None:
     # Negative control of the test before.
     def kill_drawing(task: psutil.Process) -> None:
+        _wait_for(lambda: task.children() or task.status() == psutil.STATUS_ZOMBIE, 300)
         drawing_processes = task.children()
         for process in drawing_processes:
             process.kill()
         psutil.wait_procs(drawing_processes, timeout=60)
 
     _sealing_takes(monkeypatch, tmp_path, BETWEEN_S)
-    moments = _killed_ever_later(reserved, monkeypatch, kill_drawing, 0.3)
-    keep(request.node, MOMENTS, [_row("the drawing process itself, every 0.3 s", moments)])
+    moments = _killed_ever_later(reserved, monkeypatch, kill_drawing, since, apart_s)
+    what = f"the drawing process, every {apart_s} s since its {since}"
+    keep(request.node, MOMENTS, [_row(what, moments)])
     for one in moments:
-        is_burned = one.then == (ReleaseState.DRAWING,)
+        is_burned = one.then == (ReleaseState.DRAWING,) and one.has_begun
         burned = (ReleaseState.BURNED,) if is_burned else ()
         assert (one.sealed, one.charges) == ((*burned, ReleaseState.SEALED), 1 + is_burned)
     assert {len(one.then) for one in moments} == {1}
-    assert sum(one.charges == 2 for one in moments) >= 5
+    assert sum(one.charges == 2 for one in moments) >= (5 if since == "charge" else 0)
 
 
 def test_a_draw_that_nobody_waits_for_any_more_charges_nothing_and_burns_nothing(
