@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from ablation import ablation_lines
+from changed_places import changed_lines
 from compared_weeks import SEED, Compared, compared, reconciled_errors, rmse
 from estimate_weeks import (
     CELLS,
@@ -193,6 +195,14 @@ def main() -> None:
     print("\n## Hostile weeks, share 0.3, sd 9.8, seven earlier weeks: RMSE over clipped\n")
     print("| week | table | affected cells | limit there |\n|---|---|---|---|")
     print(*hostile_lines(0.3 * real), sep="\n")
+    print("\n## RMSE of a cell without each part, share 0.3, seven earlier weeks\n")
+    print("| sd | without | more error |\n|---|---|---|")
+    print(*ablation_lines(real, (OPAL, YEARLY)), sep="\n")
+    print("\n## Places whose level broke, sd 32.3: RMSE with eight earlier weeks over without\n")
+    print(
+        "| change | share | cells | hours | days | other cells | |\n|---|---|---|---|---|---|---|"
+    )
+    print(*changed_lines(filled(real), YEARLY), sep="\n")
     if arguments.patronage is not None:
         print("\n## Weeks that rise and fall by hour and day as real ones did, sd 9.8\n")
         print(

@@ -4,7 +4,8 @@ Cells are locations by days by slots of the tap-ons or tap-offs of one mode. Eac
 negative. The last step of those that borrow strength goes cell by cell: a count varies about its
 rate by the root of it, so a fitted rate is moved towards the drawn number by Z/(Z + s^2), and never
 further from it than 2.75 of its own standard deviations would have it (limited translation: Efron &
-Morris 1972), which keeps a burst of a quarter of an hour in sight. Pure.
+Morris 1972), which keeps a burst of a quarter of an hour in sight. Places whose level broke know it
+from the weeks since (`level_breaks`). Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.estimates.guard import guarded
-from turnstile.estimates.singular_values import shrunk
+from turnstile.estimates.level_breaks import without_breaks
+from turnstile.estimates.singular_values import shrunk, shrunk_cells
 
 Floats = NDArray[np.float64]
 TRANSLATION_SDS = 2.75
@@ -27,12 +29,12 @@ class Earlier:
 
     Args:
         rates: not negative, shape (places, days, slots); the prior.
-        days: drawn numbers of all days of these weeks, shape (places, all days, slots).
-        deviations: standard deviation of the noise of each of these days.
+        weeks: drawn numbers, latest first, shape (weeks, places, days, slots).
+        deviations: standard deviation of the noise of each week and day, infinite on a gap.
     """
 
     rates: Floats
-    days: Floats
+    weeks: Floats
     deviations: Floats
 
 
@@ -47,8 +49,7 @@ def prior(weeks: Floats, deviations: Floats) -> Earlier:
     precisions = deviations**-2.0
     total = precisions.sum(axis=0)
     mean = np.einsum("wd,wpds->pds", precisions / total, weeks)
-    days = weeks.transpose(1, 0, 2, 3).reshape(weeks.shape[1], -1, weeks.shape[3])
-    return Earlier(np.maximum(_shrunk(mean, total**-0.5), 0), days, deviations.ravel())
+    return Earlier(np.maximum(shrunk_cells(mean, total**-0.5), 0), weeks, deviations)
 
 
 def fits(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
@@ -60,21 +61,16 @@ def fits(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
         earlier: the prior, where there is one.
     """
     of_days = np.full(values.shape[1], deviation)
-    rates = [np.maximum(_shrunk(values, of_days), 0)]
+    rates = [np.maximum(shrunk_cells(values, of_days), 0)]
     if earlier is not None:
-        departure = _shrunk(values - earlier.rates, of_days)
+        weeks = without_breaks(values, deviation, earlier.weeks, earlier.deviations)
+        earlier = earlier if weeks is None else prior(weeks, earlier.deviations)
+        departure = shrunk_cells(values - earlier.rates, of_days)
         rates.append(np.maximum(earlier.rates + departure, 0))
     rates.append(_of_all_days(values, deviation, earlier))
     guarded_rates = [guarded(values, rate, deviation**2) for rate in rates]
     moved = [_towards(values, rate, deviation**2) for rate in guarded_rates]
     return np.stack([np.maximum(values, 0), *moved])
-
-
-def _shrunk(values: Floats, of_days: Floats) -> Floats:
-    """Shrink the matrix of places by (day, slot)."""
-    places, days, slots = values.shape
-    found = shrunk(values.reshape(places, days * slots), np.repeat(of_days, slots))
-    return found.reshape(values.shape)
 
 
 def _of_all_days(values: Floats, deviation: float, earlier: Earlier | None) -> Floats:
@@ -87,7 +83,8 @@ def _of_all_days(values: Floats, deviation: float, earlier: Earlier | None) -> F
     scaled = values / deviation
     if earlier is not None:
         known = np.isfinite(earlier.deviations)
-        before = earlier.days[:, known] / earlier.deviations[known, None]
+        before = earlier.weeks.transpose(0, 2, 1, 3)[known] / earlier.deviations[known, None, None]
+        before = before.transpose(1, 0, 2)
         scaled = np.concatenate([scaled, before], axis=1)
     _, basis = np.linalg.eigh(np.einsum("pds,pes->de", scaled, scaled))
     parts = np.einsum("pds,de->eps", scaled, basis)

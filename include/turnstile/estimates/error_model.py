@@ -6,15 +6,16 @@ Squared errors of estimates that were fitted to one look at the noise are judged
     v = kappa (a f1 + b f2 + u^2),  f1 = w s^2 / (w + s^2),  f2 = r^2 s^2 / (r^2 + s^2):
 
 what a count varies about its rate (w = r) or, of sums, what their cells' errors come to, what is
-not known of a rate, and u, by which all numbers of a mode and hour of the day may lie too low
-together: what is judged lies above them by so much, and how well that is known. In a small mode
-under much noise u is nearly all that can be said, and intervals are wide. a and b come from all
+not known of a rate, and u, by which all numbers of a mode and hour of the day, or all places of a
+mode of like size, may lie too low or too high together: what is judged lies off them by so much,
+and how well that is known. In a small mode under much noise u is nearly all that can be said, and
+intervals are wide. a and b come from all
 size classes by weighted least squares (Lawson & Hanson 1974); kappa is a factor for each size
 class, for each mode's taps in it, and for each day in it, each drawn towards 1 as far as its own
 noise asks for, and some of its uncertainty on the safe side. Numbers that are published as 0 are
 a class of their own. A size class of few numbers shares its kappa with the next one below, and so
-on until theirs is known: the largest numbers are few. Marginals are few and nearly as exact as they
-were reconciled, so theirs are never below 1 and neither is a.
+on until theirs is known: the largest numbers are few. So are all marginals: theirs have higher
+floors.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Floors:
     kappa: float
 
 
-OF_CELLS, OF_MARGINALS = Floors(0.8, 0.5), Floors(1.0, 1.0)
+OF_CELLS, OF_MARGINALS = Floors(0.8, 0.5), Floors(0.7, 0.7)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +60,7 @@ class Numbers:
         classes: size class.
         days: index of the service day.
         groups: index of the mode's taps.
-        hours: of the day.
+        levels: index of what lies too low or too high together: hour of the day, or size class.
     """
 
     estimates: Floats
@@ -69,7 +70,7 @@ class Numbers:
     classes: Ints
     days: Ints
     groups: Ints
-    hours: Ints
+    levels: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +88,7 @@ class ErrorModel:
     Args:
         count_share: a.
         rate_share: b.
-        unseen: u of each mode's taps and hour, shape (groups, hours).
+        unseen: u of each mode's taps and level, shape (groups, levels).
         of_class: kappa of each size class.
         of_group: kappa of each mode's taps and size class, shape (groups, classes).
         of_day: kappa of each day and size class, shape (days, classes).
@@ -122,7 +123,8 @@ def calibrated(looks: Sequence[Judged], floors: Floors, classes: int) -> ErrorMo
     """
     first = looks[0].numbers
     groups, days = int(first.groups.max()) + 1, int(first.days.max()) + 1
-    unseen = _unseen(looks, (groups, int(first.hours.max()) + 1))
+    levels = 1 + max(int(look.numbers.levels.max()) for look in looks)
+    unseen = _unseen(looks, (groups, max(levels, classes)))
     sums = np.mean([_summed(look, (groups, days, classes), unseen) for look in looks], axis=0)
     errors, of_count, of_rate, level, judging, _ = sums
     a, b = _shares(sums.sum(axis=(1, 2)), floors.count_share)
@@ -139,22 +141,22 @@ def calibrated(looks: Sequence[Judged], floors: Floors, classes: int) -> ErrorMo
 
 
 def _unseen(looks: Sequence[Judged], shape: tuple[int, int]) -> Floats:
-    """Return by how much the numbers of each mode's hour may lie too low together."""
-    index = np.ravel_multi_index((looks[0].numbers.groups, looks[0].numbers.hours), shape)
+    """Return by how much the numbers of each mode's level may lie off together."""
+    index = np.ravel_multi_index((looks[0].numbers.groups, looks[0].numbers.levels), shape)
     size = shape[0] * shape[1]
     apart = np.mean([look.judge - look.numbers.estimates for look in looks], axis=0)
     variance = looks[0].numbers.noise_variance * (1 + (JUDGED_TIMES - 1) / len(looks))
     numbers = np.maximum(np.bincount(index, minlength=size), 1)
-    level = np.bincount(index, apart, size) / numbers
+    level = np.abs(np.bincount(index, apart, size)) / numbers
     uncertainty = np.sqrt(np.bincount(index, variance, size)) / numbers
-    return (np.maximum(level, 0) + _UNSEEN_SDS * uncertainty).reshape(shape)
+    return (level + _UNSEEN_SDS * uncertainty).reshape(shape)
 
 
 def _parts(
     numbers: Numbers, noise_variance: Floats, unseen: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return f1, f2 and u^2."""
-    level = unseen[numbers.groups, numbers.hours]
+    level = unseen[numbers.groups, numbers.levels]
     rate = np.maximum(numbers.rates, level)
     square, parts = rate**2, np.maximum(numbers.parts, level)
     of_count = parts * noise_variance / (parts + noise_variance)

@@ -131,13 +131,15 @@ def _numbers(
     )
     scale = np.ones(values.shape) if quantity[0] is Part.CELLS else np.sqrt(variance)
     _, days, slots = np.indices(values.shape)
+    classes = size_classes((values / scale).ravel(), edges_of(quantity))
+    hours = slots.ravel() * HOURS // values.shape[2]
     return Numbers(
         estimates=values.ravel(),
         rates=rates_of(estimates, quantity, slot_groups).ravel(),
         parts=parts_of(estimates, quantity, slot_groups).ravel(),
         noise_variance=variance.ravel(),
-        classes=size_classes((values / scale).ravel(), edges_of(quantity)),
+        classes=classes,
         days=days.ravel(),
         groups=np.full(values.size, result.index),
-        hours=slots.ravel() * HOURS // values.shape[2],
+        levels=classes if quantity[0] is Part.PLACES else hours,
     )

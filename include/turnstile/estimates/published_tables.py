@@ -45,7 +45,7 @@ class Grain(StrEnum):
 
 Quantity = tuple[Part, Grain]
 CELLS: Quantity = (Part.CELLS, Grain.SLOT)
-TOGETHER = 2.0  # at least so much more varies the sum of a day's or network's cells than they apart
+TOGETHER = 1.3  # at least so much more varies the sum of a day's or network's cells than they apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,18 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
+def shrunk_cells(values: Floats, of_days: Floats) -> Floats:
+    """Shrink the matrix of places by (day, slot).
+
+    Args:
+        values: shape (places, days, slots).
+        of_days: standard deviation of the noise of each day.
+    """
+    places, days, slots = values.shape
+    found = shrunk(values.reshape(places, days * slots), np.repeat(of_days, slots))
+    return found.reshape(values.shape)
+
+
 def shrunk(matrix: Floats, deviations: Floats) -> Floats:
     """Return the matrix with its singular values shrunk.
 
