@@ -177,7 +177,9 @@ class Looks:
         runs, marks = _runs(api, dag), _marks(api, programme)
         asks = _asks(api, dag, runs, self.weeks)
         page = _troubles(api)
+        before = state.watched(_asked_by_a_task(api, state, programme))
         alerts = state.watched(_asked_by_a_task(api, state, programme))
+        alerts = tuple(one for one in alerts if one.rule != "run_died" or one in before)
         lines = [
             line
             for line in Journal.of(state.settings).of_programme(programme)
