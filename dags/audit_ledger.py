@@ -14,7 +14,9 @@ dag = operations_dag(
 
 Recomputes everything that can be checked without private data: the ledger's chain, what its entries
 mean, every balance, the signed checkpoints, the manifests, and every byte of every package.
-It charges nothing and changes nothing. If it fails, stop releasing and read `docs/RUNBOOK.md`.
+It charges nothing and changes no number; where `log-policy.txt` names public witnesses, they are
+asked to cosign the transparency log once more. If it fails, stop releasing and read
+`docs/RUNBOOK.md`.
 The same by hand: `turnstile ledger verify` and `turnstile package verify`.
 """,
     retries=0,

@@ -71,11 +71,10 @@ class Settings:
         """Read the environment once."""
         env = os.environ  # noqa: TID251 - the one place
         home = Path(env.get("TURNSTILE_HOME") or _INCLUDE.parent / "var").resolve()
-        folders = [Path(folder) for folder in env.get("TURNSTILE_WITNESS", "").split(":") if folder]
         return cls(
             home=home,
             ledger_url=_ledger_url(env, home),
-            witness=tuple(folders),
+            witness=tuple(Path(one) for one in env.get("TURNSTILE_WITNESS", "").split(":") if one),
             include=Path(env.get("TURNSTILE_INCLUDE") or _INCLUDE).resolve(),
             counting_engine=env.get("TURNSTILE_COUNTING_ENGINE") or "duckdb",
             memory_limit=_memory_limit(env.get("TURNSTILE_MEMORY_LIMIT")),
@@ -150,8 +149,7 @@ def sqlite_file(url: str) -> Path | None:
         >>> sqlite_file("sqlite:////var/ledger.sqlite"), sqlite_file("postgresql://host/ledger")
         (PosixPath('/var/ledger.sqlite'), None)
     """
-    file = url.partition("sqlite:///")[2]
-    return Path(file) if file else None
+    return Path(file) if (file := url.partition("sqlite:///")[2]) else None
 
 
 def _ledger_url(env: Mapping[str, str], home: Path) -> str:

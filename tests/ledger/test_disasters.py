@@ -150,7 +150,7 @@ TABLE: dict[str, tuple[Change, str]] = {
     ),
     "witness entry removed": (removed("witness/entries/000000000005.json"), "but not this one"),
     "witness note edited": (
-        edited("witness/checkpoints/*06.note", "\n6\n", "\n5\n"),
+        edited("witness/checkpoints/*07.note", "\n7\n", "\n6\n"),
         "no signature",
     ),
     "note beside a package edited": (

@@ -1,6 +1,6 @@
 """Through how many modules of ours a draw goes, and how many of them are not of the trusted core.
 
-Both figures are held. Those outside are the walk itself, preflight, the bounding key, the ledger's
+Both figures are held. Those outside are the walk itself, preflight, bounding keys, the ledger's
 second places and the copies of zones.
 """
 
@@ -9,8 +9,10 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 import trusted_core
@@ -18,6 +20,9 @@ from deployment_fixtures import STEADY_ITMS
 from small_deployment import WEEK, Deployment
 
 import turnstile
+from turnstile.errors import IntegrityError
+from turnstile.ledger.charging import ChargingLedger
+from turnstile.ledger.records import Attempt
 from turnstile.pipeline import charged_draw
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.drawing import draw
@@ -26,7 +31,7 @@ from turnstile.publishing.describe.licences import path_of
 from turnstile.release.sealed import Artefact
 
 HOUSE = Path(turnstile.__file__).parent
-MODULES_AT_MOST, OUTSIDE_AT_MOST = 56, 18
+MODULES_AT_MOST, OUTSIDE_AT_MOST = 58, 19
 ROOT = Path(__file__).resolve().parents[2]
 BEFORE_THE_DRAW = ("ingest", "validate", "plan", "count", "reserve")
 
@@ -37,7 +42,8 @@ def entered(act: Callable[[], object]) -> set[str]:
 
     def note(frame: FrameType, event: str, _: object) -> None:
         file = frame.f_code.co_filename
-        if event == "call" and file.startswith(str(HOUSE)):
+        is_function = frame.f_code.co_flags & CO_OPTIMIZED  # not a module that is imported first
+        if event == "call" and is_function and file.startswith(str(HOUSE)):
             found.add(Path(file).relative_to(HOUSE).with_suffix("").as_posix())
 
     before = sys.getprofile()
@@ -87,3 +93,32 @@ def test_a_draw_that_goes_elsewhere_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
     outside = outside_of(entered(lambda: draw(release)))
     assert "publishing/describe/licences" in outside
     assert len(outside) > OUTSIDE_AT_MOST
+
+
+@pytest.mark.usefixtures("counted")
+def test_between_charge_and_seal_nothing_of_the_release_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    release = open_release("itms", WEEK)
+    private, real = release.folders.private, ChargingLedger.begin_draw
+
+    def begin_and_lose(*its: Any, **named: Any) -> Attempt:
+        begun = real(*its, **named)
+        private.rename(private.with_name("gone"))
+        return begun
+
+    monkeypatch.setattr(ChargingLedger, "begin_draw", begin_and_lose)
+    draw(release)
+    assert release.sealed is not None
+
+
+@pytest.mark.usefixtures("counted")
+def test_what_cannot_be_read_is_not_charged() -> None:
+    release = open_release("itms", WEEK)
+    for exact in release.folders.private.glob("exact-*.bin"):
+        exact.unlink()
+    with pytest.raises(IntegrityError, match="no exact tables"):
+        draw(release)
+    held = release.ledger.find(release.key)
+    assert held is not None
+    assert held.is_held

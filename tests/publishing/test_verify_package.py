@@ -14,8 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from small_deployment import WEEK
 
 from turnstile.cli import main
+from turnstile.ledger.custody.signed_note import Signer
+from turnstile.ledger.tlog.checkpoints import checkpoint_text
 from turnstile.publishing.carried import verify_package
 from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 from turnstile.publishing.describe.statement import STATEMENT, SUMS
@@ -196,3 +199,85 @@ def test_a_series_whose_cards_state_too_little_is_found(published: Path, tmp_pat
     assert verify_package.series_findings([week]) == []
     again = shutil.copytree(week, tmp_path / "again")  # a second week on the same account
     assert "together a card loses" in verify_package.series_findings([week, again])[0]
+
+
+@pytest.fixture
+def zone(published: Path, tmp_path: Path) -> Path:
+    """A copy of a public zone that a test may alter."""
+    return shutil.copytree(published, tmp_path / "zone", symlinks=True)
+
+
+def _checked(zone: Path, *arguments: str) -> int:
+    return main(["package", "verify", str(zone / f"opal/{WEEK}/r0"), *arguments])
+
+
+def test_whoever_kept_a_checkpoint_sees_that_the_log_grew_from_it(
+    zone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (log,) = (zone / "log").iterdir()
+    kept = min((log / "checkpoints").iterdir(), key=lambda one: int(one.name))
+    assert kept.read_text() != (log / "checkpoint").read_text()
+    assert _checked(zone, "--since", str(kept), "--log-key", str(log / "log.pub")) == 0
+    assert "in a log that grew from yours" in capsys.readouterr().out
+
+
+def test_a_rewritten_ledger_is_seen_though_every_folder_is_the_attackers(
+    zone: Path, published: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (log,) = (zone / "log").iterdir()
+    signer = Signer.load(published.parent / "log-key.pem")
+    origin, size, _ = min((log / "checkpoints").iterdir()).read_text().split("\n")[:3]
+    before = signer.note(origin, checkpoint_text(origin, int(size), bytes(32)))
+    (tmp_path / "kept").write_text(before)
+    assert _checked(zone, "--since", str(tmp_path / "kept")) == 4
+    assert "its ledger was rewritten" in capsys.readouterr().err
+    (tmp_path / "kept").write_text(before.replace(f"\n{size}\n", f"\n{int(size) + 1}\n"))
+    assert _checked(zone, "--since", str(tmp_path / "kept")) == 4
+    assert "not signed by the log's key" in capsys.readouterr().err
+
+
+def _swap(zone: Path, name: str, other: str) -> None:
+    (zone / name).write_bytes((zone / other).read_bytes())
+
+
+ITMS, OPAL = f"itms/{WEEK}", f"opal/{WEEK}"
+ALTERED: dict[str, tuple[Callable[[Path], None], str]] = {
+    "proof of another entry": (
+        lambda zone: _swap(zone, f"{OPAL}/proof-r0.tlog-proof", f"{ITMS}/proof-r0.tlog-proof"),
+        "is of another entry than the note",
+    ),
+    "note of another release": (
+        lambda zone: _swap(zone, f"{OPAL}/checkpoint-r0.note", f"{ITMS}/checkpoint-r0.note"),
+        "is of another release",
+    ),
+    "list altered": (
+        lambda zone: _rewritten(zone / "zone-index.txt", "r0/manifest", "r9/manifest"),
+        "zone-index.txt is not signed",
+    ),
+    "newest checkpoint of before": (
+        lambda zone: _older(next((zone / "log").iterdir())),
+        "its ledger was rewritten",
+    ),
+}
+
+
+def _rewritten(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+
+
+def _older(log: Path) -> None:
+    oldest = min((log / "checkpoints").iterdir(), key=lambda one: int(one.name))
+    shutil.copy(oldest, log / "checkpoint")
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_what_surrounds_a_package_is_checked_with_it(
+    name: str, zone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _checked(zone) == 0
+    alter, sentence = ALTERED[name]
+    alter(zone)
+    assert _checked(zone) == 4
+    assert sentence in capsys.readouterr().err

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def send_to_zone(
     settings: Settings,
-    sign: Callable[[], None],
+    sign: Callable[[], object],
     programme: str | None = None,
     key: ReleaseKey | None = None,
 ) -> None:

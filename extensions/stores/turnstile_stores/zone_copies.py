@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from turnstile.errors import IntegrityError, StoreConflict, StoreError, TurnstileError
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.release.zones import bounding_secret, replace_secret
+from turnstile.release.earlier_bounding_keys import replace_secret
+from turnstile.release.zones import bounding_secret
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 from turnstile_stores.zone_stores import fetch_landing, fetch_public, is_trace, unit_zone

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.errors import InputError
+from turnstile.ledger.landing_paths import fixed_part
 from turnstile.ledger.records import ReleaseKey, revision_of
 from turnstile.programme.source_spec import SourceSpec
 from turnstile.release.zone_copies import changed_here
-from turnstile.release.zones import fixed_part
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings, ZoneStore
 from turnstile_stores.unit import STATE

@@ -36,7 +36,10 @@ class StoredZones(PrivateCopies):
         return replace_bounding_key(self.settings)
 
     def send_public(
-        self, sign: Callable[[], None], programme: str | None = None, key: ReleaseKey | None = None
+        self,
+        sign: Callable[[], object],
+        programme: str | None = None,
+        key: ReleaseKey | None = None,
     ) -> None:
         """Send a release, if one is new, then series and pages of a programme, then the list."""
         send_to_zone(self.settings, sign, programme, key)

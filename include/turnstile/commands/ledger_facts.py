@@ -52,6 +52,10 @@ def add_facts(actions: Actions) -> None:
         help="budget group of a programme that nothing else names",
     )
     _add(actions, "rotate-key", "sign with a new key from now on", _rotate_key)
+    begun = _add(actions, "begin-log", "another transparency log, under a new key", _begin_log)
+    begun.add_argument("--origin", help="its name for ever, as transport.example.org/opal")
+    asked = actions.add_parser("cosign", help="ask public witnesses to cosign the log")
+    asked.set_defaults(command=_cosign)
     _add(
         actions,
         "rotate-bounding-key",
@@ -191,6 +195,24 @@ def _rotate_key(args: argparse.Namespace) -> int:
     line = ledger.rotate_key(*_said(args)).strip()
     publish_list(ledger)
     return _print(args, {"public_key": line})
+
+
+def _begin_log(args: argparse.Namespace) -> int:
+    """Begin another transparency log."""
+    ledger = open_to_write()
+    begun = ledger.begin_log(*_said(args), args.origin)
+    publish_list(ledger)
+    return _print(args, {"origin": begun.origin, "public_key": begun.public_line.strip()})
+
+
+def _cosign(_: argparse.Namespace) -> int:
+    """Ask the cosigners; exit 4 if one knows of another history."""
+    answers = publish_list(open_to_write())
+    for answer in answers:
+        sys.stdout.write(f"{answer.sentence}\n")
+    if not answers:
+        sys.stdout.write("nobody is asked: log-policy.txt beside the signing key names cosigners\n")
+    return 4 if any(answer.is_alarm for answer in answers) else 0
 
 
 def _rotate_bounding_key(args: argparse.Namespace) -> int:

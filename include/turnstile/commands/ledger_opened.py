@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from turnstile.ledger.entries import Entry
     from turnstile.ledger.ledger import Ledger
     from turnstile.ledger.records import ReleaseKey
+    from turnstile.ledger.tlog.cosigners import Answer
 
 
 def open_to_read() -> Ledger:
@@ -133,8 +134,10 @@ def publish_series(programme: str) -> None:
     zones(settings).send_public(ledger.sign_public_zone, programme)
 
 
-def publish_list(ledger: Ledger) -> None:
-    """Sign what is public, under the key in force."""
+def publish_list(ledger: Ledger) -> tuple[Answer, ...]:
+    """Sign what is public, under the key in force; return what the log's cosigners said."""
     from turnstile.release.zone_copies import zones
 
-    zones(Settings.from_environment()).send_public(ledger.sign_public_zone)
+    said: list[Answer] = []
+    zones(Settings.from_environment()).send_public(lambda: said.extend(ledger.sign_public_zone()))
+    return tuple(said)

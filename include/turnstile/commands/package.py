@@ -25,6 +25,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     verify = actions.add_parser("verify", help="digests, schema, signature, consistency, ledger")
     verify.add_argument("packages", nargs="+", metavar="DIR|URL")
     verify.add_argument("--key", help="the ledger's public key: a file, an address or the line")
+    verify.add_argument("--log-key", help="the transparency log's public key, log.pub, as --key")
+    verify.add_argument("--since", help="a checkpoint of that log which you kept: file or address")
     verify.add_argument("--series", action="store_true", help="add up what all packages cost")
     verify.set_defaults(command=_verify)
     regions = actions.add_parser("regions", help="sums by H3 cell or boundary, with their errors")
@@ -45,7 +47,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _verify(args: argparse.Namespace) -> int:
     """Check packages as their own verifier does; those in this home against its ledger too."""
-    options = [*(["--key", args.key] if args.key else []), *(["--series"] if args.series else [])]
+    given = {"--key": args.key, "--log-key": args.log_key, "--since": args.since}
+    options = [word for name, value in given.items() if value for word in (name, value)]
+    options += ["--series"] if args.series else []
     settings = Settings.from_environment()
     zones(settings).refresh()
     for address in args.packages:

@@ -79,12 +79,10 @@ def _decoded(content: bytes) -> tuple[ExactTable, ...]:
     header_end = content.index(_HEADER_END, _SALT_BYTES)
     numbers = np.frombuffer(content, dtype=_NUMBERS, offset=header_end + len(_HEADER_END))
     tables: list[ExactTable] = []
-    start = 0
     for name, statistic, day, cells in json.loads(content[_SALT_BYTES:header_end]):
         service_date = None if day is None else date.fromisoformat(day)
-        counts = numbers[start : start + cells].astype(np.int64)
+        counts, numbers = numbers[:cells].astype(np.int64), numbers[cells:]
         tables.append(ExactTable(name, statistic, service_date, counts))
-        start += cells
     return tuple(tables)
 
 

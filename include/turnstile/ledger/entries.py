@@ -55,6 +55,7 @@ class EntryKind(StrEnum):
     REVISION_ALLOWED = "revision_allowed"  # key, person, role, reason, files_digest
     REVISION_DECLINED = "revision_declined"  # key, person, role, reason, files_digest
     SIGNING_KEY = "signing_key"  # public_line, person, reason: signs notes from here on
+    LOG_BEGUN = "log_begun"  # origin, public_line, size, root, person, reason: a tree over entries
     WITNESS_ADDED = "witness_added"  # witness, folder, person, reason
     WITNESS_REMOVED = "witness_removed"  # witness, person, reason
     LOSS_DECLARED = "loss_declared"  # as reserved, plus state, draws, artefact and manifest digests
@@ -141,8 +142,9 @@ def read_entry(record: str, written_hash: str) -> Entry:
         parts = json.loads(record)
         kind = EntryKind(parts["kind"])
         if parts["version"] != VERSION:
-            msg = f"version {parts['version']} of {kind} is unknown; use a newer turnstile"
-            raise ValueError(msg)
+            raise ValueError(
+                f"version {parts['version']} of {kind} is unknown; use a newer turnstile"
+            )
         sequence, previous, at, body = (parts[n] for n in ("sequence", "previous", "at", "body"))
     except (KeyError, TypeError) as error:
         raise ValueError("the record is not an entry") from error

@@ -5,6 +5,7 @@ The head's one row is what appending transactions wait for, and always the last 
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -30,8 +31,9 @@ def head(connection: Connection, *, locked: bool = False) -> tuple[int, str]:
 
 
 def append(connection: Connection, at: str, kind: EntryKind, body: Mapping[str, Any]) -> Entry:
-    """Append a fact to the chain."""
-    entry = make_entry(head(connection, locked=True), at, kind, body)
+    """Append a fact to the chain, blinded: its hash, which is public, confirms nobody's guess."""
+    blinded = {"blinding": secrets.token_hex(16), **body}
+    entry = make_entry(head(connection, locked=True), at, kind, blinded)
     write_entry(connection, entry)
     return entry
 

@@ -133,6 +133,16 @@ def _fixed(landing: str) -> str:
         >>> _fixed("./opal//{week}/*"), _fixed("{week}/*"), _fixed("opal-{week}.csv")
         ('opal/', '', 'opal-')
     """
-    folder, _, name = min((landing.partition(mark)[0] for mark in "{*?["), key=len).rpartition("/")
+    folder, _, name = fixed_part(landing).rpartition("/")
     folder = posixpath.normpath(folder) if folder else "."
     return name if folder == "." else f"{folder}/{name}"
+
+
+def fixed_part(pattern: str) -> str:
+    """Return what every path that a landing pattern finds begins with, whatever the week.
+
+    Examples:
+        >>> fixed_part("opal/2016-W30/*.csv"), fixed_part("opal/{week}/*"), fixed_part("*/a.csv")
+        ('opal/2016-W30/', 'opal/', '')
+    """
+    return min((pattern.partition(sign)[0] for sign in "{*?["), key=len)

@@ -7,8 +7,10 @@ transaction per call; time comes from a clock, signatures from `witness`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 
 from sqlalchemy.engine import Connection
 
@@ -17,17 +19,25 @@ from turnstile.ledger import attempts
 from turnstile.ledger.custody.witness import naming
 from turnstile.ledger.custody.zone_index import write_index
 from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.parties import LogBegun
 from turnstile.ledger.records import Publication, ReleaseKey
 from turnstile.ledger.states import ReleaseState, Transition
 from turnstile.ledger.stewardship import Stewardship
+from turnstile.ledger.tlog.beginning import log_signer
+from turnstile.ledger.tlog.cosigners import Answer, ask_all, read_policy
+from turnstile.ledger.tlog.merkle import Tree
+from turnstile.ledger.tlog.public_log import PublicLog
 
+_log = logging.getLogger("turnstile")
+_OF_PACKAGE = ("r{}/manifest.json", "checkpoint-r{}.note", "proof-r{}.tlog-proof")
 _RECORDS = {
-    EntryKind.PUBLISHED: ("r{}/manifest.json", "checkpoint-r{}.note"),
-    EntryKind.LOSS_DECLARED: ("r{}/manifest.json", "checkpoint-r{}.note"),
+    EntryKind.PUBLISHED: _OF_PACKAGE,
+    EntryKind.LOSS_DECLARED: _OF_PACKAGE,
     EntryKind.WITHDRAWN: ("withdrawn-r{}.json",),
     EntryKind.NO_RELEASE: ("no-release-r{}.json",),
 }
 """What stands in the public zone for an entry, in the folder of its period."""
+_SEALS = {EntryKind.SEALED, EntryKind.LOSS_DECLARED}
 
 
 class Ledger(Stewardship):
@@ -77,8 +87,11 @@ class Ledger(Stewardship):
         self._custody.note((key, manifest_digest.removeprefix("sha256:")))
         return publication
 
-    def sign_public_zone(self) -> None:
-        """List and sign what is public now; called after every change of the public zone.
+    def sign_public_zone(self) -> tuple[Answer, ...]:
+        """Bring log and signed list to what is public now; called after every change of the zone.
+
+        Returns:
+            what each cosigner of the log said, where some are named.
 
         Raises:
             InputError: the key cannot be read, or the zone cannot be written.
@@ -86,9 +99,54 @@ class Ledger(Stewardship):
         public = self._custody.witnesses.public
         if public is not None and public.is_dir() and self.has_key:
             with naming(public):
-                length = self.head()[0]
-                stated = frozenset(chain.from_iterable(map(_records_of, self.entries())))
+                length, told = self.head()[0], tuple(self.entries())
+                log = self._log(public, told)
+                if log is not None:
+                    log.write(self._sign_as(log.begun))
+                answers = () if log is None else self._cosigned(log)
+                stated = frozenset(chain.from_iterable(map(_records_of, told)))
                 write_index(public, length, stated, self.sign_payload)
+                return answers
+        return ()
+
+    def _cosigned(self, log: PublicLog) -> tuple[Answer, ...]:
+        """Ask the cosigners that are named; none of them delays a publication by its silence."""
+        policy = self._custody.witnesses.log_policy
+        if not policy.exists():
+            return ()
+        answers = tuple(ask_all(log, read_policy(policy)))
+        for answer in answers:
+            _log.log(logging.ERROR if answer.is_alarm else logging.INFO, "%s", answer.sentence)
+        return answers
+
+    def proof_of_seal(self, key: ReleaseKey) -> str | None:
+        """Return the proof that the seal of a release is in the transparency log.
+
+        None where the ledger has begun no log.
+
+        Raises:
+            RefusedError: nothing is sealed under the key.
+            InputError: the log's key cannot be read.
+        """
+        public, told = self._custody.witnesses.public, tuple(self.entries())
+        log = self._log(public, told) if public is not None else None
+        if log is None:
+            return None
+        sealed = next(
+            one.sequence for one in reversed(told) if one.kind in _SEALS and one.key == str(key)
+        )
+        return str(log.proof(sealed, self._sign_as(log.begun)))
+
+    def _log(self, public: Path, told: Sequence[Entry]) -> PublicLog | None:
+        """Return the log in force; None if none was begun."""
+        logs = self.parties().logs
+        tree = Tree([bytes.fromhex(one.hash) for one in told])
+        return PublicLog(public, logs[-1], tree) if logs else None
+
+    def _sign_as(self, begun: LogBegun) -> Callable[[str], str]:
+        """Return what signs a text as a log."""
+        signer = log_signer(self._custody.witnesses, begun)
+        return lambda text: signer.note(begun.origin, text)
 
 
 def _records_of(entry: Entry) -> Iterator[str]:

@@ -11,9 +11,31 @@ from dataclasses import dataclass, field
 
 from turnstile.ledger.entries import Entry, EntryKind
 
-PARTY_KINDS = (EntryKind.SIGNING_KEY, EntryKind.WITNESS_ADDED, EntryKind.WITNESS_REMOVED)
+PARTY_KINDS = (
+    EntryKind.SIGNING_KEY,
+    EntryKind.LOG_BEGUN,
+    EntryKind.WITNESS_ADDED,
+    EntryKind.WITNESS_REMOVED,
+)
 FIRST_USE = ("deployment", "first use")
 """Person and reason of a key or witness that the ledger took up by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogBegun:
+    """A transparency log over the ledger's entries.
+
+    Args:
+        sequence: of the entry that names it; its checkpoints hold that one too.
+        origin: name of the log, for ever.
+        public_line: C2SP verifier key that signs its checkpoints.
+        earlier: folders of logs that a lost ledger began.
+    """
+
+    sequence: int
+    origin: str
+    public_line: str
+    earlier: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -24,12 +46,14 @@ class Parties:
         keys: pairs (first entry under the key, public line).
         witnesses: folder by witness.
         superseded: hashes of entries that a recovery could not bring back, by sequence.
+        logs: transparency logs in the order in which they were begun.
         lost: files that were lost and declared so: `opal/2016-W30/r0 sealed` or `... package`.
     """
 
     keys: list[tuple[int, str]] = field(default_factory=list)
     witnesses: dict[str, str] = field(default_factory=dict)
     superseded: dict[int, set[str]] = field(default_factory=dict)
+    logs: list[LogBegun] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
 
     @classmethod
@@ -45,6 +69,9 @@ class Parties:
         body = entry.body
         if entry.kind is EntryKind.SIGNING_KEY:
             self.keys.append((entry.sequence, body["public_line"]))
+        elif entry.kind is EntryKind.LOG_BEGUN:
+            named = (body["origin"], body["public_line"], tuple(body["earlier"]))
+            self.logs.append(LogBegun(entry.sequence, *named))
         elif entry.kind is EntryKind.WITNESS_ADDED:
             self.witnesses[body["witness"]] = body["folder"]
         elif entry.kind is EntryKind.WITNESS_REMOVED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -15,8 +16,11 @@ from turnstile.ledger.custody import recovery
 from turnstile.ledger.custody.known_history import read_history
 from turnstile.ledger.custody.recovery import Recovery
 from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.parties import LogBegun
 from turnstile.ledger.records import Assessed, Attempt, Decision, ReleaseKey, for_the_public
 from turnstile.ledger.states import ReleaseState
+from turnstile.ledger.tlog.beginning import begin_log, is_log_lost, set_key_aside
+from turnstile.ledger.tlog.public_log import log_findings
 from turnstile.ledger.view import LedgerView
 
 
@@ -170,13 +174,43 @@ class Stewardship(LedgerView):
             families: budget group of a programme, where nothing else names it.
             salvaged: entries of a damaged database that still read.
 
+        Where a checkpoint of the transparency log holds entries that are lost, another log begins.
+
         Raises:
             InputError: a trace cannot be read, or a budget group is not known.
             IntegrityError: a witness holds another history.
         """
         done = recovery.recover(self._custody, dict(families or {}), (person, reason), salvaged)
         self._custody.ship()
+        public, logs = self._custody.witnesses.public, self.parties().logs
+        hashes = (entry.hash for entry in self.entries())
+        if public is not None and (
+            is_log_lost(self._witnesses, logs) or any(log_findings(public, logs, hashes))
+        ):
+            self.begin_log(person, reason)
         return done
+
+    def begin_log(self, person: str, reason: str, origin: str | None = None) -> LogBegun:
+        """Begin another transparency log over all entries, under a key and an origin of its own.
+
+        Args:
+            person: who says so.
+            reason: why.
+            origin: its name for ever, such as `transport.example.org/opal`; None: after its key.
+
+        Raises:
+            InputError: there is no public zone, no key can be made, or the name cannot be one.
+        """
+        if origin is not None and not re.fullmatch(r"[!-*,-~]+", origin):
+            rule = f"{origin!r} cannot name a log: no blank, no plus sign, letters of ASCII"
+            raise InputError(where="ledger", field="origin", rule=rule)
+        if self._custody.witnesses.public is None:
+            rule = "there is no public zone, where a log is kept"
+            raise InputError(where="ledger", field="log", rule=rule)
+        set_key_aside(self._custody.witnesses)
+        who = {"person": person, "reason": reason}
+        self._write(lambda c: begin_log(c, self._now(), self._custody.witnesses, who, origin))
+        return self.parties().logs[-1]
 
     # -- keys, witnesses, clock --------------------------------------------------------------
 

@@ -27,13 +27,14 @@ from turnstile.ledger.custody.shipped import entry_findings, last_shipped
 from turnstile.ledger.custody.traces import trace_findings, traces
 from turnstile.ledger.custody.zone_index import ZoneState, zone_findings
 from turnstile.ledger.database_tables import ATTEMPT, ENTRY
-from turnstile.ledger.entries import Entry, EntryKind, read_entry
+from turnstile.ledger.entries import GENESIS, Entry, EntryKind, read_entry
 from turnstile.ledger.facts import head
 from turnstile.ledger.fold import Fold, FoldedAttempt
 from turnstile.ledger.guards import guard_findings
 from turnstile.ledger.promise import promise_problems
 from turnstile.ledger.records import Finding
 from turnstile.ledger.stored_accounts import cap_columns_in, rows_in
+from turnstile.ledger.tlog.public_log import log_findings
 from turnstile.ledger.weeks import PUBLIC_KINDS
 
 _ROWS_AT_ONCE = 200
@@ -95,6 +96,8 @@ def verify_store(
     yield from trace_findings(found, fold.by_key, fold.card_hash_at)
     yield from file_findings(fold, custody, scope.packages)
     if witnesses.public is not None:
+        hashes = [fold.hash_at(n) or GENESIS for n in range(1, fold.chain.head[0] + 1)]
+        yield from log_findings(witnesses.public, fold.parties.logs, hashes)
         yield from _zone_findings(
             witnesses.public, fold, told, trusted(fold.chain.head[0]), custody
         )

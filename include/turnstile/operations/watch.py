@@ -13,6 +13,8 @@ from functools import partial
 from turnstile.errors import IntegrityError, TurnstileError
 from turnstile.ledger.custody.folders import release_folders
 from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.tlog.cosigners import Answer
 from turnstile.operations.alerts import Alert, of_budget, of_questions, of_retention, of_run
 from turnstile.operations.burned_draws import of_burned
 from turnstile.operations.calendar_of_weeks import behind
@@ -147,3 +149,19 @@ def audited(verify: Callable[[], tuple[object, ...]], settings: Settings) -> tup
             programme, week, revision = name.split("/")
             found.append(Alert("audit_failed", programme, week, f"package {revision}"))
     return tuple(found)
+
+
+def cosigned(send: Callable[[Callable[[], object]], None], ledger: Ledger) -> tuple[Alert, ...]:
+    """Ask the cosigners of the transparency log once more; return who knows another history.
+
+    Args:
+        send: brings what a call signs to where the public zone is.
+        ledger: that signs.
+    """
+    said = list[Answer]()
+    send(lambda: said.extend(ledger.sign_public_zone()))
+    return tuple(
+        Alert("audit_failed", "ledger", "all", f"cosigner {answer.name}")
+        for answer in said
+        if answer.is_alarm
+    )

@@ -10,12 +10,8 @@ from turnstile.errors import IntegrityError
 from turnstile.ledger.bounding_keys import BoundingKeys
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import Attempt
-from turnstile.release.zones import (
-    BOUNDING_KEY,
-    bounding_secret,
-    earlier_secret,
-    name_of_secret,
-)
+from turnstile.release.earlier_bounding_keys import earlier_secret
+from turnstile.release.zones import BOUNDING_KEY, bounding_secret, name_of_secret
 from turnstile.settings import Settings
 
 

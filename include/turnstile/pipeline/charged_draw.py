@@ -1,7 +1,7 @@
 """Reserve, charge, draw, store and seal, straight down a page (PRIVACY 6).
 
-The draw reads exact tables that were counted and sealed before, so the time between charge and
-seal holds nothing but the noise itself and one file.
+What is drawn was counted before and is handed in, so the time between charge and seal holds
+nothing but the noise itself and one file.
 """
 
 from __future__ import annotations
@@ -11,19 +11,16 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from threading import Event, Thread
 from typing import Protocol
 
-from turnstile.errors import IntegrityError, RefusedError, TurnstileError
+from turnstile.errors import RefusedError, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
 from turnstile.ledger.leases import BEAT_S
 from turnstile.ledger.records import Attempt
-from turnstile.pipeline.current_snapshot import gaps_of
 from turnstile.pipeline.planned_release import PlannedRelease, Statement
-from turnstile.pipeline.year_state import carried_keys, multiplied
-from turnstile.privacy.events import DrawEvent
+from turnstile.pipeline.ready_to_draw import ReadyDraw
 from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw, encode
 from turnstile.release.zones import digest_of, write_once
 
@@ -45,7 +42,6 @@ class Outside:
     """What a draw needs of the house around the core; nothing of it moves a loss or a number.
 
     Args:
-        statement: reason and approver of a correction, and what the public is told.
         space: bytes that draw and package take at most, by folder.
         code: version of the code that draws.
         copies: of the zones.
@@ -53,7 +49,6 @@ class Outside:
         require_asked: refuses, before a charge, if nobody waits for the draw any more.
     """
 
-    statement: Statement
     space: Mapping[Path, int]
     code: str
     copies: Copies
@@ -71,50 +66,42 @@ def reserved(release: PlannedRelease, statement: Statement, holder: str) -> Atte
     return release.ledger.reserve(request, holder=holder)
 
 
-def charged_draw(release: PlannedRelease, attempt: Attempt, outside: Outside) -> str:
+def charged_draw(
+    ready: ReadyDraw, ledger: ChargingLedger, attempt: Attempt, outside: Outside
+) -> str:
     """Draw under a reservation. Nothing before `begin_draw` costs, everything after it does."""
-    from turnstile.counting.exact_store import load_exact
-    from turnstile.privacy.mechanisms.dense import agree
     from turnstile.privacy.mechanisms.dispatch import draw as draw_one
 
-    events = release.plan.events
-    for event in {_shape(event): event for event in events}.values():
-        agree(event)
-    exact = load_exact(release.folders.private, release.recorded("exact", step="count"))
-    if [table.label for table in exact] != [_exact_label(event) for event in events]:
-        raise IntegrityError(f"{release.key}: exact tables are not the planned ones; count again")
-    carried = carried_keys(release)
-    counts, gaps = multiplied(release, carried, exact), gaps_of(release)
     outside.copies.require_writable()
     outside.require_asked()
-    with _lease_renewed(release.ledger, attempt.attempt_id, outside.holder):
-        release.ledger.begin_draw(
+    with _lease_renewed(ledger, attempt.attempt_id, outside.holder):
+        ledger.begin_draw(
             attempt.attempt_id,
-            release.bindings,
+            ready.bindings,
             space=outside.space,
             code=outside.code,
             holder=outside.holder,
         )
-        _set_leftovers_aside(release, attempt)
+        _set_leftovers_aside(ready, ledger, attempt)
+        events, counts = ready.events, ready.counts
         largest_first = sorted(range(len(events)), key=lambda at: -counts[at].size)  # end at once
         with ThreadPoolExecutor(_DRAWING_THREADS) as threads:
-            vectors = threads.map(lambda at: draw_one(events[at], counts[at]), largest_first)
-            by_event = dict(zip(largest_first, vectors, strict=True))
+            vectors = {at: threads.submit(draw_one, events[at], counts[at]) for at in largest_first}
         drawn = tuple(
-            NoisyTable(event.table, event.statistic, day_of_draw(event), by_event[at])
+            NoisyTable(event.table, event.statistic, day_of_draw(event), vectors[at].result())
             for at, event in enumerate(events)
         )
-        content = encode(Artefact(drawn, gaps, tuple(map(str, carried))))
+        content = encode(Artefact(drawn, ready.gaps, ready.carried))
         digest = digest_of(content)
-        sealed = release.folders.embargoed / f"sealed-{digest[:16]}.parquet"
+        sealed = ready.embargoed / f"sealed-{digest[:16]}.parquet"
         write_once(sealed, content)
         outside.copies.keep(is_charged=True)
         try:
-            release.ledger.seal(attempt.attempt_id, digest)
+            ledger.seal(attempt.attempt_id, digest)
         except RefusedError:  # burned meanwhile: another draw has the key
-            _set_aside(release, sealed)  # that draw may have moved it as a leftover
+            _set_aside(ready, sealed)  # that draw may have moved it as a leftover
             raise
-    release.say("noise drawn once, bytes sealed")
+    ready.say("noise drawn once, bytes sealed")
     return digest
 
 
@@ -137,7 +124,7 @@ def _lease_renewed(ledger: ChargingLedger, attempt_id: str, holder: str) -> Iter
         beating.join()
 
 
-def _set_leftovers_aside(release: PlannedRelease, attempt: Attempt) -> None:
+def _set_leftovers_aside(ready: ReadyDraw, ledger: ChargingLedger, attempt: Attempt) -> None:
     """Move what a draw wrote that died before its seal: charged, burned, never to be used.
 
     While this draw has the key, nothing of it is sealed. Nothing is ever removed on the way to a
@@ -146,28 +133,17 @@ def _set_leftovers_aside(release: PlannedRelease, attempt: Attempt) -> None:
     Raises:
         RefusedError: this draw was burned meanwhile, so that what lies there is another's.
     """
-    leading = release.ledger.find(release.key)
+    leading = ledger.find(ready.key)
     if leading is None or leading.attempt_id != attempt.attempt_id:
         raise RefusedError(f"{attempt.attempt_id} was burned before it drew; another draw has it")
-    folder = release.folders.embargoed
-    for leftover in (*folder.glob("sealed-*"), *folder.glob("package")):
-        _set_aside(release, leftover)
+    for leftover in (*ready.embargoed.glob("sealed-*"), *ready.embargoed.glob("package")):
+        _set_aside(ready, leftover)
 
 
-def _set_aside(release: PlannedRelease, leftover: Path) -> None:
+def _set_aside(ready: ReadyDraw, leftover: Path) -> None:
     """Move one file or folder of a draw that died, unless another draw did already."""
-    aside = release.folders.embargoed / "set-aside"
+    aside = ready.embargoed / "set-aside"
     aside.mkdir(exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         leftover.rename(aside / f"{leftover.name}.{secrets.token_hex(4)}")
-        release.say(f"{leftover.name} of a draw that died was moved to {aside.name}")
-
-
-def _shape(event: DrawEvent) -> tuple[object, ...]:
-    """Return what a mechanism is made from, to check each kind of draw once."""
-    return (event.noise, event.scale, event.sensitivities, event.threshold)
-
-
-def _exact_label(event: DrawEvent) -> tuple[str, str, date | None]:
-    """Name the exact table that a draw reads."""
-    return event.table, event.statistic, day_of_draw(event)
+        ready.say(f"{leftover.name} of a draw that died was moved to {aside.name}")

@@ -21,6 +21,7 @@ from turnstile.pipeline.context import Release
 from turnstile.pipeline.planned_release import Statement
 from turnstile.pipeline.preflight import require_preflight
 from turnstile.pipeline.publishable import package_space
+from turnstile.pipeline.ready_to_draw import ready_to_draw
 from turnstile.pipeline.year_state import require_state
 
 ASKED: ContextVar[Callable[[], None]] = ContextVar("asked", default=lambda: None)
@@ -60,11 +61,12 @@ def draw(release: Release) -> str:
     with _alone(release) as holder:
         ASKED.get()()  # whoever waited for the lock may be gone: a dead draw is not burned for them
         require_preflight(release)  # programme or code may be others than when it was reserved
-        outside = _around(release, holder)
-        attempt = _reserved(release, outside.statement, holder)
+        attempt = _reserved(release, release.statement, holder)
         if attempt.is_sealed and attempt.artefact_digest is not None:
             return attempt.artefact_digest
-        return charged_draw(release, attempt, outside)
+        return charged_draw(
+            ready_to_draw(release), release.ledger, attempt, _around(release, holder)
+        )
 
 
 def report_death(release: Release) -> None:
@@ -89,7 +91,6 @@ def _reserved(release: Release, statement: Statement, holder: str) -> Attempt:
 def _around(release: Release, holder: str) -> Outside:
     """Return what the house around the core says of a draw."""
     return Outside(
-        statement=release.statement,
         space=package_space(release),
         code=code_version(),
         copies=release.copies,

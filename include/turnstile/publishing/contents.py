@@ -77,6 +77,7 @@ class Contents:
         history: what the ledger says happened to this week, oldest first.
         sign: returns the ledger's public key and its signature of a payload of a media type; None
             without a key.
+        proof: that the seal is in the ledger's transparency log; None where there is no log.
         drawings: pictures that are drawn already.
         numbers: sums of tables that are made already, by what makes them.
     """
@@ -89,6 +90,7 @@ class Contents:
     earlier: Path | None = None
     history: tuple[Change, ...] = ()
     sign: Sign | None = None
+    proof: str | None = None
     drawings: dict[str, Any] = field(default_factory=dict)
     numbers: dict[str, Any] = field(default_factory=dict)
 

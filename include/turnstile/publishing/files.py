@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files as resources
 
+from turnstile.ledger.tlog.public_log import PACKAGE_PROOF
 from turnstile.publishing.allowed_contents import Source
 from turnstile.publishing.card import card_markdown
 from turnstile.publishing.contents import Contents
@@ -77,6 +78,11 @@ FILES: tuple[PackageFile, ...] = (
     *(
         PackageFile(path, _OF_TABLES, tides_shapes.writer_of(path))
         for path in (tides_shapes.ACTIVITIES, tides_shapes.ERRORS, STOP_VISITS, VISIT_ERRORS)
+    ),
+    PackageFile(
+        PACKAGE_PROOF,
+        (Source.LEDGER,),
+        lambda contents: None if contents.proof is None else contents.proof.encode(),
     ),
     PackageFile("README.md", _OF_CARD, readme.write),
     PackageFile("datapackage.json", _OF_TABLES, datapackage.write),

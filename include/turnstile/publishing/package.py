@@ -66,6 +66,7 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
         earlier=None if public is None else _earlier(public, drawn.attempt.key, ledger),
         history=history(ledger, drawn.attempt.key, built_at),
         sign=ledger.sign_payload if ledger.has_key else None,
+        proof=ledger.proof_of_seal(drawn.attempt.key),
     )
     for file in FILES:
         content = file.write(contents)

@@ -74,9 +74,8 @@ class Artefact:
 
 def encode(artefact: Artefact) -> bytes:
     """Return the artefact's bytes."""
-    gaps = ",".join(day.isoformat() for day in artefact.gaps)
     sink = BytesIO()
-    metadata = {_GAPS: gaps.encode()}
+    metadata = {_GAPS: ",".join(day.isoformat() for day in artefact.gaps).encode()}
     if artefact.carried:
         metadata[_CARRIED] = ",".join(artefact.carried).encode()
     schema = _SCHEMA.with_metadata(metadata)

@@ -15,7 +15,7 @@ from typing import Protocol
 from turnstile.extensions import ZONES, brought
 from turnstile.ledger.records import ReleaseKey
 from turnstile.programme.source_spec import SourceSpec
-from turnstile.release.zones import replace_secret
+from turnstile.release.earlier_bounding_keys import replace_secret
 from turnstile.service_calendar import ServicePeriod
 from turnstile.settings import Settings
 
@@ -83,7 +83,10 @@ class Zones(Protocol):
         """Take up a new bounding key; return the names of the old one, if it is there, and it."""
 
     def send_public(
-        self, sign: Callable[[], None], programme: str | None = None, key: ReleaseKey | None = None
+        self,
+        sign: Callable[[], object],
+        programme: str | None = None,
+        key: ReleaseKey | None = None,
     ) -> None:
         """Send a release, if one is new, then series and pages of a programme; sign what is public.
 
@@ -125,7 +128,7 @@ class _Folders:
     def replace_bounding_key(self) -> tuple[str | None, str]:
         return replace_secret(self.settings)
 
-    def send_public(self, sign: Callable[[], None], *_: object) -> None:
+    def send_public(self, sign: Callable[[], object], *_: object) -> None:
         sign()
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, replace_durably
 from turnstile.errors import IntegrityError, TurnstileError
+from turnstile.ledger.landing_paths import fixed_part
 from turnstile.ledger.records import ReleaseKey
 from turnstile.settings import Settings
 
@@ -34,7 +35,7 @@ class ReleaseFolders:
     @property
     def private(self) -> Path:
         """Working folder in the private zone: snapshot, findings, exact tables."""
-        folder = self.settings.private / self._name
+        folder = self.settings.private / str(self.key)
         folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE_FOLDER)
         self.settings.private.chmod(_PRIVATE_FOLDER)
         return folder
@@ -42,18 +43,14 @@ class ReleaseFolders:
     @property
     def embargoed(self) -> Path:
         """Sealed noisy bytes and what is made from them, before publication."""
-        folder = self.settings.embargoed / self._name
+        folder = self.settings.embargoed / str(self.key)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     @property
     def public(self) -> Path:
         """The published package; not made here, because it appears whole or not at all."""
-        return self.settings.public / self._name
-
-    @property
-    def _name(self) -> str:
-        return str(self.key)
+        return self.settings.public / str(self.key)
 
 
 def digest_of(content: bytes) -> str:
@@ -70,7 +67,10 @@ def write_atomically(path: Path, content: bytes, mode: int = EVERYBODY_READS) ->
     try:
         replace_durably(path, content, mode)
     except OSError as error:
-        raise TurnstileError(_cannot_write(path, error)) from None
+        # without a path that an outsider has no business with
+        raise TurnstileError(
+            f"cannot write {path.name} ({error.strerror}); free space or mend the rights, run again"
+        ) from None
 
 
 def write_once(path: Path, content: bytes) -> None:
@@ -117,21 +117,6 @@ def name_of_secret(secret: bytes) -> str:
     return commitment(secret, "the bounding key of a deployment of turnstile")[:_NAME_DIGITS]
 
 
-def earlier_secret(settings: Settings, name: str) -> bytes | None:
-    """Return a secret that was in use before, by its name; None if it is gone."""
-    path = settings.private / f"bounding-{name}.key"
-    return path.read_bytes() if path.exists() else None
-
-
-def replace_secret(settings: Settings) -> tuple[str | None, str]:
-    """Take up a new secret; the old one stays to verify. Return both names, None if it was gone."""
-    path, old = settings.private / BOUNDING_KEY, None
-    if path.exists():
-        old = name_of_secret(path.read_bytes())
-        path.rename(path.with_name(f"bounding-{old}.key"))
-    return old, name_of_secret(bounding_secret(settings))
-
-
 def commitment(secret: bytes, digest: str) -> str:
     """Return a private digest under the deployment's secret, as it may stand in the ledger.
 
@@ -151,18 +136,3 @@ def landing_place(settings: Settings, pattern: str) -> str:
     if place.is_relative_to(zone):
         place = place.relative_to(zone)
     return (place / pattern[len(folder) :].lstrip("/")).as_posix()
-
-
-def fixed_part(pattern: str) -> str:
-    """Return what every path that a landing pattern finds begins with, whatever the week.
-
-    Examples:
-        >>> fixed_part("opal/2016-W30/*.csv"), fixed_part("opal/{week}/*"), fixed_part("*/a.csv")
-        ('opal/2016-W30/', 'opal/', '')
-    """
-    return min((pattern.partition(sign)[0] for sign in "{*?["), key=len)
-
-
-def _cannot_write(path: Path, error: OSError) -> str:
-    """Say what could not be written, without a path that an outsider has no business with."""
-    return f"cannot write {path.name} ({error.strerror}); free space or mend the rights, run again"

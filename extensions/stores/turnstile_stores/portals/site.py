@@ -13,6 +13,7 @@ from pathlib import Path
 from turnstile.errors import RefusedError
 from turnstile.ledger.custody import zone_index
 from turnstile.ledger.custody.notes import LATEST_NOTE, PUBLIC_KEY
+from turnstile.ledger.tlog.public_log import log_files
 from turnstile.publishing.series.index import INDEX
 from turnstile.release.zones import digest_of
 from turnstile_stores.portals.store import PortalError, Store
@@ -47,7 +48,8 @@ def send_site(
     else:
         raise PortalError(portal, f"{INDEX} was replaced by others {_TRIES} times")
     signed_list = (zone_index.INDEX, zone_index.SIGNATURE) if with_list else ()
-    _put_what_is_there(store, portal, public, ("index.html", *_OF_LEDGER, *signed_list))
+    log = log_files(public) if with_list else ()
+    _put_what_is_there(store, portal, public, ("index.html", *_OF_LEDGER, *log, *signed_list))
 
 
 def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]) -> None:
@@ -72,6 +74,7 @@ def send_list(store: Store, portal: str, public: Path, renew: Callable[[], None]
         if not signature.is_file():
             return  # no key yet
         own = signature.read_bytes()
+        _put_what_is_there(store, portal, public, log_files(public))
         _put(store, portal, zone_index.INDEX, (public / zone_index.INDEX).read_bytes())
         is_same = before is not None and before.content == own
         if is_same or store.replace(signature.name, own, before and before.tag):

@@ -24,6 +24,7 @@ from turnstile.ledger.entries import Entry, EntryKind
 from turnstile.ledger.parties import FIRST_USE
 from turnstile.ledger.records import Finding, ReleaseKey
 from turnstile.ledger.store import Store
+from turnstile.ledger.tlog.beginning import begin_log
 
 _CLOCK_SLACK = timedelta(days=1)
 QUIET_AT_MOST = timedelta(days=35)
@@ -112,7 +113,9 @@ class Custody:
         if not self.is_wanted:
             return
         parties = self.store.read(parties_in)
-        if parties.key is None or (self.witnesses.folders and not parties.witnesses):
+        is_log_wanted = self.witnesses.public is not None and not parties.logs
+        is_known = not (self.witnesses.folders and not parties.witnesses)
+        if parties.key is None or is_log_wanted or not is_known:
             line = self.witnesses.make_key().public_line
             named = {}
             for folder in self.witnesses.folders:
@@ -134,6 +137,8 @@ class Custody:
             for name, folder in named.items():
                 body = {"witness": name, "folder": str(folder), **who}
                 facts.append(connection, at, EntryKind.WITNESS_ADDED, body)
+        if self.witnesses.public is not None and not parties.logs:
+            begin_log(connection, at, self.witnesses, who)
 
     def require_space(self, needed: Mapping[Path, int]) -> None:
         """Make sure that a draw's files can be written everywhere, by writing as much.

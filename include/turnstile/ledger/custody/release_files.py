@@ -16,7 +16,8 @@ from turnstile.ledger.states import SEALED_STATES, ReleaseState
 
 APPEARS_WITHIN_S = 2
 _BESIDE = re.compile(
-    r"r(0|[1-9][0-9]*)|(checkpoint|no-release|withdrawn)-r(0|[1-9][0-9]*)\.(note|json)"
+    r"r(0|[1-9][0-9]*)"
+    r"|(checkpoint|no-release|withdrawn|proof)-r(0|[1-9][0-9]*)\.(note|json|tlog-proof)"
 )
 
 

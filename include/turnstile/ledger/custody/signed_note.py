@@ -2,8 +2,8 @@
 
 A note follows C2SP signed-note: origin, number of entries, hash of the last one in base64, and an
 Ed25519 signature. It is no tlog-checkpoint, whose third line is an RFC 6962 root: here it is the
-hash of a chain, so no public witness can cosign it. The note of a release carries one more signed
-line, which names the release and its manifest: `release opal/2016-W30/r0 SHA-256`.
+hash of a chain (public witnesses cosign those of `tlog`). The note of a release carries one more
+signed line, which names the release and its manifest: `release opal/2016-W30/r0 SHA-256`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from turnstile.durable_files import OWNER_ONLY, create_durably
 from turnstile.errors import InputError
 
 _NAME = "turnstile.ledger"
-_ED25519 = b"\x01"
-_KEY_ID_BYTES = 4
+ED25519 = b"\x01"
+KEY_ID_BYTES = 4
 _PUBLIC_BYTES = 32
 _RELEASE = "release"
 
@@ -97,16 +97,24 @@ class Signer:
     @property
     def public_line(self) -> str:
         """The public key as a C2SP verifier key."""
+        return self.line_of(_NAME)
+
+    def line_of(self, name: str) -> str:
+        """Return the public key as the C2SP verifier key of a name."""
         raw = self._private.public_key().public_bytes_raw()
-        return f"{_NAME}+{_key_id(raw).hex()}+{_b64(_ED25519 + raw)}\n"
+        return f"{name}+{key_id(name, ED25519, raw).hex()}+{_b64(ED25519 + raw)}\n"
+
+    def note(self, name: str, text: str) -> str:
+        """Return a text, which ends in a line's end, as a note that is signed under a name."""
+        own = key_id(name, ED25519, self._private.public_key().public_bytes_raw())
+        return f"{text}\n— {name} {_b64(own + self._private.sign(text.encode()))}\n"
 
     def sign(self, head: tuple[int, str], release: tuple[str, str] | None = None) -> str:
         """Return the signed note of a head, and of a release's key and manifest if one is named."""
         text = f"{_NAME}\n{head[0]}\n{_b64(bytes.fromhex(head[1]))}\n"
         if release is not None:
             text += f"{_RELEASE} {release[0]} {release[1]}\n"
-        key_id = _key_id(self._private.public_key().public_bytes_raw())
-        return f"{text}\n— {_NAME} {_b64(key_id + self._private.sign(text.encode()))}\n"
+        return self.note(_NAME, text)
 
     def sign_payload(self, kind: str, payload: bytes) -> bytes:
         """Return the signature of a payload as DSSE frames it, so that no note can be mistaken.
@@ -153,8 +161,8 @@ def parse_note(note: str) -> Checkpoint:
         sequence=int(size),
         hash=base64.b64decode(head, validate=True).hex(),
         text=f"{text}\n",
-        key_id=signed[:_KEY_ID_BYTES],
-        signature=signed[_KEY_ID_BYTES:],
+        key_id=signed[:KEY_ID_BYTES],
+        signature=signed[KEY_ID_BYTES:],
         release=release,
     )
 
@@ -162,7 +170,7 @@ def parse_note(note: str) -> Checkpoint:
 def is_signed_by(public_line: str, checkpoint: Checkpoint) -> bool:
     """Verify a signature with a verifier key."""
     raw = _verified(public_line, checkpoint.text.encode(), checkpoint.signature)
-    return raw is not None and checkpoint.key_id == _key_id(raw)
+    return raw is not None and checkpoint.key_id == key_id(_NAME, ED25519, raw)
 
 
 def is_payload_signed_by(public_line: str, kind: str, payload: bytes, signature: bytes) -> bool:
@@ -172,15 +180,23 @@ def is_payload_signed_by(public_line: str, kind: str, payload: bytes, signature:
 
 def _verified(public_line: str, signed: bytes, signature: bytes) -> bytes | None:
     """Return the key that a verifier key names, if the signature is its own."""
+    try:
+        raw = _public_bytes(public_line)
+    except ValueError:
+        return None
+    return raw if verifies(raw, signed, signature) else None
+
+
+def verifies(raw: bytes, signed: bytes, signature: bytes) -> bool:
+    """Return whether a signature is that of a public key (Ed25519, RFC 8032)."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        raw = _public_bytes(public_line)
         Ed25519PublicKey.from_public_bytes(raw).verify(signature, signed)
     except (ValueError, InvalidSignature):
-        return None
-    return raw
+        return False
+    return True
 
 
 def is_public_line(text: str) -> bool:
@@ -201,9 +217,9 @@ def _public_bytes(public_line: str) -> bytes:
     return base64.b64decode(encoded, validate=True)[1:]
 
 
-def _key_id(raw: bytes) -> bytes:
-    """Return the C2SP key id of a public key."""
-    return hashlib.sha256(_NAME.encode() + b"\n" + _ED25519 + raw).digest()[:_KEY_ID_BYTES]
+def key_id(name: str, kind: bytes, raw: bytes) -> bytes:
+    """Return the C2SP key id of a public key under a name."""
+    return hashlib.sha256(name.encode() + b"\n" + kind + raw).digest()[:KEY_ID_BYTES]
 
 
 def _b64(raw: bytes) -> str:

@@ -172,6 +172,24 @@ class Witnesses:
         """
         return Signer.make(self._key_path())
 
+    @property
+    def log_key(self) -> Path:
+        """Where the key of the transparency log is: beside the ledger's, which signs other notes.
+
+        Raises:
+            InputError: there is no place for one.
+        """
+        return self._key_path().with_name("log-key.pem")
+
+    @property
+    def log_policy(self) -> Path:
+        """Where the cosigners of the transparency log are named, if there are any.
+
+        Raises:
+            InputError: there is no place for it.
+        """
+        return self._key_path().with_name("log-policy.txt")
+
     def _key_path(self) -> Path:
         """Return where the key is."""
         if self.key is None:

@@ -26,6 +26,8 @@ from turnstile.ledger.records import Finding, revision_of
 INDEX, SIGNATURE = "zone-index.txt", "zone-index.sig.json"
 KIND = "application/vnd.turnstile.public-zone+json"
 _OWN = {INDEX, SIGNATURE, LATEST_NOTE}
+LOG = "log"
+"""Folder of the transparency log, which is compared with the entries themselves."""
 _PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
 _OF_SERIES = re.compile(
     r"index\.html|ledger\.pub|[^/]+/(index\.html|feed\.atom|feed\.json|series/.+)"
@@ -149,7 +151,7 @@ def _here(public: Path) -> dict[str, str]:
 def _is_listed(name: str) -> bool:
     """Return whether a file stands in the list; hidden ones are drafts and locks."""
     parts = name.split("/")
-    if name in _OWN or any(part.startswith(".") for part in parts):
+    if name in _OWN or parts[0] == LOG or any(part.startswith(".") for part in parts):
         return False
     is_of_package = len(parts) >= _PARTS_OF_PACKAGE and revision_of(parts[2]) is not None
     return not is_of_package or parts[3:] == ["manifest.json"]

@@ -1,7 +1,9 @@
 """Checks a published package with Python alone: `python3 verify_package.py DIR|URL [...]`.
 
 Digests, the signed statement (by `--key` or the `ledger.pub` beside the packages), schemas, card
-against plan, sums, intervals; `--series`: that no card states less than its family cost. Exit 4.
+against plan, sums, intervals; that seal and publication are in the ledger's log, which grew from a
+checkpoint that you kept (`--since`); `--series`: that no card states less than its family cost.
+Exit 4.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from urllib import parse, request
 
 MANIFEST, SUMS, STATEMENT = "manifest.json", "SHA256SUMS", "statement.intoto.json"
 PLAN, CARD, PAYLOAD = "plan.json", "release_card.json", b"application/vnd.in-toto+json"
+SEALED_PROOF, ZONE = "sealed.tlog-proof", "zone-index"
+ZONE_KIND = b"application/vnd.turnstile.public-zone+json"
 WEB = ("http://", "https://", "file://")
 PRIME, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
@@ -78,13 +82,8 @@ def _statements(folder: Path, digests: Any, manifest: Any, key: str | None) -> I
         payload = base64.b64decode(envelope["payload"], validate=True)
         statement = json.loads(payload)
         stated[STATEMENT] = {one["name"]: one["digest"]["sha256"] for one in statement["subject"]}
-        if key is not None:
-            lines = [line for line in key.splitlines() if line.count("+") > 1]
-            keys = [base64.b64decode(line.split("+", 2)[2])[1:] for line in lines]
-            framed = b"DSSEv1 %d %s %d %s" % (len(PAYLOAD), PAYLOAD, len(payload), payload)
-            signatures = [base64.b64decode(one["sig"]) for one in envelope["signatures"]]
-            if not any(is_signed(k, framed, s) for k in keys for s in signatures):
-                yield f"{STATEMENT} is not signed by the given key"
+        if key is not None and not is_enveloped(envelope, PAYLOAD, key):
+            yield f"{STATEMENT} is not signed by the given key"
         if statement["predicate"]["releaseId"] != manifest["key"]:
             yield f"{STATEMENT} is of another release"
     elif key is not None:
@@ -93,6 +92,16 @@ def _statements(folder: Path, digests: Any, manifest: Any, key: str | None) -> I
         wrong = digests.keys() - own.keys() - {SUMS, file}
         wrong |= {name for name in own if digests.get(name) != own[name]}
         yield from (f"{file} and {name} do not agree" for name in sorted(wrong))
+
+
+def is_enveloped(envelope: Any, kind: bytes, key: str) -> bool:
+    """Verify a DSSE envelope by the lines of a `ledger.pub`."""
+    lines = [line for line in key.splitlines() if line.count("+") > 1]
+    keys = [base64.b64decode(line.split("+", 2)[2])[1:] for line in lines]
+    payload = base64.b64decode(envelope["payload"], validate=True)
+    framed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
+    signatures = [base64.b64decode(one["sig"]) for one in envelope["signatures"]]
+    return any(is_signed(k, framed, s) for k in keys for s in signatures)
 
 
 def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
@@ -246,6 +255,112 @@ def series_findings(folders: list[Path]) -> list[str]:
     ]
 
 
+def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
+    """Check that the package stands in the signed list of everything in the public zone."""
+    text = read(address, f"../../../{ZONE}.txt")
+    envelope = json.loads(read(address, f"../../../{ZONE}.sig.json"))
+    stated = json.loads(base64.b64decode(envelope["payload"], validate=True))["sha256"]
+    if stated != hashlib.sha256(text).hexdigest() or not is_enveloped(envelope, ZONE_KIND, key):
+        yield f"{ZONE}.txt is not signed by the given key"
+    manifest = (folder / MANIFEST).read_bytes()
+    line = f"{hashlib.sha256(manifest).hexdigest()}  {json.loads(manifest)['key']}/{MANIFEST}"
+    if line not in text.decode().splitlines():
+        yield f"{ZONE}.txt, which lists all that is public, does not hold this package"
+
+
+def climbed(at: int, last: int, path: Any, own: bytes, *, is_old: bool) -> Any:
+    """Hash upwards from a node, as it was and is; None if the path has another length."""
+    old = new = own
+    for other in path:
+        if not last:
+            return None
+        if at & 1 or at == last:
+            old, new = _node(other + old), _node(other + new)
+            while at and not at & 1:
+                at, last = at >> 1, last >> 1
+        else:
+            old, new = old if is_old else _node(old + other), _node(new + other)
+        at, last = at >> 1, last >> 1
+    return None if last else (old, new)
+
+
+def _node(both: bytes) -> bytes:
+    return hashlib.sha256(b"\x01" + both).digest()
+
+
+def is_grown(size: int, root: bytes, to: int, new: bytes, path: list[bytes]) -> bool:
+    """Check that a tree begins with an older one (RFC 9162, section 2.1.4.2)."""
+    if not 0 < size < to:
+        return size == to > 0 and root == new and not path
+    first, *rest = path if size & (size - 1) else [root, *path]
+    at, last = size - 1, to - 1
+    while at & 1:
+        at, last = at >> 1, last >> 1
+    return bool(climbed(at, last, rest, first, is_old=True) == (root, new))
+
+
+def opened(note: str, key: str) -> tuple[int, bytes]:
+    """Return size and root of a checkpoint that a log signed (C2SP tlog-checkpoint)."""
+    text, _, lines = note.partition("\n\n")
+    origin, size, root = text.split("\n")[:3]
+    name, _, encoded = key.strip().split("+", 2)
+    signatures = [base64.b64decode(one.split(" ")[2])[4:] for one in lines.splitlines()]
+    raw, said = base64.b64decode(encoded)[1:], f"{text}\n".encode()
+    if origin != name or not any(is_signed(raw, said, one) for one in signatures):
+        raise ValueError("a checkpoint is not signed by the log's key")
+    return int(size), base64.b64decode(root, validate=True)
+
+
+def proven(text: str, key: str) -> tuple[bytes, int, bytes]:
+    """Return an entry's hash, and size and root of the log that it is in (C2SP tlog-proof)."""
+    head, _, note = text.partition("\n\n")
+    _, extra, index, *path = head.split("\n")
+    (size, root), at = opened(note, key), int(index.removeprefix("index "))
+    data = base64.b64decode(extra.removeprefix("extra "))
+    own, hashes = hashlib.sha256(b"\x00" + data).digest(), map(base64.b64decode, path)
+    ends = climbed(at, size - 1, hashes, own, is_old=False)
+    if not 0 <= at < size or ends is None or ends[1] != root:
+        raise ValueError("an entry is not in the log")
+    return data, size, root
+
+
+def log_of(proof: str) -> str:
+    """Return the key id of the log that signed a proof's checkpoint."""
+    return base64.b64decode(proof.rpartition("\n— ")[2].split(" ")[1])[:4].hex()
+
+
+def log_findings(address: str, folder: Path, key: str | None, kept: str | None) -> Iterator[str]:
+    """Check that seal and publication are in the log, which grew from a kept checkpoint."""
+
+    def beside(name: str) -> str:
+        return read(address, f"../../../{name}").decode()
+
+    sealed = (folder / SEALED_PROOF).read_text("utf-8")
+    log = f"log/{log_of(sealed)}"
+    key = key or beside(f"{log}/log.pub")
+    period, _, revision = json.loads((folder / MANIFEST).read_bytes())["key"].rpartition("/")
+    published = beside(f"{period}/proof-{revision}.tlog-proof")
+    note = beside(f"{period}/checkpoint-{revision}.note").split("\n")
+    points = [proven(sealed, key)[1:], *([opened(kept, key)] if kept else [])]
+    if note[3].split(" ")[:2] != ["release", f"{period}/{revision}"]:
+        yield f"checkpoint-{revision}.note is of another release"
+    if log_of(published) == log_of(sealed):  # not of a log that was begun since
+        data, size, root = proven(published, key)
+        points.append((size, root))
+        if data != base64.b64decode(note[2]):
+            yield f"proof-{revision}.tlog-proof is of another entry than the note beside it"
+    newest = opened(beside(f"{log}/checkpoint"), key)
+    for at in points:
+        while at[0] < newest[0]:
+            head, _, note_of_later = beside(f"{log}/steps/{at[0]}").partition("\n\n")
+            later, path = opened(note_of_later, key), map(base64.b64decode, head.split("\n")[1:])
+            if not (at[0] < later[0] and is_grown(*at, *later, list(path))):
+                break
+            at = later  # noqa: PLW2901 - a climb
+        if at != newest:
+            yield "the log does not grow from a checkpoint of before: its ledger was rewritten"
+
+
 def read(address: str, below: str = "") -> bytes:
     """Read a file or a web address, or what lies below a folder."""
     url = address if address.startswith(WEB) else Path(address).resolve().as_uri()
@@ -275,15 +390,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("packages", nargs="+", metavar="DIR|URL")
     parser.add_argument("--key", help="the ledger's public key: a file, an address or the line")
+    parser.add_argument("--log-key", help="the log's public key, log.pub, as --key")
+    parser.add_argument("--since", help="a checkpoint of the log that you kept: file or address")
     parser.add_argument(
         "--series", action="store_true", help="check too that no card states less than all cost"
     )
     args = parser.parse_args(arguments)
     problems, folders = list[str](), list[Path]()
     try:
-        given = args.key if "+" in (args.key or "+") else read(args.key).decode()
+        given, log_key = (
+            one if "+" in (one or "+") else read(one).decode() for one in (args.key, args.log_key)
+        )
+        kept = args.since and read(args.since).decode()
     except (OSError, ValueError):
-        parser.error(f"--key: {args.key} cannot be read; give the ledger.pub that you kept")
+        parser.error(
+            "--key, --log-key or --since cannot be read; give ledger.pub, log.pub, and the "
+            "checkpoint that you kept"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         for number, address in enumerate(args.packages):
             key = given
@@ -294,10 +417,17 @@ def main(arguments: list[str] | None = None) -> int:
                     with suppress(OSError, ValueError):  # beside the programmes' folders
                         key = read(address, "../../../ledger.pub").decode()
                 own = findings(folder, key)
+                if not own and key is not None:
+                    with suppress(OSError):  # a package alone is no zone
+                        own += zone_findings(address, folder, key)
+                if not own and (folder / SEALED_PROOF).is_file():
+                    with suppress(*() if args.since or args.log_key else (OSError,)):
+                        own += log_findings(address, folder, log_key, kept)
             except (OSError, ValueError, KeyError, TypeError) as error:
                 own = [f"cannot be fetched: {error}"]
             problems += [f"{address}: {problem}" for problem in own]
             signed = "signed" if key else "signature not checked: no key or no statement"
+            signed += ", in a log that grew from yours" if kept else ""
             print(f"{address}: {'differs' if own else f'as published; {signed}'}")
         if args.series and not problems:
             problems += series_findings(folders)

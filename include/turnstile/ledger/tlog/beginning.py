@@ -1,0 +1,98 @@
+"""How a transparency log begins: over the entries that a ledger has, under a key of its own.
+
+The notes of a ledger are signed under another key and name. Under the log's they would be
+checkpoints with a false root, which proves misbehaviour to every cosigner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from sqlalchemy import select
+from sqlalchemy.engine import Connection
+
+from turnstile.errors import InputError
+from turnstile.ledger import facts
+from turnstile.ledger.custody.folders import listed
+from turnstile.ledger.custody.known_history import parties_in
+from turnstile.ledger.custody.signed_note import Signer
+from turnstile.ledger.custody.witness import Witnesses
+from turnstile.ledger.custody.zone_index import LOG
+from turnstile.ledger.database_tables import ENTRY
+from turnstile.ledger.entries import Entry, EntryKind
+from turnstile.ledger.parties import LogBegun
+from turnstile.ledger.tlog.checkpoints import Verifier
+from turnstile.ledger.tlog.merkle import Tree
+
+
+def begin_log(
+    connection: Connection,
+    at: str,
+    witnesses: Witnesses,
+    who: Mapping[str, str],
+    origin: str | None = None,
+) -> Entry:
+    """Write the fact that names a log: origin, key, and the root over the entries so far.
+
+    Args:
+        connection: of the caller's transaction.
+        at: instant of the fact.
+        witnesses: where the log's key is, or is made.
+        who: person and reason.
+        origin: name of the log, for ever; None for one after its key.
+
+    Raises:
+        InputError: the key cannot be made or read.
+    """
+    size, _ = facts.head(connection, locked=True)
+    hashes = connection.execute(select(ENTRY.c.hash).order_by(ENTRY.c.sequence)).scalars()
+    signer = Signer.make(witnesses.log_key)
+    own = Verifier.of(signer.line_of("turnstile")).key_id.hex()
+    origin = origin or f"turnstile-{own}"
+    known = {Verifier.of(one.public_line).key_id.hex() for one in parties_in(connection).logs}
+    there = () if witnesses.public is None else listed(witnesses.public / LOG)
+    body = {
+        "origin": origin,
+        "public_line": signer.line_of(origin),
+        "earlier": [one.name for one in there if one.name not in known],
+        "size": size,
+        "root": Tree([bytes.fromhex(one) for one in hashes]).root(size).hex(),
+        **who,
+    }
+    return facts.append(connection, at, EntryKind.LOG_BEGUN, body)
+
+
+def log_signer(witnesses: Witnesses, begun: LogBegun) -> Signer:
+    """Return the key of a log.
+
+    Raises:
+        InputError: it cannot be read, or is another one.
+    """
+    with suppress(InputError):
+        signer = Signer.load(witnesses.log_key)
+        if signer.line_of(begun.origin) == begun.public_line:
+            return signer
+    rule = (
+        f"is gone, or is not the key of the log {begun.origin}; restore it, or begin another log: "
+        "turnstile ledger begin-log"
+    )
+    raise InputError(where=str(witnesses.log_key), field="key", rule=rule)
+
+
+def is_log_lost(witnesses: Witnesses, logs: Sequence[LogBegun]) -> bool:
+    """Return whether a log was begun whose key is gone, so that it cannot go on."""
+    try:
+        for begun in logs[-1:]:
+            log_signer(witnesses, begun)
+    except InputError:
+        return True
+    return False
+
+
+def set_key_aside(witnesses: Witnesses) -> None:
+    """Move the key of the log in force aside, so that the next log gets one of its own."""
+    path = witnesses.log_key
+    with suppress(OSError, InputError):
+        own = Verifier.of(Signer.load(path).line_of("turnstile")).key_id.hex()
+        path.rename(path.with_name(f"log-key-{own}.pem"))

@@ -1,0 +1,225 @@
+"""Checkpoints of a transparency log, cosignatures and proofs, as C2SP writes them. Pure.
+
+Signed notes: `signed-note`, `tlog-checkpoint`, `tlog-cosignature` (version 1, Ed25519), and
+`tlog-proof`. A text that is not exactly of the form is refused: `07`, a second line's end, another
+spelling of the same base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from turnstile.ledger.custody.signed_note import ED25519, KEY_ID_BYTES, key_id, verifies
+
+_COSIGNATURE = b"\x04"
+_HASH_BYTES, _PUBLIC_BYTES, _TIME_BYTES = 32, 32, 8
+_SIZE = "(0|[1-9][0-9]{0,18})"
+_CHECKPOINT = re.compile(rf"([^ +\n]+)\n{_SIZE}\n([^ \n]+)((?:\n[^\n]+)*)")
+_FORM = "c2sp.org/tlog-proof@v1"
+_PROOF = re.compile(rf"{re.escape(_FORM)}\nextra ([^ \n]+)\nindex {_SIZE}((?:\n[^ \n]+)*)")
+_STEP = re.compile(rf"old {_SIZE}((?:\n[^ \n]+)*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """Who signs: a log (Ed25519) or a cosigner (cosignature/v1).
+
+    Args:
+        name: of the key; a log's is its origin.
+        kind: one byte, of the algorithm.
+        raw: public key.
+    """
+
+    name: str
+    kind: bytes
+    raw: bytes
+
+    @classmethod
+    def of(cls, line: str) -> Verifier:
+        """Read a C2SP verifier key.
+
+        Raises:
+            ValueError: it is none of these two kinds, or its id is another key's.
+        """
+        name, stated, encoded = line.strip().split("+", 2)
+        content = _decoded(encoded)
+        found = cls(name, content[:1], content[1:])
+        is_known = found.kind in {ED25519, _COSIGNATURE} and len(found.raw) == _PUBLIC_BYTES
+        if not is_known or found.key_id.hex() != stated:
+            raise ValueError(f"{line.strip()!r} is no verifier key of a log or a cosigner")
+        return found
+
+    @property
+    def key_id(self) -> bytes:
+        """By which a note names the key."""
+        return key_id(self.name, self.kind, self.raw)
+
+
+@dataclass(frozen=True, slots=True)
+class LogCheckpoint:
+    """A checkpoint as read.
+
+    Args:
+        origin: name of the log.
+        size: number of leaves.
+        root: over them.
+        text: what was signed.
+        signatures: name, key id and signature of each line.
+    """
+
+    origin: str
+    size: int
+    root: bytes
+    text: str
+    signatures: tuple[tuple[str, bytes, bytes], ...]
+
+    def is_signed_by(self, verifier: Verifier) -> bool:
+        """Return whether a log signed it.
+
+        Raises:
+            ValueError: a signature under that very key is false.
+        """
+        return any(
+            _require(verifies(verifier.raw, self.text.encode(), own), verifier)
+            for own in self._signatures_of(verifier)
+        )
+
+    def cosigned_at(self, verifier: Verifier) -> int | None:
+        """Return when a cosigner last saw it, in seconds since 1970; None if it did not.
+
+        Raises:
+            ValueError: a signature under that very key is false.
+        """
+        seen = list[int]()
+        for own in self._signatures_of(verifier):
+            if len(own) <= _TIME_BYTES:
+                _require(is_right=False, verifier=verifier)
+            (at,) = struct.unpack(">Q", own[:_TIME_BYTES])
+            said = f"cosignature/v1\ntime {at}\n{self.text}".encode()
+            _require(verifies(verifier.raw, said, own[_TIME_BYTES:]), verifier)
+            seen.append(at)
+        return max(seen, default=None)
+
+    def _signatures_of(self, verifier: Verifier) -> Iterable[bytes]:
+        """Return signatures under a key; those of unknown keys tell nothing."""
+        named = (verifier.name, verifier.key_id)
+        return [own for name, identity, own in self.signatures if (name, identity) == named]
+
+
+def checkpoint_text(origin: str, size: int, root: bytes) -> str:
+    """Return what a log signs: origin, number of leaves, root."""
+    return f"{origin}\n{size}\n{_encoded(root)}\n"
+
+
+def parse_checkpoint(note: str) -> LogCheckpoint:
+    """Read a checkpoint; lines that a log may add after the root are read over.
+
+    Raises:
+        ValueError: it is none.
+    """
+    text, _, lines = note.partition("\n\n")
+    found = _CHECKPOINT.fullmatch(text)
+    if found is None or "\r" in note or not lines.endswith("\n"):
+        raise ValueError("this is no checkpoint of a log")
+    signatures = tuple(map(_signature, lines[:-1].split("\n")))
+    return LogCheckpoint(found[1], int(found[2]), _hash(found[3]), f"{text}\n", signatures)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """That an entry is in a log.
+
+    Args:
+        index: of the leaf, from 0.
+        data: of the leaf: the entry's hash.
+        path: siblings, the nearest first.
+        checkpoint: of the log, with its signatures.
+    """
+
+    index: int
+    data: bytes
+    path: tuple[bytes, ...]
+    checkpoint: str
+
+    def __str__(self) -> str:
+        """Return the proof as a file holds it; `extra` is the leaf's data."""
+        head = f"{_FORM}\nextra {_encoded(self.data)}\nindex {self.index}\n"
+        return f"{head}{hash_lines(self.path)}\n{self.checkpoint}"
+
+
+def parse_proof(text: str) -> Proof:
+    """Read a proof.
+
+    Raises:
+        ValueError: it is none.
+    """
+    head, _, checkpoint = text.partition("\n\n")
+    found = _PROOF.fullmatch(head)
+    if found is None:
+        raise ValueError("this is no proof of an entry in a log")
+    data, index, path = found.groups()
+    return Proof(int(index), _hash(data), tuple(map(_hash, path.split())), checkpoint)
+
+
+def hash_lines(hashes: Iterable[bytes]) -> str:
+    """Return hashes as lines of base64."""
+    return "".join(f"{_encoded(one)}\n" for one in hashes)
+
+
+def parse_step(text: str) -> tuple[int, tuple[bytes, ...], str]:
+    """Read a step: the older size, the proof, and the newer checkpoint (tlog-witness's request).
+
+    Raises:
+        ValueError: it is none.
+    """
+    head, _, checkpoint = text.partition("\n\n")
+    found = _STEP.fullmatch(head)
+    if found is None:
+        raise ValueError("this is no step between two checkpoints")
+    return int(found[1]), tuple(map(_hash, found[2].split())), checkpoint
+
+
+def step_text(old: int, path: Iterable[bytes], checkpoint: str) -> str:
+    """Return the step from an older size to a checkpoint."""
+    return f"old {old}\n{hash_lines(path)}\n{checkpoint}"
+
+
+def _signature(line: str) -> tuple[str, bytes, bytes]:
+    """Read one signature line."""
+    dash, name, encoded = line.split(" ")
+    content = _decoded(encoded)
+    if dash != "—" or not name or len(content) <= KEY_ID_BYTES:
+        raise ValueError("this is no signature line")
+    return name, content[:KEY_ID_BYTES], content[KEY_ID_BYTES:]
+
+
+def _require(is_right: bool, verifier: Verifier) -> bool:  # noqa: FBT001 - what is required
+    """Refuse a checkpoint that carries a false signature of a known key."""
+    if not is_right:
+        raise ValueError(f"a signature of {verifier.name} is false")
+    return True
+
+
+def _hash(encoded: str) -> bytes:
+    """Read one hash."""
+    content = _decoded(encoded)
+    if len(content) != _HASH_BYTES:
+        raise ValueError("a hash has 32 bytes")
+    return content
+
+
+def _decoded(encoded: str) -> bytes:
+    """Read base64 of one spelling."""
+    content = base64.b64decode(encoded, validate=True)
+    if _encoded(content) != encoded:
+        raise ValueError("base64 in another spelling")
+    return content
+
+
+def _encoded(content: bytes) -> str:
+    """Write base64."""
+    return base64.b64encode(content).decode()

@@ -1,0 +1,317 @@
+"""The transparency log as it lies in the public zone: static files, each written once but one.
+
+    <public>/log/<key id>/log.pub                verifier key; its name is the log's origin
+    <public>/log/<key id>/checkpoint             the newest, with the cosignatures that came
+    <public>/log/<key id>/checkpoints/<size>     as the log signed it
+    <public>/log/<key id>/cosignatures/<size>.<cosigner's key id>.<seconds>
+    <public>/log/<key id>/steps/<size>           from it to a later one: a request of tlog-witness
+    <public>/opal/2016-W30/proof-r0.tlog-proof   that the entry of the note beside it is in the log
+
+No entry and no tile of leaves is served: entries hold people, reasons and seconds. Whoever kept one
+checkpoint climbs `steps` to the newest, and sees a rewritten ledger though all our folders were an
+attacker's. Checkpoints are made at publications alone, so their sizes tell of no draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from turnstile.durable_files import create_durably, replace_durably
+from turnstile.errors import IntegrityError
+from turnstile.ledger.custody.folders import listed, period_folders, release_folders
+from turnstile.ledger.custody.notes import Note
+from turnstile.ledger.custody.signed_note import Checkpoint
+from turnstile.ledger.custody.zone_index import LOG
+from turnstile.ledger.parties import LogBegun
+from turnstile.ledger.records import Finding
+from turnstile.ledger.tlog.checkpoints import (
+    LogCheckpoint,
+    Proof,
+    Verifier,
+    checkpoint_text,
+    parse_checkpoint,
+    parse_proof,
+    parse_step,
+    step_text,
+)
+from turnstile.ledger.tlog.merkle import Tree, is_consistent, is_included
+
+PACKAGE_PROOF = "sealed.tlog-proof"
+_NOTE, _PROOF = ("checkpoint-r", ".note"), ("proof-r", ".tlog-proof")
+
+
+@dataclass(frozen=True, slots=True)
+class PublicLog:
+    """One log of a ledger.
+
+    Args:
+        public: zone.
+        begun: the fact that names it.
+        tree: over the hashes of all entries.
+    """
+
+    public: Path
+    begun: LogBegun
+    tree: Tree
+
+    @property
+    def verifier(self) -> Verifier:
+        """Who signs its checkpoints."""
+        return Verifier.of(self.begun.public_line)
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self.public / LOG / self.verifier.key_id.hex()
+
+    def sizes(self) -> list[int]:
+        """Return the sizes of its checkpoints, smallest first."""
+        names = (one.name for one in listed(self.folder / "checkpoints"))
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    def signed(self, size: int) -> str:
+        """Return the checkpoint of a size as the log signed it."""
+        return (self.folder / "checkpoints" / str(size)).read_text(encoding="utf-8")
+
+    def cosignatures(self, size: int) -> list[tuple[str, str]]:
+        """Return the cosigners' key ids and lines of a checkpoint, the newest of each last."""
+        found = []
+        for one in listed(self.folder / "cosignatures"):
+            of, identity, _ = one.name.split(".")
+            if of == str(size):
+                found.append((identity, Path(one.path).read_text(encoding="utf-8")))
+        return found
+
+    def newest(self, size: int) -> str:
+        """Return a checkpoint with the newest line of each cosigner."""
+        return self.signed(size) + "".join(dict(self.cosignatures(size)).values())
+
+    def proof(self, sequence: int, sign: Callable[[str], str]) -> Proof:
+        """Return that an entry is in the log, by the smallest checkpoint that can say so."""
+        return self.proof_at(sequence, max(sequence, self.begun.sequence), sign)
+
+    def proof_at(self, sequence: int, size: int, sign: Callable[[str], str]) -> Proof:
+        """Return that an entry is among the first `size`."""
+        index = sequence - 1
+        signed = sign(checkpoint_text(self.begun.origin, size, self.tree.root(size)))
+        return Proof(index, self.tree.leaves[index], self.tree.inclusion(index, size), signed)
+
+    def write(self, sign: Callable[[str], str]) -> None:
+        """Bring the log to what is public: proofs, checkpoints, steps, the newest checkpoint.
+
+        Args:
+            sign: returns a text as a note that the log signed.
+
+        Raises:
+            IntegrityError: a checkpoint that was signed is not of this ledger.
+            OSError: a file cannot be written.
+        """
+        for finding in self.findings(is_last=True, in_work=True):
+            raise IntegrityError(
+                f"{finding}; nothing more is signed: restore the newest ledger; where entries are "
+                "lost for good, turnstile ledger begin-log begins another log"
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        create_durably(self.folder / "log.pub", self.begun.public_line.encode())
+        for note, path in _notes(self.public):
+            if not path.exists() and note.sequence <= len(self.tree.leaves):
+                create_durably(path, str(self.proof(note.sequence, sign)).encode())
+        known = set(self.sizes())
+        for proof in _proofs(self.public):
+            found = _parsed(proof)
+            is_here = found is not None and found.size <= len(self.tree.leaves)
+            if found and is_here and found.size not in known and self._is_signed(found):
+                text = checkpoint_text(found.origin, found.size, self.tree.root(found.size))
+                self._create("checkpoints", found.size, sign(text))
+                known.add(found.size)
+        self.join()
+
+    def join(self) -> None:
+        """Write the steps between checkpoints that lack one, and the newest checkpoint."""
+        sizes = self.sizes()
+        for old, new in pairwise(sizes):
+            if not (self.folder / "steps" / str(old)).exists():
+                step = step_text(old, self.tree.consistency(old, new), self.signed(new))
+                self._create("steps", old, step)
+        if sizes:
+            replace_durably(self.folder / "checkpoint", self.newest(sizes[-1]).encode())
+
+    def keep_cosignature(self, size: int, identity: str, seconds: int, line: str) -> None:
+        """Keep what a cosigner said."""
+        self._create("cosignatures", f"{size}.{identity}.{seconds}", line)
+
+    def _create(self, kind: str, name: int | str, text: str) -> None:
+        """Write a file once."""
+        path = self.folder / kind / str(name)
+        path.parent.mkdir(exist_ok=True)
+        create_durably(path, text.encode())
+
+    def findings(self, *, is_last: bool, in_work: bool = False) -> Iterator[Finding]:
+        """Yield what of the log's folder is not of this ledger.
+
+        Args:
+            is_last: of the log in force; another was left because entries of it are lost.
+            in_work: whether `checkpoint` may lag behind.
+        """
+        sizes = self.sizes()
+        for size in sizes:
+            if problem := self._problem(size, is_last=is_last):
+                path = self.folder / "checkpoints" / str(size)
+                yield Finding("log", min(size, len(self.tree.leaves)), f"{path} {problem}")
+        for one in listed(self.folder / "steps"):
+            if not self._is_step(Path(one.path)):
+                yield Finding("log", None, f"{one.path} is no step between two checkpoints")
+        for old in sizes[:-2]:  # the last one is written a moment after its checkpoint
+            if not (path := self.folder / "steps" / str(old)).exists():
+                yield Finding("log", None, f"{path} is gone; publish a week again, which writes it")
+        if not in_work and sizes and _text(self.folder / "checkpoint") != self.newest(sizes[-1]):
+            problem = "is not the newest; publish a week again, which writes it"
+            yield Finding("log", None, f"{self.folder / 'checkpoint'} {problem}")
+        yield from self._foreign()
+
+    def proof_findings(self, *, is_last: bool) -> Iterator[Finding]:
+        """Yield every proof of this log, beside packages and in them, that does not prove it.
+
+        Args:
+            is_last: of the log in force; an earlier one may prove entries that are lost.
+        """
+        for path in _proofs(self.public):
+            try:
+                proof = parse_proof(_text(path))
+                found = parse_checkpoint(proof.checkpoint)
+            except (OSError, ValueError):
+                if is_last:
+                    yield Finding("log", None, f"{path} is no proof; restore it")
+                continue
+            if found.origin != self.begun.origin:
+                continue
+            is_in = is_included(proof.data, proof.index, found.size, proof.path, found.root)
+            if not (
+                is_in and self._is_signed(found) and (not is_last or self._is_of(proof, found))
+            ):
+                problem = f"{path} does not prove its entry; restore it"
+                yield Finding("log", proof.index + 1, problem)
+            elif is_last and not self._holds(path, found):
+                problem = (
+                    f"{self.folder} has no checkpoint of {found.size} entries, which {path} names"
+                )
+                yield Finding("log", found.size, problem)
+
+    def _holds(self, path: Path, found: LogCheckpoint) -> bool:
+        """Return whether the checkpoint of a proof beside a package is there."""
+        is_in_package = path.name == PACKAGE_PROOF  # it appears a moment before the checkpoint
+        return is_in_package or (self.folder / "checkpoints" / str(found.size)).exists()
+
+    def _is_signed(self, found: LogCheckpoint) -> bool:
+        """Return whether this log signed a checkpoint."""
+        try:
+            return found.is_signed_by(self.verifier) and found.origin == self.begun.origin
+        except ValueError:
+            return False
+
+    def _is_of(self, proof: Proof, found: LogCheckpoint) -> bool:
+        """Return whether entry and root are those of the ledger."""
+        is_there = proof.index < found.size <= len(self.tree.leaves)
+        is_entry = is_there and proof.data == self.tree.leaves[proof.index]
+        return is_entry and found.root == self.tree.root(found.size)
+
+    def _problem(self, size: int, *, is_last: bool) -> str | None:
+        """Return what is wrong with a checkpoint, or None."""
+        try:
+            found = parse_checkpoint(self.signed(size))
+        except ValueError:
+            found = None
+        if found is None or not self._is_signed(found) or found.size != size:
+            return "is no checkpoint that this log signed; restore it"
+        if size > len(self.tree.leaves):
+            return "is of more entries than the ledger has: an old copy was restored" * is_last
+        if found.root != self.tree.root(size):
+            return "is not of this ledger: its history was replaced" * is_last
+        return None
+
+    def _is_step(self, path: Path) -> bool:
+        """Return whether a step leads from one checkpoint of this log to a later one."""
+        try:
+            old, proof, newer = parse_step(_text(path))
+            found, before = parse_checkpoint(newer), parse_checkpoint(self.signed(old))
+        except (OSError, ValueError):
+            return False
+        is_named = path.name == str(old) and found.is_signed_by(self.verifier)
+        return is_named and is_consistent(old, found.size, before.root, found.root, proof)
+
+    def _foreign(self) -> Iterator[Finding]:
+        """Name files that no log holds."""
+        known = {"log.pub", "checkpoint", "checkpoints", "steps", "cosignatures"}
+        for path in sorted(self.folder.rglob("*")):
+            parts = path.relative_to(self.folder).parts
+            is_own = parts[0] in known and all(p.replace(".", "").isalnum() for p in parts[1:])
+            if not is_own and not any(part.startswith(".") for part in parts):
+                yield Finding("log", None, f"{path} is a file that nobody published")
+
+
+def log_findings(
+    public: Path, logs: Sequence[LogBegun], hashes: Iterable[str]
+) -> Iterator[Finding]:
+    """Compare every log of a ledger with its entries.
+
+    Args:
+        public: zone.
+        logs: that the ledger began, in order.
+        hashes: of its entries, in order.
+    """
+    tree = Tree([bytes.fromhex(one) for one in hashes])
+    known = set[str]()
+    for begun in logs:
+        log = PublicLog(public, begun, tree)
+        known |= {log.folder.name, *begun.earlier}
+        yield from log.findings(is_last=begun == logs[-1])
+        yield from log.proof_findings(is_last=begun == logs[-1])
+    for one in listed(public / LOG):
+        if one.name not in known and not one.name.startswith("."):
+            yield Finding("log", None, f"{one.path} is of no log of this ledger")
+
+
+def log_files(public: Path) -> tuple[str, ...]:
+    """Return every file of logs and their proofs beside packages, the newest checkpoints last."""
+    proofs = public.glob(f"*/*/{_PROOF[0]}*{_PROOF[1]}")
+    written_once = (*public.glob(f"{LOG}/*/*/*"), *public.glob(f"{LOG}/*/log.pub"), *proofs)
+    found = (*sorted(written_once), *sorted(public.glob(f"{LOG}/*/checkpoint")))
+    return tuple(path.relative_to(public).as_posix() for path in found)
+
+
+def _notes(public: Path) -> Iterator[tuple[Checkpoint, Path]]:
+    """Yield what the note beside each package names, and where its proof goes."""
+    for _, period in period_folders(public):
+        for one in listed(period.path):
+            if one.name.startswith(_NOTE[0]) and one.name.endswith(_NOTE[1]):
+                found = Note.read(Path(one.path)).checkpoint
+                revision = one.name.removeprefix(_NOTE[0]).removesuffix(_NOTE[1])
+                if found is not None:
+                    yield found, Path(period.path) / f"{_PROOF[0]}{revision}{_PROOF[1]}"
+
+
+def _proofs(public: Path) -> Iterator[Path]:
+    """Yield every proof of the zone: beside packages, and in them."""
+    for _, period in period_folders(public):
+        for one in listed(period.path):
+            if one.name.startswith(_PROOF[0]) and one.name.endswith(_PROOF[1]):
+                yield Path(one.path)
+    for _, package in release_folders(public):
+        if (package / PACKAGE_PROOF).is_file():
+            yield package / PACKAGE_PROOF
+
+
+def _parsed(proof: Path) -> LogCheckpoint | None:
+    """Return the checkpoint of a proof; None if it is none."""
+    try:
+        return parse_checkpoint(parse_proof(_text(proof)).checkpoint)
+    except (OSError, ValueError):
+        return None
+
+
+def _text(path: Path) -> str:
+    """Return what a file holds."""
+    return path.read_text(encoding="utf-8")

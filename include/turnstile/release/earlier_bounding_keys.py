@@ -1,0 +1,28 @@
+"""Bounding keys that were in use before: they stay beside the present one, to verify with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from turnstile.release.zones import BOUNDING_KEY, bounding_secret, name_of_secret
+from turnstile.settings import Settings
+
+
+def earlier_secret(settings: Settings, name: str) -> bytes | None:
+    """Return a secret that was in use before, by its name; None if it is gone."""
+    path = _place(settings, name)
+    return path.read_bytes() if path.exists() else None
+
+
+def replace_secret(settings: Settings) -> tuple[str | None, str]:
+    """Take up a new secret; the old one stays to verify. Return both names, None if it was gone."""
+    path, old = settings.private / BOUNDING_KEY, None
+    if path.exists():
+        old = name_of_secret(path.read_bytes())
+        path.rename(_place(settings, old))
+    return old, name_of_secret(bounding_secret(settings))
+
+
+def _place(settings: Settings, name: str) -> Path:
+    """Return where the key of this name lies once another is in use."""
+    return settings.private / f"bounding-{name}.key"

@@ -1,0 +1,313 @@
+"""The transparency log of a ledger, as it lies in the public zone, and what cosigners say of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cosigner import SECONDS, Witness, serving
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from disaster_site import WHO, Site, run
+from ledger_asks import noon, week_number
+
+from conftest import Stores
+from turnstile.errors import IntegrityError
+from turnstile.ledger.ledger import Ledger
+from turnstile.ledger.tlog.checkpoints import (
+    Verifier,
+    parse_checkpoint,
+    parse_proof,
+    parse_step,
+)
+from turnstile.ledger.tlog.merkle import is_consistent, is_included
+
+pytestmark = pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+
+
+@pytest.fixture
+def site(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """Two published weeks."""
+    made = Site(tmp_path / "site", stores.new()).at(monkeypatch)
+    made.publish(0)
+    made.publish(1)
+    return made
+
+
+@pytest.fixture
+def witness() -> Iterator[Witness]:
+    with serving(Witness()) as served:
+        yield served
+
+
+def log_of(site: Site) -> Path:
+    (folder,) = sorted((site.home / "public/log").iterdir())
+    return folder
+
+
+def enrolled(site: Site, witness: Witness) -> Witness:
+    """Let a witness know the log, and the ledger know the witness."""
+    witness.log = (log_of(site) / "log.pub").read_text()
+    (site.home / "log-policy.txt").write_text(witness.policy)
+    return witness
+
+
+def test_a_checkpoint_leads_to_the_newest_and_the_notes_entries_are_in_it(site: Site) -> None:
+    site.publish(2)
+    folder = log_of(site)
+    key = Verifier.of((folder / "log.pub").read_text())
+    sizes = sorted(int(path.name) for path in (folder / "checkpoints").iterdir())
+    at = parse_checkpoint((folder / "checkpoints" / str(sizes[0])).read_text())
+    assert at.is_signed_by(key)
+    climbed = 0
+    while (step := folder / "steps" / str(at.size)).exists():
+        old, proof, text = parse_step(step.read_text())
+        later = parse_checkpoint(text)
+        assert old == at.size < later.size
+        assert later.is_signed_by(key)
+        assert is_consistent(old, later.size, at.root, later.root, proof)
+        at, climbed = later, climbed + 1
+    newest = parse_checkpoint((folder / "checkpoint").read_text())
+    assert (at.size, at.root, climbed) == (newest.size, newest.root, 2)
+    for n in range(3):
+        beside = site.home / "public/opal" / week_number(n)
+        proven = parse_proof((beside / "proof-r0.tlog-proof").read_text())
+        note = (beside / "checkpoint-r0.note").read_text().split("\n")
+        checkpoint = parse_checkpoint(proven.checkpoint)
+        assert proven.index == int(note[1]) - 1
+        assert is_included(proven.data, proven.index, checkpoint.size, proven.path, checkpoint.root)
+        assert checkpoint.is_signed_by(key)
+    assert run("verify") == 0
+
+
+def test_two_ledgers_with_the_same_facts_have_other_hashes(
+    stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roots = set()
+    for name in ("one", "other"):
+        with monkeypatch.context() as patch:
+            site = Site(tmp_path / name, stores.new(), has_witness=False).at(patch)
+            site.publish(0)
+            first = next(iter(site.ledger.entries()))
+            assert len(first.body["blinding"]) == 32
+            roots.add(first.hash)
+    assert len(roots) == 2
+
+
+def test_no_file_of_the_log_holds_a_person_a_reason_or_a_folder(site: Site) -> None:
+    run("confirm-clock", "--person", "olga-secret", "--reason", "a-secret-reason")
+    site.publish(2)
+    texts = [path.read_text() for path in log_of(site).rglob("*") if path.is_file()]
+    texts += [path.read_text() for path in (site.home / "public").rglob("*.tlog-proof")]
+    assert len(texts) > 9
+    for text in texts:
+        for word in ("olga", "secret", str(site.home), "2026", "opal"):
+            assert word not in text
+
+
+PLANTED = {
+    "a checkpoint altered": lambda log: _edit(log / "checkpoints", "A", "B"),
+    "a checkpoint of another size": lambda log: shutil.copy(
+        next((log / "checkpoints").iterdir()), log / "checkpoints/3"
+    ),
+    "a step altered": lambda log: _edit(log / "steps", "old ", "old 1"),
+    "the newest put back": lambda log: shutil.copy(
+        min((log / "checkpoints").iterdir(), key=lambda one: int(one.name)), log / "checkpoint"
+    ),
+    "all of it deleted": shutil.rmtree,
+    "a checkpoint deleted": lambda log: min((log / "checkpoints").iterdir()).unlink(),
+    "a step deleted": lambda log: min((log / "steps").iterdir(), key=_size).unlink(),
+    "a file of nobody": lambda log: (log / "rows.csv").write_text("card,time\n"),
+    "a log of nobody": lambda log: shutil.copytree(log, log.with_name("00000000")),
+    "a proof altered": lambda log: _edit(
+        log.parents[1] / "opal" / week_number(0), "index ", "index 1", "*.tlog-proof"
+    ),
+}
+
+
+def _size(path: Path) -> int:
+    return int(path.name)
+
+
+def _edit(folder: Path, before: str, after: str, pattern: str = "*") -> None:
+    path = min(folder.glob(pattern))
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_is_planted_in_the_log_is_found(name: str, site: Site) -> None:
+    site.publish(2)
+    assert site.ledger.verify() == ()
+    PLANTED[name](log_of(site))
+    found = [one for one in site.ledger.verify() if one.check == "log"]
+    assert found, name
+    assert str(site.home / "public") in found[0].problem
+
+
+def test_a_ledger_put_back_signs_nothing_that_its_log_has_outgrown(
+    site: Site, stores: Stores
+) -> None:
+    older = stores.copy_of(site.url)
+    site.publish(2)
+    before = {path: path.read_bytes() for path in log_of(site).rglob("*") if path.is_file()}
+    restored = Ledger.open(
+        older, clock=noon, public=site.home / "public", embargoed=site.home / "embargoed"
+    )
+    assert any(one.check == "log" and "old copy" in one.problem for one in restored.verify())
+    with pytest.raises(IntegrityError, match="nothing more is signed"):
+        restored.sign_public_zone()
+    assert before == {path: path.read_bytes() for path in log_of(site).rglob("*") if path.is_file()}
+
+
+def test_after_a_loss_for_good_another_log_begins_and_the_old_one_still_stands(
+    site: Site, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older, old = stores.copy_of(site.url), log_of(site)
+    site.publish(2)
+    shutil.rmtree(site.witness)  # the entries themselves are nowhere any more
+    site.url = older
+    site.has_witness = False
+    site.at(monkeypatch)
+    assert run("recover", *WHO) == 0
+    folders = sorted((site.home / "public/log").iterdir())
+    assert len(site.ledger.parties().logs) == 2
+    site.ledger.sign_public_zone()
+    folders = sorted((site.home / "public/log").iterdir())
+    assert len(folders) == 2
+    assert old in folders
+    assert [one for one in site.ledger.verify() if one.check == "log"] == []
+
+
+def test_a_log_may_begin_again_under_a_name_of_ones_own(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("begin-log", "--origin", "two words", *WHO) == 2
+    assert "cannot name a log" in capsys.readouterr().err
+    assert run("begin-log", "--origin", "transport.example.org/opal", *WHO) == 0
+    site.publish(2)
+    begun = site.ledger.parties().logs[-1]
+    key = Verifier.of(begun.public_line)
+    newest = site.home / "public/log" / key.key_id.hex() / "checkpoint"
+    assert newest.read_text().startswith("transport.example.org/opal\n")
+    assert len({one.public_line.partition("+")[2] for one in site.ledger.parties().logs}) == 2
+    assert run("verify") == 0
+
+
+def test_a_ledger_without_a_log_gains_one_over_its_entries(
+    stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path / "site", stores.new(), has_witness=False).at(monkeypatch)
+    with monkeypatch.context() as patch:  # as a version did that knew of no log
+        patch.setattr("turnstile.ledger.custody.custody.begin_log", lambda *_: None)
+        site.publish(0)
+    assert not (site.home / "public/log").exists()
+    site.publish(1)
+    assert run("verify") == 0
+    proof = site.home / "public/opal" / week_number(0) / "proof-r0.tlog-proof"
+    proven = parse_proof(proof.read_text())
+    begun = site.ledger.parties().logs[0]
+    assert proven.index + 1 < begun.sequence
+    assert parse_checkpoint(proven.checkpoint).size == begun.sequence
+
+
+class TestCosigners:
+    """Every row of what a cosigner may answer (C2SP tlog-witness)."""
+
+    def test_what_it_signs_stands_beside_the_checkpoint(
+        self, site: Site, witness: Witness, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        enrolled(site, witness)
+        assert run("cosign") == 0
+        assert "has cosigned" in capsys.readouterr().out
+        found = parse_checkpoint((log_of(site) / "checkpoint").read_text())
+        assert found.cosigned_at(Verifier.of(witness.vkey)) == SECONDS + 1
+        site.publish(2)
+        assert witness.asked == [0, found.size]
+        later = parse_checkpoint((log_of(site) / "checkpoint").read_text())
+        assert later.size > found.size
+        assert later.cosigned_at(Verifier.of(witness.vkey)) == SECONDS + 2
+        assert run("verify") == 0
+
+    def test_it_says_what_it_saw_last_and_is_asked_from_there(
+        self, site: Site, witness: Witness
+    ) -> None:
+        enrolled(site, witness)
+        first = parse_checkpoint(
+            min((log_of(site) / "checkpoints").iterdir(), key=lambda one: int(one.name)).read_text()
+        )
+        witness.size, witness.root = first.size, first.root
+        assert run("cosign") == 0
+        assert witness.asked == [0, first.size]
+        assert witness.size > first.size
+
+    @pytest.mark.parametrize("fault", [400, 403, 429, 500, 503])
+    def test_one_that_is_away_or_refuses_delays_no_publication(
+        self, fault: int, site: Site, witness: Witness, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        enrolled(site, witness).fault = fault
+        assert run("cosign") == 0
+        assert str(fault) in capsys.readouterr().out
+        site.publish(2)
+        assert run("verify") == 0
+
+    def test_one_that_is_silent_delays_no_publication(
+        self, site: Site, witness: Witness, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        enrolled(site, witness).url = "http://127.0.0.1:9/"
+        (site.home / "log-policy.txt").write_text(witness.policy)
+        assert run("cosign") == 0
+        assert "did not answer" in capsys.readouterr().out
+        site.publish(2)
+
+    def test_one_that_does_not_know_the_log_is_told_about_by_a_person(
+        self, site: Site, witness: Witness, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        enrolled(site, witness).log = None
+        assert run("cosign") == 0
+        assert "a person enrols it" in capsys.readouterr().out
+
+    def test_one_that_saw_more_than_we_have_is_an_alarm(
+        self, site: Site, witness: Witness, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        enrolled(site, witness).size = 10**6
+        assert run("cosign") == 4
+        assert "an old copy was restored, or a twin signs" in capsys.readouterr().out
+
+    def test_one_that_saw_another_root_is_an_alarm(
+        self, site: Site, witness: Witness, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        enrolled(site, witness)
+        newest = parse_checkpoint((log_of(site) / "checkpoint").read_text())
+        witness.size, witness.root = newest.size, bytes(32)
+        assert run("cosign") == 4
+        assert "another history" in capsys.readouterr().out
+        witness.size = min(int(one.name) for one in (log_of(site) / "checkpoints").iterdir())
+        assert run("cosign") == 4
+
+    def test_a_line_under_another_key_is_not_kept(
+        self, site: Site, witness: Witness, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        enrolled(site, witness)
+        other = Witness(key=Ed25519PrivateKey.generate(), url=witness.url)
+        (site.home / "log-policy.txt").write_text(other.policy)
+        assert run("cosign") == 0
+        assert "signed nothing under the key" in capsys.readouterr().out
+        assert not (log_of(site) / "cosignatures").exists()
+
+    @pytest.mark.parametrize("line", ["witness w1", "witness w1 no+key+here", "listen 8080"])
+    def test_a_policy_that_is_none_is_refused_by_its_line(
+        self, line: str, site: Site, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (site.home / "log-policy.txt").write_text(f"# policy\n{line}\n")
+        assert run("cosign") == 2
+        assert "line 2" in capsys.readouterr().err
+
+    @pytest.mark.usefixtures("site")
+    def test_nobody_is_asked_where_nobody_is_named(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run("cosign") == 0
+        assert "log-policy.txt" in capsys.readouterr().out
