@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +47,9 @@ REGIONS, ZONES_A_REGION, PERIODS = 10, 5, 4
 _ZONES = REGIONS * ZONES_A_REGION
 _SHARE_OF_EVENTS = 0.002  # pairs that no law expects
 _FALSE_AT_MOST = 0.01
+EARLIER, WOBBLE = 8, 0.05  # weeks; of ends and of pairs, from week to week
+VOLUMES, DISTANCES, LEAST = (0, 1, 10, 100, 1_000, 1e9), (0, 5, 15, 30, 100), 500
+Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 FLOWS = {
@@ -68,6 +73,12 @@ class Compared:
         naive_listed: pairs of the naive matrix above the half-width of 95 %.
         naive_false: of those, pairs without a trip.
         errors: root mean square error by name of the number.
+        month_listed: pairs that are listed once earlier weeks are known.
+        month_false: of those, pairs without a trip in a month.
+        held: of each pair, whether the 90 % interval of the estimate with earlier weeks holds.
+        apart: of each pair, kilometres.
+        volumes: of each pair, trips.
+        misses: of each pair, error of that estimate.
     """
 
     trips: int
@@ -78,10 +89,21 @@ class Compared:
     naive_listed: int
     naive_false: int
     errors: dict[str, float]
+    month_listed: int
+    month_false: int
+    held: Bools
+    apart: Floats
+    volumes: Floats
+    misses: Floats
 
 
 def made_city(coins: Random, trips_a_week: int) -> Ints:
     """Counts of a week, shape (days, periods, origins, destinations)."""
+    return week_of_city(coins, *rates_of_city(coins, trips_a_week))
+
+
+def rates_of_city(coins: Random, trips_a_week: int) -> tuple[Floats, Floats]:
+    """Rates of a week, shape (days, periods, origins, destinations), and kilometres of pairs."""
     size = np.exp(1.0 * coins.standard_normal(_ZONES))
     centers = coins.uniform(0, 40, (REGIONS, 2))
     at = np.repeat(centers, ZONES_A_REGION, axis=0) + coins.normal(0, 3, (_ZONES, 2))
@@ -93,7 +115,16 @@ def made_city(coins: Random, trips_a_week: int) -> Ints:
     of_period = np.array([0.3, 0.25, 0.3, 0.15])[:, None, None]
     of_day = np.array([1, 1, 1, 1, 1, 0.6, 0.5])[:, None, None, None]
     rates = of_day * of_period * pull
-    return coins.poisson(rates * trips_a_week / rates.sum()).astype(np.int64)
+    return rates * trips_a_week / rates.sum(), apart
+
+
+def week_of_city(coins: Random, rates: Floats, _: Floats, wobble: float = 0.0) -> Ints:
+    """Counts of a week whose ends and pairs vary about their rates."""
+    if wobble:
+        pairs = rates.shape[2:]
+        ends = coins.standard_normal((pairs[0], 1)) + coins.standard_normal((1, pairs[1]))
+        rates = rates * np.exp(wobble * (ends + coins.standard_normal(pairs)))
+    return coins.poisson(rates).astype(np.int64)
 
 
 def domain_of_city() -> PublicDomain:
@@ -138,9 +169,17 @@ def drawn_week(truth: Ints, events: dict[str, DrawEvent]) -> WeekToEstimate:
 def compared(seed: int, trips_a_week: int) -> Compared:
     """Make a city, draw its week, and hold what is published against the truth."""
     coins, events = dice(seed), events_of_programme()
-    truth = made_city(coins, trips_a_week)
+    rates = rates_of_city(coins, trips_a_week)
+    truth = week_of_city(coins, *rates, WOBBLE)
+    before = [week_of_city(coins, *rates, WOBBLE) for _ in range(EARLIER)]
     week = truth.sum(axis=0).ravel().astype(np.float64)
-    table = flow_tables(drawn_week(truth, events))[FLOWS["zone"].name]
+    now = drawn_week(truth, events)
+    table = flow_tables(now)[FLOWS["zone"].name]
+    earlier = tuple(drawn_week(one, events).numbers for one in before)
+    later = flow_tables(replace(now, earlier=earlier))[FLOWS["zone"].name]
+    with_earlier, low, high = (later[name].to_numpy() for name in ("estimate", "low_90", "high_90"))
+    is_later = later["is_flow"].to_numpy(zero_copy_only=False)
+    of_month = week + sum(one.sum(axis=0).ravel() for one in before[:3])
     columns = {name: table[name].to_numpy() for name in table.column_names[3:]}
     # the naive matrix has the amount of both tables of flows
     shares = dict(load_programme("opal_flows", _INCLUDE).mechanism.split)
@@ -155,6 +194,7 @@ def compared(seed: int, trips_a_week: int) -> Compared:
             ("naive", naive),
             ("reconciled", columns["reconciled"]),
             ("estimate", columns["estimate"]),
+            ("with eight earlier weeks", with_earlier),
         )
     }
     is_flow = columns["is_flow"].astype(bool)
@@ -167,7 +207,32 @@ def compared(seed: int, trips_a_week: int) -> Compared:
         naive_listed=int(above.sum()),
         naive_false=int((above & (week == 0)).sum()),
         errors=rmse,
+        month_listed=int(is_later.sum()),
+        month_false=int((is_later & (of_month == 0)).sum()),
+        held=(low <= week) & (week <= high),
+        apart=np.broadcast_to(rates[1], truth.shape[1:]).ravel(),
+        volumes=week,
+        misses=with_earlier - week,
     )
+
+
+def interval_lines(found: Sequence[Compared], trips: int) -> Iterator[str]:
+    """Yield coverage and errors with earlier weeks by estimated volume and by distance."""
+    held, volumes, apart, misses = (
+        np.concatenate([getattr(one, name) for one in found])
+        for name in ("held", "volumes", "apart", "misses")
+    )
+    yield f"{trips:,}: 90 % intervals hold {held.mean():.1%}"
+    of_size = np.maximum(volumes + misses, 0)
+    for name, values, edges in (("trips", of_size, VOLUMES), ("km", apart, DISTANCES)):
+        for low, high in pairwise(edges):
+            own = (low <= values) & (values < high)
+            if own.sum() >= LEAST:
+                error = float(np.sqrt(np.mean(misses[own] ** 2)))
+                yield (
+                    f"  {low:g} to {high:g} {name}: {held[own].mean():.1%} of {own.sum():,}, "
+                    f"RMSE {error:.1f}, mean {volumes[own].mean():.1f}"
+                )
 
 
 def main() -> int:
@@ -176,19 +241,25 @@ def main() -> int:
     parser.add_argument("--cities", type=int, default=5, help="of each size")
     arguments = parser.parse_args()
     print("trips a week, pairs with a trip | listed, false | share of trips in them")
-    print("    | naive list, false | RMSE: naive, reconciled, estimate")
+    print("    | naive list, false | RMSE: naive, reconciled, estimate, with eight earlier weeks")
+    print("    | listed then, without a trip in a month")
     listed = false = 0
     better = True
+    intervals: list[str] = []
     for trips in (100_000, 1_000_000, 5_000_000):
-        for seed in range(arguments.cities):
-            one = compared(seed, trips)
-            listed, false = listed + one.listed, false + one.false
+        found = [compared(seed, trips) for seed in range(arguments.cities)]
+        intervals += interval_lines(found, trips)
+        for one in found:
+            listed += one.listed + one.month_listed
+            false += one.false + one.month_false
             better &= one.errors["estimate"] < one.errors["naive"]
             shown = ", ".join(f"{one.errors[name]:.1f}" for name in one.errors)
             print(
                 f"{one.trips:,}, {one.present:.0%} | {one.listed:,}, {one.false} | "
-                f"{one.mass:.0%} | {one.naive_listed:,}, {one.naive_false} | {shown}"
+                f"{one.mass:.0%} | {one.naive_listed:,}, {one.naive_false} | {shown} | "
+                f"{one.month_listed:,}, {one.month_false}"
             )
+    print(*intervals, sep="\n")
     share = false / max(1, listed)
     print(f"false positives: {false} of {listed:,} listed pairs, {share:.3%} (bar: below 1 %)")
     print(f"estimates nearer than the naive matrix in every city: {'yes' if better else 'NO'}")

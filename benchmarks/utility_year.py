@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 from compared_weeks import Compared, compared, reconciled_errors, rmse
 from compared_weeks import weighted_relative_error as relative
-from estimate_weeks import CELLS, LOCATION, Floats, Noise, dice, real_week
+from estimate_weeks import CELLS, LOCATION, Floats, Noise, dice, filled, real_week
 from utility_estimates import WEEKS
 
 from turnstile.assessment.attacks.risk import forecast
+from turnstile.estimates.usable import usable
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise import noise_variance
 from turnstile.programme.domain.files import load_domain
@@ -34,8 +35,15 @@ ANY_WEEK = ServiceWeek(2016, 30)
 HOUR, DAY = f"{CELLS.name}_hourly", f"{CELLS.name}_daily"
 RMSE_BARS = {1.0: 10.0, 0.3: 6.2}
 RELATIVE_BARS = {CELLS.name: 13.0, HOUR: 8.5, DAY: 3.0}  # per cent, full volume
-SHARES = (0.3, 1.0, 2.0)
+SHARES = (0.1, 0.3, 1.0, 2.0)
+USABLE_BARS = {
+    1.0: 0.95,
+    0.3: 0.9,
+    0.1: 0.5,
+}  # of the taps, in the table that the report leads with
+LEADS = DAY
 TRIPS = 6_500_000  # tap-ons of the table
+EARLIER = 4  # weeks
 PROGRAMMES = ("opal", "opal_year", "opal_trip", "opal_2017")
 
 
@@ -97,6 +105,22 @@ def lines(real: Floats) -> Iterator[str]:
             )
 
 
+def usable_lines(real: Floats) -> Iterator[str]:
+    """Yield which part of each table can be used, with four earlier weeks."""
+    yield "| tap-ons a week | table | of the numbers | of the taps | bar |"
+    yield "|---|---|---|---|---|"
+    for share, bar in USABLE_BARS.items():
+        one = compared(share * real, noise_of("opal_year"), [share * real] * EARLIER)
+        for name in (CELLS.name, HOUR, DAY):
+            ends = (one.column(name, column) for column in ("estimate", "low_90", "high_90"))
+            own = usable(*ends)
+            shown = ""
+            if name == LEADS:
+                shown = f"at least {bar:.0%}: {'met' if own.counted >= bar else 'NOT met'}"
+            head = f"| {share * TRIPS:,.0f} | {name} |"
+            yield f"{head} {own.numbers:.0%} | {own.counted:.0%} | {shown} |"
+
+
 def trip_unit_lines(real: Floats) -> Iterator[str]:
     """Yield what the two programmes of one trip show; a rounded deviate stands in for Laplace's."""
     yield "| tap-ons a week | programme | cells | hours | days |"
@@ -147,6 +171,8 @@ def main() -> None:
     print("\n# A year of a card: eight weeks of trains, weighted relative error by table\n")
     real = real_week(folder)
     print(*lines(real), sep="\n")
+    print("\n## Numbers of opal_year whose 90 % interval lies within a fifth of the value\n")
+    print(*usable_lines(filled(real)), sep="\n")
     print("\n## The programmes of one trip, tap-ons\n")
     print(*trip_unit_lines(real), sep="\n")
     print("\n## How often an attacker who knows everything else is right (0.5 by chance)\n")

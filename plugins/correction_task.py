@@ -46,7 +46,11 @@ class AskCorrection(AskPeople):
     def open_question(self, context: Context, run: RunOfWeek) -> dict[str, str]:
         """Prepare the question; return key and files that it is about, nothing if none is open."""
         from turnstile.ledger.revisions import next_after
-        from turnstile.operations.correction_question import is_to_be_asked, revision_question
+        from turnstile.operations.correction_question import (
+            is_to_be_asked,
+            revision_cost,
+            revision_question,
+        )
         from turnstile.pipeline.ledger_preview import refusal_of_correction
         from turnstile.pipeline.redelivered_files import changed_files
 
@@ -64,7 +68,8 @@ class AskCorrection(AskPeople):
         self.body = revision_question(release)
         sentence = (
             f"The files of {release.key} came again. Its sealed bytes stand unless somebody asks "
-            "for a correction, which charges once more; no answer keeps them."
+            f"for a correction, which charges once more ({revision_cost(release)}); no answer "
+            "keeps them."
         )
         report_question(run, self.task_id, sentence)
         return {"asked": str(next_after(release.key)), "files": files}

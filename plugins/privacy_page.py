@@ -100,6 +100,7 @@ def _explain(app: "FastAPI", budget: "BudgetPage") -> None:
     from fastapi import HTTPException, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import HTMLResponse, JSONResponse, Response
+    from sqlalchemy.exc import DBAPIError
     from starlette.exceptions import HTTPException as StarletteException
 
     from turnstile.errors import TurnstileError
@@ -118,6 +119,14 @@ def _explain(app: "FastAPI", budget: "BudgetPage") -> None:
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, _: RequestValidationError) -> Response:
         return answer(request, "This address does not name anything here", 404)
+
+    @app.exception_handler(DBAPIError)
+    def unanswered(request: Request, _: DBAPIError) -> Response:
+        sentence = (
+            "A database does not answer, Airflow's or the ledger's, so nobody can say here where "
+            "things stand. What runs goes on or waits; look again in a minute"
+        )
+        return answer(request, sentence, 503)
 
     @app.exception_handler(Exception)
     def unforeseen(request: Request, _: Exception) -> Response:

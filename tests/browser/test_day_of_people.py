@@ -14,14 +14,17 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack
 
+import pyarrow as pa
 import pytest
 from day_of_people import (
     ENGINEER,
     FIRST_OFFICER,
     INTERNAL,
+    PUBLIC,
     READER,
     SECOND_OFFICER,
     Day,
+    public_text,
     replaced,
 )
 from in_chromium import MISSING, find
@@ -31,6 +34,7 @@ from matrix_of_weeks import (
     run_by_hand,
     until_lease_ends,
 )
+from pyarrow import parquet
 from real_airflow import DAG, PASSWORD, own_port, running
 from row_table import DAY, keep
 from sinks import sinks
@@ -255,10 +259,16 @@ def test_the_digest_of_monday_says_what_the_page_says(day: Day) -> None:
 def test_no_public_file_has_a_login_or_a_word_that_was_not_marked_public(day: Day) -> None:
     texts = day.public_texts()
     assert any("correction" in text for text in texts.values())
+    assert any(PUBLIC in text for text in texts.values())  # so it would be found
     people = f"{ENGINEER}|{FIRST_OFFICER}|{SECOND_OFFICER}|{READER}"
     unmarked = re.compile(rf"\b({people})\b|{INTERNAL}")
     assert [path for path, text in texts.items() if unmarked.search(text)] == []
-    assert unmarked.search(f"correction: {FIRST_OFFICER}: {INTERNAL}")
+    names = pa.table({"by": [FIRST_OFFICER]})
+    planted = (day.work / "by.md", day.work / "by.parquet", day.work / "why.json")
+    planted[0].write_text(f"correction: {FIRST_OFFICER}")
+    parquet.write_table(names, planted[1])
+    planted[2].write_text(json.dumps({"reason": f"it {INTERNAL}"}))
+    assert all(unmarked.search(public_text(path)) for path in planted)
 
 
 def _draws_begun(day: Day) -> list[tuple[int, str]]:

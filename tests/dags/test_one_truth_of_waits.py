@@ -6,21 +6,33 @@ no false trouble, no question that Airflow does not have, no two that differ.
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from looks import Looks
-from matrix_of_weeks import SCHEDULED, SETTINGS, kill_with_worker
+from matrix_of_weeks import (
+    SCHEDULED,
+    SETTINGS,
+    cleared_in_its_draw,
+    kill_with_worker,
+    parent_of,
+)
 from real_airflow import RealAirflow, monday, running
+from sinks import Sinks, sinks
 
 from turnstile.cli import main
 from turnstile.errors import TurnstileError
+from turnstile.ledger.entries import EntryKind
+from turnstile.ledger.records import ReleaseKey
 
 ASKED, QUEUED, SLOW, KILLED = OPAL = tuple(f"2016-W{n}" for n in range(30, 34))
-HEALTHY, ORPHANED = ITMS = ("2016-W40", "2016-W41")
+HEALTHY, TROUBLED, BEHIND, ORPHANED = BUSES = tuple(f"2016-W{n}" for n in range(40, 44))
 EDITS = {
     "approval: {required: false}": "approval: {required: true}",
     "final_after_days: 0": "final_after_days: 30",  # last week waits for its day
@@ -32,15 +44,30 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
-    """Four weeks of cards and two of buses that nobody has released."""
+def found() -> Iterator[Sinks]:
+    """Where messages arrive."""
+    with sinks() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def airflow(tmp_path_factory: pytest.TempPathFactory, found: Sinks) -> Iterator[RealAirflow]:
+    """Four weeks of cards and four of buses that nobody has released."""
     base = tmp_path_factory.mktemp("waits")
-    with running(base, f"{ASKED}:{KILLED}", edits=EDITS, extra=EXTRA) as found:
+    extra = EXTRA | {"AIRFLOW_CONN_TURNSTILE_ALERTS": found.connection}
+    weeks = f"{ASKED}:{KILLED}"
+    with running(base, weeks, edits=EDITS, extra=extra, edits_of_buses=EDITS) as started:
         weeks = f"{HEALTHY}:{ORPHANED}"
         assert main(["sample", "itms", "--weeks", weeks, "--rows", "2000", "--seed", "3"]) == 0
-        found.until(lambda: found.api().has_dag("release_itms"), what="the DAG of buses")
-        found.api().unpause("release_itms")
-        yield found
+        started.until(lambda: started.api().has_dag("release_itms"), what="the DAG of buses")
+        started.api().unpause("release_itms")
+        yield started
+
+
+@pytest.fixture
+def buses(airflow: RealAirflow) -> RealAirflow:
+    """The same Airflow, whose weeks of buses are meant."""
+    return replace(airflow, dag="release_itms")
 
 
 def _approve(airflow: RealAirflow, *weeks: str) -> None:
@@ -55,10 +82,6 @@ def _look(airflow: RealAirflow, looks: Looks, week: str, state: str) -> None:
     airflow.until(lambda: looks.last_state(week) == state, what=f"{week} {state}")
     seen = len(looks.seen[week])
     airflow.until(lambda: len(looks.seen[week]) >= seen + STANDS_S, what="looks")
-
-
-def _is_clean(looks: Looks, *weeks: str) -> bool:
-    return not any(looks.faults(week) for week in weeks)
 
 
 def test_a_question_and_what_is_queued_behind_it(airflow: RealAirflow) -> None:
@@ -110,48 +133,109 @@ def test_a_run_whose_worker_is_killed_goes_on(airflow: RealAirflow) -> None:
     assert not {one.trouble for one in looks.seen[KILLED]} - {"", "asked"}
 
 
-def test_buses_healthy_and_with_a_task_that_is_killed_in_its_draw(airflow: RealAirflow) -> None:
-    buses = replace(airflow, dag="release_itms")
-    looks = Looks(buses, ITMS)
-    a_day = {"to_date": (monday(HEALTHY) + timedelta(days=1)).isoformat()}
+def test_buses_healthy_and_asked(buses: RealAirflow, found: Sinks) -> None:
+    looks = Looks(buses, BUSES)
     with looks.once_a_second():
-        buses.backfill(HEALTHY, HEALTHY, **a_day)
-        buses.backfilled(HEALTHY)
-        airflow.until(lambda: looks.seen[HEALTHY][-1].run == "success", what="a last look")
-        assert buses.runs()[HEALTHY] == "success"
-        airflow.hold(ORPHANED, "seal")
-        a_day = {"to_date": (monday(ORPHANED) + timedelta(days=1)).isoformat()}
-        buses.backfill(ORPHANED, ORPHANED, **a_day)
-        drawing = airflow.held(ORPHANED, "seal")
-        task = drawing.parent()
-        assert task is not None
-        kill_with_worker(task)
+        _backfill_of_buses(buses, HEALTHY, HEALTHY)
+        _look(buses, looks, HEALTHY, "asked")
+        _approve(buses, HEALTHY)
+        buses.until(lambda: looks.seen[HEALTHY][-1].run == "success", what="a last look")
+    assert looks.faults(HEALTHY) == set()
+    assert {one.trouble for one in looks.seen[HEALTHY]} == {"", "asked"}
+    assert _told(found, HEALTHY) == set()
+
+
+def test_buses_slow_queued_paused_without_scheduler_and_worker_and_cleared_in_their_draw(
+    buses: RealAirflow, found: Sinks
+) -> None:
+    looks = Looks(buses, BUSES)
+    for moment in ("count", "seal"):
+        buses.hold(TROUBLED, moment)
+    with looks.once_a_second():
+        _backfill_of_buses(buses, TROUBLED, BEHIND)
+        counting = buses.held(TROUBLED, "count")
+        _look(buses, looks, TROUBLED, "under_way")
+        _look(buses, looks, BEHIND, "held_up")
+        for is_paused in (True, False):
+            buses.call("PATCH", f"/api/v2/dags/{buses.dag}", {"is_paused": is_paused})
+            _look(buses, looks, TROUBLED, "under_way")
+        buses.kill_scheduler(with_workers=False)
+        time.sleep(STANDS_S)
+        assert looks.last_state(TROUBLED) == "under_way"
+        assert buses.stack.revive_scheduler()
+        kill_with_worker(counting)
+        buses.let_go(TROUBLED, "count")
+        cleared_in_its_draw(buses, TROUBLED)
+        _look(buses, looks, TROUBLED, "under_way")
+        buses.let_go(TROUBLED, "seal")
+        _approve(buses, TROUBLED, BEHIND)
+        buses.until_no_backfill()
+    assert looks.faults(TROUBLED) | looks.faults(BEHIND) == set()
+    for week in (TROUBLED, BEHIND):
+        assert {one.trouble for one in looks.seen[week]} <= {"", "overdue", "asked"}  # while paused
+        assert _draws(buses, week) == 1
+        assert _told(found, week) == set()
+
+
+def test_buses_whose_task_is_killed_in_its_draw(buses: RealAirflow, found: Sinks) -> None:
+    looks = Looks(buses, BUSES)
+    buses.hold(ORPHANED, "seal")
+    with looks.once_a_second():
+        _backfill_of_buses(buses, ORPHANED, ORPHANED)
+        drawing = buses.held(ORPHANED, "seal")
+        kill_with_worker(parent_of(drawing))
         buses.until_ended(ORPHANED)
-        _look(airflow, looks, ORPHANED, "under_way")  # its draw goes on without it
+        _look(buses, looks, ORPHANED, "under_way")  # its draw goes on without it
         assert drawing.is_running()
-        airflow.let_go(ORPHANED, "seal")
+        buses.let_go(ORPHANED, "seal")
         seen = looks.until(ORPHANED, "dead")
         assert seen.mark["of_budget"] == "sealed"
         buses.clear(ORPHANED, "draw")
-        buses.until_ended(ORPHANED)
-    assert buses.runs()[ORPHANED] == "success"
-    assert looks.faults(HEALTHY) | looks.faults(ORPHANED) == set()
-    assert not any(one.trouble for one in looks.seen[HEALTHY])
-    assert {one.trouble for one in looks.seen[ORPHANED]} <= {"", "dead"}
-    entries = [entry.kind.value for entry in airflow.ledger.entries() if "itms" in str(entry.key)]
-    assert entries.count("draw_begun") == len(ITMS)
+        _approve(buses, ORPHANED)
+    assert looks.faults(ORPHANED) == set()
+    assert {one.trouble for one in looks.seen[ORPHANED]} <= {"", "dead", "asked"}
+    assert _draws(buses, ORPHANED) == 1
+    assert _told(found, ORPHANED) <= {"run_died"}
 
 
+def _backfill_of_buses(buses: RealAirflow, first: str, last: str) -> None:
+    """Ask for weeks of buses, whose first instant is on another clock than that of cards."""
+    end = (monday(last) + timedelta(days=1)).isoformat()
+    buses.backfill(first, last, to_date=end, max_active_runs=1)
+
+
+def _draws(airflow: RealAirflow, week: str) -> int:
+    """Count the draws of a week that ever began."""
+    found = airflow.ledger.entries_of(ReleaseKey(airflow.dag.removeprefix("release_"), week))
+    return sum(entry.kind is EntryKind.DRAW_BEGUN for entry in found)
+
+
+def _told(found: Sinks, week: str) -> set[str]:
+    """Return what was sent of a week beside questions: the chapters that messages lead to."""
+    rules = set()
+    for post in found.posts():
+        lines = str(json.loads(post)["message"]).splitlines()
+        starts = [n for n, line in enumerate(lines) if line.startswith("[")]
+        for begin, end in pairwise([*starts, len(lines)]):
+            if f" {week}:" in lines[begin]:
+                text = "\n".join(lines[begin:end])
+                rules |= set(re.findall(r"RUNBOOK\.md#(\w+)", text))
+    return rules - {"people_asked"}
+
+
+@pytest.mark.parametrize("programme", ["opal", "itms"])
 def test_a_week_that_waits_for_its_day_and_whose_run_is_marked_failed(
-    airflow: RealAirflow,
+    airflow: RealAirflow, buses: RealAirflow, programme: str
 ) -> None:
+    airflow = buses if programme == "itms" else airflow
     looks = Looks(airflow, (SCHEDULED,))
     with looks.once_a_second():
-        airflow.backfill(SCHEDULED, SCHEDULED)
+        _backfill_of_buses(airflow, SCHEDULED, SCHEDULED)
         _look(airflow, looks, SCHEDULED, "waiting")
         assert f"{SCHEDULED} is final on" in looks.seen[SCHEDULED][-1].mark["reason"]
         airflow.call("PATCH", airflow.path(SCHEDULED), {"state": "failed"})
         looks.until(SCHEDULED, "dead")
+        airflow.until_no_backfill()
     assert looks.faults(SCHEDULED) == set()
 
 

@@ -287,6 +287,24 @@ def test_whatever_a_person_asks_for_is_a_page(
     assert data.headers["content-type"] == "application/json"
 
 
+def test_a_database_that_does_not_answer_is_said_and_nothing_else_is(
+    site: Any, bearer: Callable[[str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = importlib.import_module("privacy_page")
+    errors = importlib.import_module("sqlalchemy.exc")
+
+    def down(*_: object) -> None:
+        raise errors.OperationalError("SELECT", {}, OSError("connection refused"))
+
+    assert "A database does not answer" not in _get(site, "/", headers=bearer("viewer")).text
+    monkeypatch.setattr(page, "runs_now", down)
+    for path in ("/", "/calendar", "/plan", "/release", f"/embargoed/opal/{WEEK}"):
+        answer = _get(site, path, headers=bearer("admin"))
+        assert answer.status_code == 503
+        assert "A database does not answer" in answer.text
+        assert "SELECT" not in answer.text
+
+
 WANTED = {"programme": "opal", "first": WEEK, "last": "2016-W32"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from turnstile.ledger.records import ReleaseKey
 WEEK = "2016-W30"
 ASK, KEEP, REVISE = "ask_revision", "Keep the sealed week", "Make a revision"
 FERRIES = "release_ferries"
+BEYOND_A_MINUTE_S = 70
 QUICK = {
     "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
     "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "5",
@@ -124,6 +126,29 @@ def test_a_yaml_gives_a_programme_that_releases_and_a_broken_one_beside_it_is_re
     assert {run.state for run in airflow.api().runs(FERRIES)} == {"success"}
     assert (airflow.home / f"public/ferries/{WEEK}/r0/manifest.json").exists()
     assert not airflow.call("GET", f"/api/v2/dags/{DAG}")["has_import_errors"]
+
+
+def test_who_watches_runs_by_the_clock_where_airflow_stays(airflow: RealAirflow) -> None:
+    watchdog = airflow.base / "dags/watchdog.py"
+    text = watchdog.read_text()
+    assert 'cron="*/15 * * * *"' in text
+    watchdog.write_text(text.replace('cron="*/15 * * * *"', 'cron="* * * * *"'))
+    path = "/api/v2/dags/watchdog"
+    airflow.until(lambda: _clock_of(airflow, path) == "* * * * *", what="its new clock")
+    airflow.api().unpause("watchdog")  # as it is from the start; tests pause it
+
+    def ran() -> list[str]:
+        return [run["state"] for run in airflow.call("GET", f"{path}/dagRuns")["dag_runs"]]
+
+    before = ran()
+    time.sleep(BEYOND_A_MINUTE_S)
+    assert ran() == before  # nothing runs unless it is asked for, as in make release
+    airflow.stack.schedule_by_the_clock()  # as make ui does
+    airflow.until(lambda: ran() != before and "success" in ran(), what="a scheduled look")
+
+
+def _clock_of(airflow: RealAirflow, path: str) -> str:
+    return str(airflow.call("GET", path)["timetable_summary"])
 
 
 def _import_errors(airflow: RealAirflow) -> str:

@@ -57,6 +57,19 @@ def test_only_an_identifier_travels(step_task: ModuleType, monkeypatch: pytest.M
     assert answer == "count:('opal', '2016-W30', 0)"
 
 
+def test_a_step_says_its_whole_sentence_how_far_it_is_and_what_comes_next(
+    step_task: ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(steps, "step_named", lambda name: getattr(steps, name))
+    monkeypatch.setattr(steps, "count", lambda *_: "digest")
+    with caplog.at_level("INFO", logger="turnstile"):
+        step_task.run_step("count", "opal", **INTERVAL)
+    number, of = steps.STEPS.index("count") + 1, len(steps.STEPS)
+    following = steps.STEPS[number]
+    said = f"opal/2016-W30/r0: count is done, {number} of {of} steps; next is {following}: "
+    assert said + (getattr(steps, following).__doc__ or "").split("\n")[0] in caplog.text
+
+
 @pytest.mark.parametrize(
     ("step", "said"),
     [("count", {}), ("draw", {"sealed_digest": "d16"}), ("publish", {"manifest_digest": "d16"})],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -26,6 +27,32 @@ def test_below_one_in_a_hundred_of_the_listed_pairs_have_no_trips_and_errors_are
     # The naive list of a small city is full of noise.
     assert found[0].naive_false / found[0].naive_listed > 0.05
     assert found[2].mass > 0.9
+
+
+def test_earlier_weeks_take_a_quarter_of_the_error_and_intervals_hold() -> None:
+    found = [compared(seed, size) for seed, size in enumerate(SIZES)]
+    for one in found:
+        assert one.errors["with eight earlier weeks"] < 0.78 * one.errors["estimate"]
+        assert one.month_listed > 1.15 * one.listed
+    assert sum(one.month_false for one in found) / sum(one.month_listed for one in found) < 0.01
+    held, sizes = (
+        np.concatenate([of(one) for one in found])
+        for of in (lambda one: one.held, lambda one: np.maximum(one.volumes + one.misses, 0))
+    )
+    for low, high in pairwise((0, 1, 10, 100, 1_000, np.inf)):
+        assert held[(low <= sizes) & (sizes < high)].mean() > 0.85
+
+
+def test_intervals_from_understated_noise_do_not_hold() -> None:
+    coins, events = dice(4), events_of_programme()
+    truth = made_city(coins, SIZES[1])
+    week = drawn_week(truth, events)
+    stated = {name: one / 4 for name, one in week.numbers.deviations.items()}
+    wrong = replace(week, numbers=replace(week.numbers, deviations=stated))
+    table = flow_tables(wrong)[FLOWS["zone"].name]
+    exact = truth.sum(axis=0).ravel()
+    low, high = (table[name].to_numpy() for name in ("low_90", "high_90"))
+    assert ((low <= exact) & (exact <= high))[exact > 10].mean() < 0.7
 
 
 def test_noise_that_is_larger_than_stated_would_be_listed() -> None:

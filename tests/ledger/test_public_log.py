@@ -42,7 +42,7 @@ def witness() -> Iterator[Witness]:
 
 
 def log_of(site: Site) -> Path:
-    (folder,) = sorted((site.home / "public/log").iterdir())
+    (folder,) = sorted((site.home / "public/ledger-log").iterdir())
     return folder
 
 
@@ -118,12 +118,21 @@ PLANTED = {
     "all of it deleted": shutil.rmtree,
     "a checkpoint deleted": lambda log: min((log / "checkpoints").iterdir()).unlink(),
     "a step deleted": lambda log: min((log / "steps").iterdir(), key=_size).unlink(),
+    "the newest deleted": lambda log: (log / "checkpoint").unlink(),
+    "a cosignature of nobody": lambda log: _made(log / "cosignatures/rows.csv"),
+    "bytes that are no text": lambda log: (log / "checkpoints/3").write_bytes(b"\xff"),
+    "a folder for a checkpoint": lambda log: (log / "checkpoints/3").mkdir(),
     "a file of nobody": lambda log: (log / "rows.csv").write_text("card,time\n"),
     "a log of nobody": lambda log: shutil.copytree(log, log.with_name("00000000")),
     "a proof altered": lambda log: _edit(
         log.parents[1] / "opal" / week_number(0), "index ", "index 1", "*.tlog-proof"
     ),
 }
+
+
+def _made(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("card,time\n")
 
 
 def _size(path: Path) -> int:
@@ -172,10 +181,10 @@ def test_after_a_loss_for_good_another_log_begins_and_the_old_one_still_stands(
     site.has_witness = False
     site.at(monkeypatch)
     assert run("recover", *WHO) == 0
-    folders = sorted((site.home / "public/log").iterdir())
+    folders = sorted((site.home / "public/ledger-log").iterdir())
     assert len(site.ledger.parties().logs) == 2
     site.ledger.sign_public_zone()
-    folders = sorted((site.home / "public/log").iterdir())
+    folders = sorted((site.home / "public/ledger-log").iterdir())
     assert len(folders) == 2
     assert old in folders
     assert [one for one in site.ledger.verify() if one.check == "log"] == []
@@ -190,7 +199,7 @@ def test_a_log_may_begin_again_under_a_name_of_ones_own(
     site.publish(2)
     begun = site.ledger.parties().logs[-1]
     key = Verifier.of(begun.public_line)
-    newest = site.home / "public/log" / key.key_id.hex() / "checkpoint"
+    newest = site.home / "public/ledger-log" / key.key_id.hex() / "checkpoint"
     assert newest.read_text().startswith("transport.example.org/opal\n")
     assert len({one.public_line.partition("+")[2] for one in site.ledger.parties().logs}) == 2
     assert run("verify") == 0
@@ -203,7 +212,7 @@ def test_a_ledger_without_a_log_gains_one_over_its_entries(
     with monkeypatch.context() as patch:  # as a version did that knew of no log
         patch.setattr("turnstile.ledger.custody.custody.begin_log", lambda *_: None)
         site.publish(0)
-    assert not (site.home / "public/log").exists()
+    assert not (site.home / "public/ledger-log").exists()
     site.publish(1)
     assert run("verify") == 0
     proof = site.home / "public/opal" / week_number(0) / "proof-r0.tlog-proof"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -66,6 +69,35 @@ def test_a_pool_is_made_where_there_is_none(api: AirflowApi, httpserver: HTTPSer
     httpserver.check_assertions()
 
 
+def _all(rows: list[dict[str, str | None]]) -> dict[str, Any]:
+    return {"dag_runs": rows, "total_entries": len(rows)}
+
+
+def test_every_run_is_known_though_airflow_hands_out_a_hundred_at_once(
+    api: AirflowApi, httpserver: HTTPServer
+) -> None:
+    at = {"logical_date": "2016-07-24T14:00:00Z", "data_interval_start": "2016-07-24T14:00:00Z"}
+    rows = [{"dag_run_id": str(n), "state": "queued", "run_type": "x", **at} for n in range(250)]
+
+    def page(request: Request) -> Response:
+        first, most = (int(request.args[name]) for name in ("offset", "limit"))
+        assert most == 100
+        answer = {"dag_runs": rows[first : first + most], "total_entries": len(rows)}
+        return Response(json.dumps(answer), content_type="application/json")
+
+    path = "/api/v2/dags/release_opal"
+    httpserver.expect_request(f"{path}/dagRuns").respond_with_handler(page)
+    httpserver.expect_request(path).respond_with_json({"is_stale": False, "is_paused": False})
+    tasks = re.compile(rf"{path}/dagRuns/\d+/taskInstances")
+    httpserver.expect_request(tasks).respond_with_json({"task_instances": []})
+    health = {"scheduler": {"latest_scheduler_heartbeat": None}}
+    httpserver.expect_request("/api/v2/monitor/health").respond_with_json(health)
+    assert len(api.runs("release_opal")) == 250
+    now = api.now({"opal": ["249"]}, lambda *_: "")
+    assert now.runs is not None
+    assert len(now.runs["opal"]) == 250
+
+
 def test_runs_without_a_week_are_left_out_and_the_rest_is_in_order(
     api: AirflowApi, httpserver: HTTPServer
 ) -> None:
@@ -75,7 +107,7 @@ def test_runs_without_a_week_are_left_out_and_the_rest_is_in_order(
         for n, start in enumerate(starts)
     ]
     path = "/api/v2/dags/release_opal/dagRuns"
-    httpserver.expect_ordered_request(path).respond_with_json({"dag_runs": rows})
+    httpserver.expect_ordered_request(path).respond_with_json(_all(rows))
     assert [run.run_id for run in api.runs("release_opal")] == ["2", "0"]
 
 
@@ -99,7 +131,7 @@ def test_what_was_left_behind_is_cancelled_and_failed(
     )
     httpserver.expect_ordered_request("/api/v2/backfills/2/cancel").respond_with_handler(answer)
     runs = "/api/v2/dags/release_opal/dagRuns"
-    httpserver.expect_ordered_request(runs).respond_with_json({"dag_runs": rows})
+    httpserver.expect_ordered_request(runs).respond_with_json(_all(rows))
     for state in ("running", "queued"):
         httpserver.expect_ordered_request(f"{runs}/{state}").respond_with_handler(answer)
     api.abandon_unfinished("release_opal")
@@ -128,7 +160,7 @@ def test_a_week_is_started_under_its_name_cleared_if_it_ended_and_left_alone_und
         },
     ]
     runs = "/api/v2/dags/release_opal/dagRuns"
-    httpserver.expect_ordered_request(runs, "GET").respond_with_json({"dag_runs": rows})
+    httpserver.expect_ordered_request(runs, "GET").respond_with_json(_all(rows))
     again = {"dry_run": False, "only_failed": False, "run_on_latest_version": True}
     cleared = f"{runs}/scheduled__x/clear"
     httpserver.expect_ordered_request(cleared, "POST", json=again).respond_with_json({})

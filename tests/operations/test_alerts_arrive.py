@@ -171,6 +171,7 @@ OF_NO_WEEK = {rule for rule in RULES if rule.startswith("budget")}
 OF_NO_WEEK |= {"programme_broken", "run_stalled"}
 
 
+OF_AN_END = {"run_died", "week_stopped", "week_refused", "week_missing"}
 WATCHED = [rule for rule in RULES if rule != "weekly_digest"]  # that one needs no cause
 
 
@@ -202,8 +203,9 @@ def place(tmp_path: Path) -> Place:
 def _send(place: Place, receivers: Receivers, rule: str, now: datetime) -> list[Alert]:
     """Look for everything, as watchdog and audit do, and send what the rule is about."""
     settings = Settings(place.journal._folder.parent, "", (), INCLUDE)
-    state = "failed" if rule == "run_died" else "running"
-    found = [*place.watched(state), *audited(lambda: (), settings)]
+    state = "failed" if rule in OF_AN_END else "running"
+    tasks = {"ask": "awaiting_input"} if rule.startswith("people_") else None
+    found = [*place.watched(state, tasks), *audited(lambda: (), settings)]
     about = [alert for alert in found if alert.rule == rule]
     addresses = dict.fromkeys(Severity, receivers.urls)
     return list(deliver(about, addresses, place.journal, send=send_by_apprise, now=now))

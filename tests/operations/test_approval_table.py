@@ -81,10 +81,7 @@ def _is_as_in(case: ApprovalCase, state: str, why: str) -> bool:
         return (state, why) == ("under way", "")  # its run is open, and goes on to publish
     if case.rejected_by:
         names = " and ".join(case.rejected_by.split())
-        return (state, why) == (
-            "rejected",
-            f"rejected by {names}; it stands until {names} approves",
-        )
+        return (state, why) == ("asked", f"rejected by {names}; it stands until {names} approves")
     by = f" by {' and '.join(case.approved_by.split())}" if case.approved_by else ""
     has = f"{len(case.approved_by.split())} of {case.persons} approvals{by}"
     asked = ", ".join(case.may_answer.split())

@@ -8,16 +8,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from watched_place import INCLUDE, Place
+from watched_place import INCLUDE, Clock, Place
 
-from turnstile.ledger.records import Bindings, ReleaseKey
-from turnstile.operations.airflow_now import AirflowNow
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.ledger.records import Bindings, ReleaseKey, Request
+from turnstile.ledger.revisions import RevisionDecision
+from turnstile.operations.airflow_now import AirflowNow, RunNow
 from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.journal import Happening, Journal, Line
 from turnstile.operations.page import BudgetPage
+from turnstile.operations.plan_view import plan_of
 from turnstile.operations.programme_now import ProgrammeNow
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.programme.loading import load_programme
+from turnstile.release.ledger_caps import ledger_cap
 from turnstile.settings import Settings
 
 IN_TIME = datetime(2016, 8, 1, 12, tzinfo=UTC)  # W30 is final since 10:00 in Sydney
@@ -91,6 +95,7 @@ def test_a_week_that_is_charged_and_not_public_is_said_with_the_reason_and_the_r
     ("standing", "state"),
     [
         (ApprovalStanding(1, (), (), ("ada",)), "asked"),
+        (ApprovalStanding(1, (), ("ada",), ("ada",)), "asked"),  # once more, after a no
         (ApprovalStanding(1, (), ("ada",), ("ada",)), "rejected"),
         (ApprovalStanding(1, ("ada",), (), ()), "withheld"),
     ],
@@ -101,7 +106,7 @@ def test_a_week_that_waits_for_people_says_who_may_still_answer(
     place.publish("2016-W30")
     _seal(place, "2016-W31")
     place.say(Happening.ASKED, "2016-W31", task="ask", sentence="x")
-    run = "failed" if state == "withheld" else "running"
+    run = "running" if state == "asked" else "failed"
     if state == "withheld":
         place.say(Happening.FAILED, "2016-W31", step="publish", kind="OSError", sentence="x")
     (found,) = _now(place, standing=standing, state=run, tasks=_asking(state)).attention
@@ -111,7 +116,7 @@ def test_a_week_that_waits_for_people_says_who_may_still_answer(
 
 def _asking(state: str) -> dict[str, str | None]:
     """What Airflow says of the question of a week that is in a state."""
-    return {"ask": "awaiting_input" if state != "withheld" else "failed"}
+    return {"ask": "awaiting_input" if state == "asked" else "failed"}
 
 
 @pytest.mark.parametrize(
@@ -317,29 +322,112 @@ def test_a_week_that_keeps_its_data_too_long_is_said_until_these_are_deleted(
     assert ("beyond their days" in said()) == (gone != "rows")
 
 
-def test_advice_about_a_week_counts_no_draw_of_another_week_that_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    include = tmp_path / "include"
+ONE_DRAW = {'window_weeks: 52, rho: "48"': 'window_weeks: 52, rho: "7/12"'}
+TWO_DRAWS = {'window_weeks: 52, rho: "48"': 'window_weeks: 52, rho: "7/6"'}
+
+
+def _deployment(
+    folder: Path, patch: pytest.MonkeyPatch, edits: Mapping[str, str]
+) -> DeploymentState:
+    """Return what a deployment of edited programmes says in August of 2016."""
+    include = folder / "include"
     for name in ("programmes", "domains"):
         shutil.copytree(INCLUDE / name, include / name)
     shutil.copy(INCLUDE / "examples.yaml", include)
+    (include / "people.yaml").write_text("release_officer: [ada]\n")
     opal = include / "programmes/opal.yaml"
     text = opal.read_text()
-    cap = 'window_weeks: 52, rho: "48"'
-    assert cap in text
-    opal.write_text(text.replace(cap, 'window_weeks: 52, rho: "7/12"'))  # one draw, and no more
-    for name, folder in (("HOME", tmp_path), ("INCLUDE", include)):
-        monkeypatch.setenv(f"TURNSTILE_{name}", str(folder))
-    settings = Settings.from_environment()
+    for old, new in edits.items():
+        assert old in text
+        text = text.replace(old, new)
+    opal.write_text(text)
+    for name, its in (("HOME", folder), ("INCLUDE", include)):
+        patch.setenv(f"TURNSTILE_{name}", str(its))
+    now = datetime(2016, 8, 10, 13, tzinfo=UTC)
+    return DeploymentState(Settings.from_environment(), lambda: now)
+
+
+def _tell(state: DeploymentState, happening: Happening, week: str, **details: object) -> None:
+    line = Line("2016-08-10T12:00:00+00:00", happening, "opal", week, week, details)
+    Journal.of(state.settings).write(line)
+
+
+def _running(*weeks: str) -> AirflowNow:
+    """What an Airflow says in which these weeks of opal have a run."""
+    runs = tuple(RunNow(week, week, "running") for week in weeks)
+    return AirflowNow({"opal": False, "itms": False}, {"opal": runs})
+
+
+def test_advice_about_a_week_counts_no_draw_of_another_week_that_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = _deployment(tmp_path, monkeypatch, ONE_DRAW)
     for week in ("2016-W30", "2016-W31"):
         told = {"step": "ingest", "kind": "InputError", "sentence": "bad"}
-        line = Line("2016-08-10T12:00:00+00:00", Happening.FAILED, "opal", week, week, told)
-        Journal.of(settings).write(line)
-    state = DeploymentState(settings, lambda: datetime(2016, 8, 10, 13, tzinfo=UTC))
+        _tell(state, Happening.FAILED, week, **told)
     airflow = AirflowNow({"opal": False}, {"opal": ()})
-    now = state.now_of(load_programme("opal", include), airflow)
+    now = state.now_of(load_programme("opal", state.settings.include), airflow)
     advice = {one.week: one.next_step for one in now.attention if one.state == "stopped"}
     assert all("it charges epsilon" in advice[week] for week in ("2016-W30", "2016-W31"))
     both = state.weeks_previewed("opal", {"first": "2016-W30", "last": "2016-W31"}, airflow)
     assert [one.is_refused for one in both.weeks] == [False, True]  # asked for together
+
+
+def test_a_preview_counts_first_what_other_runs_of_the_group_will_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = _deployment(tmp_path, monkeypatch, ONE_DRAW)
+    _tell(state, Happening.BEGUN, "2016-W30")
+    asked = {"first": "2016-W31"}
+    behind = state.weeks_previewed("opal", asked, _running("2016-W30"))
+    assert (behind.before, behind.weeks[0].is_refused) == (("opal 2016-W30",), True)
+    alone = state.weeks_previewed("opal", asked, AirflowNow({}, {"opal": ()}))
+    assert (alone.before, alone.weeks[0].is_refused) == ((), False)
+    others = state.weeks_previewed("itms", asked, _running("2016-W30"))
+    assert (others.before, others.weeks[0].is_refused) == ((), False)  # another group
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_a_preview_counts_first_a_correction_that_people_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_allowed: bool
+) -> None:
+    state = _deployment(tmp_path, monkeypatch, TWO_DRAWS)
+    ledger, key = open_ledger(state.settings), ReleaseKey("opal", "2016-W30")
+    opal = load_programme("opal", state.settings.include)
+    planned = plan_of(opal, state.settings.include, key.period, 0)
+    bound = Bindings("p", "d", "s")
+    caps = tuple(ledger_cap(cap) for cap in opal.caps)
+    week = (planned.postings, str(planned.week), caps)
+    attempt = ledger.reserve(Request(key, opal.family, bound, "plan", (), *week)).attempt_id
+    ledger.begin_draw(attempt, bound)
+    ledger.seal(attempt, "bytes")
+    ledger.publish(key, "manifest")
+    word = RevisionDecision(
+        ReleaseKey("opal", key.period, 1), is_allowed, "ada", opal.approval.role, "late", "files"
+    )
+    ledger.decide_on_revision(word)
+    _tell(state, Happening.BEGUN, key.period, revision=int(is_allowed))
+    found = state.weeks_previewed("opal", {"first": "2016-W31"}, _running(key.period))
+    assert found.before == (("opal 2016-W30",) if is_allowed else ())
+    assert found.weeks[0].is_refused == is_allowed
+
+
+@pytest.mark.parametrize("is_charged", [True, False])
+def test_a_programme_whose_file_was_renamed_is_said_to_be_broken_once_it_charged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_charged: bool
+) -> None:
+    state = _deployment(tmp_path, monkeypatch, {})
+    place = Place(open_ledger(state.settings), Journal.of(state.settings), Clock())
+    attempt = place.reserve("2016-W30")
+    if is_charged:
+        place.ledger.begin_draw(attempt, Bindings("p", "d", "s"))
+        place.ledger.seal(attempt, "bytes")  # people are asked; nothing is public yet
+    else:
+        place.ledger.void(attempt, "inputs changed")
+    assert state.broken(frozenset({"opal"})) == ()
+    programmes = state.settings.include / "programmes"
+    (programmes / "opal.yaml").rename(programmes / "cards.yaml")
+    found = {one.name: one.problem for one in state.broken(state.ever_known())}
+    assert "cards" in found  # it says another name than its file
+    assert ("opal" in found) == is_charged
+    assert "put it back under this name" in found.get("opal", "put it back under this name")

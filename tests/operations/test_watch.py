@@ -55,7 +55,11 @@ def test_a_run_that_ended_without_a_word_died(place: Place, state: str | None) -
     place.say(Happening.BEGUN, "2016-W30")
     assert _rules(place.watched("running")) == set()
     (found,) = place.watched(state)
-    assert (found.rule, found.week, found.run_id) == ("run_died", "2016-W30", "run")
+    assert (found.rule, found.week, found.run_id) == (
+        "run_died",
+        "2016-W30",
+        "run" if state else "",
+    )
     assert "taken up 2016-08-01T12:00:00+00:00" in found.identity
     (shown,) = place.now(place.airflow(state)).attention
     assert found.sentence == f"2016-W30: {shown.reason}. {shown.next_step}"  # as the page says it
@@ -163,6 +167,36 @@ def test_a_failure_that_could_not_be_sent_is_sent_by_the_watchdog(place: Place) 
     assert _rules(place.watched("failed")) == {"week_refused"}
 
 
+def test_nobody_is_told_late_of_a_stop_that_is_over(place: Place) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    place.say(Happening.FAILED, "2016-W30", step="ingest", kind="InputError", sentence="bad")
+    assert _rules(place.watched("failed")) == {"week_stopped"}
+    place.say(Happening.RESUMED, "2016-W30", step="ingest")
+    assert _rules(place.watched("running")) == set()
+    place.clock.now += timedelta(minutes=1)
+    place.publish("2016-W30")
+    assert _rules(place.watched("success")) == set()
+
+
+@pytest.mark.parametrize("state", [None, "failed", "running"])
+def test_nobody_is_reminded_of_a_question_that_airflow_has_no_more(
+    place: Place, state: str | None
+) -> None:
+    attempt = place.reserve("2016-W30")
+    place.say(Happening.BEGUN, "2016-W30")
+    place.ledger.begin_draw(attempt, Bindings("p", "d", "s"))
+    place.ledger.seal(attempt, "bytes")
+    place.say(Happening.ASKED, "2016-W30", task="ask", sentence="Publish?")
+    place.clock.now += timedelta(days=3)
+    asked = {"people_asked", "people_reminded"}
+    assert asked <= _rules(place.watched("running", {"ask": "awaiting_input"}))
+    assert not asked & _rules(place.watched(state, {"publish": "running"}))
+    place.say(Happening.BEGUN, "2016-W30", "another run")  # once its own was deleted
+    place.ledger.publish(ReleaseKey("opal", "2016-W30"), "manifest")
+    place.say(Happening.ENDED, "2016-W30", "another run")
+    assert not asked & _rules(place.watched(state, {"publish": "running"}))
+
+
 def test_a_week_is_overdue_a_day_after_it_became_final(place: Place) -> None:
     place.publish("2016-W30")
     place.clock.now = datetime(2016, 8, 8, 23, tzinfo=UTC)  # W31 is final on Monday, 10:00 there
@@ -182,7 +216,9 @@ def test_a_week_that_was_stated_to_have_no_release_is_never_overdue_and_the_next
     place.ledger.declare_no_release(ReleaseKey("opal", "2016-W31"), "ana", "strike")
     assert place.watched() == []
     place.clock.now += timedelta(days=7)
-    assert place.watched() == [Alert("release_overdue", "opal", "2016-W32")]
+    assert place.watched("running", {"ask": "awaiting_input"}) == [
+        Alert("release_overdue", "opal", "2016-W32")
+    ]
 
 
 def test_a_reminder_names_the_weeks_that_wait_behind_the_unanswered_one(place: Place) -> None:
@@ -190,16 +226,24 @@ def test_a_reminder_names_the_weeks_that_wait_behind_the_unanswered_one(place: P
     place.say(Happening.BEGUN, "2016-W31")
     place.say(Happening.ASKED, "2016-W31", task="ask", sentence="publish?")
     place.clock.now += timedelta(days=1)
-    (said,) = (str(one) for one in place.watched() if one.rule == "people_reminded")
+    (said,) = (
+        str(one)
+        for one in place.watched("running", {"ask": "awaiting_input"})
+        if one.rule == "people_reminded"
+    )
     assert "nobody has answered: publish?" in said
     place.clock.now += timedelta(days=21)
-    (said,) = (str(one) for one in place.watched() if one.rule == "people_reminded")
+    (said,) = (
+        str(one)
+        for one in place.watched("running", {"ask": "awaiting_input"})
+        if one.rule == "people_reminded"
+    )
     assert "answered; 2016-W32 to 2016-W33 cannot begin before: publish?" in said
 
 
 def test_nothing_is_overdue_before_the_first_release(place: Place) -> None:
     place.clock.now += timedelta(days=400)
-    assert place.watched() == []
+    assert place.watched("running", {"ask": "awaiting_input"}) == []
 
 
 def test_the_calendar_knows_every_state(place: Place) -> None:

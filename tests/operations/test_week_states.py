@@ -116,3 +116,35 @@ def test_every_state_has_a_square() -> None:
     style = STYLE.read_text()
     shown_otherwise = {"published"}  # the square itself
     assert not {name for name in STATES if f".{name}" not in style} - shown_otherwise
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_a_run_that_was_deleted_in_airflow_is_not_to_be_opened_or_cleared(
+    place: Place, *, is_sealed: bool
+) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    attempt = _draw(place)
+    if is_sealed:
+        place.ledger.seal(attempt, "bytes")
+        place.say(Happening.ASKED, "2016-W30", task="ask", sentence="May it be published?")
+    (shown,) = place.now(place.airflow(None)).attention
+    assert (shown.state, shown.run_id) == ("dead", "")
+    assert "was deleted in Airflow" in shown.reason
+    assert "Release it by name." in shown.next_step
+    assert "Open the run" not in shown.next_step
+    assert ("Nothing more is charged" in shown.next_step) == is_sealed
+    assert ("(it charges eps 4)" in shown.next_step) != is_sealed
+    (there,) = place.now(place.airflow("failed")).attention  # negative control
+    assert (there.run_id, "was deleted" in there.reason) == ("run", False)
+
+
+def test_a_run_that_said_why_it_failed_and_was_deleted_is_not_to_be_cleared(place: Place) -> None:
+    place.say(Happening.BEGUN, "2016-W30")
+    place.say(Happening.FAILED, "2016-W30", step="ingest", kind="InputError", sentence="bad row")
+    (there,) = place.now(place.airflow("failed")).attention
+    (gone,) = place.now(place.airflow(None)).attention
+    assert (there.reason, there.run_id) == ("bad row", "run")
+    assert (gone.reason, gone.run_id) == ("bad row", "")
+    assert "clear the run" in there.next_step
+    assert "Release it by name" in gone.next_step
+    assert "clear" not in gone.next_step

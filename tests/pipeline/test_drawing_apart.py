@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
+from row_table import MOMENTS, Row, keep
 from small_deployment import WEEK, Deployment
 
 from turnstile.errors import BudgetExceeded, DrawDied, TurnstileError
 from turnstile.ledger.charging import ChargingLedger
-from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.records import AccountBalance, ReleaseKey
 from turnstile.ledger.states import ReleaseState
 from turnstile.pipeline import charged_draw, drawing, drawing_apart
 from turnstile.pipeline.context import open_release
@@ -75,11 +78,7 @@ def _begin_drawing_with(patch: pytest.MonkeyPatch, folder: Path, *lines: str) ->
     patch.setenv("PYTHONPATH", str(folder))
 
 
-# How long the task lives, in tenths of a second: with the start of Python about 40 to its seal.
-LIVES = [3, 12, 20, *(pytest.param(n, marks=pytest.mark.long) for n in range(60))]
-
-
-@pytest.mark.parametrize("tenths", LIVES)
+@pytest.mark.parametrize("tenths", [3, 12, 20])
 def test_a_task_that_is_killed_burns_nothing_and_the_next_one_waits_for_the_seal(
     reserved: Deployment, tenths: int
 ) -> None:
@@ -89,6 +88,124 @@ def test_a_task_that_is_killed_burns_nothing_and_the_next_one_waits_for_the_seal
     digest = draw_apart("opal", WEEK)
     assert _states(reserved) == [ReleaseState.SEALED]
     assert reserved.ledger.attempts(KEY)[0].artefact_digest == digest
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A week whose draw lost a process at one moment: its attempts then, and when it was sealed."""
+
+    then: tuple[ReleaseState, ...]
+    sealed: tuple[ReleaseState, ...]
+    charges: int
+
+
+def _killed_ever_later(
+    place: Deployment,
+    patch: pytest.MonkeyPatch,
+    kill: Callable[[psutil.Process], None],
+    apart_s: float,
+) -> list[Moment]:
+    """Ask for a draw again and again, and kill later each time, until one ends by itself.
+
+    Args:
+        place: with a reservation; each draw has a copy of it.
+        patch: of the environment.
+        kill: is handed the process that asked, as a task does.
+        apart_s: between the moments of two kills.
+    """
+    found: list[Moment] = []
+    once = _price(place)
+    is_over = False
+    while not is_over:
+        home = place.home.with_name(f"killed, {len(found)}")
+        shutil.copytree(place.home, home)
+        with patch.context() as there:
+            there.setenv("TURNSTILE_HOME", str(home))
+            with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
+                time.sleep(len(found) * apart_s)
+                is_over = task.poll() is not None
+                if not is_over:
+                    kill(psutil.Process(task.pid))
+            then = tuple(_states(place))
+            step_named("draw")("opal", WEEK)
+            charges, rest = divmod(sum(map(_rho_nano, place.ledger.balance())), once)
+            assert rest == 0
+            found.append(Moment(then, tuple(_states(place)), charges))
+        shutil.rmtree(home, ignore_errors=True)  # a process that nobody waits for may still look in
+    return found
+
+
+BETWEEN_S = 2
+"""What a draw takes from its noise to its seal at least, so that many moments fall in between."""
+
+
+def _price(place: Deployment) -> int:
+    """Return what one draw of a reserved week charges all accounts together."""
+    return sum(account.held.rho_nano or 0 for account in place.ledger.balance())
+
+
+def _rho_nano(account: AccountBalance) -> int:
+    assert account.held.rho_nano == 0
+    return account.spent.rho_nano or 0
+
+
+def _row(what: str, moments: list[Moment]) -> Row:
+    """Return what is printed of the moments of a draw."""
+    charged = sum(one.then == (ReleaseState.DRAWING,) for one in moments)
+    burned = sum(ReleaseState.BURNED in one.sealed for one in moments)
+    return (what, str(len(moments)), str(charged), str(burned))
+
+
+def _sealing_takes(patch: pytest.MonkeyPatch, folder: Path, seconds: float) -> None:
+    """Let every draw take its time between charge and seal."""
+    _begin_drawing_with(
+        patch,
+        folder,
+        "import time",
+        "write_once = charged_draw.write_once",
+        f"charged_draw.write_once = lambda *its: (time.sleep({seconds}), write_once(*its))",
+    )
+
+
+@pytest.mark.long
+def test_a_task_that_is_killed_in_any_tenth_of_a_second_burns_nothing(
+    reserved: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    _sealing_takes(monkeypatch, tmp_path, BETWEEN_S)
+    moments = _killed_ever_later(reserved, monkeypatch, psutil.Process.kill, 0.1)
+    keep(request.node, MOMENTS, [_row("the task, every 0.1 s", moments)])
+    assert {(one.sealed, one.charges) for one in moments} == {((ReleaseState.SEALED,), 1)}
+    then = [one.then for one in moments]
+    assert set(then) == {(ReleaseState.RESERVED,), (ReleaseState.DRAWING,), (ReleaseState.SEALED,)}
+    assert then.count((ReleaseState.DRAWING,)) >= 10
+
+
+@pytest.mark.long
+def test_a_drawing_process_that_is_killed_is_burned_between_its_beginning_and_its_seal_alone(
+    reserved: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    # Negative control of the test before.
+    def kill_drawing(task: psutil.Process) -> None:
+        drawing_processes = task.children()
+        for process in drawing_processes:
+            process.kill()
+        psutil.wait_procs(drawing_processes, timeout=60)
+
+    _sealing_takes(monkeypatch, tmp_path, BETWEEN_S)
+    moments = _killed_ever_later(reserved, monkeypatch, kill_drawing, 0.3)
+    keep(request.node, MOMENTS, [_row("the drawing process itself, every 0.3 s", moments)])
+    for one in moments:
+        is_burned = one.then == (ReleaseState.DRAWING,)
+        burned = (ReleaseState.BURNED,) if is_burned else ()
+        assert (one.sealed, one.charges) == ((*burned, ReleaseState.SEALED), 1 + is_burned)
+    assert {len(one.then) for one in moments} == {1}
+    assert sum(one.charges == 2 for one in moments) >= 5
 
 
 def test_a_draw_that_nobody_waits_for_any_more_charges_nothing_and_burns_nothing(
@@ -112,14 +229,10 @@ def test_a_draw_that_nobody_waits_for_any_more_charges_nothing_and_burns_nothing
 def test_a_task_that_is_interrupted_or_timed_out_leaves_its_draw_alone(
     reserved: Deployment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    _begin_drawing_with(
-        monkeypatch,
-        tmp_path,
-        "import time",
-        "write_once = charged_draw.write_once",
-        "charged_draw.write_once = lambda *its: (time.sleep(8), write_once(*its))",
-    )
-    with subprocess.Popen([sys.executable, "-c", ASK], start_new_session=True) as task:  # noqa: S603 - our own words
+    _sealing_takes(monkeypatch, tmp_path, 8)
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # if ignored
+    asked = [sys.executable, "-c", f"{heard}; {ASK}"]
+    with subprocess.Popen(asked, start_new_session=True) as task:  # noqa: S603 - our own words
         _wait_for(reserved.ledger.living_draws)
         task.send_signal(signal.SIGINT)  # raises inside the task, as Airflow's timeout does
     assert task.returncode != 0

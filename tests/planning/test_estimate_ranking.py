@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,13 +15,21 @@ import pytest
 from small_deployment import INCLUDE, Deployment
 
 from turnstile.errors import InputError
+from turnstile.estimates.usable import Usable
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.loading import load_programme
 from turnstile.programme.spec import Programme, Query
 from turnstile_design.bus_grains import bus_grains
 from turnstile_design.estimate_ranking import OWN, Ranked, grains, ranked
-from turnstile_design.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors, grain_lines
+from turnstile_design.grains import (
+    CITY_MEAN,
+    LAST_YEAR,
+    NOTHING,
+    GrainErrors,
+    grain_lines,
+    lead_lines,
+)
 from turnstile_design.predicted_errors import CELLS, Design, answers_of, errors_by_query
 from turnstile_design.public_city import PublicCity, made_city, published_city
 from turnstile_design.trip_grains import trip_grains
@@ -128,6 +137,33 @@ def test_a_grain_is_worth_it_where_it_beats_every_naive_table_by_a_tenth(
     text = "\n".join(grain_lines([row]))
     assert ("learns nothing that" in text) == bool(not_beaten)
     assert ("no grain beats every naive table" in text) == bool(not_beaten)
+
+
+def test_the_grain_to_lead_with_is_the_finest_that_can_be_used() -> None:
+    def row(grain: str, counted: float) -> GrainErrors:
+        baselines = {NOTHING: 100.0, CITY_MEAN: 40.0, LAST_YEAR: 15.0}
+        own = Usable(counted / 2, counted)
+        return GrainErrors("taps", grain, 13.0, baselines, "%", is_written=False, usable=own)
+
+    rows = [row("stop x hour", 0.6), row("stop x day", 0.92), row("region x day", 0.99)]
+    assert next(lead_lines(rows)).startswith("lead with stop x day: 92% of taps, 46% of numbers")
+    assert "no grain reaches nine tenths" in next(lead_lines(rows[:1]))
+    assert not list(lead_lines([errors_of(13.0)]))
+
+
+def test_check_says_which_grain_can_be_used_at_the_authoritys_volume(
+    turnstile: Cli, deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployment.edit("opal_year", "slot_minutes: 15", "slot_minutes: 60")
+    found = []
+    for trips in (20_000, 2_000_000):
+        assert turnstile("check", "opal_year", "--trips", trips) == 0
+        found.append(capsys.readouterr().out)
+    small, large = ([int(n) for n in re.findall(r"(\d+)% of taps", one)] for one in found)
+    assert all(one <= other for one, other in zip(small, large, strict=True))
+    assert small[0] < large[0]
+    assert "lead with" in found[1]
+    assert deployment.nothing_happened()
 
 
 def test_a_larger_city_learns_more_from_trips(domain: PublicDomain) -> None:

@@ -122,7 +122,7 @@ def test_json_ld_names_every_table_with_its_digest(package: Path) -> None:
 
 def test_every_worked_example_of_the_readme_runs(package: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", (package / "README.md").read_text(), re.DOTALL)
-    assert len(examples) == 6
+    assert len(examples) == 7
     for example in examples:
         done = subprocess.run(  # noqa: S603 - our own interpreter
             [sys.executable, "-W", "error::FutureWarning", "-c", example],

@@ -64,6 +64,24 @@ def test_every_picture_is_there_as_svg_and_png_with_a_text(package: Path) -> Non
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in package.glob("pictures/*.png"))
 
 
+def test_what_can_be_used_leads_and_is_what_the_intervals_say(published: Path) -> None:
+    package = next(published.glob("opal/*/r0"))
+    said = (package / "report.html").read_text().split("<figure>")[0]
+    rows = re.findall(
+        r"<tr><td>estimates/(\w+)</td><td>([\d,]+)</td><td>(\d+) %</td><td>(\d+) %", said
+    )
+    assert {"on_location", "on_time_location"} <= {name for name, *_ in rows}
+    for name, numbers, usable, counted in rows:
+        table = pq.read_table(package / f"estimates/{name}.parquet").to_pandas()
+        assert int(numbers.replace(",", "")) == len(table)
+        own = table["estimate"]
+        reach = (table["high_90"] - own).combine(own - table["low_90"], max)
+        is_usable = (own > 0) & (reach <= own / 5)
+        assert int(usable) == round(100 * is_usable.mean())
+        assert int(counted) == round(100 * own[is_usable].sum() / own.sum())
+    assert f"`estimates/{rows[0][0]}`" in (package / "README.md").read_text()
+
+
 def test_the_week_in_words_is_the_sum_of_the_published_numbers(published: Path) -> None:
     package = next(published.glob("opal/*/r0"))
     said = (package / "report.html").read_text()

@@ -214,7 +214,7 @@ def _checked(zone: Path, *arguments: str) -> int:
 def test_whoever_kept_a_checkpoint_sees_that_the_log_grew_from_it(
     zone: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (log,) = (zone / "log").iterdir()
+    (log,) = (zone / "ledger-log").iterdir()
     kept = min((log / "checkpoints").iterdir(), key=lambda one: int(one.name))
     assert kept.read_text() != (log / "checkpoint").read_text()
     assert _checked(zone, "--since", str(kept), "--log-key", str(log / "log.pub")) == 0
@@ -224,7 +224,7 @@ def test_whoever_kept_a_checkpoint_sees_that_the_log_grew_from_it(
 def test_a_rewritten_ledger_is_seen_though_every_folder_is_the_attackers(
     zone: Path, published: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    (log,) = (zone / "log").iterdir()
+    (log,) = (zone / "ledger-log").iterdir()
     signer = Signer.load(published.parent / "log-key.pem")
     origin, size, _ = min((log / "checkpoints").iterdir()).read_text().split("\n")[:3]
     before = signer.note(origin, checkpoint_text(origin, int(size), bytes(32)))
@@ -255,7 +255,7 @@ ALTERED: dict[str, tuple[Callable[[Path], None], str]] = {
         "zone-index.txt is not signed",
     ),
     "newest checkpoint of before": (
-        lambda zone: _older(next((zone / "log").iterdir())),
+        lambda zone: _older(next((zone / "ledger-log").iterdir())),
         "its ledger was rewritten",
     ),
 }

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from in_chromium import WIDER, chromium, find, log_in, view
 from matrix_of_weeks import run_by_hand
+from pyarrow import parquet
 from real_airflow import DAG, RealAirflow
 from row_table import Row
 from selenium.webdriver.common.by import By
@@ -31,6 +32,8 @@ PAGE = "privacy-budget"
 PHONE_PX, DESKTOP_PX = 390, 1400
 INTERNAL = "looked at it twice"
 """In every reason that people give; it stays internal."""
+PUBLIC = "as busy as the year before"
+"""What the desk's answers leave for the public."""
 OF_RUNS = {"run_died", "run_lasts", "hold_stuck", "draw_stuck", "week_stopped", "bytes_disagree"}
 _FIGURES = ("epsilon_micro", "rho_nano", "delta_femto")
 
@@ -107,6 +110,7 @@ class Day:
         view(browser, "light", PHONE_PX)
         browser.get(f"{self.airflow.address}/{PAGE}/embargoed/opal/{week}")
         find(browser, "form.desk textarea[name=reason]").send_keys(f"{said[0]} {INTERNAL}")
+        find(browser, "form.desk textarea[name=public_note]").send_keys(PUBLIC)
         text = find(browser, "body").text
         assert browser.execute_script(WIDER) == 0
         button = find(browser, f"form.desk button[value={said[1]}]")
@@ -127,13 +131,9 @@ class Day:
         return text
 
     def public_texts(self) -> dict[str, str]:
-        """Return every public file that is text, by its path."""
+        """Return every public file as text, by its path; of a Parquet file its cells and notes."""
         files = (path for path in (self.airflow.home / "public").rglob("*") if path.is_file())
-        found = {}
-        for path in files:
-            with suppress(UnicodeDecodeError):
-                found[str(path)] = path.read_text("utf-8")
-        return found
+        return {str(path): public_text(path) for path in files}
 
     def approve(self, week: str) -> None:
         """Let both officers say yes, and wait for the end of the run."""
@@ -276,6 +276,19 @@ def _figures_on(browser: Any) -> set[tuple[str, str]]:
 def _exact(spent: dict[str, Any]) -> str:
     """Write a loss as the page's machine-readable figure has it."""
     return ",".join("infinite" if spent[n] is None else str(spent[n]) for n in _FIGURES)
+
+
+def public_text(path: Path) -> str:
+    """Return what a reader finds in a file; a kind of file that this cannot read is an error.
+
+    Of a picture its notes; it is drawn from numbers and names of places alone.
+    """
+    if path.suffix == ".png":
+        return path.read_bytes().partition(b"IDAT")[0].decode("latin-1")
+    if path.suffix != ".parquet":
+        return path.read_text("utf-8")
+    table = parquet.read_table(path)
+    return f"{table.schema.metadata} {table.to_pydict()}"
 
 
 def replaced(path: Path, old: str, new: str) -> None:

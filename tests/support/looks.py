@@ -22,13 +22,15 @@ from turnstile.operations.airflow_now import ASKS, UNDER_WAY, AirflowNow, RunNow
 from turnstile.operations.alerts import Alert
 from turnstile.operations.deployment_state import DeploymentState
 from turnstile.operations.journal import Happening, Journal
-from turnstile.operations.week_states import TURNS_AND_ENDS
+from turnstile.operations.week_states import OF_PEOPLE, TURNS_AND_ENDS
 from turnstile.settings import Settings, system_clock
 
 PAGE = "/privacy-budget"
 EVERY_S = 1.0
 _ITEM = re.compile(r'<li data-state="(\w+)"><strong>([^<]+)</strong>(.*?)</li>', re.DOTALL)
-_OF_PEOPLE = frozenset({"asked", "asked_revision", "rejected"})
+_SAYS_ITS_COST = re.compile("it charges |What its run then does: refused|no draw is left")
+_LEADS_ON = frozenset({"dead", "charged", "held", "stopped", "overdue"})
+"""States whose advice is to clear or release a week, or to let its run go on."""
 _OF_A_STOP = frozenset({"week_stopped", "week_refused", "week_missing", "bytes_disagree"})
 
 
@@ -62,7 +64,7 @@ class Look:
         if self.trouble and self.mark:
             if self.mark["state"] != self.trouble and not self._is_paused():
                 found.append("list and calendar differ")
-            if self.mark["of_budget"] == "charged" and "it charges " not in self.words:
+            if self._may_draw() and not _SAYS_ITS_COST.search(self.words):
                 found.append("advice does not say what it charges")
         if self.run and self.mark:
             if (self.trouble == "dead") != ("run_died" in rules):
@@ -77,14 +79,24 @@ class Look:
     def _faults_of_life(self, rules: set[str]) -> Iterator[str]:
         """Yield what is falsely said of a run that lives, or of a question."""
         lives = self.run in UNDER_WAY
-        is_true = self.trouble in {"", *_OF_PEOPLE} or self._is_paused()
+        is_true = self.trouble in {"", *OF_PEOPLE} or self._is_paused()
         if lives and not self.has_failed and not is_true:
             yield "trouble of a run that lives"
         if lives and not self.has_failed and "run_died" in rules:
             yield "a death of a run that lives"
         is_known = self.run and self.mark and self.asks is not None
-        if is_known and self.asks != (lives and self.mark["state"] in _OF_PEOPLE):
+        if is_known and self.asks != (lives and self.mark["state"] in OF_PEOPLE):
             yield "page and Airflow differ about a question"
+        if self.asks is False and rules & {"people_asked", "people_reminded"}:
+            yield "a mail about a question that Airflow has not"
+
+    def _may_draw(self) -> bool:
+        """Say whether following the advice may charge a draw."""
+        return self.trouble in _LEADS_ON and self.mark["of_budget"] in {
+            "nothing",
+            "held",
+            "charged",
+        }
 
     def _is_paused(self) -> bool:
         """Say whether the trouble is that somebody paused the DAG of a run that lives."""

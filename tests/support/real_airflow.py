@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from datetime import time as clock_time
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -45,7 +46,9 @@ def own_port() -> int:
     return free_port(10_000 + os.getpid() % 10_000)
 
 
-def small_checkout(base: Path, edits: Mapping[str, str]) -> Path:
+def small_checkout(
+    base: Path, edits: Mapping[str, str], edits_of_buses: Mapping[str, str] = MappingProxyType({})
+) -> Path:
     """Make a folder that Airflow can run from: few cells, programmes edited; return `include`."""
     include = base / "include"
     for name in ("programmes", "domains"):
@@ -54,12 +57,14 @@ def small_checkout(base: Path, edits: Mapping[str, str]) -> Path:
     (include / "people.yaml").write_text("release_officer: [admin, ada, olga]\n")
     for name in ("dags", "plugins"):
         shutil.copytree(ROOT / name, base / name, ignore=shutil.ignore_patterns("__pycache__"))
-    opal = include / "programmes/opal.yaml"
-    text = opal.read_text().replace("slot_minutes: 15", "slot_minutes: 240")
-    for old, new in edits.items():
-        assert old in text
-        text = text.replace(old, new)
-    opal.write_text(text)
+    few_cells = {"slot_minutes: 15": "slot_minutes: 240"}
+    for name, own in (("opal", {**few_cells, **edits}), ("itms", edits_of_buses)):
+        programme = include / f"programmes/{name}.yaml"
+        text = programme.read_text()
+        for old, new in own.items():
+            assert old in text
+            text = text.replace(old, new)
+        programme.write_text(text)
     _hold_steps(base / "plugins")
     return include
 
@@ -288,6 +293,7 @@ def running(
     *,
     edits: Mapping[str, str],
     extra: Mapping[str, str],
+    edits_of_buses: Mapping[str, str] = MappingProxyType({}),
     port: int | None = None,
     ran_before: bool = False,
 ) -> Iterator[RealAirflow]:
@@ -296,12 +302,13 @@ def running(
     Args:
         base: empty folder.
         weeks: ranges of weeks with landing data, `2016-W30:2016-W33,2018-W10`.
-        edits: what is changed in the programme file, old text to new.
+        edits: what is changed in the file of `opal`, old text to new.
         extra: settings of Airflow.
+        edits_of_buses: what is changed in the file of `itms`.
         port: TCP port of the API server, from `own_port`.
         ran_before: let the schedule go on with last week, as where the weeks before had runs.
     """
-    include = small_checkout(base, edits)
+    include = small_checkout(base, edits, edits_of_buses)
     if ran_before:
         _go_on_with_last_week(base / "plugins")
     settings = Settings(base / "var", f"sqlite:///{base / 'var/ledger.sqlite'}", (), include)

@@ -11,10 +11,12 @@ import pytest
 
 Row = tuple[str, ...]
 MATRIX, DAY, SEEDS = "backfill matrix", "day of people", "seeds of searches"
+MOMENTS = "draws that lost a process, each time later"
 HEADINGS: dict[str, Row] = {
     MATRIX: ("what is done", "draws", "rho, card", "sealed before, kept", "newly sealed"),
     DAY: ("what was done", "rho of a card", "in all"),
     SEEDS: ("case", "seed"),
+    MOMENTS: ("what is killed", "moments", "charged then, and not sealed", "burned"),
 }
 
 

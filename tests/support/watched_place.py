@@ -117,7 +117,7 @@ class Place:
         marks = self.marks(airflow, standing)
         going_on = {
             week: WeekPreview(week, "charged", "another is drawn", "eps 4")
-            for week in weeks_to_go_on_with(marks)
+            for week in weeks_to_go_on_with(OPAL, marks, self.clock.now)
         }
         return programme_now(OPAL, marks, self.clock.now, airflow or self.airflow(), going_on)
 

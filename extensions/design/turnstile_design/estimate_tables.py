@@ -9,11 +9,12 @@ from pathlib import Path
 from turnstile.errors import InputError
 from turnstile.estimates.bus_means import MOST_RATIO
 from turnstile.pipeline.context import Release
+from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme, Query
 from turnstile_design.bus_grains import MID_SIZE_BUSES, bus_grains, predicted_ratio
-from turnstile_design.estimate_ranking import Ranked, has_cells, ranked
-from turnstile_design.grains import grain_lines
+from turnstile_design.estimate_ranking import OWN, Ranked, has_cells, ranked
+from turnstile_design.grains import grain_lines, lead_lines, usable_text
 from turnstile_design.public_city import PublicCity, made_city, published_city
 from turnstile_design.trip_grains import trip_grains
 
@@ -77,6 +78,27 @@ def grain_advice(
     yield from grain_lines(list(trip_grains(programme, release.domain, include, city)))
 
 
+def usable_grains(
+    programme: Programme, domain: PublicDomain, include: Path, trips: int
+) -> Iterator[str]:
+    """Yield which grain of a programme of trips can be used at so many tap-ons a week.
+
+    Args:
+        programme: any.
+        domain: its public cells.
+        include: folder of `domains/`.
+        trips: tap-ons a week of the mode with the most locations.
+    """
+    if programme.source.feed.shape is not RowShape.TRIPS or not has_cells(programme):
+        return
+    city = made_city(domain, _largest_mode(domain), trips)
+    rows = list(trip_grains(programme, domain, include, city, finest=OWN))
+    yield f"{programme.name}: {city.described}, with seven earlier weeks:"
+    for row in (one for one in rows if one.usable is not None):
+        yield f"  {row.grain}: {usable_text(row.usable)} usable"
+    yield from (f"  {line}" for line in lead_lines(rows))
+
+
 def written_grain(release: Release) -> Iterator[str]:
     """Yield what a mid-size city learns from the programme's own grain of bus speeds."""
     programme = release.programme
@@ -119,10 +141,15 @@ def _has_speeds_of_hexagons(programme: Programme) -> bool:
 def _city(release: Release, trips: int, published: Path | None) -> PublicCity:
     """Return the city that designs are judged on, of the mode with the most locations."""
     domain = release.domain
-    mode = max(domain.modes, key=lambda one: len({p.area for p in domain.places if p.mode == one}))
+    mode = _largest_mode(domain)
     if published is not None:
         return published_city(published, domain, mode)
     return made_city(domain, mode, trips)
+
+
+def _largest_mode(domain: PublicDomain) -> str:
+    """Return the mode with the most locations."""
+    return max(domain.modes, key=lambda one: len({p.area for p in domain.places if p.mode == one}))
 
 
 def _ranked_row(row: Ranked) -> str:

@@ -1,13 +1,16 @@
 """Which grain says anything: estimates beside what costs nothing, a city-wide mean and old tables.
 
 A table is worth releasing at a grain where its estimates are wrong by at least a tenth less than
-each naive baseline is: publish nothing, one city-wide mean, last year's table.
+each naive baseline is: publish nothing, one city-wide mean, last year's table. Of trips the grain
+to lead with is the finest of which nearly all that it counts can be used (`estimates.usable`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from turnstile.estimates.usable import MOSTLY, Usable
 
 NOTHING, CITY_MEAN, LAST_YEAR = "publish nothing", "a city-wide mean", "last year's table"
 BASELINES = (NOTHING, CITY_MEAN, LAST_YEAR)
@@ -25,6 +28,7 @@ class GrainErrors:
         baselines: errors of the naive tables.
         unit: `%` (weighted relative error) or `km/h` (mean error, by bus-days).
         is_written: whether the programme as written publishes this grain.
+        usable: how much of it has a predicted 90 % interval within a fifth; None of speeds.
     """
 
     table: str
@@ -33,6 +37,7 @@ class GrainErrors:
     baselines: Mapping[str, float]
     unit: str
     is_written: bool
+    usable: Usable | None = None
 
     @property
     def not_beaten(self) -> tuple[str, ...]:
@@ -55,15 +60,37 @@ class GrainErrors:
 
 def grain_lines(rows: Sequence[GrainErrors]) -> Iterator[str]:
     """Yield the table, then the sentences."""
-    yield f"| table | grain | estimates | {' | '.join(BASELINES)} | not beaten |"
-    yield "|---|---|---|---|---|---|---|"
+    yield f"| table | grain | estimates | {' | '.join(BASELINES)} | not beaten | usable |"
+    yield "|---|---|---|---|---|---|---|---|"
     for row in rows:
         figures = [row.estimates, *(row.baselines[name] for name in BASELINES)]
         shown = " | ".join(f"{figure:.3g} {row.unit}" for figure in figures)
         grain = f"{row.grain}, as written" if row.is_written else row.grain
-        yield f"| {row.table} | {grain} | {shown} | {', '.join(row.not_beaten)} |"
+        beaten = ", ".join(row.not_beaten)
+        yield f"| {row.table} | {grain} | {shown} | {beaten} | {usable_text(row.usable)} |"
     yield ""
+    yield from lead_lines(rows)
     yield from _sentences(rows)
+
+
+def usable_text(own: Usable | None) -> str:
+    """Say how much of a grain can be used; nothing of speeds."""
+    return "" if own is None else f"{own.counted:.0%} of taps, {own.numbers:.0%} of numbers"
+
+
+def lead_lines(rows: Sequence[GrainErrors]) -> Iterator[str]:
+    """Yield what to lead with: the finest grain of which nearly everything can be used.
+
+    Args:
+        rows: of each grain of places from the finest grain to the coarsest.
+    """
+    known = [(row, row.usable) for row in rows if row.usable is not None]
+    fitting = [pair for pair in known if pair[1].counted >= MOSTLY]
+    if not known:
+        return
+    row, own = (fitting or [max(known, key=lambda pair: pair[1].counted)])[0]
+    rest = "" if fitting else "; no grain reaches nine tenths of the taps"
+    yield f"lead with {row.grain}: {usable_text(own)} within a fifth of the value{rest}."
 
 
 def _sentences(rows: Sequence[GrainErrors]) -> Iterator[str]:

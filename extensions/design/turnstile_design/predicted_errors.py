@@ -19,6 +19,8 @@ from turnstile.estimates.cell_fits import prior
 from turnstile.estimates.fission import public_normals
 from turnstile.estimates.tap_estimates import estimated
 from turnstile.estimates.tap_numbers import DrawnDays, TapNumbers, tap_numbers
+from turnstile.estimates.usable import Usable, usable
+from turnstile.privacy.noise_sums import normal_half_width
 from turnstile.programme.domain.public_domain import Place
 from turnstile.programme.fields import TAPS
 from turnstile.programme.spec import Query
@@ -28,6 +30,7 @@ Floats = NDArray[np.float64]
 By = tuple[str, ...]
 CELLS = TAPS[0]
 LOOKS = 2  # of the four that the product takes: half the work, nearly the same weights
+_ALIKE = 50  # numbers whose errors are taken together
 _PEAKS = ((7, 9), (16, 18))  # hours, as the report's share of the peaks
 
 
@@ -125,6 +128,21 @@ def error_of_totals(design: Design, read: Answers, truth: Answers) -> float:
 def relative_error(values: Floats, truth: Floats) -> float:
     """Return the weighted relative error."""
     return float(np.abs(values - truth).sum() / max(truth.sum(), 1))
+
+
+def predicted_usable(found: Floats, truth: Floats) -> Usable:
+    """Return how much of a grain can be used: errors are those of numbers of like size.
+
+    Args:
+        found: estimates.
+        truth: same shape.
+    """
+    order = np.argsort(truth, axis=None, kind="stable")
+    values, errors = truth.ravel()[order], (found - truth).ravel()[order]
+    alike = np.array_split(errors, max(1, errors.size // _ALIKE))
+    half = np.concatenate([np.full(one.size, np.sqrt(np.mean(one**2))) for one in alike])
+    half = normal_half_width(half, level=90)
+    return usable(values, values - half, values + half)
 
 
 def drawn_and_estimated(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import dropwhile
 from math import pi, sqrt
 from pathlib import Path
 
@@ -13,7 +14,13 @@ from turnstile.programme.domain.public_domain import PublicDomain
 from turnstile.programme.spec import Programme
 from turnstile_design.estimate_ranking import OWN, design_of, grains
 from turnstile_design.grains import CITY_MEAN, LAST_YEAR, NOTHING, GrainErrors
-from turnstile_design.predicted_errors import added, drawn_and_estimated, relative_error, rolled
+from turnstile_design.predicted_errors import (
+    added,
+    drawn_and_estimated,
+    predicted_usable,
+    relative_error,
+    rolled,
+)
 from turnstile_design.public_city import PublicCity
 
 Floats = NDArray[np.float64]
@@ -22,7 +29,12 @@ _CELLS, _TOTALS = "tap-ons by time and place", "totals by mode and day"
 
 
 def trip_grains(
-    programme: Programme, domain: PublicDomain, include: Path, city: PublicCity
+    programme: Programme,
+    domain: PublicDomain,
+    include: Path,
+    city: PublicCity,
+    *,
+    finest: str = "stop",
 ) -> Iterator[GrainErrors]:
     """Yield the errors of every grain, from the finest, and those of totals.
 
@@ -31,10 +43,12 @@ def trip_grains(
         domain: its public cells.
         include: folder of `domains/`.
         city: whose truth is known.
+        finest: grain of places to begin with.
     """
     written = programme.time.slot_minutes
     own = len({place.area for place in city.stops})
-    for grain, label in grains().items():
+    asked = dropwhile(lambda one: one[0] != finest, grains().items())
+    for grain, label in asked:
         names = sorted({label(place) for place in city.stops})
         if len(names) == own and grain != OWN:
             continue
@@ -50,6 +64,7 @@ def trip_grains(
                 *_compared(*cells),
                 "%",
                 is_written=grain == OWN and minutes == written,
+                usable=predicted_usable(cells[0], cells[1]),
             )
     if any(not table.by for table in programme.tables):
         yield _totals(programme, domain, include, city)

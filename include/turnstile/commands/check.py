@@ -5,17 +5,23 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
-from turnstile.extensions import PORTALS, brought
+from turnstile.extensions import PLANNING, PORTALS, brought
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.pipeline.room import shortage, tightest_room
 from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.gtfs.timetable import read_calls
-from turnstile.programme.loading import ProgrammeFile, programme_file, programme_files
+from turnstile.programme.loading import (
+    ProgrammeFile,
+    load_programme,
+    programme_file,
+    programme_files,
+)
 from turnstile.programme.problems import Checked, problems_of
 from turnstile.programme.reference import json_schema, reference
 from turnstile.programme.spec import Programme
@@ -38,6 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="print the JSON Schema of programme files, for editors",
     )
+    parser.add_argument("--trips", type=int, help="tap-ons a week: say which grain can be used")
     parser.set_defaults(command=_check)
 
 
@@ -64,7 +71,17 @@ def _check(args: argparse.Namespace) -> int:
         print(f"turnstile: {problem}", file=sys.stderr)
     if not problems:
         print(f"{', '.join(file.name for file in files)}: in order")
+        if args.trips:
+            print_usable_grains([file.name for file in files], settings.include, args.trips)
     return InputError.exit_code if problems else 0
+
+
+def print_usable_grains(programmes: Iterable[str], include: Path, trips: int) -> None:
+    """Print of programmes of trips which grain can be used at so many tap-ons a week."""
+    tables = brought(PLANNING, "estimate_tables", asked_by="--trips")
+    for programme in (load_programme(name, include) for name in programmes):
+        domain = load_domain(programme, include)
+        print(*tables.usable_grains(programme, domain, include, trips), sep="\n")
 
 
 @dataclass(frozen=True, slots=True)

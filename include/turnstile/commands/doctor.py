@@ -46,7 +46,7 @@ REPAIRS = {
     "manifest": Repair(f"restore {_RESTORE}", "nothing"),
     "package": Repair(f"restore {_RESTORE}", "nothing"),
     "public zone": Repair(f"restore, or take away, {_RESTORE}", "nothing"),
-    "log": Repair("restore public/log, or turnstile ledger begin-log", "nothing"),
+    "log": Repair("restore public/ledger-log, or turnstile ledger begin-log", "nothing"),
     "private": Repair(f"restore {_RESTORE} --private", "nothing; without it no correction"),
     "store": Repair("turnstile stores restore, from the home that has seen more", "nothing"),
     "airflow": Repair("restore Airflow's database; no budget hangs on it", "runs and their logs"),

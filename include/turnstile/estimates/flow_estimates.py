@@ -6,15 +6,23 @@ Most pairs of zones have no trips, so a list of those that rise above noise woul
 `is_flow` holds for pairs that a step-up rule at one in two hundred lists (Benjamini & Hochberg
 1995): first among pairs of regions, then among the pairs of zones within those that are listed.
 
-`estimate` moves each reconciled number towards what origins and destinations alone would make of
-it, the more so the less such numbers differ from it beyond their noise; one that stands far out is
-left as it is (limited translation, Efron & Morris 1971). Zones are expected to share what their
-regions are estimated to have.
+They are listed by the mean of this week and the three before it: what the noise of one week hides
+four show.
+
+`estimate` moves each reconciled number towards what is expected of it, the more so the less such
+numbers differ from it beyond their noise (empirical Bayes, in classes of expected size; Efron &
+Morris 1973); one that stands far out is left as it is. What is expected comes from earlier weeks:
+their mean, moved in the same way towards what origins and destinations alone would make of it, and
+scaled to this week's total; without earlier weeks from origins and destinations of this one. Zones
+are expected to share what their regions are estimated to have. Intervals come from the same two
+variances, that of the noise and that about what is expected, with one standard deviation of what is
+not known of the latter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -28,14 +36,17 @@ from turnstile.estimates.flow_numbers import (
     flows_by_mode,
     grain_of,
     laid_out,
+    mean_of,
 )
+from turnstile.estimates.intervals import BEYOND_0, LEVELS, interval
 from turnstile.estimates.labelled import labelled
 from turnstile.estimates.week_to_estimate import WeekToEstimate
 from turnstile.programme.spec import TableSpec
 
 FALSE_SHARE = 1 / 200
-_CLASSES = 12  # of expected size, each with its own spread about what is expected
+_CLASSES = 24  # of expected size, each with its own spread about what is expected
 _FAR_OUT = 4.0  # standard deviations
+_MONTH = 4  # weeks: this one and those before it
 _DECIMALS, _RECONCILED_DECIMALS, _ERROR_DECIMALS = 1, 3, 4
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -75,8 +86,8 @@ def listed(deviates: Floats, candidates: Bools, share: float = FALSE_SHARE) -> B
     return found
 
 
-def moved(flows: Flows, expected: Floats) -> Floats:
-    """Return flows moved towards what is expected of them, never negative.
+def moved(flows: Flows, expected: Floats) -> Flows:
+    """Return flows moved towards what is expected of them, never negative, with their errors.
 
     In classes of expected size, the spread of the numbers beyond their noise says how far flows
     differ from what is expected; each is moved by the share of the noise in both together.
@@ -86,30 +97,52 @@ def moved(flows: Flows, expected: Floats) -> Floats:
         expected: of the same shape.
     """
     differences = flows.values - expected
-    spread = np.zeros(expected.size)
+    spread, unknown = np.zeros(expected.size), np.zeros(expected.size)
     order = np.argsort(expected, axis=None, kind="stable")
     for members in np.array_split(order, min(_CLASSES, expected.size)):
         beyond = differences.ravel()[members] ** 2 - flows.variance.ravel()[members]
-        spread[members] = max(0.0, float(beyond.mean()))
-    total = spread.reshape(expected.shape) + flows.variance
-    weight = spread.reshape(expected.shape) / total
-    weight[np.abs(differences) > _FAR_OUT * np.sqrt(total)] = 1.0
-    found: Floats = np.maximum(0.0, expected + weight * differences)
+        least = float(expected.ravel()[members].mean())  # counts vary about their rate
+        spread[members] = max(least, float(beyond.mean()), 0.0)
+        unknown[members] = float(beyond.std()) / np.sqrt(members.size)
+    of_class = spread.reshape(expected.shape)
+    weight = of_class / (of_class + flows.variance)
+    is_far = np.abs(differences) > _FAR_OUT * np.sqrt(of_class + flows.variance)
+    weight[is_far] = 1.0
+    values = np.maximum(0.0, expected + weight * differences)
+    wide = of_class + unknown.reshape(expected.shape)
+    variance = np.where(is_far, 1.0, wide / (wide + flows.variance)) * flows.variance
+    return Flows(values, variance, flows.shape)
+
+
+def expected_of(flows: Flows, earlier: Sequence[Flows]) -> Floats:
+    """Return what earlier weeks expect of flows; origins and destinations alone without any."""
+    if not earlier:
+        return _of_ends(flows)
+    before = mean_of(earlier)
+    usual = moved(before, _of_ends(before)).values
+    totals = np.maximum(flows.values.sum(axis=1, keepdims=True), 0.0)
+    found: Floats = usual * totals / np.maximum(usual.sum(axis=1, keepdims=True), 1.0)
     return found
 
 
-def estimated(own: ModeFlows) -> tuple[Floats, Floats | None]:
-    """Return the estimates of one mode's regions, and of its zones if they were drawn."""
-    of_regions = moved(own.regions, _of_ends(own.regions))
+def estimated(own: ModeFlows, earlier: Sequence[ModeFlows]) -> tuple[Flows, Flows | None]:
+    """Return the estimates of one mode's regions, and of its zones if they were drawn.
+
+    Args:
+        own: this week's.
+        earlier: the same mode in earlier weeks.
+    """
+    of_regions = moved(own.regions, expected_of(own.regions, [one.regions for one in earlier]))
     if own.zones is None:
         return of_regions, None
-    shares = _of_ends(own.zones)
+    before = [one.zones for one in earlier if one.zones is not None]
+    shares = expected_of(own.zones, before)
     pairs = own.regions.values.shape[1]
     of = own.region_of_zones
     sums = np.stack([np.bincount(of, row, pairs) for row in shares])
     even = 1 / np.bincount(of, minlength=pairs)[of]
     within = np.where(sums[:, of] > 0, shares / np.where(sums > 0, sums, 1.0)[:, of], even)
-    return of_regions, moved(own.zones, of_regions[:, of] * within)
+    return of_regions, moved(own.zones, of_regions.values[:, of] * within)
 
 
 def _of_ends(flows: Flows) -> Floats:
@@ -123,59 +156,78 @@ def _of_ends(flows: Flows) -> Floats:
     return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """Pairs of one mode: as reconciled, as estimated, and the mean of a month."""
+
+    own: Flows
+    estimate: Flows
+    month: Flows
+
+
 def _tables(week: WeekToEstimate, specs: dict[str, TableSpec]) -> dict[str, pa.Table]:
     """Return the tables of flows of the same periods."""
     modes = flows_by_mode(week, specs)
-    of_regions = _listed([own.regions for own in modes], None)
-    estimates = [estimated(own) for own in modes]
+    weeks = [one for one in week.earlier if not one.gaps]
+    before = [flows_by_mode(replace(week, numbers=one), specs) for one in weeks]
+    regions, zones = [], []
+    for own, *earlier in zip(modes, *before, strict=True):
+        of_regions, of_zones = estimated(own, earlier)
+        month = [own, *earlier][:_MONTH]
+        regions.append(_Judged(own.regions, of_regions, mean_of([one.regions for one in month])))
+        if own.zones is not None and of_zones is not None:
+            of_month = mean_of([one.zones for one in month if one.zones is not None])
+            zones.append(_Judged(own.zones, of_zones, of_month))
+    listed_regions = _listed(regions, None)
     found = {}
     if spec := specs.get("region"):
-        parts = [own.regions for own in modes]
-        found[spec.name] = _table(week, spec, parts, [e for e, _ in estimates], of_regions)
+        found[spec.name] = _table(week, spec, regions, listed_regions)
     if spec := specs.get("zone"):
-        parts = [own.zones for own in modes if own.zones is not None]
-        within = [kept[:, own.region_of_zones] for kept, own in zip(of_regions, modes, strict=True)]
-        own_estimates = [e for _, e in estimates if e is not None]
-        found[spec.name] = _table(week, spec, parts, own_estimates, _listed(parts, within))
+        within = [
+            kept[:, own.region_of_zones] for kept, own in zip(listed_regions, modes, strict=True)
+        ]
+        found[spec.name] = _table(week, spec, zones, _listed(zones, within))
     return found
 
 
-def _listed(parts: Sequence[Flows], candidates: Sequence[Bools] | None) -> list[Bools]:
+def _listed(parts: Sequence[_Judged], candidates: Sequence[Bools] | None) -> list[Bools]:
     """Return which pairs of all modes together are listed."""
-    deviates = [one.values / np.sqrt(one.variance) for one in parts]
-    every = candidates or [np.ones(one.values.shape, np.bool_) for one in parts]
+    deviates = [one.month.values / np.sqrt(one.month.variance) for one in parts]
+    every = candidates or [np.ones(one.shape, np.bool_) for one in deviates]
     flat = listed(
         np.concatenate([one.ravel() for one in deviates]),
         np.concatenate([one.ravel() for one in every]),
     )
-    ends = np.cumsum([one.values.size for one in parts])[:-1]
-    return [
-        own.reshape(one.values.shape) for own, one in zip(np.split(flat, ends), parts, strict=True)
-    ]
-
-
-def _laid_out(spec: TableSpec, parts: Sequence[Flows], values: Sequence[Numbers]) -> list[Numbers]:
-    """Return the numbers of all modes as one column of a table."""
-    laid = [laid_out(own, one.shape, spec) for own, one in zip(values, parts, strict=True)]
-    return [np.concatenate(laid)]
+    ends = np.cumsum([one.size for one in deviates])[:-1]
+    return [own.reshape(one.shape) for own, one in zip(np.split(flat, ends), deviates, strict=True)]
 
 
 def _table(
-    week: WeekToEstimate,
-    spec: TableSpec,
-    parts: Sequence[Flows],
-    estimates: Sequence[Floats],
-    is_flow: Sequence[Bools],
+    week: WeekToEstimate, spec: TableSpec, parts: Sequence[_Judged], is_flow: Sequence[Bools]
 ) -> pa.Table:
     """Label the numbers of one table."""
-    columns: dict[str, list[Floats] | list[Bools]] = {
-        "estimate": _laid_out(spec, parts, [one.round(_DECIMALS) for one in estimates]),
-        "is_flow": _laid_out(spec, parts, is_flow),
-        "reconciled": _laid_out(
-            spec, parts, [one.values.round(_RECONCILED_DECIMALS) for one in parts]
-        ),
-        "standard_deviation": _laid_out(
-            spec, parts, [np.sqrt(one.variance).round(_ERROR_DECIMALS) for one in parts]
-        ),
-    }
+
+    def laid(values: Sequence[Numbers]) -> list[Numbers]:
+        pairs = zip(values, parts, strict=True)
+        return [np.concatenate([laid_out(own, one.own.shape, spec) for own, one in pairs])]
+
+    estimates = [one.estimate.values.round(_DECIMALS) for one in parts]
+    columns: dict[str, list[Floats] | list[Bools]] = {"estimate": laid(estimates)}
+    for level in LEVELS:
+        ends = [
+            interval(own, np.sqrt(one.estimate.variance), level=level, beyond=BEYOND_0)
+            for own, one in zip(estimates, parts, strict=True)
+        ]
+        columns[f"low_{level}"] = laid([low for low, _ in ends])
+        columns[f"high_{level}"] = laid([high for _, high in ends])
+    columns["is_flow"] = laid(is_flow)
+    columns["reconciled"] = laid([one.own.values.round(_RECONCILED_DECIMALS) for one in parts])
+    columns["standard_deviation"] = laid([_deviation(one.own) for one in parts])
+    columns["month_mean"] = laid([one.month.values.round(_RECONCILED_DECIMALS) for one in parts])
+    columns["month_deviation"] = laid([_deviation(one.month) for one in parts])
     return labelled(week.domain, spec, [None], columns)
+
+
+def _deviation(flows: Flows) -> Floats:
+    """Return standard deviations as they are published."""
+    return np.sqrt(flows.variance).round(_ERROR_DECIMALS)

@@ -7,7 +7,7 @@ over the two has a closed form, block by block.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -69,6 +69,14 @@ def flows_by_mode(week: WeekToEstimate, specs: Mapping[str, TableSpec]) -> tuple
         specs: tables of flows by grain, of the same periods.
     """
     return tuple(_of_mode(week, specs, mode) for mode in week.domain.modes)
+
+
+def mean_of(weeks: Sequence[Flows]) -> Flows:
+    """Return the mean of the same pairs in several weeks, each weighted by its precision."""
+    precisions = np.stack([1 / one.variance for one in weeks])
+    variance = 1 / precisions.sum(axis=0)
+    values = variance * (precisions * np.stack([one.values for one in weeks])).sum(axis=0)
+    return Flows(values, variance, weeks[0].shape)
 
 
 def reconciled(zones: Flows, regions: Flows | None, shape: tuple[int, int], of: Ints) -> ModeFlows:

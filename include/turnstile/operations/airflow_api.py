@@ -118,8 +118,7 @@ class AirflowApi:
 
     def runs(self, dag_id: str) -> tuple[DagRun, ...]:
         """Return the runs of a DAG that stand for a week, oldest week first."""
-        query = urlencode({"limit": 100, "order_by": "-logical_date"})
-        found = self._request("GET", f"/api/v2/dags/{dag_id}/dagRuns?{query}")["dag_runs"]
+        found = self._pages(f"/api/v2/dags/{dag_id}/dagRuns", "dag_runs", ())
         runs = [
             DagRun(run["dag_run_id"], run["state"], _instant(run["data_interval_start"]))
             for run in found
@@ -155,12 +154,9 @@ class AirflowApi:
                 continue
             if not dag["is_stale"]:
                 paused[name] = bool(dag["is_paused"])
-            living = urlencode([*(("state", one) for one in sorted(UNDER_WAY)), ("limit", "100")])
             path = f"/api/v2/dags/{dag_id}/dagRuns"
-            rows = {
-                row["dag_run_id"]: row
-                for row in self._request("GET", f"{path}?{living}")["dag_runs"]
-            }
+            living = [("state", one) for one in sorted(UNDER_WAY)]
+            rows = {row["dag_run_id"]: row for row in self._pages(path, "dag_runs", living)}
             for run_id in set(ids) - rows.keys():
                 with suppress(LookupError):
                     rows[run_id] = self._request("GET", f"{path}/{quote(run_id)}")
@@ -177,14 +173,20 @@ class AirflowApi:
 
     def events(self, names: Iterable[str]) -> tuple[dict[str, Any], ...]:
         """Return the lines of the audit log about some kinds of events, oldest first."""
+        asked = [*(("included_events", name) for name in names), ("order_by", "event_log_id")]
+        return tuple(self._pages("/api/v2/eventLogs", "event_logs", asked))
+
+    def _pages(
+        self, path: str, name: str, query: Sequence[tuple[str, str]]
+    ) -> list[dict[str, Any]]:
+        """Return all that a list holds; Airflow hands out a hundred at once."""
         found: list[dict[str, Any]] = []
         while True:
-            asked = [("included_events", name) for name in names]
-            asked += [("order_by", "event_log_id"), ("limit", "100"), ("offset", str(len(found)))]
-            page = self._request("GET", f"/api/v2/eventLogs?{urlencode(asked)}")
-            found += page["event_logs"]
-            if not page["event_logs"] or len(found) >= page["total_entries"]:
-                return tuple(found)
+            asked = urlencode([*query, ("limit", "100"), ("offset", str(len(found)))])
+            page = self._request("GET", f"{path}?{asked}")
+            found += page[name]
+            if not page[name] or len(found) >= page["total_entries"]:
+                return found
 
     def _request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - JSON
         """Send one request with the user's token and return the JSON answer.

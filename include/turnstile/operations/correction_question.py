@@ -17,7 +17,7 @@ from turnstile.pipeline.context import Release
 from turnstile.pipeline.revision_in_force import correction_standing
 from turnstile.programme.approval_rule import ApprovalStanding
 from turnstile.programme.people import holders
-from turnstile.release.plan import make_plan
+from turnstile.release.plan import ReleasePlan, make_plan
 
 
 def is_to_be_asked(release: Release, files_digest: str, number: int) -> bool:
@@ -68,19 +68,27 @@ def record_revision_answer(
     return _standing(release, files_digest, started).is_approved
 
 
+def revision_cost(release: Release) -> str:
+    """Return what a correction of a sealed release charges, in words."""
+    return cost_in_words(_planned(release))
+
+
+def _planned(release: Release) -> ReleasePlan:
+    """Return the plan of the correction of a sealed release."""
+    revision = next_after(release.key).revision
+    return make_plan(release.programme, release.domain, release.week, revision=revision)
+
+
 def revision_question(release: Release) -> str:
     """Return what is shown to those who are asked, in Markdown; from plan and ledger alone."""
-    correction = next_after(release.key)
-    planned = make_plan(
-        release.programme, release.domain, release.week, revision=correction.revision
-    )
+    correction, planned = next_after(release.key), _planned(release)
     changed = (
         f"The landing files of **{release.key}** are no longer those that it was made from. Its "
         "sealed bytes stand, and are re-issued at no cost."
     )
     choice = (
         f"A revision, **{correction}**, draws new noise over the new files, is published beside "
-        f"the first, and charges once more: {cost_in_words(planned)}. Both together reveal more "
+        f"the first, and charges once more: {revision_cost(release)}. Both together reveal more "
         "about each unit than either."
     )
     lines = [

@@ -6,6 +6,7 @@ Reads only. The ledger is followed: what was read stays in memory, and each call
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -22,13 +23,14 @@ from turnstile.operations.last_verification import (
     ledger_trouble,
 )
 from turnstile.operations.ledger_snapshot import LedgerFollower, LedgerSnapshot
-from turnstile.operations.plan_view import crash_words, plan_of, plan_view
+from turnstile.operations.plan_view import cost_in_words, crash_words, plan_of, plan_view
 from turnstile.operations.programme_now import (
     BrokenProgramme,
     ProgrammeNow,
     of_ledger,
     of_retention,
     programme_now,
+    standing_still,
     weeks_to_go_on_with,
 )
 from turnstile.operations.release_preview import Preview, WeekPreview, named, preview
@@ -96,11 +98,13 @@ class DeploymentState:
             if isinstance(error, TurnstileError) and name in visible
         ]
         gone = self.snapshot().family_of.keys() - set(self.names())
-        rule = "its file is not there any more; put it back, or keep it for what it has published"
+        rule = "its file is not there any more; put it back under this name, as the ledger knows it"
         found += [
-            BrokenProgramme(name, f"include/programmes/{name}.yaml: {rule}", weeks)
+            BrokenProgramme(
+                name, f"include/programmes/{name}.yaml: {rule}", self._public_weeks(name)
+            )
             for name in sorted(gone & visible)
-            if (weeks := self._public_weeks(name))
+            if any(week.live for week in self.snapshot().weeks_of(name).values())
         ]
         return tuple(found)
 
@@ -181,11 +185,15 @@ class DeploymentState:
         group = {one.name: one for one in (*self.programmes(), spec) if one.family == spec.family}
         calendars = {name: self.marks_of(one, airflow) for name, one in group.items()}
         marks = {mark.week: mark for mark in calendars[spec.name]}
-        before = [
+        taken = {str(one.key) for one in snapshot.attempts if one.is_open or one.is_sealed}
+        asked_for = [
             self._plan(group[name], mark.week)
             for name, calendar in calendars.items()
-            for mark in calendar
-            if mark.state in LIVE and mark.run_id and mark.of_budget == "nothing"
+            for mark in (one.correction or one for one in calendar)
+            if mark.state in LIVE and mark.run_id
+        ]
+        before = [
+            one for one in asked_for if f"{one.programme}/{one.week}/r{one.revision}" not in taken
         ]
         others = in_the_way(spec, (attempt.key for attempt in snapshot.attempts), include)
 
@@ -253,15 +261,16 @@ class DeploymentState:
         self, programme: Programme, marks: Sequence[WeekMark], airflow: AirflowNow
     ) -> dict[str, WeekPreview]:
         """Return what each run that may be cleared and then draw would do, by itself."""
-        names = weeks_to_go_on_with(marks)
-        if not names:
-            return {}
-        try:
-            previewed = self._previewer(programme, airflow)
-            found = [previewed([parse_period(name)]) for name in names]
-        except TurnstileError:  # a plan that cannot be made says so where it is asked for
-            return {}
-        return {one.week: one for each in found for one in each.weeks}
+        now, going_on = self.clock(), dict[str, WeekPreview]()
+        with suppress(TurnstileError):  # a plan that cannot be made says so where it is asked for
+            if names := weeks_to_go_on_with(programme, marks, now):
+                previewed = self._previewer(programme, airflow)
+                going_on = {name: previewed([parse_period(name)]).weeks[0] for name in names}
+            for mark in standing_still(programme, marks, now, airflow):
+                draws = mark.of_budget in {"nothing", "held"}
+                charge = cost_in_words(self._plan(programme, mark.week)) if draws else ""
+                going_on[mark.week] = WeekPreview(mark.week, mark.state, "it goes on", charge)
+        return going_on
 
     def verified(self, snapshot: LedgerSnapshot) -> LastVerification | None:
         """Return what the ledger's verification last said."""
@@ -279,8 +288,7 @@ class DeploymentState:
         self, programme: Programme, lines: Sequence[Line], airflow: AirflowNow
     ) -> tuple[WeekMark, ...]:
         """Return the calendar of a programme whose journal was read."""
-        snapshot = self.snapshot()
-        follower = self._followed()
+        snapshot, follower = self.snapshot(), self._followed()
         evidence = Evidence(
             lines,
             self._approvals(programme, snapshot, lines),

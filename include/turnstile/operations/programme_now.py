@@ -7,7 +7,7 @@ public, refused, rejected or stopped, no run that died. An alert that was sent c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from turnstile.ledger.entries import EntryKind
@@ -37,8 +37,8 @@ _NEXT_STEP = {
     "refused": "Nothing more was charged. Read the sentence: what is asked for does not fit.",
     "stopped": "Nothing was charged. Mend the input, then clear the run.",
     "missing": "Release it by name.",
-    "expires": "Release it, or end its correction, before that day; or state turnstile ledger"
-    " no-release.",
+    "expires": "Release it by name, or end its correction, before that day (what that charges is"
+    " said before the click); or state turnstile ledger no-release.",
     "stalled": "See to Airflow's scheduler and to the workers of its queue (run_stalled); the run"
     " goes on by itself then, and waiting charges nothing.",
     "overstays": "Do what the sentence names; the runbook goes on (retention_held).",
@@ -55,6 +55,8 @@ _OF_THE_DEAD = {
 }
 _CLEARED = frozenset({"dead", "stopped", "held", "charged"})
 """States of which a run that is cleared may draw."""
+_BY_ITS_RUN = _CLEARED | {"withheld", "rejected"}
+"""States of which the run is cleared, if Airflow still has it."""
 _ENDS_ALARM = frozenset({EntryKind.PUBLISHED, EntryKind.NO_RELEASE, EntryKind.DELETED})
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _HOLDS_UP = {
@@ -155,11 +157,14 @@ def programme_now(
     public = [mark.week for mark in marks if mark.state in PUBLIC - {"withdrawn"}]
     before = next((one for one in reversed(marks) if one.state in LIVE and one.run_id), None)
     held_up = behind(programme, marks, now, before.week) if before else ""
+    late = [
+        *_overdue(programme, marks, now, in_airflow, before),
+        *map(_paused, standing_still(programme, marks, now, airflow)),
+    ]
     attention = [
         *_troubles(marks, before, held_up, going_on),
         *_stalled(programme.name, marks, now, airflow),
-        *_overdue(programme, marks, now, in_airflow, before),
-        *_paused(programme, marks, now, in_airflow),
+        *(_with_cost(one, going_on.get(one.week)) for one in late),
     ]
     return ProgrammeNow(
         programme=programme,
@@ -173,14 +178,17 @@ def programme_now(
     )
 
 
-def weeks_to_go_on_with(marks: Sequence[WeekMark]) -> tuple[str, ...]:
-    """Return the weeks whose run may be cleared and then draw: advice about them costs."""
+def weeks_to_go_on_with(
+    programme: Programme, marks: Sequence[WeekMark], now: datetime
+) -> tuple[str, ...]:
+    """Return the weeks whose run may be cleared or asked for and then draw: such advice costs."""
     judged = (mark.correction or mark for mark in marks)
-    return tuple(
+    cleared = (
         mark.week
         for mark in judged
         if mark.state in _CLEARED and mark.of_budget in {"nothing", "held", "charged"}
     )
+    return (*cleared, *(str(first) for first, _ in overdue(programme, marks, now)))
 
 
 def of_ledger(trouble: str) -> Attention:
@@ -310,7 +318,11 @@ def _troubles(
 def _next_step(mark: WeekMark, week: WeekMark, going_on: Mapping[str, WeekPreview]) -> str:
     """Say what to do, and what it costs."""
     is_left = mark.state in {"dead", "stopped"}
-    if week.correction is not None and is_left and mark.of_budget in {"nothing", "public"}:
+    if not mark.run_id and mark.state in _BY_ITS_RUN:
+        is_free = mark.of_budget in {"sealed", "public"}
+        step = f"Airflow has no run of it. {_NEXT_STEP['missing']}"
+        step += " Nothing more is charged." if is_free else ""
+    elif week.correction is not None and is_left and mark.of_budget in {"nothing", "public"}:
         step = _OF_THE_DEAD["public"]
     elif mark.state in {"dead", "charged"}:
         step = _OF_THE_DEAD[mark.of_budget]
@@ -318,13 +330,25 @@ def _next_step(mark: WeekMark, week: WeekMark, going_on: Mapping[str, WeekPrevie
         step = _NEXT_STEP[mark.state]
     if mark.is_ending:
         step = f"Wait until Airflow has ended its run, in a moment. {step}"
-    would = going_on.get(mark.week)
-    if would is not None:
-        charge = f" (it charges {would.charge})" if would.charge else ""
-        return f"{step} What its run then does: {would.effect}{charge}."
+    if would := going_on.get(mark.week):
+        return f"{step} {_what_it_does(would)}"
     if mark.of_budget == "charged" and mark.state in _CLEARED:
         return f"{step} The runbook says what a further draw costs (draw_stuck)."
     return step
+
+
+def _what_it_does(would: WeekPreview) -> str:
+    """Say what the run of a week does once it goes on, and what that charges."""
+    charge = f" (it charges {would.charge})" if would.charge else ""
+    return f"What its run then does: {would.effect}{charge}."
+
+
+def _with_cost(late: Attention, would: WeekPreview | None) -> Attention:
+    """Let advice about weeks that are late say what following it charges."""
+    if would is None:
+        return late
+    each = "" if late.weeks == late.week else " So does each week after it."
+    return replace(late, next_step=f"{late.next_step} {_what_it_does(would)}{each}")
 
 
 def _stalled(
@@ -359,15 +383,23 @@ def _overdue(
         yield Attention(words_of_row(first, last), "overdue", reason, step, "", str(first))
 
 
-def _paused(
-    programme: Programme, marks: Sequence[WeekMark], now: datetime, in_airflow: str
-) -> Iterator[Attention]:
-    """Yield the weeks whose run does not go on because somebody paused the DAG."""
-    for mark in marks:
-        is_final = now - final_at(parse_period(mark.week), programme.schedule, programme.time)
-        if in_airflow == "paused" and mark.state in _STANDS_STILL and is_final > OVERDUE_AFTER:
-            reason = "its DAG is paused, so its run does not go on"
-            yield Attention(mark.week, "overdue", reason, "Unpause the DAG.", "", mark.week)
+def _paused(mark: WeekMark) -> Attention:
+    """Return that the run of a week does not go on because somebody paused the DAG."""
+    reason = "its DAG is paused, so its run does not go on"
+    return Attention(mark.week, "overdue", reason, "Unpause the DAG.", "", mark.week)
+
+
+def standing_still(
+    programme: Programme, marks: Sequence[WeekMark], now: datetime, airflow: AirflowNow
+) -> tuple[WeekMark, ...]:
+    """Return the weeks that are late because somebody paused the DAG of their run."""
+
+    def is_late(mark: WeekMark) -> bool:
+        final = final_at(parse_period(mark.week), programme.schedule, programme.time)
+        return now - final > OVERDUE_AFTER
+
+    is_paused = airflow.state_of(programme.name) == "paused"
+    return tuple(m for m in marks if is_paused and m.state in _STANDS_STILL and is_late(m))
 
 
 _STANDS_STILL = frozenset({"held_up", "under_way", "waiting"})

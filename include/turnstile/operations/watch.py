@@ -21,7 +21,7 @@ from turnstile.operations.calendar_of_weeks import behind
 from turnstile.operations.journal import Happening, Line
 from turnstile.operations.ledger_snapshot import LedgerSnapshot
 from turnstile.operations.programme_now import Attention, BrokenProgramme, ProgrammeNow
-from turnstile.operations.week_states import LIVE, WeekMark
+from turnstile.operations.week_states import LIVE, OF_PEOPLE, TROUBLE, WeekMark
 from turnstile.publishing.describe.manifest import differences
 from turnstile.settings import Settings
 
@@ -29,6 +29,8 @@ HOLD_LASTS_AT_MOST = timedelta(hours=24)
 DRAW_LASTS_AT_MOST = timedelta(hours=1)
 RUN_LASTS_AT_MOST = timedelta(hours=6)
 _LATENESS = frozenset({"hold_stuck", "draw_stuck", "release_overdue"})
+_OF_A_STOP = frozenset({"week_stopped", "week_refused", "week_missing"})
+"""Rules of which nobody is told any more, late, once the week goes on or is public."""
 _RULE_OF = {"dead": "run_died", "overdue": "release_overdue", "stalled": "run_stalled"}
 
 
@@ -50,9 +52,14 @@ def watched(
     for state, marks, lines in programmes:
         found += _of_attention(state)
         found += _lasting(state, marks, lines, now)
+        judged = [mark.correction or mark for mark in marks]
+        troubled = {one.week for one in judged if one.state in TROUBLE}
         for run_id in sorted({line.run_id for line in lines if _speaks(line)}):
-            found += of_run(lines, run_id)
-        found += of_questions(lines, now, partial(behind, state.programme, marks, now))
+            told = of_run(lines, run_id)
+            found += (one for one in told if one.rule not in _OF_A_STOP or one.week in troubled)
+        asked = {(one.week, one.run_id) for one in judged if one.state in OF_PEOPLE}
+        questions = of_questions(lines, now, partial(behind, state.programme, marks, now))
+        found += (one for one in questions if (one.week, one.run_id) in asked)
         found += _stuck(picture, state.programme.name, marks, now)
         kept += of_retention(lines)
     for one in broken:

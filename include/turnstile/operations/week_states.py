@@ -43,6 +43,8 @@ TROUBLE = tuple(name for name in STATES if name not in IN_ORDER)
 LIVE = frozenset({"asked", "asked_revision", "waiting", "under_way", "held_up"})
 """States of a week whose run lives."""
 
+OF_PEOPLE = frozenset({"asked", "asked_revision"})
+"""States of a week about which Airflow has a question open."""
 TURNS = frozenset(Happening(name) for name in ("begun", "resumed", "waits", "asked"))
 TURNS_AND_ENDS = TURNS | {Happening.FAILED, Happening.ENDED}
 
@@ -72,7 +74,8 @@ class WeekMark:
         week: ISO week, or days.
         state: a key of `STATES`.
         revision: highest revision that was charged or published.
-        run_id: of the run that took it up last; empty if none is known.
+        run_id: of the run that took it up last; empty if none is known, or if Airflow has the run
+            of a week that is not public no more.
         reason: how far it is, or why it is not public, in one sentence, if it is known.
         of_budget: what the ledger has of it: `nothing`, `held`, `charged`, `sealed`, `public`.
         is_ending: whether Airflow has not ended the run yet that said why it failed.
@@ -116,7 +119,7 @@ def state_of_week(
         week.period,
         str(week.state),
         max(one.key.revision for one in week.published),
-        mark.run_id,
+        mark.run_id or run_id,
         of_budget="public",
     )
     return public if mark.state in PUBLIC | {"missing"} else replace(public, correction=mark)
@@ -142,7 +145,9 @@ def _judged(
         return _of_live_run(mark, last, run, standing, evidence.airflow.working(programme))
     if any(one.attempt_id in evidence.drawing for one in attempts):
         return replace(mark, state="under_way", reason=_DRAWS_ON)
-    mark = replace(mark, is_ending=run is not None and run.is_live)
+    is_gone = was_asked and run is None  # somebody deleted it in Airflow
+    is_ending = run is not None and run.is_live
+    mark = replace(mark, is_ending=is_ending, run_id="" if is_gone else run_id)
     return _of_ended_run(mark, last, standing, was_asked=was_asked)
 
 
@@ -205,9 +210,7 @@ def _of_live_run(
     if asks.startswith("ask_revision"):
         return replace(mark, state="asked_revision", reason=sentence)
     if asks:
-        is_rejected = standing is not None and standing.rejected_by
-        state = "rejected" if is_rejected else "asked"
-        return replace(mark, state=state, reason=str(standing or sentence))
+        return replace(mark, state="asked", reason=str(standing or sentence))
     is_deferred = run is not None and run.has_task(WAITS)
     if said is Happening.WAITS and (is_deferred or not knows_tasks):
         since = f" (since {last.at[:16].replace('T', ' ')} UTC)" if last is not None else ""
@@ -240,7 +243,8 @@ def _of_ended_run(
     if mark.of_budget == "sealed" and standing is not None and standing.rejected_by:
         return replace(mark, state="rejected", reason=str(standing))
     if was_asked and last is not None and last.happening in TURNS:
-        left = f"its run, taken up {last.at}, is over and did not say how; {_LEFT[mark.of_budget]}"
+        end = "is over and did not say how" if mark.run_id else "was deleted in Airflow"
+        left = f"its run, taken up {last.at}, {end}; {_LEFT[mark.of_budget]}"
         return replace(mark, state="dead", reason=left)
     if mark.of_budget == "sealed":
         waits = str(standing) if standing is not None and not standing.is_approved else ""

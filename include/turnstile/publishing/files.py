@@ -68,6 +68,7 @@ FILES: tuple[PackageFile, ...] = (
     PackageFile("verify_package.py", (Source.CODE,), _carried("verify_package.py")),
     PackageFile("verify_losses.py", (Source.CODE,), _carried("verify_losses.py")),
     PackageFile("sums.py", (Source.CODE,), _carried("sums.py")),
+    PackageFile("draws.py", (Source.CODE,), _carried("draws.py")),
     PackageFile("sums.sql", (Source.DECLARED,), sum_macros.write),
     PackageFile("report.html", _OF_CARD, week_report.write),
     *(

@@ -6,6 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
+from turnstile.commands.check import print_usable_grains
 from turnstile.errors import InputError
 from turnstile.programme.source_spec import Feed
 from turnstile.settings import Settings
@@ -30,6 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--curator", default="Example Transport Authority", help="who publishes")
     parser.add_argument("--contact", default="open-data@transport.example", help="for questions")
+    parser.add_argument("--trips", type=int, help="tap-ons a week: say which grain can be used")
     parser.set_defaults(command=_new)
 
 
@@ -58,6 +60,8 @@ def _new(args: argparse.Namespace) -> int:
         (include / name).write_bytes(content)
     print(f"{args.name}: feed {found[0].feed}")
     print("\n".join(f"wrote {include / name}" for name, _ in new.files))
+    if args.trips:
+        print_usable_grains([args.name], include, args.trips)
     print(f"next: take the decisions, then `turnstile check {args.name}`")
     return 0
 

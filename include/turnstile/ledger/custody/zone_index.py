@@ -26,7 +26,7 @@ from turnstile.ledger.records import Finding, revision_of
 INDEX, SIGNATURE = "zone-index.txt", "zone-index.sig.json"
 KIND = "application/vnd.turnstile.public-zone+json"
 _OWN = {INDEX, SIGNATURE, LATEST_NOTE}
-LOG = "log"
+LOG = "ledger-log"
 """Folder of the transparency log, which is compared with the entries themselves."""
 _PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
 _OF_SERIES = re.compile(

@@ -149,8 +149,7 @@ def _kept(log: PublicLog, size: int, cosigner: Cosigner, lines: str) -> Answer:
 def _last_signed(log: PublicLog, cosigner: Cosigner, size: int) -> int:
     """Return the size that a cosigner signed last, as far as is kept; 0 if it never did."""
     identity = cosigner.verifier.key_id.hex()
-    seen = (own for own in log.sizes() if own <= size)
-    return max((own for own in seen if identity in dict(log.cosignatures(own))), default=0)
+    return max((of for of, by, _ in log.cosigned() if by == identity and of <= size), default=0)
 
 
 def _said(cosigner: Cosigner, sentence: str, *, is_alarm: bool = False) -> Answer:

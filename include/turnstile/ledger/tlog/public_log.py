@@ -1,10 +1,10 @@
 """The transparency log as it lies in the public zone: static files, each written once but one.
 
-    <public>/log/<key id>/log.pub                verifier key; its name is the log's origin
-    <public>/log/<key id>/checkpoint             the newest, with the cosignatures that came
-    <public>/log/<key id>/checkpoints/<size>     as the log signed it
-    <public>/log/<key id>/cosignatures/<size>.<cosigner's key id>.<seconds>
-    <public>/log/<key id>/steps/<size>           from it to a later one: a request of tlog-witness
+    <public>/ledger-log/<key id>/log.pub         verifier key; its name is the log's origin
+    <public>/ledger-log/<key id>/checkpoint      the newest, with the cosignatures that came
+    <public>/ledger-log/<key id>/checkpoints/<size>  as the log signed it
+    <public>/ledger-log/<key id>/cosignatures/<size>.<cosigner's key id>.<seconds>
+    <public>/ledger-log/<key id>/steps/<size>    from it to a later one: what tlog-witness asks
     <public>/opal/2016-W30/proof-r0.tlog-proof   that the entry of the note beside it is in the log
 
 No entry and no tile of leaves is served: entries hold people, reasons and seconds. Whoever kept one
@@ -14,6 +14,7 @@ attacker's. Checkpoints are made at publications alone, so their sizes tell of n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -40,6 +41,13 @@ from turnstile.ledger.tlog.checkpoints import (
 from turnstile.ledger.tlog.merkle import Tree, is_consistent, is_included
 
 PACKAGE_PROOF = "sealed.tlog-proof"
+_FILES = {
+    "log.pub": re.compile(""),
+    "checkpoint": re.compile(""),
+    "checkpoints": re.compile("[1-9][0-9]*"),
+    "steps": re.compile("[1-9][0-9]*"),
+    "cosignatures": re.compile(r"[1-9][0-9]*\.[0-9a-f]{8}\.[0-9]+"),
+}
 _NOTE, _PROOF = ("checkpoint-r", ".note"), ("proof-r", ".tlog-proof")
 
 
@@ -70,32 +78,30 @@ class PublicLog:
     def sizes(self) -> list[int]:
         """Return the sizes of its checkpoints, smallest first."""
         names = (one.name for one in listed(self.folder / "checkpoints"))
-        return sorted(int(name) for name in names if name.isdecimal())
+        return sorted(int(name) for name in names if _FILES["checkpoints"].fullmatch(name))
 
     def signed(self, size: int) -> str:
         """Return the checkpoint of a size as the log signed it."""
-        return (self.folder / "checkpoints" / str(size)).read_text(encoding="utf-8")
+        return _text(self.folder / "checkpoints" / str(size))
 
-    def cosignatures(self, size: int) -> list[tuple[str, str]]:
-        """Return the cosigners' key ids and lines of a checkpoint, the newest of each last."""
-        found = []
-        for one in listed(self.folder / "cosignatures"):
-            of, identity, _ = one.name.split(".")
-            if of == str(size):
-                found.append((identity, Path(one.path).read_text(encoding="utf-8")))
-        return found
+    def cosigned(self) -> list[tuple[int, str, Path]]:
+        """Return size, cosigner's key id and file of every cosignature, the newest of each last."""
+        names = [one.name for one in listed(self.folder / "cosignatures")]
+        return [
+            (int(size), identity, self.folder / "cosignatures" / name)
+            for name in names
+            if _FILES["cosignatures"].fullmatch(name)
+            for size, identity, _ in [name.split(".")]
+        ]
 
     def newest(self, size: int) -> str:
         """Return a checkpoint with the newest line of each cosigner."""
-        return self.signed(size) + "".join(dict(self.cosignatures(size)).values())
+        lines = {identity: path for of, identity, path in self.cosigned() if of == size}
+        return self.signed(size) + "".join(map(_text, lines.values()))
 
     def proof(self, sequence: int, sign: Callable[[str], str]) -> Proof:
         """Return that an entry is in the log, by the smallest checkpoint that can say so."""
-        return self.proof_at(sequence, max(sequence, self.begun.sequence), sign)
-
-    def proof_at(self, sequence: int, size: int, sign: Callable[[str], str]) -> Proof:
-        """Return that an entry is among the first `size`."""
-        index = sequence - 1
+        index, size = sequence - 1, max(sequence, self.begun.sequence)
         signed = sign(checkpoint_text(self.begun.origin, size, self.tree.root(size)))
         return Proof(index, self.tree.leaves[index], self.tree.inclusion(index, size), signed)
 
@@ -116,17 +122,19 @@ class PublicLog:
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         create_durably(self.folder / "log.pub", self.begun.public_line.encode())
-        for note, path in _notes(self.public):
-            if not path.exists() and note.sequence <= len(self.tree.leaves):
-                create_durably(path, str(self.proof(note.sequence, sign)).encode())
-        known = set(self.sizes())
-        for proof in _proofs(self.public):
-            found = _parsed(proof)
-            is_here = found is not None and found.size <= len(self.tree.leaves)
-            if found and is_here and found.size not in known and self._is_signed(found):
+        proofs = {
+            path: self.proof(note.sequence, sign)
+            for note, path in _notes(self.public)
+            if not path.exists() and note.sequence <= len(self.tree.leaves)
+        }
+        signed = [one.checkpoint for one in proofs.values()]
+        signed += [one.checkpoint for one in map(_proof, _proofs(self.public)) if one is not None]
+        for found in map(parse_checkpoint, signed):
+            if found.size <= len(self.tree.leaves) and self._is_signed(found):
                 text = checkpoint_text(found.origin, found.size, self.tree.root(found.size))
                 self._create("checkpoints", found.size, sign(text))
-                known.add(found.size)
+        for path, proof in proofs.items():  # after the checkpoints that they name
+            create_durably(path, str(proof).encode())
         self.join()
 
     def join(self) -> None:
@@ -179,13 +187,12 @@ class PublicLog:
             is_last: of the log in force; an earlier one may prove entries that are lost.
         """
         for path in _proofs(self.public):
-            try:
-                proof = parse_proof(_text(path))
-                found = parse_checkpoint(proof.checkpoint)
-            except (OSError, ValueError):
+            proof = _proof(path)
+            if proof is None:
                 if is_last:
                     yield Finding("log", None, f"{path} is no proof; restore it")
                 continue
+            found = parse_checkpoint(proof.checkpoint)
             if found.origin != self.begun.origin:
                 continue
             is_in = is_included(proof.data, proof.index, found.size, proof.path, found.root)
@@ -237,18 +244,18 @@ class PublicLog:
         try:
             old, proof, newer = parse_step(_text(path))
             found, before = parse_checkpoint(newer), parse_checkpoint(self.signed(old))
-        except (OSError, ValueError):
+        except ValueError:
             return False
         is_named = path.name == str(old) and found.is_signed_by(self.verifier)
         return is_named and is_consistent(old, found.size, before.root, found.root, proof)
 
     def _foreign(self) -> Iterator[Finding]:
         """Name files that no log holds."""
-        known = {"log.pub", "checkpoint", "checkpoints", "steps", "cosignatures"}
         for path in sorted(self.folder.rglob("*")):
-            parts = path.relative_to(self.folder).parts
-            is_own = parts[0] in known and all(p.replace(".", "").isalnum() for p in parts[1:])
-            if not is_own and not any(part.startswith(".") for part in parts):
+            kind, *rest = path.relative_to(self.folder).parts
+            is_folder = path.is_dir() and not rest and kind in _FILES
+            is_own = kind in _FILES and _FILES[kind].fullmatch("/".join(rest)) and path.is_file()
+            if not (is_folder or is_own or path.name.startswith(".")):
                 yield Finding("log", None, f"{path} is a file that nobody published")
 
 
@@ -304,14 +311,19 @@ def _proofs(public: Path) -> Iterator[Path]:
             yield package / PACKAGE_PROOF
 
 
-def _parsed(proof: Path) -> LogCheckpoint | None:
-    """Return the checkpoint of a proof; None if it is none."""
+def _proof(path: Path) -> Proof | None:
+    """Read a proof, whose checkpoint reads too; None if it is none."""
     try:
-        return parse_checkpoint(parse_proof(_text(proof)).checkpoint)
-    except (OSError, ValueError):
+        found = parse_proof(_text(path))
+        parse_checkpoint(found.checkpoint)
+    except ValueError:
         return None
+    return found
 
 
 def _text(path: Path) -> str:
-    """Return what a file holds."""
-    return path.read_text(encoding="utf-8")
+    """Return what a file holds; nothing where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""

@@ -131,15 +131,9 @@ class Together(NamedTuple):
 
     def error(self, rows: list[Row]) -> tuple[float, str]:
         """Return the variance of the sum of rows, and why it is not known where it is not."""
-        places = [n for n in list(rows[0])[: list(rows[0]).index(ESTIMATE)] if n not in NO_LABELS]
-        deviations, unknown = [], 0.0
-        for row in rows:
-            variance = self.where_withheld
-            if row[HIGH_90]:
-                variance = self.deviation(row) ** 2
-            else:
-                unknown += variance
-            deviations.append(math.sqrt(variance))
+        places = places_of(rows[0])
+        deviations = [self.deviation(row) for row in rows]
+        unknown = sum(d * d for row, d in zip(rows, deviations) if not row[HIGH_90])
         alone = sum(d * d for d in deviations)
         if unknown > MOST_UNKNOWN * alone or not math.isfinite(alone):
             return math.nan, NO_CELL_ERROR
@@ -159,6 +153,8 @@ class Together(NamedTuple):
 
     def deviation(self, row: Row) -> float:
         """Return the standard deviation that the end of an interval was made from."""
+        if not row[HIGH_90]:
+            return math.sqrt(self.where_withheld)
         reach = float(row[HIGH_90]) - float(row[ESTIMATE])
         if float(row[LOW_90]) > 0:
             return reach / LEVELS[90]
@@ -167,6 +163,12 @@ class Together(NamedTuple):
             return max(small, 0.0)
         rest = max(reach**2 - 4 * ABOVE_90 * self.beyond, 0.0)
         return (reach + math.sqrt(rest)) / (2 * ABOVE_90)
+
+
+def places_of(row: Row) -> list[str]:
+    """Return the columns that say where, when or what a row of estimates is of."""
+    names = list(row)
+    return [name for name in names[: names.index(ESTIMATE)] if name not in NO_LABELS]
 
 
 def labels_of(row: Row, names: list[str]) -> Row:
@@ -219,8 +221,8 @@ class Package:
         excess = EXCESS_OF_LAPLACE / max(1, len(rows)) if is_laplace else 0.0
         return interval(len(rows), sum(int(row[column]) for row in rows), variance, excess)
 
-    def estimated(self, name: str, rows: list[Row]) -> Sum:
-        """Sum rows of a table of estimates.
+    def together(self, name: str) -> Together:
+        """Return how far the errors of a table of estimates go together.
 
         Raises:
             ValueError: its numbers do not add up, or the package says nothing of sums.
@@ -236,11 +238,15 @@ class Package:
         most = max((line["rmse_estimated"] for line in hidden), default=math.inf)
         is_whole = not any("unit" in line for line in record["errors"][name])
         beyond = record.get("beyond_0", 0.0) if is_whole else 0.0
+        return Together([Way(**way) for way in ways], most**2, beyond)
+
+    def estimated(self, name: str, rows: list[Row]) -> Sum:
+        """Sum rows of a table of estimates; errors as those of `together`."""
+        together = self.together(name)
         seen = [row for row in rows if row[ESTIMATE]]  # none on a gap
         if not seen:
             return interval(0, math.nan, math.nan)._replace(withheld=NO_ESTIMATE)
         value = sum(float(row[ESTIMATE]) for row in seen)
-        together = Together([Way(**way) for way in ways], most**2, beyond)
         variance, withheld = together.error(seen)
         found = interval(len(seen), value, variance)
         return found._replace(

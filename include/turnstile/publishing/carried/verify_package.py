@@ -336,7 +336,7 @@ def log_findings(address: str, folder: Path, key: str | None, kept: str | None) 
         return read(address, f"../../../{name}").decode()
 
     sealed = (folder / SEALED_PROOF).read_text("utf-8")
-    log = f"log/{log_of(sealed)}"
+    log = f"ledger-log/{log_of(sealed)}"
     key = key or beside(f"{log}/log.pub")
     period, _, revision = json.loads((folder / MANIFEST).read_bytes())["key"].rpartition("/")
     published = beside(f"{period}/proof-{revision}.tlog-proof")

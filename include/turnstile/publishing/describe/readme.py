@@ -8,6 +8,7 @@ from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.contents import PARTS, Contents, label_of
 from turnstile.publishing.pages import rendered
+from turnstile.publishing.week.numbers import usable_tables
 
 _USES = {
     "estimates": "single numbers, maps, rankings, changes",
@@ -50,6 +51,7 @@ def write(contents: Contents) -> bytes:
         cumulative=cumulative_sentence(contents.card),
         example=_example(contents),
         is_thresholded=is_thresholded,
+        usable=usable_tables(contents),
     ).encode()
 
 

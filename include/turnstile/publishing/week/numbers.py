@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from turnstile.estimates.labelled import read_parquet
 from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
+from turnstile.estimates.usable import MOSTLY, Usable, usable
 from turnstile.programme.field import Role
 from turnstile.programme.field_registry import field_of
 from turnstile.publishing.carried.sums import Package
@@ -133,6 +134,26 @@ def place_of(contents: Contents) -> str:
 def _time(contents: Contents) -> str:
     """Name the column of times of day."""
     return f"{_TAP_ON}slot" if label_of(contents) == "location" else "slot"
+
+
+def usable_tables(contents: Contents) -> list[tuple[str, int, Usable]]:
+    """Return name, size and usable share of each table of estimates by place of tap-on.
+
+    First the finest of which nearly all that it counts can be used, then by that share.
+    """
+    if label_of(contents) != "location" or not has_estimates(contents):
+        return []
+    known, found = contents.card["estimates"]["correlations"], []
+    for table in contents.tables:
+        names = {name for name, _ in table.columns}
+        if table.part == "estimates" and table.name in known and place_of(contents) in names:
+            rows = _frame(contents.folder / f"{table.stem}.parquet")
+            ends = (rows[name].to_numpy(float) for name in ("estimate", "low_90", "high_90"))
+            found.append((table.stem, len(rows), usable(*ends)))
+    most = max((one.counted for *_, one in found), default=0.0)
+    leads = [row for row in found if row[2].counted >= min(MOSTLY, most)]
+    lead = max(leads, key=lambda row: row[1], default=None)
+    return sorted(found, key=lambda row: (row is not lead, -row[2].counted, row[0]))
 
 
 def has_estimates(contents: Contents) -> bool:

@@ -42,6 +42,7 @@ def write(contents: Contents) -> bytes | None:
         licence=programme.publish.licence,
         key=str(contents.drawn.attempt.key),
         sentences=_sentences(contents),
+        usable=week_numbers.usable_tables(contents),
         pictures=[
             {"title": one.title, "text": one.text, "svg": Markup(one.svg)}  # noqa: S704 - vl-convert escapes
             for one in (drawn[name] for name in NAMES if name in drawn)

@@ -1,0 +1,297 @@
+"""An interval for any question about a package, by plausible weeks: Python 3.9 or later and NumPy.
+
+    python3 draws.py estimates/on_location tap_on_location=Central,Redfern     a sum
+    python3 draws.py estimates/on_location mode=train --of                     a share of all rows
+    python3 draws.py estimates/on_location mode=train --of mode=bus            a ratio of sums
+    python3 draws.py estimates/on_location mode=train --since ../../2016-W29/r0     a change
+    python3 draws.py estimates/on_location mode=train --ranks tap_on_location  ranks of the first
+
+and of any other question, which is a function of the numbers of a week, in the order of `rows`:
+
+    weeks = Weeks(".", "estimates/on_location")
+    central = weeks.chosen(tap_on_location=["Central"])
+    print(ask(lambda week: week[central].max(), weeks))
+
+A plausible week is a table plus errors of the published size that go together as the release card
+says, or a table of `measurements/` less noise as it was drawn. Coins come from the digest of the
+table, so everybody makes the same weeks. 90 % of their answers lie between `low_90` and `high_90`.
+Numbers of plausible weeks may be negative: cut off at 0, their sums would lie too high. Weeks of
+two packages are independent, which makes intervals of changes a little too wide. Estimates, and
+changes of them above all, are biased towards the usual; `measurements/` are not. Ask the coarsest
+table that holds the answer: its numbers are the most exact.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.dont_write_bytecode = True  # this folder holds what its manifest lists, and nothing else
+from sums import (  # noqa: E402
+    ESTIMATE,
+    NO_CELL_ERROR,
+    Package,
+    Row,
+    Together,
+    Way,
+    labels_of,
+    places_of,
+)
+
+Floats = NDArray[np.float64]
+WEEKS = 400
+ENDS = (0.05, 0.95, 0.025, 0.975)
+NO_PLACE = "UNKNOWN"
+
+
+class Answer(NamedTuple):
+    """The answer of the published numbers, and where nine (19) of ten (20) plausible ones lie."""
+
+    value: Any
+    low_90: Any
+    high_90: Any
+    low_95: Any
+    high_95: Any
+
+
+class Block(NamedTuple):
+    """Rows of a mode, each in a cell of a cube of places, days and slots."""
+
+    rows: NDArray[np.int64]
+    cube: tuple[int, int, int]
+    cells: NDArray[np.int64]
+    stretches: list[str]
+
+
+def normals(seed: str, count: int) -> Floats:
+    """Return standard normal deviates of a public text (Box & Muller 1958)."""
+    half = (count + 1) // 2
+    stream = np.frombuffer(hashlib.shake_256(seed.encode()).digest(8 * half), dtype="<u4")
+    radius, angle = (stream.reshape(2, half) + 0.5) / 2.0**32
+    radius, angle = np.sqrt(-2 * np.log(radius)), 2 * np.pi * angle
+    return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count]
+
+
+def roots(
+    shares: list[tuple[list[str], float]], cube: tuple[int, int, int], stretches: list[str]
+) -> list[list[Floats]]:
+    """Return square roots of the covariance of errors, for each part of them a matrix of slots.
+
+    Parts are what all places (days) have in common, first, and what each differs by.
+
+    Args:
+        shares: ways to be alike, with the share that each takes of an error's variance.
+        cube: number of places, days and slots.
+        stretches: of the day, of each slot.
+    """
+    places, days, slots = cube
+    same = np.equal.outer(stretches, stretches).astype(float)
+    found = []
+    for of_place in (places, 0):
+        of_days = []
+        for of_day in (days, 0):
+            covariance = (1 - sum(share for _, share in shares)) * np.eye(slots)
+            for alike, share in shares:
+                times = (1 if "place" in alike else of_place) * (1 if "day" in alike else of_day)
+                among = same if "stretch" in alike else np.ones((slots, slots))
+                covariance += share * times * (np.eye(slots) if "slot" in alike else among)
+            lengths, vectors = np.linalg.eigh(covariance)
+            of_days.append(vectors * np.sqrt(np.maximum(lengths, 0)) @ vectors.T)
+        found.append(of_days)
+    return found
+
+
+def drawn_shares(ways: list[Way], seed: str) -> list[tuple[list[str], float]]:
+    """Return the share of every way to be alike in a plausible week: each is itself uncertain."""
+    deviates = normals(f"{seed} shares", len(ways))
+    return [
+        (way.alike, max(way.share + way.uncertainty * float(one), min(way.share, 0.0)))
+        for way, one in zip(ways, deviates)
+    ]
+
+
+def parts(values: Floats, axis: int) -> tuple[Floats, Floats]:
+    """Return what numbers have in common along an axis, and what each differs by."""
+    common = values.mean(axis=axis, keepdims=True)
+    return common, values - common
+
+
+def block(mode: list[tuple[int, Row]]) -> Block:
+    """Return the rows of a mode, given by their numbers and labels, as a cube."""
+    names = ("place", "day", "slot")
+    labels = [sorted({row[name] for _, row in mode}) for name in names]
+    codes = [{label: n for n, label in enumerate(own)} for own in labels]
+    cube = (len(codes[0]), len(codes[1]), len(codes[2]))
+    where = [[of[row[name]] for _, row in mode] for name, of in zip(names, codes)]
+    of_slot = {row["slot"]: row["stretch"] for _, row in mode}
+    rows = np.array([number for number, _ in mode])
+    cells = np.ravel_multi_index(np.array(where), cube)
+    return Block(rows, cube, cells, [of_slot[label] for label in codes[2]])
+
+
+class Weeks:
+    """Plausible weeks of a table of a package.
+
+    Args:
+        folder: of the package.
+        table: `estimates/NAME`, any of them but means; or `measurements/NAME`.
+        column: statistic of a measured table; the only one by default.
+
+    Raises:
+        ValueError: the package does not say what the errors of the table are.
+    """
+
+    def __init__(self, folder: str | Path, table: str, column: str = "") -> None:
+        package = Package(folder)
+        part, _, name = table.partition("/")
+        self.rows: list[Row] = package.rows(table)
+        self.blocks: list[Block] = []
+        self.ways: list[Way] = []
+        self.is_laplace = False
+        if part == "estimates":
+            self._estimated(package.together(name))
+        elif part == "measurements":
+            column = column or next(own for drawn, own in package.draws if drawn == name)
+            draw = package.draws[name, column]
+            self.is_laplace = draw["noise"] == "discrete_laplace"
+            self.values = np.array([float(row[column]) for row in self.rows])
+            self.deviations = np.full(self.values.shape, draw["standard_deviation"])
+        else:
+            raise ValueError(f"{table}: name estimates/ or measurements/ and a table")
+        content = (Path(folder) / f"{table}.csv").read_bytes()
+        self.seed = f"{hashlib.sha256(content).hexdigest()} {column} plausible week"
+
+    def _estimated(self, together: Together) -> None:
+        """Read estimates, and how their errors go together."""
+        self.rows = [row for row in self.rows if row[ESTIMATE]]  # none on a gap
+        self.values = np.array([float(row[ESTIMATE]) for row in self.rows])
+        self.deviations = np.array([together.deviation(row) for row in self.rows])
+        if not np.isfinite(self.deviations).all():
+            raise ValueError(NO_CELL_ERROR)
+        of_mode: dict[str, list[tuple[int, Row]]] = defaultdict(list)
+        for number, row in enumerate(self.rows):
+            of_mode[row.get("mode", "")].append((number, labels_of(row, places_of(row))))
+        self.blocks = [block(mode) for mode in of_mode.values()]
+        self.ways = together.ways
+
+    def chosen(self, **labels: list[str]) -> NDArray[np.bool_]:
+        """Mark the rows whose columns have one of the given labels."""
+        return np.array([all(row[n] in of for n, of in labels.items()) for row in self.rows], bool)
+
+    def week(self, number: int) -> Floats:
+        """Return the numbers of a plausible week, in the order of `rows`."""
+        seed = f"{self.seed} {number}"
+        errors = np.zeros(self.values.shape)
+        if self.is_laplace:
+            one, other, third, last = normals(seed, 4 * errors.size).reshape(4, -1)
+            errors = (one * other + third * last) / np.sqrt(2)
+        elif not self.blocks:
+            errors = normals(seed, errors.size)
+        shares = drawn_shares(self.ways, seed)
+        for own, (rows, cube, cells, stretches) in enumerate(self.blocks):
+            deviates = normals(f"{seed} {own}", int(np.prod(cube))).reshape(cube)
+            errors[rows] = sum(
+                np.broadcast_to(of_day @ root, cube).reshape(-1)[cells]
+                for of_place, of_days in zip(parts(deviates, 0), roots(shares, cube, stretches))
+                for of_day, root in zip(parts(of_place, 1), of_days)
+            )
+        return self.values + self.deviations * errors
+
+
+def ask(question: Callable[..., Any], *asked: Weeks, weeks: int = WEEKS) -> Answer:
+    """Return the answer to a question with its intervals.
+
+    Args:
+        question: of the numbers of a week of each table asked; a number, or an array of them.
+        asked: tables.
+        weeks: plausible ones of each.
+    """
+    answers = [question(*(table.week(n) for table in asked)) for n in range(weeks)]
+    ends = np.quantile(np.array(answers, float), ENDS, axis=0, method="inverted_cdf")
+    return Answer(question(*(table.values for table in asked)), *ends)
+
+
+def ranks(
+    table: Weeks, column: str, chosen: NDArray[np.bool_], first: int = 10
+) -> list[tuple[str, Answer]]:
+    """Return the labels with the largest sums, and their ranks among all labels but UNKNOWN.
+
+    A label ranks behind those that are larger beyond doubt, where differences to all others are
+    in doubt together: the largest estimates are large by luck too (Mogstad, Romano, Shaikh &
+    Wilhelm 2024, Inference for ranks).
+    """
+    rows = [n for n in np.flatnonzero(chosen) if table.rows[n][column] != NO_PLACE]
+    labels, codes = np.unique([table.rows[n][column] for n in rows], return_inverse=True)
+    sums = np.bincount(codes, table.values[rows])
+    errors = np.array([np.bincount(codes, table.week(n)[rows]) for n in range(WEEKS)]) - sums
+    found = []
+    for rank, own in enumerate(np.argsort(-sums, kind="stable")[:first], start=1):
+        apart = errors - errors[:, [own]]
+        spread = np.maximum(apart.std(axis=0), 1e-9)
+        apart, doubts = (sums - sums[own]) / spread, np.abs(apart / spread).max(axis=1)
+        ends = [
+            end
+            for most in np.quantile(doubts, (0.9, 0.95))
+            for end in (1 + (apart > most).sum(), sums.size - (apart < -most).sum())
+        ]
+        found.append((str(labels[own]), Answer(rank, *ends)))
+    return found
+
+
+def conditions(given: list[str]) -> dict[str, list[str]]:
+    """Return labels by column from `column=label,label`."""
+    return {name: labels.split(",") for name, _, labels in (one.partition("=") for one in given)}
+
+
+def answered(asked: argparse.Namespace) -> list[tuple[str, Answer]]:
+    """Answer what the command line asks."""
+    where, of = conditions(asked.where), conditions(asked.of or [])
+    tables = [Weeks(folder, asked.table) for folder in (Path(__file__).parent, *asked.since)]
+    sides = [(table.chosen(**where), table.chosen(**of)) for table in tables]
+    if asked.ranks:
+        return ranks(tables[0], asked.ranks, sides[0][0])
+
+    def question(*weeks: Floats) -> float:
+        answers = [
+            float(week[own].sum() / (1 if asked.of is None else week[other].sum()))
+            for week, (own, other) in zip(weeks, sides)
+        ]
+        return answers[0] - sum(answers[1:])
+
+    return [("", ask(question, *tables))]
+
+
+def main(arguments: list[str]) -> int:
+    """Print the answer to a question."""
+    shown = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=shown)
+    parser.add_argument("table", help="estimates/NAME or measurements/NAME")
+    parser.add_argument("where", nargs="*", help="column=label,label: rows whose sum is asked")
+    parser.add_argument("--of", nargs="*", help="over the sum of these rows; of all if none")
+    parser.add_argument("--since", nargs=1, default=[], help="less that of another package")
+    parser.add_argument("--ranks", help="of the ten labels of a column with the largest sums")
+    try:
+        found = answered(parser.parse_args(arguments))
+    except (KeyError, StopIteration) as error:
+        print(f"there is no such column or statistic: {error}", file=sys.stderr)
+        return 2
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    for label, answer in found:
+        if label:
+            print(label)
+        for name, value in answer._asdict().items():
+            print(f"{name:12} {value:,.6g}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

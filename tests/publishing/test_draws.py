@@ -1,0 +1,161 @@
+"""Plausible weeks: intervals of any question hold the truth; `draws.py` needs a package alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.resources import files as resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compared_weeks import Compared, compared
+from estimate_weeks import LOCATION, OPAL, YEARLY, Noise, made_rates
+
+from turnstile.estimates.intervals import BEYOND_0
+from turnstile.estimates.labelled import csv_bytes
+
+MADE = made_rates(60)
+SIZES = MADE.sum(axis=(1, 2), keepdims=True)
+# Places of nearly one size, so that their ranks are in doubt.
+RATES = MADE / SIZES * SIZES.mean() * np.linspace(0.95, 1.05, len(SIZES))[:, None, None]
+SEEDS = (1, 2)
+HOURS = "on_time_location_hourly"
+KINDS = ("sums", "shares", "ratios", "changes", "ranks")
+ASKED = """
+import json, sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+import draws
+
+this, last = (draws.Weeks(folder, f"estimates/{sys.argv[3]}") for folder in sys.argv[1:3])
+found = {}
+places = sorted({row["tap_on_location"] for row in this.rows})
+codes = np.array([places.index(row["tap_on_location"]) for row in this.rows])
+days = np.array([row["service_date"] for row in this.rows])
+early = days < sorted(set(days))[5]
+of = lambda week, rows=slice(None): np.bincount(codes[rows], week[rows], len(places))
+found["sums"] = draws.ask(lambda week: of(week, early), this)
+found["shares"] = draws.ask(lambda week: of(week) / week.sum(), this)
+found["ratios"] = draws.ask(lambda week: of(week, early) / of(week, ~early), this)
+found["changes"] = draws.ask(lambda week, other: of(week) - of(other), this, last)
+ranked = draws.ranks(this, "tap_on_location", codes >= 0)
+found["ranks"] = np.transpose([one for _, one in ranked])
+assert not any(name.startswith("turnstile") for name in sys.modules)
+found = {name: np.array(one).tolist() for name, one in found.items()}
+print(json.dumps(found | {"labels": [label for label, _ in ranked]}))
+"""
+
+
+def written(folder: Path, one: Compared) -> Path:
+    """What `draws.py` reads of a package, and the two files."""
+    record = {
+        "correlations": one.found.correlations,
+        "errors": one.found.errors,
+        "beyond_0": BEYOND_0,
+    }
+    (folder / "estimates").mkdir(parents=True)
+    for name, table in one.found.tables.items():
+        (folder / f"estimates/{name}.csv").write_bytes(csv_bytes(table))
+    (folder / "release_card.json").write_text(json.dumps({"draws": [], "estimates": record}))
+    for name in ("draws.py", "sums.py"):
+        source = resources("turnstile.publishing.carried").joinpath(name)
+        (folder / name).write_bytes(source.read_bytes())
+    return folder
+
+
+def held(found: Mapping[str, list[list[float]]], this: Compared, last: Compared) -> Iterator[float]:
+    """Yield for every kind of question how often its 90 % intervals hold the truth."""
+    now, before = (one.truth[LOCATION.name] for one in (this, last))
+    ranks = (-now.sum(axis=0)).argsort().argsort() + 1
+    truths = {
+        "sums": now[:5].sum(axis=0),
+        "shares": now.sum(axis=0) / now.sum(),
+        "ratios": now[:5].sum(axis=0) / now[5:].sum(axis=0),
+        "changes": now.sum(axis=0) - before.sum(axis=0),
+        "ranks": ranks[[int(label.split()[1]) for label in found["labels"]]],
+    }
+    for name in KINDS:
+        _, low, high, *_ = np.array(found[name])
+        yield float(((low <= truths[name]) & (truths[name] <= high)).mean())
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def coverage(folder: Path, noise: Noise, table: str, *, alone: bool = False) -> dict[str, float]:
+    """Share of the intervals of each kind of question that hold the truth, over made weeks."""
+    found = []
+    for seed in SEEDS:
+        weeks = [compared(RATES, noise, [], seed=one) for one in (seed, seed + 100)]
+        folders = [written(folder / f"{seed}/{n}", one) for n, one in enumerate(weeks)]
+        for card in folder.glob("*/*/release_card.json") if alone else ():
+            stated = json.loads(card.read_bytes())
+            stated["estimates"]["correlations"][table] = []
+            card.write_text(json.dumps(stated))
+        asked = run("-c", ASKED, *folders, table)
+        assert asked.returncode == 0, asked.stderr
+        found.append(list(held(json.loads(asked.stdout), *weeks)))
+    return dict(zip(KINDS, np.mean(found, axis=0), strict=True))
+
+
+@pytest.mark.parametrize(("noise", "table"), [(OPAL, "on_location"), (YEARLY, HOURS)])
+def test_nine_of_ten_intervals_hold_the_truth(noise: Noise, table: str, tmp_path: Path) -> None:
+    # 120 answers of each kind, 20 ranks; coins are fixed, so a run that passed passes again.
+    found = coverage(tmp_path, noise, table)
+    assert all(share >= 0.85 for share in found.values()), found
+    # How far hours of a place go together is known roughly: their sums get wide intervals.
+    assert table == HOURS or all(found[kind] <= 0.98 for kind in KINDS[:4]), found
+
+
+def test_errors_that_go_together_must_be_known_to(tmp_path: Path) -> None:
+    assert coverage(tmp_path, YEARLY, HOURS, alone=True)["sums"] < 0.8
+
+
+def test_the_file_in_the_package_answers_by_itself(package: Path, tmp_path: Path) -> None:
+    shutil.copytree(package, tmp_path / "alone")
+    file = tmp_path / "alone/draws.py"
+    card = json.loads((package / "release_card.json").read_bytes())
+    table = f"measurements/{card['draws'][0]['table']}"
+    once, again = run(file, table), run(file, table)
+    assert once.returncode == 0, once.stderr
+    assert once.stdout == again.stdout
+    said = dict(line.split() for line in once.stdout.splitlines())
+    ends = [float(said[name].replace(",", "")) for name in ("low_95", "value", "high_95")]
+    assert ends == sorted(set(ends))
+    assert not list(file.parent.rglob("__pycache__"))
+    unchanged = run(file, table, "--since", package)
+    assert "value        0" in unchanged.stdout
+    for slip in ((table, "foo=1"), ("elsewhere/foo",), ("estimates/foo",)):
+        done = run(file, *slip)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    means = [one["table"] for one in card["draws"] if one["statistic"] == "sum"]
+    assert all("means do not add up" in run(file, f"estimates/{name}").stderr for name in means)
+
+
+def test_shares_changes_and_ranks_are_asked_on_the_command_line(published: Path) -> None:
+    file = next(published.glob("opal/*/r0")) / "draws.py"
+    table = "estimates/on_location"
+    share = run(file, table, "mode=train", "--of").stdout.split()
+    assert 0 < float(share[3]) <= float(share[1]) <= float(share[5]) < 1
+    ranks = run(file, table, "mode=train", "--ranks", "tap_on_location").stdout.splitlines()
+    assert len(ranks) == 10 * 6
+    assert [line.split()[1] for line in ranks[1::6]] == [str(n) for n in range(1, 11)]
+
+
+def test_a_plausible_week_has_the_noise_that_was_drawn(published: Path) -> None:
+    folder = next(published.glob("opal/*/r0"))
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import draws; "
+        "weeks = draws.Weeks(sys.argv[1], 'measurements/on_time_location'); "
+        "print(len(weeks.rows), (weeks.week(1) - weeks.values).std() / weeks.deviations[0])"
+    )
+    numbers, spread = map(float, run("-c", code, folder).stdout.split())
+    assert spread == pytest.approx(1, abs=6.1 / (2 * numbers) ** 0.5)  # by chance 1 in 1e9
