@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import resource
 import shutil
 import sys
@@ -66,6 +67,7 @@ _STATE = Path(tempfile.mkdtemp(prefix="state-of-tests-"))
 _AIRFLOW_HOME = _STATE / "airflow"
 _PERSONS = PersonsState(os.environ)  # noqa: TID251 - before any test changes it
 _HOMES = count()
+_ALL_LONG = re.compile(r"^pytestmark = .*\bmark\.long\b", re.MULTILINE)
 _CPU_S_OF_WORKERS: list[float] = []
 
 # The same examples every time, and no limit of time for one: a busy machine makes no property
@@ -103,10 +105,19 @@ def pytest_configure() -> None:
     sys.path.insert(0, str(_ROOT / "plugins"))
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out the tests of extensions that are not installed (`make test-core`)."""
-    is_test = collection_path.suffix == ".py" and collection_path.name.startswith("test_")
-    return True if is_test and lacks_an_extension(collection_path) else None
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the tests of extensions that are not installed (`make test-core`), and long ones.
+
+    A module whose tests are all long is not imported for a run without them.
+    """
+    if not (collection_path.suffix == ".py" and collection_path.name.startswith("test_")):
+        return None
+    is_left_out = _is_short(config) and bool(_ALL_LONG.search(collection_path.read_text()))
+    return True if is_left_out or lacks_an_extension(collection_path) else None
+
+
+def _is_short(config: pytest.Config) -> bool:
+    return bool(config.getoption("markexpr") == "not long")
 
 
 class OneAirflow(LoadScopeScheduling):
@@ -118,12 +129,8 @@ class OneAirflow(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         folder = file.rpartition("/")[0]
-        together = ("/backfill_matrix", "/dags")[: 2 if self._is_short else 1]
+        together = ("/backfill_matrix", "/dags")[: 2 if _is_short(self.config) else 1]
         return folder if folder.endswith(together) else file
-
-    @property
-    def _is_short(self) -> bool:
-        return self.config.getoption("markexpr") == "not long"
 
 
 @pytest.hookimpl(optionalhook=True)

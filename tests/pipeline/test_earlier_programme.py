@@ -74,7 +74,7 @@ def rho_of(deployment: Deployment, programme: str, week: str, unit: str) -> floa
     ("name", "digits", "unit", "before", "after"),
     [
         ("itms", "c57c4a93eaec", "bus_day", 0.31, 0.1),
-        ("opal", "729415fa846f", "card_day", 0.125, 1 / 12),
+        pytest.param(*("opal", "729415fa846f", "card_day", 0.125, 1 / 12), marks=pytest.mark.long),
     ],
 )
 def test_a_home_of_the_shipped_text_before_re_issues_its_weeks_and_goes_on_with_smaller_amounts(

@@ -50,6 +50,7 @@ def gaps(deployment: Deployment, programme: str, week: str) -> list[str]:
     return found
 
 
+@pytest.mark.long  # a feature week releases one of these files
 def test_the_surat_files_of_two_weeks_are_released(
     real: Deployment, turnstile: Cli, shared_data: Path
 ) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 from object_store import CutProxy
 from small_package import KEY, write_package
 
@@ -29,6 +28,8 @@ ITMS = "itms/2016-W30/r0"  # fewer files than opal's
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
+    from moto.server import ThreadedMotoServer
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server.start()

@@ -10,7 +10,6 @@ from xml.etree import ElementTree as ET
 
 import duckdb
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -52,6 +51,8 @@ def _state(public: Path) -> dict[str, tuple[bytes, int]]:
 
 
 def test_every_table_of_a_release_is_in_the_dataset(published: Path) -> None:
+    import polars as pl
+
     own = pd.read_parquet(published / f"opal/{WEEK}/r0/tables/on_location.parquet")
     dataset = published / "opal/series/tables/on_location/v1"
     for read in (
