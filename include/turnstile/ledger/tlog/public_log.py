@@ -144,8 +144,9 @@ class PublicLog:
             if not (self.folder / "steps" / str(old)).exists():
                 step = step_text(old, self.tree.consistency(old, new), self.signed(new))
                 self._create("steps", old, step)
-        if sizes:
-            replace_durably(self.folder / "checkpoint", self.newest(sizes[-1]).encode())
+        path = self.folder / "checkpoint"
+        if sizes and _text(path) != (newest := self.newest(sizes[-1])):
+            replace_durably(path, newest.encode())
 
     def keep_cosignature(self, size: int, identity: str, seconds: int, line: str) -> None:
         """Keep what a cosigner said."""
