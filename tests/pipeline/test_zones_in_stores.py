@@ -389,6 +389,7 @@ def test_a_folder_that_was_the_zone_is_put_into_its_store(
     place.base.mkdir()
     shutil.copyfile(published.home / "ledger.sqlite", place.base / "ledger.sqlite")
     shutil.copyfile(published.home / "ledger-key.pem", place.base / "key.pem")
+    shutil.copyfile(published.home / "log-key.pem", place.base / "log-key.pem")
     with place.process("root", published.home):
         with pytest.raises(InputError, match="turnstile stores adopt"):
             refresh(Settings.from_environment())

@@ -29,13 +29,13 @@ class StoredDeployment:
         self._scratches = 0
 
     def fork(self, base: Path) -> StoredDeployment:
-        """A copy of everything under another prefix: buckets, ledger, key."""
+        """A copy of everything under another prefix: buckets, ledger, keys."""
         base.mkdir(exist_ok=True)
         made = StoredDeployment(self.store, base, self.include)
         for zone in ZONES:
             for name, content in self.objects(zone).items():
                 made.plant(zone, name, content)
-        for path in (self.base / "ledger.sqlite", self.base / "key.pem"):
+        for path in (self.base / name for name in ("ledger.sqlite", "key.pem", "log-key.pem")):
             if path.exists():
                 shutil.copyfile(path, base / path.name)
         return made
