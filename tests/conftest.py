@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import re
@@ -182,9 +183,13 @@ def pytest_unconfigure() -> None:
     """
     shutil.rmtree(_STATE, ignore_errors=True)
     if "duckdb" in sys.modules:
-        sys.stderr.flush()
-        with Path(os.devnull).open("wb") as nothing:
-            os.dup2(nothing.fileno(), 2)
+        atexit.register(_say_no_more)  # after pytest has given its own streams back
+
+
+def _say_no_more() -> None:
+    sys.stderr.flush()
+    with Path(os.devnull).open("wb") as nothing:
+        os.dup2(nothing.fileno(), 2)
 
 
 @pytest.fixture
