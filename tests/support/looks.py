@@ -162,12 +162,15 @@ class Looks:
         return (self.states(week) or [""])[-1] if week in self.seen else ""
 
     def until(self, week: str, state: str) -> Look:
-        """Wait until a week is in trouble of a state; return the look that saw it."""
-        self.airflow.until(
-            lambda: bool(self.seen.get(week)) and self.seen[week][-1].trouble == state,
-            what=f"{week} {state} on the page",
-        )
-        return self.seen[week][-1]
+        """Wait for a look at a week in trouble of a state, which did not change; return it."""
+        found: list[Look] = []
+
+        def has_come() -> bool:
+            found[:] = self.seen.get(week, [])[-1:]
+            return bool(found) and found[0].trouble == state and bool(found[0].mark)
+
+        self.airflow.until(has_come, what=f"{week} {state} on the page")
+        return found[0]
 
     def _look(self) -> None:
         """Look at every week once."""
