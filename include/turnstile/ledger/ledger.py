@@ -8,14 +8,14 @@ transaction per call; time comes from a clock, signatures from `witness`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import chain
-from pathlib import Path
 
 from sqlalchemy.engine import Connection
 
 from turnstile.errors import IntegrityError
 from turnstile.ledger import attempts
+from turnstile.ledger.custody.known_history import read_history
 from turnstile.ledger.custody.witness import naming
 from turnstile.ledger.custody.zone_index import write_index
 from turnstile.ledger.entries import Entry, EntryKind
@@ -99,12 +99,11 @@ class Ledger(Stewardship):
         public = self._custody.witnesses.public
         if public is not None and public.is_dir() and self.has_key:
             with naming(public):
-                length, told = self.head()[0], tuple(self.entries())
-                log = self._log(public, told)
+                length, log = self.head()[0], self._log()
                 if log is not None:
                     log.write(self._sign_as(log.begun))
                 answers = () if log is None else self._cosigned(log)
-                stated = frozenset(chain.from_iterable(map(_records_of, told)))
+                stated = frozenset(chain.from_iterable(map(_records_of, self.entries())))
                 write_index(public, length, stated, self.sign_payload)
                 return answers
         return ()
@@ -124,24 +123,24 @@ class Ledger(Stewardship):
 
         None where the ledger has begun no log.
 
+        Args:
+            key: of a sealed release.
+
         Raises:
-            RefusedError: nothing is sealed under the key.
             InputError: the log's key cannot be read.
         """
-        public, told = self._custody.witnesses.public, tuple(self.entries())
-        log = self._log(public, told) if public is not None else None
+        log = self._log()
         if log is None:
             return None
-        sealed = next(
-            one.sequence for one in reversed(told) if one.kind in _SEALS and one.key == str(key)
-        )
-        return str(log.proof(sealed, self._sign_as(log.begun)))
+        seals = (one.sequence for one in self.entries_of(key) if one.kind in _SEALS)
+        return str(log.proof(max(seals), self._sign_as(log.begun)))
 
-    def _log(self, public: Path, told: Sequence[Entry]) -> PublicLog | None:
-        """Return the log in force; None if none was begun."""
-        logs = self.parties().logs
-        tree = Tree([bytes.fromhex(one.hash) for one in told])
-        return PublicLog(public, logs[-1], tree) if logs else None
+    def _log(self) -> PublicLog | None:
+        """Return the log in force; None if none was begun, or there is nowhere to keep it."""
+        public, history = self._custody.witnesses.public, self._store.read(read_history)
+        if public is None or not history.parties.logs:
+            return None
+        return PublicLog(public, history.parties.logs[-1], Tree.of(history.of_entries))
 
     def _sign_as(self, begun: LogBegun) -> Callable[[str], str]:
         """Return what signs a text as a log."""

@@ -182,8 +182,8 @@ class Stewardship(LedgerView):
         """
         done = recovery.recover(self._custody, dict(families or {}), (person, reason), salvaged)
         self._custody.ship()
-        public, logs = self._custody.witnesses.public, self.parties().logs
-        hashes = (entry.hash for entry in self.entries())
+        public, history = self._custody.witnesses.public, self._store.read(read_history)
+        logs, hashes = history.parties.logs, history.of_entries
         if public is not None and (
             is_log_lost(self._witnesses, logs) or any(log_findings(public, logs, hashes))
         ):

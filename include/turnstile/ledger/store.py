@@ -64,7 +64,7 @@ class Store:
         self._read_only = read_only
         if self._url.get_backend_name() not in ("sqlite", "postgresql"):
             raise self._refused("use sqlite:///path or postgresql+psycopg://host/database")
-        self._engine = self._sqlite() if self.is_sqlite else _server(self._url, read_only)
+        self._engine = self._sqlite() if self.is_sqlite else _server(self._url, read_only=read_only)
         if not read_only:
             self._migrate()
 
@@ -228,7 +228,7 @@ def _file(url: URL, to_read: str | None = None) -> Engine:
 
 
 @lru_cache(maxsize=_ENGINES)
-def _server(url: URL, read_only: bool) -> Engine:  # noqa: FBT001 - of a key
+def _server(url: URL, *, read_only: bool) -> Engine:
     """Return the engine of a server; durability and isolation do not depend on its settings."""
     options = "-c synchronous_commit=on -c lock_timeout=120s"
     if read_only:

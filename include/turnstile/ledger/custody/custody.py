@@ -113,9 +113,9 @@ class Custody:
         if not self.is_wanted:
             return
         parties = self.store.read(parties_in)
-        is_log_wanted = self.witnesses.public is not None and not parties.logs
-        is_known = not (self.witnesses.folders and not parties.witnesses)
-        if parties.key is None or is_log_wanted or not is_known:
+        has_log = bool(parties.logs) or self.witnesses.public is None
+        has_witness = bool(parties.witnesses) or not self.witnesses.folders
+        if parties.key is None or not (has_log and has_witness):
             line = self.witnesses.make_key().public_line
             named = {}
             for folder in self.witnesses.folders:

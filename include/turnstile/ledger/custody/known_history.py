@@ -31,6 +31,11 @@ class History:
     parties: Parties
     last_at: str | None
 
+    @property
+    def of_entries(self) -> list[str]:
+        """The hash of every entry, the first one first."""
+        return [own for sequence, own in self.hashes.items() if sequence]
+
     def hash_at(self, sequence: int) -> str | None:
         """Look up the hash of an entry."""
         return self.hashes.get(sequence)

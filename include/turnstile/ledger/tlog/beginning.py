@@ -48,16 +48,16 @@ def begin_log(
     size, _ = facts.head(connection, locked=True)
     hashes = connection.execute(select(ENTRY.c.hash).order_by(ENTRY.c.sequence)).scalars()
     signer = Signer.make(witnesses.log_key)
-    own = Verifier.of(signer.line_of("turnstile")).key_id.hex()
+    own = _digits_of(signer)
     origin = origin or f"turnstile-{own}"
-    known = {Verifier.of(one.public_line).key_id.hex() for one in parties_in(connection).logs}
+    known = {Verifier.of(one.public_line).digits for one in parties_in(connection).logs}
     there = () if witnesses.public is None else listed(witnesses.public / LOG)
     body = {
         "origin": origin,
         "public_line": signer.line_of(origin),
         "earlier": [one.name for one in there if one.name not in known],
         "size": size,
-        "root": Tree([bytes.fromhex(one) for one in hashes]).root(size).hex(),
+        "root": Tree.of(hashes).root(size).hex(),
         **who,
     }
     return facts.append(connection, at, EntryKind.LOG_BEGUN, body)
@@ -82,9 +82,10 @@ def log_signer(witnesses: Witnesses, begun: LogBegun) -> Signer:
 
 def is_log_lost(witnesses: Witnesses, logs: Sequence[LogBegun]) -> bool:
     """Return whether a log was begun whose key is gone, so that it cannot go on."""
+    if not logs:
+        return False
     try:
-        for begun in logs[-1:]:
-            log_signer(witnesses, begun)
+        log_signer(witnesses, logs[-1])
     except InputError:
         return True
     return False
@@ -94,5 +95,10 @@ def set_key_aside(witnesses: Witnesses) -> None:
     """Move the key of the log in force aside, so that the next log gets one of its own."""
     path = witnesses.log_key
     with suppress(OSError, InputError):
-        own = Verifier.of(Signer.load(path).line_of("turnstile")).key_id.hex()
+        own = _digits_of(Signer.load(path))
         path.rename(path.with_name(f"log-key-{own}.pem"))
+
+
+def _digits_of(signer: Signer) -> str:
+    """Return what a key is called before its log has a name."""
+    return Verifier.of(signer.line_of("turnstile")).digits

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import re
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -49,7 +48,7 @@ class Verifier:
         content = _decoded(encoded)
         found = cls(name, content[:1], content[1:])
         is_known = found.kind in {ED25519, _COSIGNATURE} and len(found.raw) == _PUBLIC_BYTES
-        if not is_known or found.key_id.hex() != stated:
+        if not is_known or found.digits != stated:
             raise ValueError(f"{line.strip()!r} is no verifier key of a log or a cosigner")
         return found
 
@@ -57,6 +56,11 @@ class Verifier:
     def key_id(self) -> bytes:
         """By which a note names the key."""
         return key_id(self.name, self.kind, self.raw)
+
+    @property
+    def digits(self) -> str:
+        """By which files and folders name the key."""
+        return self.key_id.hex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +87,10 @@ class LogCheckpoint:
         Raises:
             ValueError: a signature under that very key is false.
         """
-        return any(
-            _require(verifies(verifier.raw, self.text.encode(), own), verifier)
-            for own in self._signatures_of(verifier)
-        )
+        own = self._signatures_of(verifier)
+        for signature in own:
+            _require_true(verifier, self.text, signature)
+        return bool(own)
 
     def cosigned_at(self, verifier: Verifier) -> int | None:
         """Return when a cosigner last saw it, in seconds since 1970; None if it did not.
@@ -96,15 +100,13 @@ class LogCheckpoint:
         """
         seen = list[int]()
         for own in self._signatures_of(verifier):
-            if len(own) <= _TIME_BYTES:
-                _require(is_right=False, verifier=verifier)
-            (at,) = struct.unpack(">Q", own[:_TIME_BYTES])
-            said = f"cosignature/v1\ntime {at}\n{self.text}".encode()
-            _require(verifies(verifier.raw, said, own[_TIME_BYTES:]), verifier)
+            at = int.from_bytes(own[:_TIME_BYTES], "big")
+            said = f"cosignature/v1\ntime {at}\n{self.text}"
+            _require_true(verifier, said, own[_TIME_BYTES:])
             seen.append(at)
         return max(seen, default=None)
 
-    def _signatures_of(self, verifier: Verifier) -> Iterable[bytes]:
+    def _signatures_of(self, verifier: Verifier) -> list[bytes]:
         """Return signatures under a key; those of unknown keys tell nothing."""
         named = (verifier.name, verifier.key_id)
         return [own for name, identity, own in self.signatures if (name, identity) == named]
@@ -157,12 +159,8 @@ def parse_proof(text: str) -> Proof:
     Raises:
         ValueError: it is none.
     """
-    head, _, checkpoint = text.partition("\n\n")
-    found = _PROOF.fullmatch(head)
-    if found is None:
-        raise ValueError("this is no proof of an entry in a log")
-    data, index, path = found.groups()
-    return Proof(int(index), _hash(data), tuple(map(_hash, path.split())), checkpoint)
+    (data, index, path), checkpoint = _parted(text, _PROOF, "proof of an entry in a log")
+    return Proof(int(index), _hash(data), _hashes(path), checkpoint)
 
 
 def hash_lines(hashes: Iterable[bytes]) -> str:
@@ -176,11 +174,8 @@ def parse_step(text: str) -> tuple[int, tuple[bytes, ...], str]:
     Raises:
         ValueError: it is none.
     """
-    head, _, checkpoint = text.partition("\n\n")
-    found = _STEP.fullmatch(head)
-    if found is None:
-        raise ValueError("this is no step between two checkpoints")
-    return int(found[1]), tuple(map(_hash, found[2].split())), checkpoint
+    (old, path), checkpoint = _parted(text, _STEP, "step between two checkpoints")
+    return int(old), _hashes(path), checkpoint
 
 
 def step_text(old: int, path: Iterable[bytes], checkpoint: str) -> str:
@@ -197,11 +192,24 @@ def _signature(line: str) -> tuple[str, bytes, bytes]:
     return name, content[:KEY_ID_BYTES], content[KEY_ID_BYTES:]
 
 
-def _require(is_right: bool, verifier: Verifier) -> bool:  # noqa: FBT001 - what is required
+def _require_true(verifier: Verifier, said: str, signature: bytes) -> None:
     """Refuse a checkpoint that carries a false signature of a known key."""
-    if not is_right:
+    if not verifies(verifier.raw, said.encode(), signature):
         raise ValueError(f"a signature of {verifier.name} is false")
-    return True
+
+
+def _parted(text: str, form: re.Pattern[str], what: str) -> tuple[tuple[str, ...], str]:
+    """Return what stands before a checkpoint, by its form, and the checkpoint."""
+    head, _, checkpoint = text.partition("\n\n")
+    found = form.fullmatch(head)
+    if found is None:
+        raise ValueError(f"this is no {what}")
+    return found.groups(), checkpoint
+
+
+def _hashes(lines: str) -> tuple[bytes, ...]:
+    """Read hashes, one a line."""
+    return tuple(map(_hash, lines.split()))
 
 
 def _hash(encoded: str) -> bytes:

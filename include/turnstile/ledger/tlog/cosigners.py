@@ -102,17 +102,22 @@ def _ask(log: PublicLog, size: int, cosigner: Cosigner, client: httpx.Client) ->
             got = client.post(url, content=body.encode())
         except httpx.HTTPError as error:
             return _said(cosigner, f"did not answer ({type(error).__name__}); it is asked again")
-        stated = got.text.strip()
-        if got.status_code == _CONFLICT and re.fullmatch("[0-9]{1,19}", stated):
-            is_size = got.headers.get("content-type", "").startswith(_SIZE_TYPE)
-            if is_size and int(stated) <= size:
-                old = int(stated)
-                continue
-            if is_size:
-                problem = f"has signed {stated} entries, this log has {size}: an old copy was "
-                return _said(cosigner, f"{problem}restored, or a twin signs", is_alarm=True)
-        return _outcome(log, size, cosigner, got)
+        stated = _stated_size(got)
+        if stated is None:
+            return _outcome(log, size, cosigner, got)
+        if stated > size:
+            problem = f"has signed {stated} entries, this log has {size}: an old copy was restored"
+            return _said(cosigner, f"{problem}, or a twin signs", is_alarm=True)
+        old = stated
     return _said(cosigner, "named another size each time; it is asked again")
+
+
+def _stated_size(got: httpx.Response) -> int | None:
+    """Return the size that a cosigner says it signed last; None where it says none."""
+    is_size = got.headers.get("content-type", "").startswith(_SIZE_TYPE)
+    stated = got.text.strip()
+    is_said = got.status_code == _CONFLICT and is_size and re.fullmatch("[0-9]{1,19}", stated)
+    return int(stated) if is_said else None
 
 
 def _outcome(log: PublicLog, size: int, cosigner: Cosigner, got: httpx.Response) -> Answer:
@@ -140,7 +145,7 @@ def _kept(log: PublicLog, size: int, cosigner: Cosigner, lines: str) -> Answer:
         at = None
     if at is None:
         return _said(cosigner, "signed nothing under the key that the policy names")
-    identity = cosigner.verifier.key_id.hex()
+    identity = cosigner.verifier.digits
     own = [line for line in lines.splitlines() if line.startswith(f"— {cosigner.verifier.name} ")]
     log.keep_cosignature(size, identity, at, f"{own[-1]}\n")
     return _said(cosigner, f"has cosigned {size} entries")
@@ -148,7 +153,7 @@ def _kept(log: PublicLog, size: int, cosigner: Cosigner, lines: str) -> Answer:
 
 def _last_signed(log: PublicLog, cosigner: Cosigner, size: int) -> int:
     """Return the size that a cosigner signed last, as far as is kept; 0 if it never did."""
-    identity = cosigner.verifier.key_id.hex()
+    identity = cosigner.verifier.digits
     return max((of for of, by, _ in log.cosigned() if by == identity and of <= size), default=0)
 
 

@@ -7,7 +7,7 @@ Checked against the definition in section 2.1, and against the test vectors of t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 EMPTY = hashlib.sha256(b"").digest()
@@ -33,6 +33,11 @@ class Tree:
 
     leaves: Sequence[bytes]
     _complete: dict[tuple[int, int], bytes] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of(cls, hashes: Iterable[str]) -> Tree:
+        """Return the tree over the hashes of entries, in hexadecimal."""
+        return cls([bytes.fromhex(one) for one in hashes])
 
     def root(self, size: int) -> bytes:
         """Return the root over the first `size` leaves (RFC 6962, 2.1)."""

@@ -73,7 +73,7 @@ class PublicLog:
     @property
     def folder(self) -> Path:
         """Where it lies."""
-        return self.public / LOG / self.verifier.key_id.hex()
+        return self.public / LOG / self.verifier.digits
 
     def sizes(self) -> list[int]:
         """Return the sizes of its checkpoints, smallest first."""
@@ -129,8 +129,10 @@ class PublicLog:
         }
         signed = [one.checkpoint for one in proofs.values()]
         signed += [one.checkpoint for one in map(_proof, _proofs(self.public)) if one is not None]
+        known = set(self.sizes())
         for found in map(parse_checkpoint, signed):
-            if found.size <= len(self.tree.leaves) and self._is_signed(found):
+            is_new = found.size not in known and found.size <= len(self.tree.leaves)
+            if is_new and self._is_signed(found):
                 text = checkpoint_text(found.origin, found.size, self.tree.root(found.size))
                 self._create("checkpoints", found.size, sign(text))
         for path, proof in proofs.items():  # after the checkpoints that they name
@@ -270,7 +272,7 @@ def log_findings(
         logs: that the ledger began, in order.
         hashes: of its entries, in order.
     """
-    tree = Tree([bytes.fromhex(one) for one in hashes])
+    tree = Tree.of(hashes)
     known = set[str]()
     for begun in logs:
         log = PublicLog(public, begun, tree)

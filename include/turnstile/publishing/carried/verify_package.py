@@ -350,15 +350,19 @@ def log_findings(address: str, folder: Path, key: str | None, kept: str | None) 
         if data != base64.b64decode(note[2]):
             yield f"proof-{revision}.tlog-proof is of another entry than the note beside it"
     newest = opened(beside(f"{log}/checkpoint"), key)
-    for at in points:
+
+    def is_before(at: tuple[int, bytes]) -> bool:
+        """Climb from a checkpoint to the newest."""
         while at[0] < newest[0]:
             head, _, note_of_later = beside(f"{log}/steps/{at[0]}").partition("\n\n")
             later, path = opened(note_of_later, key), map(base64.b64decode, head.split("\n")[1:])
             if not (at[0] < later[0] and is_grown(*at, *later, list(path))):
-                break
-            at = later  # noqa: PLW2901 - a climb
-        if at != newest:
-            yield "the log does not grow from a checkpoint of before: its ledger was rewritten"
+                return False
+            at = later
+        return at == newest
+
+    if not all(map(is_before, points)):
+        yield "the log does not grow from a checkpoint of before: its ledger was rewritten"
 
 
 def read(address: str, below: str = "") -> bytes:
