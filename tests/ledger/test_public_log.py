@@ -107,7 +107,7 @@ def test_no_file_of_the_log_holds_a_person_a_reason_or_a_folder(site: Site) -> N
 
 
 PLANTED = {
-    "a checkpoint altered": lambda log: _edit(log / "checkpoints", "A", "B"),
+    "a checkpoint altered": lambda log: _edit(log / "checkpoints", "turnstile-", "turnstile+"),
     "a checkpoint of another size": lambda log: shutil.copy(
         next((log / "checkpoints").iterdir()), log / "checkpoints/3"
     ),
