@@ -82,13 +82,11 @@ def log_signer(witnesses: Witnesses, begun: LogBegun) -> Signer:
 
 def is_log_lost(witnesses: Witnesses, logs: Sequence[LogBegun]) -> bool:
     """Return whether a log was begun whose key is gone, so that it cannot go on."""
-    if not logs:
+    with suppress(InputError):
+        if logs:
+            log_signer(witnesses, logs[-1])
         return False
-    try:
-        log_signer(witnesses, logs[-1])
-    except InputError:
-        return True
-    return False
+    return True
 
 
 def set_key_aside(witnesses: Witnesses) -> None:
