@@ -88,7 +88,7 @@ def revision_question(release: Release) -> str:
     )
     choice = (
         f"A revision, **{correction}**, draws new noise over the new files, is published beside "
-        f"the first, and charges once more: {revision_cost(release)}. Both together reveal more "
+        f"the first, and charges once more: {cost_in_words(planned)}. Both together reveal more "
         "about each unit than either."
     )
     lines = [
