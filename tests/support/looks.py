@@ -180,9 +180,7 @@ class Looks:
         runs, marks = _runs(api, dag), _marks(api, programme)
         asks = _asks(api, dag, runs, self.weeks)
         page = _troubles(api)
-        before = state.watched(_asked_by_a_task(api, state, programme))
         alerts = state.watched(_asked_by_a_task(api, state, programme))
-        alerts = tuple(one for one in alerts if one.rule != "run_died" or one in before)
         lines = [
             line
             for line in Journal.of(state.settings).of_programme(programme)
@@ -244,7 +242,7 @@ def _troubles(api: AirflowApi) -> dict[str, tuple[str, str]]:
 def _asked_by_a_task(api: AirflowApi, state: DeploymentState, programme: str) -> AirflowNow:
     """Return what the watchdog's task gets from Airflow: the runs that the journal names."""
     dag = f"release_{programme}"
-    asked = state.runs_to_ask_about(frozenset({programme}))[programme]
+    question = state.question(frozenset({programme}))
     found = [
         RunNow(
             run.run_id,
@@ -253,6 +251,6 @@ def _asked_by_a_task(api: AirflowApi, state: DeploymentState, programme: str) ->
             {task.task_id: TaskNow(task.state) for task in api.tasks(dag, run.run_id)},
         )
         for run in api.runs(dag)
-        if run.run_id in asked
+        if run.run_id in question.runs[programme]
     ]
-    return AirflowNow(runs={programme: tuple(found)})
+    return AirflowNow(runs={programme: tuple(found)}, question=question)

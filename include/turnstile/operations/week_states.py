@@ -110,6 +110,9 @@ def state_of_week(
     later = [line for line in lines if line.at[:19] >= since]
     attempts = [one for one in week.live if one.key.revision == newest]
     run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
+    is_news = evidence.airflow.is_older(programme, week.period, len(lines))
+    if is_news and lines[-1].happening in TURNS:  # since Airflow was asked: the journal knows more
+        evidence = replace(evidence, airflow=AirflowNow())
     mark = _judged(
         programme, WeekMark(week.period, "missing", newest, run_id), attempts, evidence, later
     )
