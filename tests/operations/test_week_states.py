@@ -155,7 +155,7 @@ def test_a_run_that_said_why_it_failed_and_was_deleted_is_not_to_be_cleared(plac
 
 
 @pytest.mark.parametrize("known_as", ["nothing", "failed", "success"])
-@pytest.mark.parametrize("news", [Happening.BEGUN, Happening.RESUMED])
+@pytest.mark.parametrize("news", [Happening.BEGUN, Happening.RESUMED, Happening.ASKED])
 def test_a_run_that_is_taken_up_between_airflows_answer_and_the_look_did_not_die(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known_as: str, news: Happening
 ) -> None:
@@ -169,7 +169,7 @@ def test_a_run_that_is_taken_up_between_airflows_answer_and_the_look_did_not_die
     before = AirflowNow(
         {"opal": False}, {"opal": runs}, question=page.question(frozenset({"opal"}))
     )
-    journal.write(Line(at, news, "opal", "2016-W30", "run", {"step": "draw"}))
+    journal.write(Line(at, news, "opal", "2016-W30", "run", {"step": "x", "task": "ask"}))
 
     def said(airflow: AirflowNow) -> tuple[str, set[str], bool]:
         mark = page.calendars(frozenset({"opal"}), airflow)["opal"][0]

@@ -7,11 +7,13 @@ after it can two of them be held against each other.
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import unescape
+from itertools import pairwise
 from threading import Event, Thread
 from typing import Any
 
@@ -145,7 +147,10 @@ class Looks:
             raise failed[0]
 
     def faults(self, week: str) -> set[str]:
-        """Return what was wrong with any look at a week."""
+        """Return what was wrong with any look at a week; print those looks."""
+        for before, one in pairwise([None, *self.seen[week]]):
+            if one is not None and one.faults:
+                sys.stdout.write("\n".join((*one.faults, f"  {one}", f"  after {before}\n")))
         return {f"{one.run}: {fault}" for one in self.seen[week] for fault in one.faults}
 
     def states(self, week: str) -> list[str]:
