@@ -30,6 +30,7 @@ from turnstile.settings import Settings, system_clock
 PAGE = "/privacy-budget"
 EVERY_S = 1.0
 _ITEM = re.compile(r'<li data-state="(\w+)"><strong>([^<]+)</strong>(.*?)</li>', re.DOTALL)
+_PROGRAMME = '<section [^>]*data-programme="{}">(.*?)</section>'
 _SAYS_ITS_COST = re.compile("it charges |What its run then does: refused|no draw is left")
 _LEADS_ON = frozenset({"dead", "charged", "held", "stopped", "overdue"})
 """States whose advice is to clear or release a week, or to let its run go on."""
@@ -184,7 +185,7 @@ class Looks:
         programme = dag.removeprefix("release_")
         runs, marks = _runs(api, dag), _marks(api, programme)
         asks = _asks(api, dag, runs, self.weeks)
-        page = _troubles(api)
+        page = _troubles(api, programme)
         alerts = state.watched(_asked_by_a_task(api, state, programme))
         lines = [
             line
@@ -202,7 +203,9 @@ class Looks:
                 mark=mark if marks_then.get(week) == mark else {},
                 trouble=trouble,
                 words=words,
-                alerts=tuple(one for one in alerts if one.week == week),
+                alerts=tuple(
+                    one for one in alerts if (one.programme, one.week) == (programme, week)
+                ),
                 has_failed=last == [Happening.FAILED],
                 asks=week in asks if (week in asks) == (week in asks_then) else None,
             )
@@ -234,13 +237,14 @@ def _marks(api: AirflowApi, programme: str) -> dict[str, dict[str, Any]]:
     return {mark["week"]: mark for mark in found[programme]}
 
 
-def _troubles(api: AirflowApi) -> dict[str, tuple[str, str]]:
-    """Return what the page has people look at: state and words, by week."""
+def _troubles(api: AirflowApi, programme: str) -> dict[str, tuple[str, str]]:
+    """Return what the page has people look at in a programme: state and words, by week."""
     answer = api._send("GET", f"{PAGE}/", headers=api._authorization())
     answer.raise_for_status()
+    (own,) = re.findall(_PROGRAMME.format(programme), answer.text, re.DOTALL)
     return {
         weeks: (state, " ".join(unescape(re.sub(r"<[^>]+>", "", words)).split()))
-        for state, weeks, words in _ITEM.findall(answer.text)
+        for state, weeks, words in _ITEM.findall(own)
     }
 
 
