@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-
 from turnstile.estimates.presentation import presentation_of, round_up
+
 from turnstile.estimates.reconciliation import (
     Measured,
     Partition,

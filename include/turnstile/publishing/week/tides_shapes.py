@@ -1,8 +1,9 @@
 """`tides/station_activities.csv`: the week's taps by stop and period, in the shape of TIDES 1.0.
 
-Made from `tables/` alone, so it costs nothing. A stop is a published location over all modes. Slots
-and places that are UNKNOWN have no period or stop, and stay in `tables/`. The schema has no columns
-of errors and allows no others, so they stand beside it, in a file of the same rows.
+Made from `data/` alone, so it costs nothing: values in whole numbers. A stop is a published location
+over all modes. Slots and places that are UNKNOWN have no period or stop, and stay in `data/`. The
+schema has no columns of errors and allows no others, so they stand beside it, in a file of the same
+rows: unbiased numbers and their errors.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from datetime import date, datetime, time, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.programme.domain.public_domain import UNKNOWN
@@ -102,29 +102,28 @@ def _side(contents: Contents, side: str, tap: str) -> pa.Table | None:
     specs = [one for one in contents.drawn.programme.shared_tables if one.by == by]
     if not specs:
         return None
-    table = pq.read_table(contents.folder / f"tables/{specs[0].name}.parquet")
-    slot, stop = (table[name].cast(pa.string()) for name in by)
-    variance = pc.power(table["standard_deviation"], 2)
+    table = contents.published.of_draw(specs[0].name)
+    slot, stop = (table[name].cast(pa.string()) for name in ("slot", "location"))
     plain = pa.table(
         {
             "service_date": table["service_date"],
             "stop_id": stop,
             "slot": slot,
-            "count": pc.if_else(pc.equal(table["gap_days"], 0), table["count"], None),
-            "reconciled": pc.if_else(pc.equal(table["gap_days"], 0), table["reconciled"], None),
-            "variance": variance,
+            "value": table["value"],
+            "reconciled": table["unbiased"],
+            "variance": pc.power(table["unbiased_sd"], 2),
         }
     ).filter(pc.and_(pc.not_equal(slot, UNKNOWN), pc.not_equal(stop, UNKNOWN)))
     # Modes share a stop where they share its name; their draws are independent.
     whole = pc.ScalarAggregateOptions(skip_nulls=False)
     summed = plain.group_by(["service_date", "stop_id", "slot"]).aggregate(
-        [(name, "sum", whole) for name in ("count", "reconciled", "variance")]
+        [(name, "sum", whole) for name in ("value", "reconciled", "variance")]
     )
-    deviation = pc.if_else(pc.is_valid(summed["count_sum"]), pc.sqrt(summed["variance_sum"]), None)
+    deviation = pc.sqrt(summed["variance_sum"])
     return pa.table(
         {
             **{name: summed[name] for name in ("service_date", "stop_id", "slot")},
-            f"total_{side}": summed["count_sum"],
+            f"total_{side}": pc.cast(pc.round(summed["value_sum"]), pa.int64()),
             f"total_{side}_reconciled": pc.round(summed["reconciled_sum"], _DECIMALS),
             f"total_{side}_standard_deviation": pc.round(deviation, _DECIMALS),
         }
