@@ -40,6 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     regions.add_argument("--name", default="name", help="property that names a polygon (name)")
     regions.add_argument("--layer", default="", help="of a GeoPackage, where it has several")
     regions.add_argument("--column", default="measured", help="measured, unbiased or value")
+    regions.add_argument("--tap", choices=("on", "off"), default="on", help="end of the trip (on)")
     regions.add_argument("--by", action="append", default=[], help="tap, mode, service_date")
     regions.add_argument("--out", type=Path, help="CSV; standard output by default")
     regions.set_defaults(command=_regions)
@@ -80,7 +81,9 @@ def _regions(args: argparse.Namespace) -> int:
         if args.boundaries
         else h3_regions(args.h3)
     )
-    found = sums_by_region(args.package, args.table, region_of, args.by, args.column)
+    found = sums_by_region(
+        args.package, args.table, region_of, args.by, column=args.column, tap=args.tap
+    )
     content = sums_csv(found, args.by)
     if args.out is None:
         sys.stdout.write(content.decode())

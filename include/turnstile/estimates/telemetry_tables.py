@@ -61,14 +61,11 @@ def _headway(drawn: Drawn, table: TableSpec) -> pa.Table:
     columns: dict[str, list[Column]] = {
         "headway_minutes": [(observed / shown).round(2)],
         **{
-            name: [ends]
+            name: [hundredths / 100]
             for level, width in ((90, bar.half_width_90), (95, bar.half_width_95))
-            for name, ends in (
-                (
-                    f"low_{level}_minutes",
-                    np.floor(observed / np.maximum(buses + width, 1) * 100) / 100,
-                ),
-                (f"high_{level}_minutes", np.ceil(observed / (shown - width) * 100) / 100),
+            for name, hundredths in (
+                (f"low_{level}_minutes", np.floor(100 * observed / np.maximum(buses + width, 1))),
+                (f"high_{level}_minutes", np.ceil(100 * observed / (shown - width))),
             )
         },
     }

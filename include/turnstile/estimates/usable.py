@@ -36,7 +36,7 @@ class Usable:
 
 
 def grades(
-    values: Floats, low: Floats, high: Floats, is_gap: NDArray[np.bool_] | bool = False
+    values: Floats, low: Floats, high: Floats, is_gap: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int8]:
     """Return the grade of each number, as its place in `GRADES`; the first that applies.
 
@@ -44,7 +44,7 @@ def grades(
         values: not a number where there is none.
         low: lower ends of 90 % intervals, same shape; not a number where none is known.
         high: upper ends.
-        is_gap: which numbers are of a day without input.
+        is_gap: which numbers are of a day without input; none by default.
 
     Examples:
         >>> values, low, high = np.array([[10.0, 9.5, 11], [3, 0, 7], [9, 6, np.nan]]).T
@@ -53,7 +53,7 @@ def grades(
     """
     reach = np.maximum(high - values, values - low)
     told = {
-        Grade.GAP: np.broadcast_to(np.asarray(is_gap), values.shape),
+        Grade.GAP: np.zeros(values.shape, np.bool_) if is_gap is None else is_gap,
         Grade.WITHHELD: np.isnan(values),
         Grade.NOT_TOLD: (low <= 0) & (high >= 0),
         Grade.GOOD: reach <= WITHIN * np.abs(values),

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from turnstile.publishing.carried.sums import Row, Sum
 from turnstile.publishing.data_tables import TAP, labels_of
 from turnstile.publishing.package_reader import Tables, texts_of
+from turnstile.publishing.week.claims import NORMAL_95
 from turnstile.publishing.week.sums import Sums, as_texts
 
 _PLACES, _TIME, _KEYS = ("location", "cell"), "slot", ("service_date", "mode", TAP)
@@ -112,13 +113,12 @@ def _interval(one: Sum) -> str:
 
 def _means(rows: list[Row]) -> tuple[Compared, ...]:
     """Put published means beside each other."""
+    half = {True: "none", False: "\N{PLUS-MINUS SIGN} {:.1f}"}
     return tuple(
         Compared(
             row[_TIME],
             row["unbiased"] or "withheld",
-            f"\N{PLUS-MINUS SIGN} {2 * float(row['unbiased_sd']):.1f}"
-            if row["unbiased_sd"]
-            else "none",
+            half[not row["unbiased_sd"]].format(NORMAL_95 * float(row["unbiased_sd"] or 0)),
             row["value"] or "hardly a bus",
             _ends(row, "low_95", "high_95"),
         )

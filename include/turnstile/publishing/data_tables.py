@@ -171,7 +171,7 @@ def rows_of(name: str, columns: Columns, read: Read, week: Week) -> pa.Table:
     pieces = _grains(columns, week.events)[name]
     if not pieces[0].number and not pieces[0].source.table and not pieces[0].source.estimates:
         return read(UNBIASED, name)  # rows of the source's own form: labels alone
-    parts = [_rows(piece, columns, read, week) for piece in pieces]
+    parts = [_rows(piece, read, week) for piece in pieces]
     names = list(dict.fromkeys(name for part in parts for name in part.column_names))
     names.sort(key=lambda name: NUMBERS.index(name) if name in NUMBERS else -1)
     extra = [name for name in names if name not in NUMBERS and name not in labels_of(names)]
@@ -337,7 +337,7 @@ def _if_there(columns: Columns, name: str) -> str:
     return name if name in columns[ESTIMATES] else ""
 
 
-def _rows(piece: _Piece, columns: Columns, read: Read, week: Week) -> pa.Table:
+def _rows(piece: _Piece, read: Read, week: Week) -> pa.Table:
     """Return the rows of one piece."""
     estimates = read(ESTIMATES, piece.source.estimates) if piece.source.estimates else None
     if estimates is not None and piece.limit is not None:

@@ -78,11 +78,9 @@ def _of_tables(tables: Tables, made: Mapping[str, pa.Table]) -> Iterator[str]:
                 yield f"{name} has other rows than the estimates"
                 continue
             is_gap = pc.equal(texts_of(own, USABLE), Grade.GAP.value)
+            named = {VALUE: "estimate"} | {end: end for end in ENDS}
             expected = {
-                column: pc.if_else(
-                    is_gap, None, estimates["estimate" if column == VALUE else column]
-                )
-                for column in (VALUE, *ENDS)
+                column: pc.if_else(is_gap, None, estimates[of]) for column, of in named.items()
             }
             found = csv_bytes(own.select([VALUE, *ENDS]))
             if found != (wanted := csv_bytes(pa.table(expected))):

@@ -12,6 +12,7 @@ from importlib.resources import files as resources
 
 from turnstile.ledger.tlog.public_log import PACKAGE_PROOF
 from turnstile.publishing.allowed_contents import Source
+from turnstile.publishing.card import card_markdown
 from turnstile.publishing.contents import Contents
 from turnstile.publishing.describe import (
     croissant,
@@ -51,6 +52,9 @@ _OF_TABLES = (Source.DECLARED, Source.POST_PROCESSING)
 _OF_CARD = (Source.DECLARED, Source.LEDGER, Source.POST_PROCESSING)
 FILES: tuple[PackageFile, ...] = (
     PackageFile("release_card.json", _OF_CARD, lambda contents: json_bytes(contents.card)),
+    PackageFile(
+        "release_card.md", _OF_CARD, lambda contents: card_markdown(contents.card).encode()
+    ),
     PackageFile("cells.geojson", _OF_TABLES, cell_shapes.write_geojson),
     PackageFile("START_HERE.csv", _OF_TABLES, readme.write_start),
     PackageFile("metadata/registry_entry.yaml", _OF_CARD, registry_entry.write),

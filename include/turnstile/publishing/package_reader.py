@@ -1,7 +1,7 @@
 """The one reader of published numbers: the tables of a package of either version, and its draws.
 
-A package of version 2 holds its tables as they are read here; one of version 1, and a release under
-embargo, hold the parts that they are made of (`data_tables`), and are put together as they are read.
+A package of version 2 holds its tables as they are read here; one of version 1, and a release
+under embargo, hold the parts that they are made of (`data_tables`).
 """
 
 from __future__ import annotations

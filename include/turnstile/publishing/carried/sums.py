@@ -191,9 +191,7 @@ class Package:
         self.card = self.stated()
         self.draws = {(d["table"], d["statistic"]): d for d in self.card["draws"]}
         if "data" not in self.card:
-            raise ValueError(
-                f"{folder}: of package version 1; its own sums.py and draws.py read it"
-            )
+            raise ValueError(f"{folder}: of package version 1; its own programs read it")
         self.tables = {one["name"]: one for one in self.card["data"]}
 
     def stated(self) -> Any:

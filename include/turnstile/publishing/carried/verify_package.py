@@ -1,10 +1,9 @@
 """Checks a published package with Python alone: `python3 tools/verify_package.py DIR|URL [...]`.
 
-Packages of version 1 (`estimates/`, `tables/`, `measurements/`) and 2 (`data/`). Digests, the signed
-statement (by `--key` or the `ledger.pub` beside the packages), schemas, card against plan, sums,
-intervals and what is said of them; that seal and publication are in the ledger's log, which grew from a
-checkpoint that you kept (`--since`); `--series`: that no card states less than its family cost.
-Exit 4.
+Packages of version 1 (`estimates/`, `tables/`, `measurements/`) and 2 (`data/`). Digests, the
+signed statement (by `--key` or the `ledger.pub` beside the packages), schemas, card against plan,
+sums, intervals; that seal and publication are in the ledger's log, which grew from a checkpoint
+that you kept (`--since`); `--series`: that no card states less than its family cost. Exit 4.
 """
 
 from __future__ import annotations

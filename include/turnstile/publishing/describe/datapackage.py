@@ -66,7 +66,7 @@ def _resources(contents: Contents, table: TableFile) -> Iterator[dict[str, Any]]
         "hash": f"sha256:{csv.sha256}",
         "bytes": csv.size_bytes,
         "schema": {"fields": [_field(*one) for one in table.columns], "primaryKey": table.labels},
-    } | ({"compression": "gzip"} if csv.path.endswith(".gz") else {})
+    }
     yield {
         "name": f"{name}-parquet",
         "type": "file",

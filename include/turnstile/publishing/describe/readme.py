@@ -6,7 +6,6 @@ from typing import Any
 
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.field_registry import field_of, title_of
-from turnstile.publishing.card import card_markdown
 from turnstile.publishing.contents import Contents
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.pages import rendered
@@ -50,7 +49,6 @@ def write_guide(contents: Contents) -> bytes:
         has_shapes=bool(contents.features),
         measured=measured[0].name if measured else "",
         measured_label=measured[0].labels[-1] if measured else "",
-        card=card_markdown(contents.card),
         gaps=[day for day in contents.card["gaps"] if day not in contents.card["absent_days"]],
         absent_days=contents.card["absent_days"],
         changes=contents.history,

@@ -29,6 +29,7 @@ _ON = {TAP: "on"}
 _PLACES = ("location", "cell", "route", "stop", "vehicle_trip")
 _TIMES = ("hour", "slot")
 _MOST_WITHHELD = 0.5  # of the intervals of a picture's estimates
+_HALF = 0.5  # of what places count: else the network comes first
 _FAR = 3.0  # standard deviations above a threshold, where it decides next to nothing
 
 
@@ -152,8 +153,8 @@ def usable_tables(contents: Contents) -> list[tuple[TableFile, Usable]]:
         ]
         small = [one for one in found if one[0].csv.endswith(".csv")]
         places = [one for one in small if _labels(one[0]) & {*_PLACES}]
-        good = [one for one in (places, small) if any(s.counted >= MOSTLY for _, s in one)]
-        among = good[0] if good else places or small or found
+        is_told = any(share.counted >= _HALF for _, share in places)
+        among = places if is_told else small or found
         most = max(share.counted for _, share in among)
         leads = [one for one in among if one[1].counted >= min(MOSTLY, most)]
         lead = max(leads, key=lambda one: one[0].rows)
@@ -321,9 +322,8 @@ def changed_places(now: Tables, before: Tables) -> pd.DataFrame:
     """
     if any("location" not in one.layouts for one in (now, before)):
         return pd.DataFrame()
-    weeks = [
-        _taps_on(one, "location").to_pandas().dropna(subset=["unbiased"]) for one in (now, before)
-    ]
+    read = (_taps_on(one, "location").to_pandas() for one in (now, before))
+    weeks = [week.dropna(subset=["unbiased"]) for week in read]
     if any(DAY not in week for week in weeks):
         return pd.DataFrame()
     days = [{day.weekday() for day in week[DAY]} for week in weeks]

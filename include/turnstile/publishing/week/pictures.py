@@ -258,7 +258,8 @@ def _hours(contents: Contents) -> Picture | None:
     named = shown.assign(label=shown["label"] + " from " + shown["time"])
     text = (
         f"When: {shown['label'].nunique()} of the {len(labels)} busiest places by time of day, all "
-        f"days of the week together. The most are at {largest(named)}. White is what {_missing(contents, is_estimate)}."
+        f"days of the week together. The most are at {largest(named)}. White is what "
+        f"{_missing(contents, is_estimate)}."
     )
     return Picture("hours", "When: the busiest places by time of day", text, chart)
 

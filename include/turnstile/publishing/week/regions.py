@@ -16,7 +16,7 @@ from math import isnan
 from pathlib import Path
 
 from turnstile.errors import InputError
-from turnstile.publishing.carried.sums import VALUE, Row, Sum
+from turnstile.publishing.carried.sums import TAP, VALUE, Row, Sum
 from turnstile.publishing.week.boundaries import polygons_of
 from turnstile.publishing.week.sums import Sums
 
@@ -72,17 +72,24 @@ def polygon_regions(boundaries: Path, name: str, layer: str = "") -> RegionOf:
     return region_of
 
 
-def sums_by_region(
-    folder: Path, table: str, region_of: RegionOf, by: Sequence[str] = (), column: str = "measured"
+def sums_by_region(  # noqa: PLR0913 - what a sum is of
+    folder: Path,
+    table: str,
+    region_of: RegionOf,
+    by: Sequence[str] = (),
+    *,
+    column: str = "measured",
+    tap: str = "on",
 ) -> list[tuple[tuple[str, ...], Sum]]:
     """Return the sum of each region, and of each value of further columns.
 
     Args:
         folder: package.
-        table: `measurements/NAME` or `tables/NAME`, with one column of places.
+        table: name of a table with one column of places.
         region_of: names the region of a position.
-        by: further columns of labels, `mode` or `service_date`.
-        column: statistic of a measured table; the only one by default.
+        by: further columns of labels, `tap`, `mode` or `service_date`.
+        column: `measured`, or another that `sums.py` adds up.
+        tap: end of the trip that is counted, of a table that has both, unless asked `by` it.
 
     Raises:
         InputError: the package has no shapes, or the table no such column.
@@ -90,6 +97,8 @@ def sums_by_region(
     package = Sums(folder)
     rows = package.rows(table)
     columns = rows[0].keys() if rows else ()
+    if TAP in columns and TAP not in by:
+        rows = [row for row in rows if row[TAP] == tap]
     places = [name for name in columns if name in ("location", "cell")]
     if len(places) != 1 or not set(by) <= set(columns):
         rule = f"needs one column of places and {', '.join(by) or 'no other'}; name another table"

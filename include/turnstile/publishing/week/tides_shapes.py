@@ -1,7 +1,7 @@
 """`tides/station_activities.csv`: the week's taps by stop and period, in the shape of TIDES 1.0.
 
-Made from `data/` alone, so it costs nothing: values in whole numbers. A stop is a published location
-over all modes. Slots and places that are UNKNOWN have no period or stop, and stay in `data/`. The
+Made from `data/` alone, so it costs nothing: values in whole numbers. A stop is a location over
+all modes. Slots and places that are UNKNOWN have no period or stop, and stay in `data/`. The
 schema has no columns of errors and allows no others, so they stand beside it, in a file of the same
 rows: unbiased numbers and their errors.
 """
