@@ -120,7 +120,8 @@ def _values(tables: Tables, table: TableSpec) -> pd.DataFrame:
     rows = tables.of_draw(table.name)
     names = {stripped(table.by)[0][name]: name for name in table.by} | {"value": "count"}
     kept = [name for name in rows.column_names if name in (*names, "service_date", "mode")]
-    return rows.select(kept).to_pandas().rename(columns=names)
+    found: pd.DataFrame = rows.select(kept).to_pandas().rename(columns=names)
+    return found
 
 
 def _true_frames(release: Release, truth: Counts) -> Frames:

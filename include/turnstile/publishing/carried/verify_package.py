@@ -191,7 +191,8 @@ def _values(card: Any) -> dict[str, Any]:
 
 def _presented(folder: Path, plan: Any, columns_of: Any) -> dict[str, Any]:
     """Return the same of the presented tables of a package of version 1."""
-    own, ends = {event["table"] for event in plan["events"] if event.get("own_records")}, {}
+    own = {event["table"] for event in plan["events"] if event.get("own_records")}
+    ends: dict[str, Any] = {}
     for path in sorted((folder / "tables").glob("*.csv")):
         columns = columns_of(path)
         is_other = path.stem in own or "weeks" in columns  # sums over weeks are of other weeks too

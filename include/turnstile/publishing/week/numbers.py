@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -225,10 +226,10 @@ def is_thresholded(contents: Contents) -> bool:
 def threshold_of(contents: Contents, axes: set[str]) -> int | None:
     """Return the least number of a table with these axes alone; None without a threshold."""
     found = _thresholded(contents, axes)
-    return None if found is None else found[1]["threshold"]
+    return None if found is None else int(found[1]["threshold"])
 
 
-def _thresholded(contents: Contents, axes: set[str]) -> tuple[str, dict[str, object]] | None:
+def _thresholded(contents: Contents, axes: set[str]) -> tuple[str, dict[str, Any]] | None:
     """Return the thresholded table with these axes alone, of boardings, and its draw."""
     for table in contents.tables:
         for source in table.layout.sources:
@@ -239,7 +240,7 @@ def _thresholded(contents: Contents, axes: set[str]) -> tuple[str, dict[str, obj
     return None
 
 
-def _draw(contents: Contents, table: str, statistic: str) -> dict[str, object] | None:
+def _draw(contents: Contents, table: str, statistic: str) -> dict[str, Any] | None:
     """Return what the card says of a draw."""
     own = ((d["table"], d["statistic"]) == (table, statistic) for d in contents.card["draws"])
     return next((d for d, is_own in zip(contents.card["draws"], own, strict=True) if is_own), None)
@@ -256,13 +257,13 @@ def _let_through(contents: Contents, keys: list[str]) -> pd.DataFrame:
         return pd.DataFrame()
     name, draw = known
     table = _taps_on(contents.published, name).to_pandas()
-    days, deviation = len(contents.card["service_days"]), float(str(draw["standard_deviation"]))
+    days, deviation = len(contents.card["service_days"]), draw["standard_deviation"]
     names = [name for name in (MODE, *keys) if name in table]
     plain = table.assign(**{name: table[name].astype(str) for name in names})
     found = plain.groupby(names, as_index=False).agg(
         value=("measured", "sum"), least=("measured", "min"), days=("measured", "size")
     )
-    least = float(str(draw["threshold"])) + _FAR * deviation
+    least = draw["threshold"] + _FAR * deviation
     is_whole = (found["days"] == days) & (found["least"] > least)
     half = (NORMAL_95 * deviation * found["days"] ** 0.5).where(is_whole)
     found = _with_ends(found.assign(half_width=half))

@@ -222,11 +222,12 @@ def most_in_words(table: pd.DataFrame, label: str) -> str:
 
 def changed(contents: Contents) -> pd.DataFrame:
     """Return the changes of places against the week before; empty without one."""
-    if contents.earlier is None:
-        return pd.DataFrame()
-    return contents.numbers.setdefault(
-        "changed", week_numbers.changed_places(contents.published, Tables(contents.earlier))
-    )
+    if "changed" not in contents.numbers:
+        before = None if contents.earlier is None else Tables(contents.earlier)
+        found = before and week_numbers.changed_places(contents.published, before)
+        contents.numbers["changed"] = pd.DataFrame() if found is None else found
+    table: pd.DataFrame = contents.numbers["changed"]
+    return table
 
 
 def _hours(contents: Contents) -> Picture | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from turnstile.publishing.contents import NORMAL_95, Contents
+from turnstile.publishing.contents import NORMAL_95, Contents, label_of
 from turnstile.publishing.describe.readme import cumulative_sentence, guarantee_sentence, unit_text
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.week import numbers as week_numbers
@@ -92,7 +92,7 @@ def _without_an_interval(contents: Contents) -> str:
             "Where no interval is stated, too little is known of the error of an estimate; the "
             "unbiased number beside it has its own."
         )
-    least = week_numbers.threshold_of(contents, {week_numbers.place_of(contents)})
+    least = week_numbers.threshold_of(contents, {label_of(contents)})
     return (
         f"Numbers below a threshold were left out, those of a place and day below {least}, and "
         "sums lack them: what has no interval is too small by an unknown amount."
