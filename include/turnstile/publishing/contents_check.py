@@ -31,10 +31,11 @@ from turnstile.publishing.allowed_contents import (
 )
 from turnstile.publishing.data_tables import Layout
 from turnstile.publishing.package_reader import DATA, Tables
+from turnstile.publishing.week.gtfs_ride import RIDE_COLUMNS
 from turnstile.publishing.week.tides_shapes import ACTIVITY_COLUMNS
 from turnstile.publishing.week.tides_visits import VISIT_COLUMNS
 
-_SHAPES = ACTIVITY_COLUMNS | VISIT_COLUMNS
+_SHAPES = ACTIVITY_COLUMNS | VISIT_COLUMNS | RIDE_COLUMNS
 
 
 def unknown_contents(folder: Path) -> tuple[str, ...]:
@@ -135,7 +136,7 @@ def _of_json(path: Path, allowed: Mapping[str, object]) -> Iterator[str]:
 
 
 def _of_shape(path: Path, name: str) -> Iterator[str]:
-    """Name what is unknown in the columns of a file in the shape of TIDES."""
+    """Name what is unknown in the columns of a file in the shape of TIDES or GTFS-ride."""
     try:
         names = _schema(path).names
     except (pa.ArrowInvalid, OSError):

@@ -23,7 +23,8 @@ from turnstile.publishing.describe import (
     statement,
 )
 from turnstile.publishing.json_text import json_bytes
-from turnstile.publishing.week import cell_shapes, tides_shapes, week_report
+from turnstile.publishing.week import cell_shapes, gtfs_ride, tides_shapes, week_report
+from turnstile.publishing.week.gtfs_ride import RIDE_COLUMNS
 from turnstile.publishing.week.tides_visits import STOP_VISITS, VISIT_ERRORS
 
 
@@ -64,6 +65,7 @@ FILES: tuple[PackageFile, ...] = (
         PackageFile(path, _OF_TABLES, tides_shapes.writer_of(path))
         for path in (tides_shapes.ACTIVITIES, tides_shapes.ERRORS, STOP_VISITS, VISIT_ERRORS)
     ),
+    *(PackageFile(path, _OF_TABLES, gtfs_ride.writer_of_ride(path)) for path in RIDE_COLUMNS),
     PackageFile(
         PACKAGE_PROOF,
         (Source.LEDGER,),

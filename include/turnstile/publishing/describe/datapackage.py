@@ -15,6 +15,7 @@ from turnstile.programme.field_registry import field_of, title_of
 from turnstile.publishing.contents import Contents, TableFile
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.json_text import json_bytes
+from turnstile.publishing.week.gtfs_ride import ride_files
 from turnstile.publishing.week.tides_shapes import column_of_shape, shapes_of
 
 PARQUET = "application/vnd.apache.parquet"
@@ -92,16 +93,17 @@ def _described(field: Field) -> dict[str, str]:
 
 
 def _tides(contents: Contents) -> Iterator[dict[str, Any]]:
-    """Describe the files in the shape of TIDES, where there are any."""
-    for path, columns in shapes_of(contents.drawn.programme).items():
+    """Describe the files in the shapes of TIDES and GTFS-ride, where there are any."""
+    programme = contents.drawn.programme
+    for path, columns in (shapes_of(programme) | ride_files(programme)).items():
         record = contents.record(path)
         yield {
-            "name": path.removesuffix(".csv").replace("/", "-").replace("_", "-"),
+            "name": path.rpartition(".")[0].replace("/", "-").replace("_", "-"),
             "type": "table",
             "path": path,
             "format": "csv",
             "mediatype": "text/csv",
-            "description": "In the shape of TIDES 1.0, or its errors beside it.",
+            "description": "In the shape of TIDES 1.0 or GTFS-ride, or errors beside it.",
             "hash": f"sha256:{record.sha256}",
             "bytes": record.size_bytes,
             "encoding": "utf-8",

@@ -50,9 +50,13 @@ def shapes_of(programme: Programme) -> dict[str, tuple[str, ...]]:
     """Return the files in the shape of TIDES that a package has, with their columns."""
     if not programme.publish.tides_shapes:
         return {}
-    by_place = any(table.by in TAPS for table in programme.shared_tables)
-    activities = ACTIVITY_COLUMNS if by_place else {}
-    return activities | (VISIT_COLUMNS if has_visits(programme) else {})
+    found = ACTIVITY_COLUMNS if has_activities(programme) else {}
+    return found | (VISIT_COLUMNS if has_visits(programme) else {})
+
+
+def has_activities(programme: Programme) -> bool:
+    """Whether a programme has a table of taps by place and time."""
+    return any(table.by in TAPS for table in programme.shared_tables)
 
 
 def column_of_shape(name: str) -> Field:
@@ -77,14 +81,14 @@ def writer_of(path: str) -> Callable[[Contents], bytes | None]:
 
 def _written(contents: Contents, path: str) -> bytes:
     """Return one of the two files of activities."""
-    table = _activities(contents)
+    table = activities(contents)
     empty = pa.nulls(len(table), pa.string())
     known = set(table.column_names)
     columns = {name: table[name] if name in known else empty for name in ACTIVITY_COLUMNS[path]}
     return csv_bytes(pa.table(columns))
 
 
-def _activities(contents: Contents) -> pa.Table:
+def activities(contents: Contents) -> pa.Table:
     """Return one row for each day, stop and slot, in this order, with all totals and errors."""
     sides = [_side(contents, side, tap) for side, tap in _SIDES.items()]
     found = [side for side in sides if side is not None]
@@ -139,6 +143,7 @@ def _periods(contents: Contents, clock: TimeSpec, table: pa.Table) -> pa.Table:
         {
             "service_date": pa.array([day for day, _ in pairs], pa.date32()),
             "slot": [slot for _, slot in pairs],
+            "minute": starts,
             "time_period_start": [
                 _instant(clock, day, minute) for (day, _), minute in zip(pairs, starts, strict=True)
             ],

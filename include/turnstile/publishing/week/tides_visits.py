@@ -44,14 +44,14 @@ def has_visits(programme: Programme) -> bool:
 
 def visits(contents: Contents, path: str) -> bytes:
     """Return one of the two files."""
-    table = _visits(contents)
+    table = visit_rows(contents)
     known = set(table.column_names)
     empty = pa.nulls(len(table), pa.string())
     columns = VISIT_COLUMNS[path]
     return csv_bytes(pa.table({name: table[name] if name in known else empty for name in columns}))
 
 
-def _visits(contents: Contents) -> pa.Table:
+def visit_rows(contents: Contents) -> pa.Table:
     """Return one row for each day and visit, with all numbers and errors."""
     sides = [_side(contents, name, axis) for name, axis in _SIDES.items()]
     found = [side for side in sides if side is not None]
