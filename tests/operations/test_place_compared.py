@@ -41,7 +41,7 @@ def test_a_place_is_shown_hour_by_hour(package: Path) -> None:
     found = place_in(package, "a")
     assert found is not None
     assert [(line.time, line.unbiased, line.estimate) for line in found.lines] == [
-        ("09:00", "20.0", "20.5"),
+        ("09:00", "20", "20.5"),
         ("10:00", "withheld", "20.7"),
     ]
 

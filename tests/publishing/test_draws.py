@@ -61,10 +61,11 @@ def written(folder: Path, one: Compared) -> Path:
     (folder / "data").mkdir(parents=True)
     data = []
     for name, estimated in (("location", "on_location"), (HOURS, "on_time_location_hourly")):
-        rows = one.found.tables[estimated]
+        if (rows := one.found.tables.get(estimated)) is None:
+            continue
         names = {"estimate": "value", "tap_on_location": "location", "tap_on_slot": "hour"}
         rows = rows.rename_columns([names.get(own, own) for own in rows.column_names])
-        (folder / f"data/{name}.csv").write_bytes(csv_bytes(rows.drop_columns(["gap_days"])))
+        (folder / f"data/{name}.csv").write_bytes(csv_bytes(rows))
         data.append({"name": name, "sources": [{"where": {}, "estimates": estimated}]})
     card = {"draws": [], "estimates": record, "data": data}
     (folder / "release_card.json").write_text(json.dumps(card))

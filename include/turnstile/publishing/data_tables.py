@@ -346,6 +346,7 @@ def _rows(piece: _Piece, read: Read, week: Week) -> pa.Table:
     presented = read(UNBIASED, piece.presented) if piece.presented else None
     measured = read(MEASURED, piece.source.table) if piece.source.table else None
     labelled = next(one for one in (estimates, presented, measured) if one is not None)
+    presented, measured = (_of_days(one, labelled) for one in (presented, measured))
     found = _labels_and_side(labelled, piece)
     is_gap = np.zeros(len(labelled), dtype=np.bool_)
     if DAY in labelled.column_names:
@@ -369,6 +370,15 @@ def _rows(piece: _Piece, read: Read, week: Week) -> pa.Table:
     if estimates is not None:
         found |= {n: estimates[n] for n in estimates.column_names if _is_further(n)}
     return pa.table(found)
+
+
+def _of_days(part: pa.Table | None, labelled: pa.Table) -> pa.Table | None:
+    """Return a part with a row for each label: of a day without service nothing was drawn."""
+    if part is None or len(part) == len(labelled):
+        return part
+    has_row = pc.is_in(labelled[DAY], value_set=pc.unique(part[DAY])).to_numpy()
+    places = np.cumsum(has_row) - 1
+    return part.take(pa.array(places, mask=~has_row))
 
 
 def _is_further(name: str) -> bool:

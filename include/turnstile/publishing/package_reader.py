@@ -31,6 +31,7 @@ from turnstile.programme.domain.public_domain import PublicDomain, published_dom
 from turnstile.programme.spec import TableSpec
 from turnstile.publishing.data_tables import (
     DAY,
+    ESTIMATES,
     MEASURED,
     MODE,
     PARTS,
@@ -186,7 +187,7 @@ class Tables:
         """
         if self.version == 1:
             return self._part(MEASURED, table)
-        found: dict[str, Any] = {}
+        found, statistics = dict[str, Any](), list[str]()
         for layout in self.layouts.values():
             for source in (one for one in layout.sources if one.table == table):
                 rows = where(self.rows(layout.name), source.where)
@@ -195,10 +196,12 @@ class Tables:
                 by = dict(zip(own, self.card["terms"]["tables"][table]["by"], strict=True))
                 found = {by.get(name, name): rows[name] for name in labels} | found
                 found[source.statistic] = rows["measured"]
+                statistics.append(source.statistic)
         if not found:
             rule = f"{table!r} is not published; give a complete package"
             raise InputError(where=str(self.folder), field="package", rule=rule)
-        return pa.table(found)
+        rows = pa.table(found)  # of a day without service nothing was drawn
+        return rows.filter(pc.is_valid(rows[statistics[0]]))
 
     @cached_property
     def _plan(self) -> dict[str, Any]:
@@ -221,19 +224,25 @@ class Tables:
     def _week(self) -> Week:
         """What decides how the parts are read."""
         days = parse_period(self._plan["week"]).days
-        gaps = tuple(date.fromisoformat(day) for day in self.card.get("gaps", ()))
-        if not self.card:
-            gaps = self._stated_gaps()
-        return Week(self.events, gaps, max(1, len(days) - len(gaps)))
+        if self.card:
+            gaps = tuple(date.fromisoformat(day) for day in self.card["gaps"])
+            return Week(self.events, gaps, max(1, len(days) - len(gaps)))
+        stated, most = self._stated_gaps()
+        return Week(self.events, stated, max(1, len(days) - most))
 
-    def _stated_gaps(self) -> tuple[date, ...]:
-        """Return the days without input that the tables of a release under embargo state."""
-        found: set[date] = set()
-        for name, names in self._columns[MEASURED].items():
-            if {DAY, "gap_days"} <= set(names):
-                rows = self._part(MEASURED, name)
-                found |= set(rows[DAY].filter(pc.greater(rows["gap_days"], 0)).to_pylist())
-        return tuple(sorted(found))
+    def _stated_gaps(self) -> tuple[tuple[date, ...], int]:
+        """Return the days without input that parts under embargo state, and how many they say."""
+        found, most = set[date](), 0
+        for part in (MEASURED, ESTIMATES):
+            for name, names in self._columns[part].items():
+                if "gap_days" not in names:
+                    continue
+                rows = self._part(part, name)
+                if DAY in names:
+                    found |= set(rows[DAY].filter(pc.greater(rows["gap_days"], 0)).to_pylist())
+                else:
+                    most = max(most, pc.max(rows["gap_days"]).as_py() or 0)
+        return tuple(sorted(found)), max(most, len(found))
 
     def _part(self, part: str, name: str) -> pa.Table:
         """Read one table of a part, from Parquet or CSV."""

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 sys.dont_write_bytecode = True  # this folder holds what its manifest lists, and nothing else
-from sums import NO_CELL_ERROR, TAP, VALUE, Package, Row, Way, labels_of, places_of  # noqa: E402
+from sums import NO_CELL_ERROR, NO_VALUE, TAP, VALUE, Package, Row, Way, labels_of, places_of  # noqa: E402
 
 Floats = NDArray[np.float64]
 WEEKS = 400
@@ -145,20 +145,24 @@ class Weeks:
         if table not in package.tables:
             raise ValueError(f"there is no table {table}; there are {', '.join(package.tables)}")
         # Of a gap there is no value; of what was not drawn there is nothing measured.
+        if column not in (VALUE, "measured"):
+            raise ValueError(f"{column}: name {VALUE} or measured")
         self.rows: list[Row] = [row for row in package.rows(table) if row[column]]
         self.values = np.array([float(row[column]) for row in self.rows])
         self.deviations = np.zeros(self.values.shape)
         self.is_laplace = np.zeros(self.values.shape, bool)
         self.blocks: list[Block] = []
         if column == VALUE:
+            for source in package.tables[table]["sources"]:
+                package.together(source["estimates"])  # means have none, shown or not
             self._estimated(table)
-        elif column == "measured":
+        else:
             for source, rows in self._sources(table):
                 draw = package.draws[tuple(source["draw"].split("/"))]
                 self.is_laplace[rows] = draw["noise"] == "discrete_laplace"
                 self.deviations[rows] = draw["standard_deviation"]
-        else:
-            raise ValueError(f"{column}: name {VALUE} or measured")
+        if not self.rows:
+            raise ValueError(NO_VALUE)
         self.seed = f"{hashlib.sha256(package.content(table)).hexdigest()} {column} plausible week"
 
     def _sources(self, table: str) -> list[tuple[Any, list[int]]]:
