@@ -301,17 +301,20 @@ def flows(deployment: Deployment, _: Path) -> Story:
     keys = ["mode", "day_period", *(f"{end}_region" for end in ENDS)]
     for end in ENDS:
         zones[f"{end}_region"] = zones[f"{end}_zone"].map(region_of)
-    summed = zones.groupby(keys)["reconciled"].sum()
-    assert (summed - regions.set_index(keys)["reconciled"]).abs().max() < 0.1
+    summed = zones.groupby(keys)["unbiased"].sum()
+    assert (summed - regions.set_index(keys)["unbiased"]).abs().max() < 0.1
     assert zones["is_flow"].any()
     listed = zones[zones["is_flow"]].merge(regions, on=keys, suffixes=("", "_of_regions"))
     assert listed["is_flow_of_regions"].all()
     assert (zones["value"] >= 0).all()
+    daily = pd.read_csv(package / "data/flows_of_zones_daily.csv")
     # sums of any cells have the declared noise
-    found = Package(package).total("flows_of_zones", lambda row: row["mode"] == "train", "measured")
+    found = Package(package).total(
+        "flows_of_zones_daily", lambda row: row["mode"] == "train", "measured"
+    )
     deviation = Package(package).draws["flows_of_zones", "count"]["standard_deviation"]
     assert found.standard_deviation == pytest.approx(deviation * found.cells**0.5)
-    assert found.value == zones[zones["mode"] == "train"]["measured"].sum()
+    assert found.value == daily[daily["mode"] == "train"]["measured"].sum()
     other_estimate_is_found(package, deployment, "flows_of_zones", ",true,", ",false,")
 
 
