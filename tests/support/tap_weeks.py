@@ -120,6 +120,9 @@ def door_counters(deployment: Deployment, real: Path) -> Story:
     visits = pd.read_csv(package / "tides/stop_visits.csv")
     stops = [f"s{n}" for n in range(6)]
     assert visits.stop_id[visits.trip_id_performed == "t0-10"].tolist()[:6] == stops
+    ride = pd.read_csv(package / "gtfs_ride/board_alight.txt")
+    assert ride.boardings.sum() == visits.boarding_1.sum()
+    assert {*ride.record_use, *ride.source} == {0, 3}
     found = Package(package).total("visit", lambda row: row["tap"] == "on", "unbiased")
     assert found.value == pytest.approx(errors.boarding_1_reconciled.sum())
     routes = pd.read_csv(package / "data/by_route.csv")
