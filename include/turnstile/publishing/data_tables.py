@@ -80,6 +80,11 @@ class Layout:
         """Whether its values count trips."""
         return self.unit == TRIPS[1]
 
+    @property
+    def is_mean(self) -> bool:
+        """Whether its values are means, which do not add up."""
+        return self.what.startswith("mean")
+
     def record(self) -> dict[str, Any]:
         """Return plain values for the release card."""
         sources = [
