@@ -185,7 +185,8 @@ def _estimates_with(contents: Contents, axes: set[str]) -> str | None:
     fitting = {
         table.name: len(table.labels)
         for table in contents.tables
-        if axes <= _labels(table) and any(s.estimates in known for s in table.layout.sources)
+        for one in table.layout.sources
+        if axes <= _labels(table) and one.where.get(TAP, "on") == "on" and one.estimates in known
     }
     return min(fitting, key=lambda name: (fitting[name], name), default=None)
 
