@@ -197,13 +197,11 @@ def _order(rows: pa.Table, sizes: Sequence[int]) -> pa.Array:
     source = np.repeat(np.arange(len(sizes)), sizes)
     place = np.concatenate([np.arange(size) for size in sizes])
     keys = [source, place] if TAP not in rows.column_names else [place, source]
-    for name in (MODE, DAY):
-        if name in rows.column_names:
-            labels = rows[name].combine_chunks()
-            texts_or_days = labels if name == DAY else labels.cast(pa.string())
-            keys.append(texts_or_days.dictionary_encode().indices.to_numpy())
+    if MODE in rows.column_names:
+        modes = rows[MODE].combine_chunks().cast(pa.string())
+        keys.append(modes.dictionary_encode().indices.to_numpy())
     if DAY in rows.column_names:
-        keys[-1] = rows[DAY].cast(pa.int32()).to_numpy()
+        keys.append(rows[DAY].cast(pa.int32()).to_numpy())
     return column(np.lexsort(keys))
 
 

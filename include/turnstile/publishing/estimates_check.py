@@ -20,7 +20,7 @@ from turnstile.estimates.week_estimates import (
     estimates_of,
     record_of,
 )
-from turnstile.publishing.data_tables import ENDS, USABLE, VALUE
+from turnstile.publishing.data_tables import ENDS, NUMBERS, USABLE, VALUE, labels_of
 from turnstile.publishing.package_numbers import estimates_record, week_of_package
 from turnstile.publishing.package_reader import Tables, csv_content, texts_of, where
 
@@ -82,7 +82,12 @@ def _of_tables(tables: Tables, made: Mapping[str, pa.Table]) -> Iterator[str]:
             expected = {
                 column: pc.if_else(is_gap, None, estimates[of]) for column, of in named.items()
             }
-            found = csv_bytes(own.select([VALUE, *ENDS]))
+            known = {*NUMBERS, *labels_of(own.column_names)}
+            further = [
+                n for n in estimates.column_names if n in own.column_names and n not in known
+            ]
+            expected |= {name: estimates[name] for name in further}
+            found = csv_bytes(own.select([*expected]))
             if found != (wanted := csv_bytes(pa.table(expected))):
                 yield f"{name}: {_first_difference(found, wanted)}"
 
