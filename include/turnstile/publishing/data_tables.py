@@ -164,7 +164,10 @@ def layouts(columns: Columns, events: Sequence[DrawEvent]) -> dict[str, Layout]:
         columns: of each table of each part.
         events: draws of the plan.
     """
-    return {name: _layout(name, pieces) for name, pieces in _grains(columns, events).items()}
+    return {
+        name: Layout(name, *pieces[0].what, tuple(piece.source for piece in pieces))
+        for name, pieces in _grains(columns, events).items()
+    }
 
 
 def rows_of(name: str, columns: Columns, read: Read, week: Week) -> pa.Table:
@@ -184,9 +187,7 @@ def rows_of(name: str, columns: Columns, read: Read, week: Week) -> pa.Table:
     names.sort(key=lambda name: NUMBERS.index(name) if name in NUMBERS else -1)
     extra = [name for name in names if name not in NUMBERS and name not in labels_of(names)]
     names = [name for name in names if name not in extra] + extra
-    whole = pa.concat_tables(
-        [pa.table({name: _or_nothing(part, name, parts) for name in names}) for part in parts]
-    ).unify_dictionaries()
+    whole = pa.concat_tables(parts, promote_options="default").unify_dictionaries().select(names)
     if len(parts) == 1:
         return whole.combine_chunks()
     return whole.take(_order(whole, [len(part) for part in parts])).combine_chunks()
@@ -203,19 +204,6 @@ def _order(rows: pa.Table, sizes: Sequence[int]) -> pa.Array:
     if DAY in rows.column_names:
         keys.append(rows[DAY].cast(pa.int32()).to_numpy())
     return column(np.lexsort(keys))
-
-
-def _or_nothing(part: pa.Table, name: str, parts: Sequence[pa.Table]) -> pa.ChunkedArray:
-    """Return a column of a part, or nothing in its type."""
-    if name in part.column_names:
-        return part[name]
-    kind = next(one.schema.field(name).type for one in parts if name in one.column_names)
-    return pa.chunked_array([pa.nulls(len(part), kind)])
-
-
-def _layout(name: str, pieces: Sequence[_Piece]) -> Layout:
-    """Return what is public of a table."""
-    return Layout(name, *pieces[0].what, tuple(piece.source for piece in pieces))
 
 
 def _grains(columns: Columns, events: Sequence[DrawEvent]) -> dict[str, list[_Piece]]:
