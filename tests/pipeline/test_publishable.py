@@ -119,7 +119,7 @@ def test_an_earlier_package_that_was_altered_is_refused_at_reserve(
     for step in ("ingest", "validate", "plan", "count"):
         step_named(step)("opal", AFTER)
     spent = published.spent()
-    table = published.public / f"opal/{WEEK}/r0/measurements/on_time.csv"
+    table = published.public / f"opal/{WEEK}/r0/data/slot.csv"
     intact = table.read_bytes()
     table.write_bytes(intact.replace(b"\n", b"\n\n", 1))
     with pytest.raises(TurnstileError, match="restore the package, from which"):
@@ -156,6 +156,7 @@ AFTER_THE_CHARGE: dict[str, tuple[str, ...]] = {
     "publishing/package_numbers.py": (
         "earlier_numbers: an earlier package",
         f"estimates_record: {_BYTES}",
+        f"read_week: {_ORDER}",
         "_json: an earlier package",
     ),
     "publishing/series/writing.py": (
