@@ -156,6 +156,19 @@ def test_what_is_planted_in_the_log_is_found(name: str, site: Site) -> None:
     assert str(site.home / "public") in found[0].problem
 
 
+@pytest.mark.parametrize("kind", ["steps", "checkpoints", "cosignatures"])
+def test_what_a_process_that_was_killed_left_beside_its_files_stops_nothing(
+    kind: str, site: Site
+) -> None:
+    """A draft of a file that never got its name: found by the simulated world."""
+    (folder,) = (site.home / "public/ledger-log").iterdir()
+    (folder / kind).mkdir(exist_ok=True)
+    (folder / kind / ".17.d6f1feb95f74ed46").write_text("old 17\nAAAA")
+    assert site.ledger.verify() == ()
+    site.publish(2)
+    assert site.ledger.verify() == ()
+
+
 def test_a_ledger_put_back_signs_nothing_that_its_log_has_outgrown(
     site: Site, stores: Stores
 ) -> None:

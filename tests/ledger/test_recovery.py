@@ -401,3 +401,26 @@ def test_a_recovery_that_stopped_halfway_still_finds_what_the_damaged_database_h
     assert spent_micro(site.ledger) == spent
     assert run("recover", *WHO) == 0
     assert ".damaged-" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("garbage", ["X'7B80FF'", "'not an entry'"])
+def test_a_record_that_reads_as_nothing_is_exit_4_for_whoever_reads_all(
+    stores: Stores,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    garbage: str,
+) -> None:
+    """Whoever reads row by row is told in a sentence too: found by the simulated world."""
+    if stores.kind != "sqlite":
+        pytest.skip("a server looks after its own pages")
+    site = Site(tmp_path / "site", stores.new()).at(monkeypatch)
+    site.publish(0)
+    record = f"CAST({garbage} AS TEXT)"
+    stores.tamper(site.url, f"UPDATE entry SET record = {record} WHERE sequence = 2")
+    assert run("entries") == 4
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert "turnstile" in said
+    with pytest.raises(IntegrityError):
+        list(site.ledger.entries())

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, replace_durably
 from turnstile.errors import InputError, IntegrityError, StoreError
 from turnstile_stores.bucket import AT_ONCE, Bucket, Listed
-from turnstile_stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of
+from turnstile_stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of, state_in
 
 Wanted = Callable[[str], bool]
 _MANIFEST = "/manifest.json"
@@ -145,8 +145,7 @@ class PlainZone:
 
     def _copies(self) -> dict[str, Copy]:
         """Read what came from the store."""
-        path = self.folder / STATE / "copies.json"
-        found = json.loads(path.read_bytes()) if path.exists() else {}
+        found = state_in(self.folder / STATE / "copies.json") or {}
         return {name: Copy(tag, at, Stamp(*stamp)) for name, (tag, at, stamp) in found.items()}
 
     def _write(self, copies: dict[str, Copy]) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -130,19 +130,22 @@ class Store:
 
         Raises:
             InputError: the store cannot be reached.
+            IntegrityError: it is damaged.
         """
+        with self.reading() as connection:
+            return act(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Yield a reading transaction, as `read` does, to whoever reads row by row."""
         try:
-            with self.snapshot() as connection, connection.begin():
-                return act(connection)
+            with self._engine.connect() as connection:
+                if not self.is_sqlite:
+                    connection.execution_options(isolation_level="REPEATABLE READ")
+                with connection.begin():
+                    yield connection
         except DBAPIError as error:
             raise self._translated(error) from error
-
-    def snapshot(self) -> Connection:
-        """Return a connection whose transaction sees one state of the ledger."""
-        connection = self._engine.connect()
-        if self.is_sqlite:
-            return connection
-        return connection.execution_options(isolation_level="REPEATABLE READ")
 
     def version(self) -> str:
         """Return the version of the tables."""
@@ -201,7 +204,8 @@ class Store:
                 f"a guard of the ledger's database stopped a move ({reason}); nothing was done; "
                 "run `turnstile ledger verify` and ask a person"
             )
-        if getattr(error.orig, "sqlite_errorname", "").startswith(_DAMAGED):
+        damage = getattr(error.orig, "sqlite_errorname", "").startswith(_DAMAGED)
+        if damage or "decode to UTF-8" in reason:
             return IntegrityError(f"the ledger's database is damaged ({reason}); {_DAMAGE}")
         if isinstance(error, OperationalError) and "full" in reason:
             return self._refused(f"{reason}; nothing was done: free space, then run the step again")
