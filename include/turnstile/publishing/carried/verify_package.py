@@ -334,8 +334,8 @@ def log_findings(address: str, folder: Path, key: str | None, kept: str | None) 
     if note[3].split(" ")[:2] != ["release", f"{period}/{revision}"]:
         yield f"checkpoint-{revision}.note is of another release"
     if log == other:  # not of a log that was begun since
-        data, *newer = proven(published, key)
-        points.append((newer[0], newer[1]))
+        data, size, root = proven(published, key)
+        points.append((size, root))
         if data != base64.b64decode(note[2]):
             yield f"proof-{revision}.tlog-proof is of another entry than the note beside it"
     newest = opened(beside(address, f"ledger-log/{log}/checkpoint"), key)
