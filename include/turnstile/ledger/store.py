@@ -93,8 +93,8 @@ class Store:
         for remaining in reversed(range(_ATTEMPTS_MAX)):
             try:
                 return self._write_once(act)
-            except DBAPIError as error:
-                if remaining and getattr(error.orig, "sqlstate", None) in _TRY_AGAIN:
+            except (DBAPIError, UnicodeDecodeError) as error:
+                if remaining and getattr(_cause(error), "sqlstate", None) in _TRY_AGAIN:
                     continue
                 raise self._translated(error) from error
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
@@ -138,13 +138,12 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Yield a reading transaction, as `read` does, to whoever reads row by row."""
+        options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         try:
-            with self._engine.connect() as connection:
-                if not self.is_sqlite:
-                    connection.execution_options(isolation_level="REPEATABLE READ")
-                with connection.begin():
-                    yield connection
-        except DBAPIError as error:
+            opened = self._engine.connect().execution_options(**options)
+            with opened as connection, connection.begin():
+                yield connection
+        except (DBAPIError, UnicodeDecodeError) as error:
             raise self._translated(error) from error
 
     def version(self) -> str:
@@ -196,20 +195,25 @@ class Store:
         where = self._url.render_as_string(hide_password=True)
         return InputError(where=where, field="ledger", rule=rule)
 
-    def _translated(self, error: DBAPIError) -> InputError | IntegrityError:
+    def _translated(self, error: DBAPIError | UnicodeDecodeError) -> InputError | IntegrityError:
         """Say what a database error means to a person."""
-        reason = str(error.orig).strip().splitlines()[0] if error.orig else "unknown"
-        if isinstance(error, ConstraintError) or getattr(error.orig, "sqlstate", None) == "P0001":
+        cause = _cause(error)
+        reason = str(cause).strip().splitlines()[0] if cause else "unknown"
+        if isinstance(error, ConstraintError) or getattr(cause, "sqlstate", None) == "P0001":
             return IntegrityError(
                 f"a guard of the ledger's database stopped a move ({reason}); nothing was done; "
                 "run `turnstile ledger verify` and ask a person"
             )
-        damage = getattr(error.orig, "sqlite_errorname", "").startswith(_DAMAGED)
-        if damage or "decode to UTF-8" in reason:
+        if getattr(cause, "sqlite_errorname", "").startswith(_DAMAGED) or "decode" in reason:
             return IntegrityError(f"the ledger's database is damaged ({reason}); {_DAMAGE}")
         if isinstance(error, OperationalError) and "full" in reason:
             return self._refused(f"{reason}; nothing was done: free space, then run the step again")
         return self._refused(f"{reason}; nothing was done: mend it, then run the step again")
+
+
+def _cause(error: DBAPIError | UnicodeDecodeError) -> BaseException | None:
+    """Return what the driver said; of a damaged file that may be a text that is none."""
+    return error.orig if isinstance(error, DBAPIError) else error
 
 
 def reading_uri(path: Path) -> str:
