@@ -4,6 +4,7 @@ PROGRAMMES ?= opal itms
 WEEKS ?= 3
 FIRST_WEEK ?=
 PORT ?= 8080
+YEARS ?= 1000
 OPAL_RELEASE ?= $(wildcard ../shared/data/opal_2016_release)
 PATRONAGE ?= $(wildcard ../shared/data/opal_patronage)
 REAL_DATA ?= $(wildcard ../shared/data)
@@ -23,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SUITE_operations := -n 2 --dist loadfile tests/dags tests/browser
 
 .DEFAULT_GOAL := help
-.PHONY: help env release ui test test-core test-long test-mutants compose-test check checks bench bench-peers bench-utility bench-assessment \
+.PHONY: help env release ui test test-core test-long test-mutants compose-test check checks bench simulate bench-peers bench-utility bench-assessment \
 	lock sbom audit clean
 
 help: ## this list
@@ -83,6 +84,9 @@ bench: env ## CPU of every step of a week beside the bare work on the same files
 	$(BIN)/python benchmarks/airflow_week.py; airflow=$$?; \
 		$(BIN)/python benchmarks/week.py --format csv --rows 20000000; csv=$$?; \
 		$(BIN)/python benchmarks/week.py && exit $$((airflow + csv))
+
+simulate: env ## a thousand simulated years with faults (YEARS=1000); --planted, --seed N: SIMULATE="--planted"
+	PYTHONHASHSEED=0 $(BIN)/python -W ignore benchmarks/simulated_years.py $(if $(SIMULATE),$(SIMULATE),--years $(YEARS))
 
 bench-peers: env ## one marginal by OpenDP's frames, Tumult, PipelineDP, smartnoise-sql, each in an environment of its own
 	$(BIN)/python benchmarks/against_peers.py

@@ -12,6 +12,7 @@
     |-- StoreError            1  an object store is away: try again
     |   `-- StoreConflict     1  another worker was first: try again
     `-- IntegrityError        4  stop, and call a human
+        `-- NoEntryError      4  a record of the ledger cannot be read
 
 A message is an output: none may hold a true count, a card, a plate or a coordinate. The sentence
 says what was asked, what is allowed and what to do next.
@@ -84,6 +85,10 @@ class IntegrityError(TurnstileError):
     """Bytes, chain or balance do not agree. Stop, and call a human."""
 
     exit_code = 4
+
+
+class NoEntryError(IntegrityError, ValueError):
+    """A record of the ledger cannot be read as an entry: it is damaged, or of another version."""
 
 
 class StoreError(TurnstileError):

@@ -20,6 +20,7 @@ from turnstile.programme.loading import load_programme
 from turnstile.service_calendar import ServiceWeek
 
 WEEKS = ("2016-W30", "2016-W31", "2016-W32")
+LATER = ("2016-W33", "2016-W34")
 ROOT = Path(__file__).resolve().parents[2]
 SECRETS = {"worker-private": "store_worker_private", "worker": "store_worker", "page": "store_page"}
 
@@ -50,7 +51,7 @@ def deployment(
 
 def _deliver(store: ObjectStore, folder: Path) -> None:
     """Put files of all weeks into the landing bucket, as the authority's user."""
-    words = ["sample", "opal", "--weeks", f"{WEEKS[0]}:{WEEKS[-1]}", "--rows", "2000", "--seed",
+    words = ["sample", "opal", "--weeks", f"{WEEKS[0]}:{LATER[-1]}", "--rows", "2000", "--seed",
              "3", "--out", str(folder)]  # fmt: skip
     script = str(Path(sys.executable).parent / "turnstile")
     home = {"PYTHONPATH": str(ROOT / "include"), "TURNSTILE_HOME": str(folder.with_name("home"))}
@@ -109,6 +110,48 @@ def test_weeks_are_released_and_every_folder_may_go_between_them(
     kinds = [one["kind"] for one in entries]
     assert kinds.count("sealed") == kinds.count("published") == len(WEEKS)
     assert "burned" not in kinds
+
+
+def _kept(store: ObjectStore, zone: str) -> dict[str, bytes]:
+    """A backup of a bucket."""
+    root, bucket = store.client("root"), bucket_of(zone)
+    names = _objects(store, zone)
+    return {name: root.get_object(Bucket=bucket, Key=name)["Body"].read() for name in names}
+
+
+def _put_back(store: ObjectStore, zone: str, kept: dict[str, bytes]) -> None:
+    """Make a bucket what it was."""
+    root, bucket = store.client("root"), bucket_of(zone)
+    for name in _objects(store, zone):
+        root.delete_object(Bucket=bucket, Key=name)
+    for name, content in kept.items():
+        root.put_object(Bucket=bucket, Key=name, Body=content)
+
+
+def test_a_bucket_put_back_to_yesterday_ends_recovered(
+    deployment: tuple[NativeCompose, AirflowApi, ObjectStore],
+) -> None:
+    """The services have seen more: they say so, charge nothing, and give it back."""
+    compose, api, store = deployment
+    yesterday = _kept(store, "embargoed")
+    _release(compose, api, LATER[0])
+    sealed = {name for name in _kept(store, "embargoed") if LATER[0] in name}
+    assert sealed
+    _put_back(store, "embargoed", yesterday)
+    for service in ("worker-private", "worker"):
+        said = compose.run_in(service, "turnstile", "ledger", "verify")
+        assert said.returncode == 4, said.stderr
+        assert "stores restore" in said.stderr
+        _must(compose, service, "stores", "restore")
+    assert f"city/index/opal/{LATER[0]}/r0.json" in _objects(store, "embargoed")
+    for service in ("worker-private", "worker"):
+        _must(compose, service, "ledger", "verify")
+    _release(compose, api, LATER[1])
+    lines = _must(compose, "worker", "ledger", "entries", "--json").splitlines()
+    kinds = [json.loads(line)["kind"] for line in lines]
+    assert kinds.count("sealed") == kinds.count("published") == len(WEEKS) + len(LATER)
+    assert "burned" not in kinds
+    assert "loss_declared" not in kinds
 
 
 def test_each_service_reaches_its_own_stores(

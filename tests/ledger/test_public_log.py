@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -156,6 +157,19 @@ def test_what_is_planted_in_the_log_is_found(name: str, site: Site) -> None:
     assert str(site.home / "public") in found[0].problem
 
 
+@pytest.mark.parametrize("kind", ["steps", "checkpoints", "cosignatures"])
+def test_what_a_process_that_was_killed_left_beside_its_files_stops_nothing(
+    kind: str, site: Site
+) -> None:
+    """A draft of a file that never got its name: found by the simulated world."""
+    (folder,) = (site.home / "public/ledger-log").iterdir()
+    (folder / kind).mkdir(exist_ok=True)
+    (folder / kind / ".17.d6f1feb95f74ed46").write_text("old 17\nAAAA")
+    assert site.ledger.verify() == ()
+    site.publish(2)
+    assert site.ledger.verify() == ()
+
+
 def test_a_ledger_put_back_signs_nothing_that_its_log_has_outgrown(
     site: Site, stores: Stores
 ) -> None:
@@ -222,6 +236,28 @@ def test_a_ledger_without_a_log_gains_one_over_its_entries(
     assert parse_checkpoint(proven.checkpoint).size == begun.sequence
 
 
+def _signed_by_another(path: Path) -> None:
+    """A line of the cosigner's name and key id, over the same checkpoint, by another key."""
+    dash, name, encoded = path.read_text().strip().split(" ")
+    content = base64.b64decode(encoded)
+    other = Ed25519PrivateKey.generate().sign(b"cosignature/v1")
+    line = base64.b64encode(content[:12] + other).decode()
+    path.write_text(f"{dash} {name} {line}\n")
+
+
+COSIGNATURES = {
+    "a cosignature by another key": _signed_by_another,
+    "a cosignature of another time": lambda path: path.rename(
+        path.with_name(f"{path.name.rpartition('.')[0]}.{SECONDS + 99}")
+    ),
+    "a cosignature of another cosigner": lambda path: path.rename(
+        path.with_name(f"{path.name.partition('.')[0]}.00000000.{SECONDS + 1}")
+    ),
+    "a cosignature cut short": lambda path: path.write_text(path.read_text()[:40]),
+    "a cosignature twice in a file": lambda path: path.write_text(2 * path.read_text()),
+}
+
+
 class TestCosigners:
     """Every row of what a cosigner may answer (C2SP tlog-witness)."""
 
@@ -239,6 +275,18 @@ class TestCosigners:
         assert later.size > found.size
         assert later.cosigned_at(Verifier.of(witness.vkey)) == SECONDS + 2
         assert run("verify") == 0
+
+    @pytest.mark.parametrize("how", COSIGNATURES)
+    def test_a_kept_cosignature_that_is_false_is_found(
+        self, how: str, site: Site, witness: Witness
+    ) -> None:
+        enrolled(site, witness)
+        assert run("cosign") == 0
+        assert run("verify") == 0
+        (path,) = (log_of(site) / "cosignatures").iterdir()
+        COSIGNATURES[how](path)
+        found = [one for one in site.ledger.verify() if "is no cosignature" in one.problem]
+        assert len(found) == 1
 
     def test_it_says_what_it_saw_last_and_is_asked_from_there(
         self, site: Site, witness: Witness

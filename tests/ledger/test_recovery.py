@@ -401,3 +401,63 @@ def test_a_recovery_that_stopped_halfway_still_finds_what_the_damaged_database_h
     assert spent_micro(site.ledger) == spent
     assert run("recover", *WHO) == 0
     assert ".damaged-" not in capsys.readouterr().out
+
+
+def test_a_rotated_key_is_known_again_after_the_database_is_lost(
+    stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lines of earlier keys lie beside the packages: found by the simulated world."""
+    site = Site(tmp_path / "site", stores.new(), has_witness=False).at(monkeypatch)
+    site.publish(0)
+    assert run("rotate-key", *WHO) == 0
+    site.publish(1)
+    lost = replace(site, url=stores.new()).at(monkeypatch)
+    assert run("recover", *WHO, "--family", "opal=opal_cards") == 0
+    assert run("verify") == 0
+    lost.publish(2)
+    assert run("verify") == 0
+    assert len(lost.ledger.parties().key_lines) == 2
+
+
+def test_garbage_in_the_schema_is_a_damaged_database(
+    stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite's binding says what it cannot decode in an error that is none of a database."""
+    if stores.kind != "sqlite":
+        pytest.skip("a server looks after its own pages")
+    site = Site(tmp_path / "site", stores.new()).at(monkeypatch)
+    site.publish(0)
+    file = Path(site.url.removeprefix("sqlite:///"))
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = file.read_bytes()
+    at = content.index(b"tableentryentry") + len("table")
+    file.write_bytes(content[:at] + b"\xc2\xff\xc2\xff" + content[at + 4 :])
+    with pytest.raises(IntegrityError, match="is damaged"):
+        site.publish(1)
+    assert run("recover", *WHO) == 0
+    site.publish(1)
+    assert run("verify") == 0
+
+
+@pytest.mark.parametrize("garbage", ["X'7B80FF'", "'not an entry'"])
+def test_a_record_that_reads_as_nothing_is_exit_4_for_whoever_reads_all(
+    stores: Stores,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    garbage: str,
+) -> None:
+    """Whoever reads row by row is told in a sentence too: found by the simulated world."""
+    if stores.kind != "sqlite":
+        pytest.skip("a server looks after its own pages")
+    site = Site(tmp_path / "site", stores.new()).at(monkeypatch)
+    site.publish(0)
+    record = f"CAST({garbage} AS TEXT)"
+    stores.tamper(site.url, f"UPDATE entry SET record = {record} WHERE sequence = 2")
+    assert run("entries") == 4
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert "turnstile" in said
+    with pytest.raises(IntegrityError):
+        list(site.ledger.entries())

@@ -111,7 +111,7 @@ def test_what_a_failed_transaction_wrote_is_gone(ledger: Ledger) -> None:
 
 def test_the_guards_are_known_by_their_whole_text(url: str) -> None:
     """Whoever changes a guard by a migration writes down here what it is from now on."""
-    with Store(url, read_only=True).snapshot() as connection, connection.begin():
+    with Store(url, read_only=True).reading() as connection:
         kind, texts = connection.dialect.name, guards._texts(connection)
     made = {name: guards._digest(text) for name, text in texts.items()}
     known = {name: digest for (of, name), digest in guards._known().items() if of == kind}

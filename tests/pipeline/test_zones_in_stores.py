@@ -381,6 +381,31 @@ def test_a_public_bucket_that_lost_a_package_is_refused_and_every_copy_stays(
     assert command(place, "ledger", "verify") == 0
 
 
+def test_a_public_bucket_put_back_to_yesterday_is_given_what_it_lost(
+    public_week: StoredDeployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Found by the simulated world: without this nobody could publish again."""
+    place, home = public_week.fork(tmp_path / "copy"), tmp_path / "home"
+    before = place.objects("public")
+    with place.process("worker", home):
+        refresh(Settings.from_environment())
+    for name in before:
+        if name.startswith(KEY):
+            key = f"{place.prefix}/{name}"
+            place.root.delete_object(Bucket=bucket_of("public"), Key=key)
+    with place.process("worker", home):
+        assert main(["ledger", "verify"]) == 4
+        assert "turnstile stores restore" in capsys.readouterr().err
+        assert main(["stores", "restore"]) == 0
+        assert f"public: {KEY} is back in the store" in capsys.readouterr().out
+        assert main(["stores", "restore"]) == 0
+        assert "nothing to restore" in capsys.readouterr().out
+    after = place.objects("public")
+    package = {name: content for name, content in before.items() if name.startswith(KEY)}
+    assert {name: after[name] for name in package} == package
+    assert command(place, "ledger", "verify") == 0
+
+
 @pytest.mark.long
 def test_a_folder_that_was_the_zone_is_put_into_its_store(
     published: Deployment, store: ObjectStore, tmp_path: Path

@@ -293,3 +293,34 @@ def test_what_surrounds_a_package_is_checked_with_it(
     alter(zone)
     assert _checked(zone) == 4
     assert sentence in capsys.readouterr().err
+
+
+def test_a_package_without_its_proof_is_no_answer_to_who_kept_a_checkpoint(
+    zone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever strips statement and proof, and makes the digests agree, has proven nothing."""
+    (log,) = (zone / "ledger-log").iterdir()
+    package = zone / f"{OPAL}/r0"
+    for name in (STATEMENT, "sealed.tlog-proof"):
+        (package / name).unlink()
+    _manifest_anew(package)
+    assert _checked(zone) == 0  # as any package of before the log
+    assert _checked(zone, "--since", str(log / "checkpoint")) == 4
+    assert _checked(zone, "--log-key", str(log / "log.pub")) == 4
+    assert "sealed.tlog-proof" in capsys.readouterr().err
+
+
+def test_no_tree_grows_by_hashes_of_other_lengths() -> None:
+    """Two hashes parted elsewhere hash alike: a root may keep no entry in its place."""
+    first, second, third, fourth = (bytes([n]) * 32 for n in range(4))
+
+    def node(*parts: bytes) -> bytes:
+        return hashlib.sha256(b"\x01" + b"".join(parts)).digest()
+
+    pair = node(first, second)
+    root, grown = node(pair, third), node(pair, node(third, fourth))
+    assert verify_package.is_grown(3, root, 4, grown, [third, fourth, pair])
+    both = pair + third
+    forged = node(both[:10], node(both[10:], fourth))
+    with pytest.raises(ValueError, match="32 bytes"):
+        verify_package.is_grown(3, root, 4, forged, [both[10:], fourth, both[:10]])

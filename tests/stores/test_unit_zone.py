@@ -512,3 +512,21 @@ def test_credentials_that_are_none_are_refused(tmp_path: Path, content: str) -> 
     file.write_text(content)
     with pytest.raises(InputError, match=r"needs a section \[default\]"):
         credentials_of(ZoneStore("private", "s3://a", file))
+
+
+def test_a_record_of_what_was_here_that_a_disk_damaged_is_said_to_be(
+    server: ObjectStore, tmp_path: Path
+) -> None:
+    """Without it nobody knows whether the store is older than it was: a person looks."""
+    worker = Place(server, tmp_path / "damaged").worker("a")
+    with worker.working_on(UNIT):
+        worker.fetch((UNIT,), lambda _: True)
+        (worker.folder / UNIT).mkdir(parents=True)
+        (worker.folder / UNIT / "plan.json").write_text("{}")
+        worker.put(UNIT)
+    state = worker.folder / f".store/units/{UNIT}.json"
+    state.write_bytes(state.read_bytes()[:20])
+    with pytest.raises(IntegrityError, match=r"r0\.json is damaged.*move the file away"):
+        worker.fetch((), lambda _: True)
+    state.unlink()
+    worker.fetch((), lambda _: True)

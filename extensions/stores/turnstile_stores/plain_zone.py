@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from turnstile.durable_files import EVERYBODY_READS, OWNER_ONLY, exclusively, replace_durably
 from turnstile.errors import InputError, IntegrityError, StoreError
 from turnstile_stores.bucket import AT_ONCE, Bucket, Listed
-from turnstile_stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of
+from turnstile_stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of, state_in
 
 Wanted = Callable[[str], bool]
 _MANIFEST = "/manifest.json"
@@ -74,11 +75,10 @@ class PlainZone:
         """
         listed = {name: one for name, one in self.bucket.listed("").items() if _is_file(name)}
         copies = self._copies()
-        packages = {name for name in copies if self.is_whole and name.endswith(_MANIFEST)}
-        if gone := sorted(packages - listed.keys()):
+        if gone := self._gone(copies, listed.keys()):
             raise IntegrityError(
-                f"{self.bucket.name}: {gone[0]} is gone, which was there; restore the store, or "
-                "find out who deleted it"
+                f"{self.bucket.name}: {gone[0]} is gone, which was there; find out who deleted it, "
+                "or if a backup was put back: turnstile stores restore"
             )
         choose = wanted(frozenset(listed))
         missing = [
@@ -100,6 +100,21 @@ class PlainZone:
                 copies.pop(name, None)
         finally:
             self._write(copies)
+
+    def packages_gone(self) -> list[str]:
+        """Return the keys of packages that are here and were in the store, and are there no more.
+
+        Raises:
+            StoreError: the store does not answer.
+        """
+        gone = self._gone(self._copies(), self.bucket.listed("").keys())
+        keys = [name.removesuffix(_MANIFEST) for name in gone]
+        return [key for key in keys if (self.folder / key).is_dir()]
+
+    def _gone(self, copies: Iterable[str], listed: AbstractSet[str]) -> list[str]:
+        """Return the manifests of packages that came from the store and are there no more."""
+        packages = {name for name in copies if self.is_whole and name.endswith(_MANIFEST)}
+        return sorted(packages - listed)
 
     def put_at(self, path: Path) -> float | None:
         """Return when a file came to the store, in seconds since 1970; None: it did not."""
@@ -145,8 +160,7 @@ class PlainZone:
 
     def _copies(self) -> dict[str, Copy]:
         """Read what came from the store."""
-        path = self.folder / STATE / "copies.json"
-        found = json.loads(path.read_bytes()) if path.exists() else {}
+        found = state_in(self.folder / STATE / "copies.json") or {}
         return {name: Copy(tag, at, Stamp(*stamp)) for name, (tag, at, stamp) in found.items()}
 
     def _write(self, copies: dict[str, Copy]) -> None:

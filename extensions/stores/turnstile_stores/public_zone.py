@@ -77,6 +77,20 @@ def adopt_public(settings: Settings) -> Iterator[str]:
             yield programme
 
 
+def restore_public(settings: Settings) -> Iterator[str]:
+    """Put packages back that are here and lost in a store that a backup made older; yield each.
+
+    Raises:
+        StoreError: the store does not answer; the same command goes on.
+        IntegrityError: a package here is not as its manifest says.
+    """
+    if zone := plain_zone(settings, "public"):
+        with zone.alone():
+            for key in zone.packages_gone():
+                _send(zone.bucket, settings.public, key.partition("/")[0], [key])
+                yield key
+
+
 def _send(
     bucket: Bucket, public: Path, programme: str, keys: Iterable[str], *, with_list: bool = True
 ) -> None:

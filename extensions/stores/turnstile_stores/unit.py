@@ -20,7 +20,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from turnstile.durable_files import OWNER_ONLY, delete_for_good, replace_durably
 from turnstile.errors import IntegrityError
@@ -71,10 +71,14 @@ class UnitState:
 
     @classmethod
     def read(cls, path: Path) -> UnitState:
-        """Read what was written down; nothing where there is nothing."""
-        if not path.exists():
+        """Read what was written down; nothing where there is nothing.
+
+        Raises:
+            IntegrityError: a disk damaged it.
+        """
+        found = state_in(path)
+        if found is None:
             return cls()
-        found = json.loads(path.read_bytes())
         here = {name: Stamp(*stamp) for name, stamp in found["here"].items()}
         return cls(found["tag"], _stored(found["files"]), here, tuple(found.get("steps", ())))
 
@@ -91,6 +95,21 @@ class UnitState:
     def has_seen_more_than(self, steps: tuple[str, ...]) -> bool:
         """Return whether an index of these steps lacks the last one that was seen here."""
         return bool(self.steps) and self.steps[-1] not in steps
+
+
+def state_in(path: Path) -> Any:  # noqa: ANN401 - whatever was written
+    """Return what was written down of a store; None where nothing was.
+
+    Raises:
+        IntegrityError: a disk damaged it: whether the store is older than it was nobody knows.
+    """
+    try:
+        return json.loads(path.read_bytes()) if path.exists() else None
+    except ValueError:
+        raise IntegrityError(
+            f"{path} is damaged, which says what of the store was here; see that the store is the "
+            "newest, then move the file away"
+        ) from None
 
 
 def index_bytes(files: Mapping[str, Stored], steps: tuple[str, ...]) -> bytes:

@@ -29,6 +29,8 @@ def damage_in(file: Path) -> str:
     try:
         with closing(_opened(file)) as connection:
             (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    except UnicodeDecodeError as error:  # of a name in its schema
+        return str(error)
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from turnstile.errors import NoEntryError
 from turnstile.ledger.encoding import canonical, digest_of
 
 GENESIS = "0" * 64
@@ -136,16 +137,14 @@ def read_entry(record: str, written_hash: str) -> Entry:
     """Read an entry from its record.
 
     Raises:
-        ValueError: the record is not one of version 1, or names an unknown kind.
+        NoEntryError: the record is not one of version 1, or names an unknown kind.
     """
     try:
         parts = json.loads(record)
-        kind = EntryKind(parts["kind"])
-        if parts["version"] != VERSION:
-            raise ValueError(
-                f"version {parts['version']} of {kind} is unknown; use a newer turnstile"
-            )
+        kind, version = EntryKind(parts["kind"]), parts["version"]
         sequence, previous, at, body = (parts[n] for n in ("sequence", "previous", "at", "body"))
-    except (KeyError, TypeError) as error:
-        raise ValueError("the record is not an entry") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise NoEntryError("the record is not an entry; see turnstile doctor") from error
+    if version != VERSION:
+        raise NoEntryError(f"version {version} of {kind} is unknown; use a newer turnstile")
     return Entry(sequence, previous, at, kind, VERSION, body, record, written_hash)

@@ -24,7 +24,7 @@ from turnstile.ledger.records import Publication, ReleaseKey
 from turnstile.ledger.states import ReleaseState, Transition
 from turnstile.ledger.stewardship import Stewardship
 from turnstile.ledger.tlog.beginning import log_signer
-from turnstile.ledger.tlog.cosigners import Answer, ask_all, read_policy
+from turnstile.ledger.tlog.cosigners import Answer, ask_all, cosigners_of
 from turnstile.ledger.tlog.merkle import Tree
 from turnstile.ledger.tlog.public_log import PublicLog
 
@@ -110,10 +110,8 @@ class Ledger(Stewardship):
 
     def _cosigned(self, log: PublicLog) -> tuple[Answer, ...]:
         """Ask the cosigners that are named; none of them delays a publication by its silence."""
-        policy = self._custody.witnesses.log_policy
-        if not policy.exists():
-            return ()
-        answers = tuple(ask_all(log, read_policy(policy)))
+        named = cosigners_of(self._custody.witnesses.log_policy)
+        answers = tuple(ask_all(log, named)) if named else ()
         for answer in answers:
             _log.log(logging.ERROR if answer.is_alarm else logging.INFO, "%s", answer.sentence)
         return answers

@@ -181,6 +181,11 @@ class Stewardship(LedgerView):
             IntegrityError: a witness holds another history.
         """
         done = recovery.recover(self._custody, dict(families or {}), (person, reason), salvaged)
+        if not self.parties().keys and self._witnesses.has_key:
+            # Keys before the present one are named again, or their lines beside packages accuse.
+            own = self._witnesses.signer().public_line
+            if earlier := [one for one in self._witnesses.kept_lines() if one != own]:
+                self._name_keys((*earlier, own), person, reason)
         self._custody.ship()
         public, history = self._custody.witnesses.public, self._store.read(read_history)
         logs, hashes = history.parties.logs, history.of_entries
@@ -227,13 +232,7 @@ class Stewardship(LedgerView):
         # A key that no entry names signed the notes so far: folders kept its public line.
         kept = () if parties.keys else self._witnesses.kept_lines()
         line = parties_facts.next_key(self._witnesses, parties, kept).public_line
-
-        def act(connection: Connection) -> None:
-            for public_line in (*kept, line):
-                body = {"public_line": public_line, "person": person, "reason": reason}
-                facts.append(connection, self._now(), EntryKind.SIGNING_KEY, body)
-
-        self._write(act)
+        self._name_keys((*kept, line), person, reason)
         self._witnesses.keep_keys(self.parties().key_lines)
         self._custody.note()
         return line
@@ -296,6 +295,16 @@ class Stewardship(LedgerView):
         return self._write(lambda c: facts.append(c, self._now(), EntryKind.CLOCK_CONFIRMED, body))
 
     # -- inside ------------------------------------------------------------------------------
+
+    def _name_keys(self, lines: Sequence[str], person: str, reason: str) -> None:
+        """Write which keys sign notes, in their order."""
+
+        def act(connection: Connection) -> None:
+            for line in lines:
+                body = {"public_line": line, "person": person, "reason": reason}
+                facts.append(connection, self._now(), EntryKind.SIGNING_KEY, body)
+
+        self._write(act)
 
     def _decide(self, kind: EntryKind, key: ReleaseKey, **said: str) -> Decision:
         """Write a decision: `person`, `role` and `reason`."""

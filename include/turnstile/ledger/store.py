@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -93,8 +93,8 @@ class Store:
         for remaining in reversed(range(_ATTEMPTS_MAX)):
             try:
                 return self._write_once(act)
-            except DBAPIError as error:
-                if remaining and getattr(error.orig, "sqlstate", None) in _TRY_AGAIN:
+            except (DBAPIError, UnicodeDecodeError) as error:
+                if remaining and getattr(_cause(error), "sqlstate", None) in _TRY_AGAIN:
                     continue
                 raise self._translated(error) from error
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
@@ -130,19 +130,21 @@ class Store:
 
         Raises:
             InputError: the store cannot be reached.
+            IntegrityError: it is damaged.
         """
-        try:
-            with self.snapshot() as connection, connection.begin():
-                return act(connection)
-        except DBAPIError as error:
-            raise self._translated(error) from error
+        with self.reading() as connection:
+            return act(connection)
 
-    def snapshot(self) -> Connection:
-        """Return a connection whose transaction sees one state of the ledger."""
-        connection = self._engine.connect()
-        if self.is_sqlite:
-            return connection
-        return connection.execution_options(isolation_level="REPEATABLE READ")
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Yield a reading transaction, as `read` does, to whoever reads row by row."""
+        options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        try:
+            opened = self._engine.connect().execution_options(**options)
+            with opened as connection, connection.begin():
+                yield connection
+        except (DBAPIError, UnicodeDecodeError) as error:
+            raise self._translated(error) from error
 
     def version(self) -> str:
         """Return the version of the tables."""
@@ -193,19 +195,25 @@ class Store:
         where = self._url.render_as_string(hide_password=True)
         return InputError(where=where, field="ledger", rule=rule)
 
-    def _translated(self, error: DBAPIError) -> InputError | IntegrityError:
+    def _translated(self, error: DBAPIError | UnicodeDecodeError) -> InputError | IntegrityError:
         """Say what a database error means to a person."""
-        reason = str(error.orig).strip().splitlines()[0] if error.orig else "unknown"
-        if isinstance(error, ConstraintError) or getattr(error.orig, "sqlstate", None) == "P0001":
+        cause = _cause(error)
+        reason = str(cause).strip().splitlines()[0] if cause else "unknown"
+        if isinstance(error, ConstraintError) or getattr(cause, "sqlstate", None) == "P0001":
             return IntegrityError(
                 f"a guard of the ledger's database stopped a move ({reason}); nothing was done; "
                 "run `turnstile ledger verify` and ask a person"
             )
-        if getattr(error.orig, "sqlite_errorname", "").startswith(_DAMAGED):
+        if getattr(cause, "sqlite_errorname", "").startswith(_DAMAGED) or "decode" in reason:
             return IntegrityError(f"the ledger's database is damaged ({reason}); {_DAMAGE}")
         if isinstance(error, OperationalError) and "full" in reason:
             return self._refused(f"{reason}; nothing was done: free space, then run the step again")
         return self._refused(f"{reason}; nothing was done: mend it, then run the step again")
+
+
+def _cause(error: DBAPIError | UnicodeDecodeError) -> BaseException | None:
+    """Return what the driver said; of a damaged file that may be a text that is none."""
+    return error.orig if isinstance(error, DBAPIError) else error
 
 
 def reading_uri(path: Path) -> str:

@@ -34,6 +34,7 @@ from turnstile.ledger.guards import guard_findings
 from turnstile.ledger.promise import promise_problems
 from turnstile.ledger.records import Finding
 from turnstile.ledger.stored_accounts import cap_columns_in, rows_in
+from turnstile.ledger.tlog.cosigners import cosigners_of
 from turnstile.ledger.tlog.public_log import log_findings
 from turnstile.ledger.weeks import PUBLIC_KINDS
 
@@ -97,7 +98,9 @@ def verify_store(
     yield from file_findings(fold, custody, scope.packages)
     if witnesses.public is not None:
         hashes = [fold.hash_at(n) or GENESIS for n in range(1, fold.chain.head[0] + 1)]
-        yield from log_findings(witnesses.public, fold.parties.logs, hashes)
+        named = () if witnesses.key is None else cosigners_of(witnesses.log_policy)
+        known = tuple(one.verifier for one in named)
+        yield from log_findings(witnesses.public, fold.parties.logs, hashes, known)
         yield from _zone_findings(
             witnesses.public, fold, told, trusted(fold.chain.head[0]), custody
         )

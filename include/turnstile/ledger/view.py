@@ -123,7 +123,7 @@ class LedgerView(ChargingLedger):
 
     def entries(self, *, after: int = 0) -> Iterator[Entry]:
         """Yield every fact after a sequence number, in order, of one state of the ledger."""
-        with self._store.snapshot() as connection, connection.begin():
+        with self._store.reading() as connection:
             later = ENTRY.c.sequence > after
             query = select(ENTRY.c.record, ENTRY.c.hash).where(later).order_by(ENTRY.c.sequence)
             rows = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)

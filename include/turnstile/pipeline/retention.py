@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 
 from turnstile.durable_files import delete_for_good
@@ -73,7 +74,7 @@ class Verdict:
         return bool(self.unfinished) and self.due is not None and self.due - ALARM <= now
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what is read of the clock is remembered in the instance
 class Retention:
     """The private side of a deployment under the days of its programmes.
 
@@ -221,11 +222,16 @@ class Retention:
                     yield f"{programme.name} {later} is kept, and would carry its counts along"
         if kept.part is Part.FILES and not all(map(self._is_inside, kept.paths)):
             yield "a link leads out of the landing zone; delete there by hand"
-        if clock_known_until(self.ledger.entries(), self.now) < self.now:
+        if not self._is_clock_known:
             yield (
                 "the clock jumped, or the ledger was quiet for long; turnstile ledger "
                 "confirm-clock, if it is right"
             )
+
+    @cached_property
+    def _is_clock_known(self) -> bool:
+        """Whether the clock is known to be right, by all entries until now."""
+        return clock_known_until(self.ledger.entries(), self.now) >= self.now
 
     def _is_inside(self, path: Path) -> bool:
         """Return whether the folder of a file really lies in the landing zone."""

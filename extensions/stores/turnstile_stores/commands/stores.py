@@ -68,9 +68,13 @@ def _restore(_: argparse.Namespace) -> int:
         StoreError: a store does not answer; the same command goes on.
         IntegrityError: a store holds other sealed bytes than this home.
     """
+    from turnstile_stores.public_zone import restore_public
     from turnstile_stores.zone_stores import restore_units
 
     settings, units = Settings.from_environment(), 0
+    for key in restore_public(settings):
+        print(f"public: {key} is back in the store, every byte read back")
+        units += 1
     for zone in ("private", "embargoed"):
         for unit, back, kept in restore_units(settings, zone):
             others = f"; {kept} differ and stay as others wrote them since" if kept else ""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from turnstile.ledger.custody.signed_note import ED25519, KEY_ID_BYTES, key_id, verifies
 
 _COSIGNATURE = b"\x04"
-_HASH_BYTES, _PUBLIC_BYTES, _TIME_BYTES = 32, 32, 8
+_HASH_BYTES, _PUBLIC_BYTES, TIME_BYTES = 32, 32, 8
 _SIZE = "(0|[1-9][0-9]{0,18})"
 _CHECKPOINT = re.compile(rf"([^ +\n]+)\n{_SIZE}\n([^ \n]+)((?:\n[^\n]+)*)")
 _FORM = "c2sp.org/tlog-proof@v1"
@@ -100,9 +100,9 @@ class LogCheckpoint:
         """
         seen = list[int]()
         for own in self._signatures_of(verifier):
-            at = int.from_bytes(own[:_TIME_BYTES], "big")
+            at = int.from_bytes(own[:TIME_BYTES], "big")
             said = f"cosignature/v1\ntime {at}\n{self.text}"
-            _require_true(verifier, said, own[_TIME_BYTES:])
+            _require_true(verifier, said, own[TIME_BYTES:])
             seen.append(at)
         return max(seen, default=None)
 

@@ -82,6 +82,15 @@ def read_policy(path: Path) -> tuple[Cosigner, ...]:
     return tuple(found)
 
 
+def cosigners_of(policy: Path) -> tuple[Cosigner, ...]:
+    """Read who is asked; nobody where there is no policy.
+
+    Raises:
+        InputError: as `read_policy`.
+    """
+    return read_policy(policy) if policy.exists() else ()
+
+
 def ask_all(log: PublicLog, cosigners: Iterable[Cosigner]) -> Iterator[Answer]:
     """Ask every cosigner for the newest checkpoint; keep what they sign; say what each said."""
     sizes = log.sizes()

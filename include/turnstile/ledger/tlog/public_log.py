@@ -29,6 +29,7 @@ from turnstile.ledger.custody.zone_index import LOG
 from turnstile.ledger.parties import LogBegun
 from turnstile.ledger.records import Finding
 from turnstile.ledger.tlog.checkpoints import (
+    TIME_BYTES,
     LogCheckpoint,
     Proof,
     Verifier,
@@ -173,7 +174,7 @@ class PublicLog:
                 path = self.folder / "checkpoints" / str(size)
                 yield Finding("log", min(size, len(self.tree.leaves)), f"{path} {problem}")
         for one in listed(self.folder / "steps"):
-            if not self._is_step(Path(one.path)):
+            if not (one.name.startswith(".") or self._is_step(Path(one.path))):  # a draft is none
                 yield Finding("log", None, f"{one.path} is no step between two checkpoints")
         for old in sizes[:-2]:  # the last one is written a moment after its checkpoint
             if not (path := self.folder / "steps" / str(old)).exists():
@@ -209,6 +210,28 @@ class PublicLog:
                     f"{self.folder} has no checkpoint of {found.size} entries, which {path} names"
                 )
                 yield Finding("log", found.size, problem)
+
+    def cosignature_findings(self, cosigners: Iterable[Verifier]) -> Iterator[Finding]:
+        """Yield every kept cosignature that is none of its checkpoint.
+
+        Args:
+            cosigners: whose keys are known; of others only form, key id and time are compared.
+        """
+        known = {one.digits: one for one in cosigners}
+        for size, identity, path in self.cosigned():
+            seconds = int(path.name.rpartition(".")[2])
+            try:
+                signed = parse_checkpoint(self.signed(size))
+                found = parse_checkpoint(self.signed(size) + _text(path))
+                ((_, own, line),) = found.signatures[len(signed.signatures) :]
+                at = found.cosigned_at(known[identity]) if identity in known else seconds
+                stated = int.from_bytes(line[:TIME_BYTES], "big")
+                is_true = own.hex() == identity and at == stated == seconds
+            except ValueError:
+                is_true = False
+            if not is_true:
+                problem = f"{path} is no cosignature of its checkpoint; restore it, or move it away"
+                yield Finding("log", size, problem)
 
     def _holds(self, path: Path, found: LogCheckpoint) -> bool:
         """Return whether the checkpoint of a proof beside a package is there."""
@@ -263,7 +286,10 @@ class PublicLog:
 
 
 def log_findings(
-    public: Path, logs: Sequence[LogBegun], hashes: Iterable[str]
+    public: Path,
+    logs: Sequence[LogBegun],
+    hashes: Iterable[str],
+    cosigners: Sequence[Verifier] = (),
 ) -> Iterator[Finding]:
     """Compare every log of a ledger with its entries.
 
@@ -271,6 +297,7 @@ def log_findings(
         public: zone.
         logs: that the ledger began, in order.
         hashes: of its entries, in order.
+        cosigners: whose cosignatures are verified.
     """
     tree = Tree.of(hashes)
     known = set[str]()
@@ -279,6 +306,7 @@ def log_findings(
         known |= {log.folder.name, *begun.earlier}
         yield from log.findings(is_last=begun == logs[-1])
         yield from log.proof_findings(is_last=begun == logs[-1])
+        yield from log.cosignature_findings(cosigners)
     for one in listed(public / LOG):
         if one.name not in known and not one.name.startswith("."):
             yield Finding("log", None, f"{one.path} is of no log of this ledger")

@@ -40,14 +40,9 @@ BASE = (BASE_X, 4 * pow(5, -1, PRIME) % PRIME)
 GRADED = ("usable", "value", "low_90", "high_90")
 ROUNDED = 0.01  # of what is compared, which is published rounded
 UP = {"rho": 10**9, "epsilon": 10**6}  # a card rounds up to as many parts
-READERS: dict[str, Any] = {
-    "integer": int,
-    "number": float,
-    "date": datetime.date.fromisoformat,
-    "datetime": datetime.datetime.fromisoformat,
-    "boolean": {"true": True, "false": False}.__getitem__,
-    "string": str,
-}
+READERS: dict[str, Any] = {"integer": int, "number": float, "string": str}
+READERS |= {"date": datetime.date.fromisoformat, "datetime": datetime.datetime.fromisoformat}
+READERS["boolean"] = {"true": True, "false": False}.__getitem__
 
 
 def findings(folder: Path, key: str | None = None) -> list[str]:
@@ -283,11 +278,9 @@ def recomputed(events: Any) -> dict[tuple[str, str], Any]:
 
 def _scope(unit: str, block: list[str]) -> str:
     """Return the piece of time (mode, batch) that one unit touches."""
-    if unit.endswith("_day"):
-        return block[0]
-    if unit.endswith("_week"):
-        return "-".join(map(str, datetime.date.fromisoformat(block[0]).isocalendar()[:2]))
-    return "/".join(block) if unit == "trip" else "ever"
+    week = "-".join(map(str, datetime.date.fromisoformat(block[0]).isocalendar()[:2]))
+    pieces = {"day": block[0], "week": week, "trip": "/".join(block)}
+    return pieces.get(unit.rpartition("_")[2], "ever")
 
 
 def series_findings(folders: list[Path]) -> list[str]:
@@ -309,14 +302,15 @@ def series_findings(folders: list[Path]) -> list[str]:
 
 def zone_findings(address: str, folder: Path, key: str) -> Iterator[str]:
     """Check that the package stands in the signed list of everything in the public zone."""
-    text = read(address, f"../../../{ZONE}.txt")
-    envelope = json.loads(read(address, f"../../../{ZONE}.sig.json"))
+    text, envelope = beside(address, f"{ZONE}.txt"), json.loads(beside(address, f"{ZONE}.sig.json"))
     stated = json.loads(base64.b64decode(envelope["payload"], validate=True))["sha256"]
-    if stated != hashlib.sha256(text).hexdigest() or not is_enveloped(envelope, ZONE_KIND, key):
+    if stated != hashlib.sha256(text.encode()).hexdigest() or not is_enveloped(
+        envelope, ZONE_KIND, key
+    ):
         yield f"{ZONE}.txt is not signed by the given key"
     manifest = (folder / MANIFEST).read_bytes()
     line = f"{hashlib.sha256(manifest).hexdigest()}  {json.loads(manifest)['key']}/{MANIFEST}"
-    if line not in text.decode().splitlines():
+    if line not in text.splitlines():
         yield f"{ZONE}.txt, which lists all that is public, does not hold this package"
 
 
@@ -327,17 +321,19 @@ def climbed(at: int, last: int, path: Any, own: bytes, *, is_old: bool) -> Any:
         if not last:
             return None
         if at & 1 or at == last:
-            old, new = _node(other + old), _node(other + new)
+            old, new = _node(other, old), _node(other, new)
             while at and not at & 1:
                 at, last = at >> 1, last >> 1
         else:
-            old, new = old if is_old else _node(old + other), _node(new + other)
+            old, new = old if is_old else _node(old, other), _node(new, other)
         at, last = at >> 1, last >> 1
     return None if last else (old, new)
 
 
-def _node(both: bytes) -> bytes:
-    return hashlib.sha256(b"\x01" + both).digest()
+def _node(left: bytes, right: bytes) -> bytes:
+    if len(left) != 32 or len(right) != 32:
+        raise ValueError("a hash has 32 bytes")
+    return hashlib.sha256(b"\x01" + left + right).digest()
 
 
 def is_grown(size: int, root: bytes, to: int, new: bytes, path: list[bytes]) -> bool:
@@ -376,45 +372,43 @@ def proven(text: str, key: str) -> tuple[bytes, int, bytes]:
     return data, size, root
 
 
-def log_of(proof: str) -> str:
-    """Return the key id of the log that signed a proof's checkpoint."""
-    return base64.b64decode(proof.rpartition("\n— ")[2].split(" ")[1])[:4].hex()
-
-
 def log_findings(address: str, folder: Path, key: str | None, kept: str | None) -> Iterator[str]:
     """Check that seal and publication are in the log, which grew from a kept checkpoint."""
-
-    def beside(name: str) -> str:
-        return read(address, f"../../../{name}").decode()
-
-    sealed = (folder / SEALED_PROOF).read_text("utf-8")
-    log = f"ledger-log/{log_of(sealed)}"
-    key = key or beside(f"{log}/log.pub")
     period, _, revision = json.loads((folder / MANIFEST).read_bytes())["key"].rpartition("/")
-    published = beside(f"{period}/proof-{revision}.tlog-proof")
-    note = beside(f"{period}/checkpoint-{revision}.note").split("\n")
+    sealed = (folder / SEALED_PROOF).read_text("utf-8")
+    published = beside(address, f"{period}/proof-{revision}.tlog-proof")
+    log, other = (  # the id of the key that signed each
+        base64.b64decode(proof.rpartition("\n— ")[2].split(" ")[1])[:4].hex()
+        for proof in (sealed, published)
+    )
+    key = key or beside(address, f"ledger-log/{log}/log.pub")
+    note = beside(address, f"{period}/checkpoint-{revision}.note").split("\n")
     points = [proven(sealed, key)[1:], *([opened(kept, key)] if kept else [])]
     if note[3].split(" ")[:2] != ["release", f"{period}/{revision}"]:
         yield f"checkpoint-{revision}.note is of another release"
-    if log_of(published) == log_of(sealed):  # not of a log that was begun since
+    if log == other:  # not of a log that was begun since
         data, size, root = proven(published, key)
         points.append((size, root))
         if data != base64.b64decode(note[2]):
             yield f"proof-{revision}.tlog-proof is of another entry than the note beside it"
-    newest = opened(beside(f"{log}/checkpoint"), key)
-
-    def is_before(at: tuple[int, bytes]) -> bool:
-        """Climb from a checkpoint to the newest."""
-        while at[0] < newest[0]:
-            head, _, note_of_later = beside(f"{log}/steps/{at[0]}").partition("\n\n")
-            later, path = opened(note_of_later, key), map(base64.b64decode, head.split("\n")[1:])
+    newest = opened(beside(address, f"ledger-log/{log}/checkpoint"), key)
+    for point in points:
+        at = point
+        while at[0] < newest[0]:  # climb to the newest
+            step = beside(address, f"ledger-log/{log}/steps/{at[0]}")
+            head, _, later_note = step.partition("\n\n")
+            later, path = opened(later_note, key), map(base64.b64decode, head.split("\n")[1:])
             if not (at[0] < later[0] and is_grown(*at, *later, list(path))):
-                return False
+                break
             at = later
-        return at == newest
+        if at != newest:
+            yield "the log does not grow from a checkpoint of before: its ledger was rewritten"
+            return
 
-    if not all(map(is_before, points)):
-        yield "the log does not grow from a checkpoint of before: its ledger was rewritten"
+
+def beside(address: str, name: str) -> str:
+    """Read a file of the zone that a package lies in."""
+    return read(address, f"../../../{name}").decode()
 
 
 def read(address: str, below: str = "") -> bytes:
@@ -448,9 +442,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--key", help="the ledger's public key: a file, an address or the line")
     parser.add_argument("--log-key", help="the log's public key, log.pub, as --key")
     parser.add_argument("--since", help="a checkpoint of the log that you kept: file or address")
-    parser.add_argument(
-        "--series", action="store_true", help="check too that no card states less than all cost"
-    )
+    parser.add_argument("--series", action="store_true", help="no card states less than all cost")
     args = parser.parse_args(arguments)
     problems, folders = list[str](), list[Path]()
     try:
@@ -459,10 +451,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
         kept = args.since and read(args.since).decode()
     except (OSError, ValueError):
-        parser.error(
-            "--key, --log-key or --since cannot be read; give ledger.pub, log.pub, and the "
-            "checkpoint that you kept"
-        )
+        parser.error("--key (ledger.pub), --log-key (log.pub) or --since cannot be read")
     with tempfile.TemporaryDirectory() as scratch:
         for number, address in enumerate(args.packages):
             key = given
@@ -470,14 +459,15 @@ def main(arguments: list[str] | None = None) -> int:
                 folder = fetched(address, Path(scratch) / str(number))
                 folders.append(folder)
                 if key is None and (folder / STATEMENT).is_file():
-                    with suppress(OSError, ValueError):  # beside the programmes' folders
-                        key = read(address, "../../../ledger.pub").decode()
+                    with suppress(OSError, ValueError):
+                        key = beside(address, "ledger.pub")
                 own = findings(folder, key)
                 if not own and key is not None:
                     with suppress(OSError):  # a package alone is no zone
                         own += zone_findings(address, folder, key)
-                if not own and (folder / SEALED_PROOF).is_file():
-                    with suppress(*() if args.since or args.log_key else (OSError,)):
+                is_asked = bool(args.since or args.log_key)  # then a package without proof differs
+                if not own and (is_asked or (folder / SEALED_PROOF).is_file()):
+                    with suppress(*() if is_asked else (OSError,)):
                         own += log_findings(address, folder, log_key, kept)
             except (OSError, ValueError, KeyError, TypeError) as error:
                 own = [f"cannot be fetched: {error}"]

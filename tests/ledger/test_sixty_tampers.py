@@ -1,0 +1,95 @@
+"""Sixty tampers, counted: by what each is seen, or which line of SECURITY.md says why by nothing.
+
+Each of the first kinds is a test of its own where it is named; those of this file are the rest.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from test_disasters import TABLE
+from test_public_log import COSIGNATURES, PLANTED
+
+ROOT = Path(__file__).resolve().parents[2]
+PRIVATE = (
+    "the record of its exact counts is gone",
+    "its exact counts are gone or altered",
+    "its exact counts are others than it was reserved with",
+    "the record of its rows is gone",
+    "its rows are gone or altered",
+    "bounding.key is gone",
+    "is another one than the ledger names",
+)
+CARRIED = (
+    '"loss"',
+    '"noise"',
+    '"sum"',
+    '"type"',
+    '"proof of another entry"',
+    '"note of another release"',
+    '"list altered"',
+    '"newest checkpoint of before"',
+    "def test_a_rewritten_ledger_is_seen_though_every_folder_is_the_attackers",
+    "def test_a_package_without_its_proof_is_no_answer_to_who_kept_a_checkpoint",
+    "def test_no_tree_grows_by_hashes_of_other_lengths",
+    "def test_a_signature_of_another_key_is_found",
+)
+NAMED = {
+    "ledger, keys and witnesses rewritten by one hand, where nobody kept a checkpoint": (
+        "rewritten by one hand"
+    ),
+    "a package and its note signed anew by whoever holds the key, over proofs that stand": (
+        "with proofs of entries that stand in the log"
+    ),
+    "everything deleted": "deleting everything: see RUNBOOK",
+}
+"""Tampers that nothing sees, and words of the line of docs/SECURITY.md that says so."""
+
+SEEN_BY: Mapping[str, str] = {
+    **dict.fromkeys(TABLE, "ledger verify"),
+    **{f"log: {name}": "ledger verify" for name in (*PLANTED, *COSIGNATURES)},
+    **{f"private zone: {name}": "ledger verify --private" for name in PRIVATE},
+    **{f"package: {name}": "verify_package.py" for name in CARRIED},
+    **dict.fromkeys(NAMED, "docs/SECURITY.md"),
+}
+
+
+def test_there_are_sixty_and_each_has_its_answer() -> None:
+    assert len(SEEN_BY) == len(TABLE) + len(PLANTED) + len(COSIGNATURES) + len(PRIVATE) + len(
+        CARRIED
+    ) + len(NAMED)
+    assert len(SEEN_BY) - len(NAMED) >= 60
+
+
+@pytest.mark.parametrize(
+    ("names", "path"),
+    [
+        (PRIVATE, "tests/pipeline/test_private_verification.py"),
+        (CARRIED, "tests/publishing/test_verify_package.py"),
+    ],
+)
+def test_what_is_seen_elsewhere_is_a_test_there(names: tuple[str, ...], path: str) -> None:
+    text = (ROOT / path).read_text()
+    assert [name for name in names if name not in text] == []
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_nothing_sees_is_named_with_its_reason(name: str) -> None:
+    assert NAMED[name] in (ROOT / "docs/SECURITY.md").read_text()
+
+
+def test_the_tables_are_tests_where_they_stand() -> None:
+    """The tables that are gathered here are parametrised there, name by name."""
+    for module, test in (
+        ("test_disasters", "test_verification_finds_it_names_it_and_exits_4"),
+        ("test_public_log", "test_what_is_planted_in_the_log_is_found"),
+    ):
+        (mark,) = [
+            one
+            for one in getattr(importlib.import_module(module), test).pytestmark
+            if one.name == "parametrize"
+        ]
+        assert set(mark.args[1]) in (set(TABLE), set(PLANTED))

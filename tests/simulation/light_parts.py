@@ -1,0 +1,206 @@
+"""Stand-ins for what counts, draws, assesses and describes: a few bytes each, in the same places.
+
+All that must never lose or charge anything twice is the house's own: ledger, zones, stores,
+retention, the order of the steps and of what they write.
+"""
+
+# ruff: noqa: ARG001 - in the place of functions that are given more
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from turnstile.counting.exact import ExactTable
+from turnstile.durable_files import replace_durably, sync_tree
+from turnstile.errors import IntegrityError
+from turnstile.pipeline.bounding_key import require_known_key
+from turnstile.pipeline.context import Release
+from turnstile.pipeline.publishable import require_place
+from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
+from turnstile.release.sealed import Artefact, NoisyTable, day_of_draw
+from turnstile.sources.ingest.landing import fingerprints
+from turnstile.sources.ingest.snapshot import Snapshot, folder_of, write_record
+
+Noise = Callable[[Any, Any], Any]
+
+
+def ingest(programme: Any, week: Any, *, landing: Path, private: Path, **_: object) -> Snapshot:
+    """Read the files' digests, and write a snapshot as ingest does: aside, durable, renamed."""
+    found = fingerprints(landing, programme.source.landing, week)
+    digest = hashlib.sha256(json.dumps(found).encode()).hexdigest()
+    folder = folder_of(private, programme.name, str(week), digest)
+    made = Snapshot(programme.name, str(week), digest, folder, tuple(week.days), found)
+    if not folder.exists():
+        arriving = folder.with_name(f".{folder.name}")
+        (arriving / "rows").mkdir(parents=True, exist_ok=True)
+        (arriving / "rows/part-000.parquet").write_bytes(digest.encode())
+        write_record(made, {}, folder=arriving)
+        sync_tree(arriving)
+        arriving.rename(folder)
+    return made
+
+
+class Report:
+    """A judgement that finds nothing."""
+
+    warnings = findings = ()
+
+
+def count(programme: Any, domain: Any, days: Any, rows: Path, **_: object) -> list[ExactTable]:
+    """A number from the rows' bytes for each draw of the plan."""
+    content = (rows / "part-000.parquet").read_bytes()
+    one = np.frombuffer(hashlib.sha256(content).digest()[:8], dtype="<u4").astype(np.int64)
+    return [
+        ExactTable(table, statistic, day, one) for table, statistic, day in LABELS[programme.name]
+    ]
+
+
+LABELS: dict[str, list[tuple[str, str, Any]]] = {}
+"""Draws of each programme's plan, in their order; the world fills it before a count."""
+
+
+def require_preflight(release: Release) -> None:
+    """What preflight looks at anew at each step; the trials are of the assessment."""
+    require_known_key(release.settings, release.ledger)
+    require_place(release)
+
+
+def encode(artefact: Artefact) -> bytes:
+    """An artefact as text."""
+    tables = [
+        [one.table, one.statistic, one.service_date and str(one.service_date), one.values.tolist()]
+        for one in artefact.tables
+    ]
+    return json.dumps([tables, list(artefact.carried)]).encode()
+
+
+def decode(content: bytes) -> Artefact:
+    """Read it back; the days of draws are not asked for."""
+    try:
+        tables, carried = json.loads(content)
+        return Artefact(
+            tuple(NoisyTable(t, s, None, np.array(v, dtype=np.int64)) for t, s, _, v in tables),
+            (),
+            tuple(carried),
+        )
+    except ValueError:
+        raise IntegrityError("the sealed artefact is not what a draw writes") from None
+
+
+def reconciled(release: Release, drawn: Any) -> None:
+    """One estimate."""
+    folder = release.folders.embargoed / "estimates"
+    folder.mkdir(exist_ok=True)
+    total = int(sum(one.values.sum() for one in drawn.artefact.tables))
+    replace_durably(folder / "week.csv", f"total\n{total}\n".encode())
+
+
+class Passed:
+    """A gate that lets through."""
+
+    passed = True
+
+
+def write_report(drawn: Any, evidence: object, folder: Path) -> tuple[Passed]:
+    """A report of one word."""
+    replace_durably(folder / "assessment.json", b"passed")
+    replace_durably(folder / "assessment.html", b"passed")
+    return (Passed(),)
+
+
+def build_package(folder: Path, drawn: Any, *, ledger: Any, embargoed: Path, **_: object) -> None:
+    """The files of a package that later checks read: plan, card, table, proof, manifest."""
+    folder.mkdir(parents=True)
+    (folder / "tables").mkdir()
+    (folder / "tables/week.csv").write_bytes((embargoed / "estimates/week.csv").read_bytes())
+    for name in ("plan.json", "assessment.json", "assessment.html"):
+        (folder / name).write_bytes((embargoed / name).read_bytes())
+    attempt, (sequence, head) = drawn.attempt, ledger.head()
+    burned = sum(one.state.value == "burned" for one in ledger.attempts(attempt.key))
+    card = {
+        "burned_draws": burned,
+        "cumulative": [{"family": attempt.family}],
+        "ledger": {"head_sha256": head, "sequence": sequence},
+    }
+    (folder / "release_card.json").write_text(json.dumps(card))
+    proof = ledger.proof_of_seal(attempt.key)
+    if proof is not None:
+        (folder / "sealed.tlog-proof").write_text(proof)
+    sealed = str(attempt.artefact_digest)
+    manifest = manifest_bytes(folder, key=str(attempt.key), sealed_digest=sealed)
+    (folder / MANIFEST).write_bytes(manifest)
+
+
+def write_series(programme: Any, ledger: Any, public: Path, include: Path) -> None:
+    """An index of what is public, as stores compare it."""
+    folder = public / programme.name / "series"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = [
+        week.in_force
+        for _, week in sorted(ledger.weeks(programme.name).items())
+        if week.in_force is not None
+    ]
+    dataset = "".join(f"{one.key}\n" for one in found).encode()
+    replace_durably(folder / "weeks.csv", dataset)
+    listed = {"path": "series/weeks.csv", "sha256": hashlib.sha256(dataset).hexdigest()}
+    content = {"files": [listed], "ledger_sequence": ledger.head()[0]}
+    replace_durably(folder / "index.json", json.dumps(content).encode())
+    for name in ("index.html", "feed.atom", "feed.json"):
+        replace_durably(folder.parent / name, b"")
+    replace_durably(public / "index.html", b"")
+
+
+def _module(name: str, **content: object) -> ModuleType:
+    made = ModuleType(name)
+    made.__dict__.update(content)
+    return made
+
+
+@contextmanager
+def light_parts(noise: Noise) -> Iterator[None]:
+    """Put the stand-ins in while the block runs.
+
+    Args:
+        noise: called with event and counts in place of a mechanism.
+    """
+    modules = [
+        _module("turnstile.quality.checks", validate=lambda *_, **__: Report()),
+        _module("turnstile.counting.engines", engine_named=lambda _: count),
+        _module(
+            "turnstile.estimates.release_tables",
+            measurements=lambda _: {},
+            presented=lambda _: {},
+        ),
+        _module("turnstile.estimates.labelled", parquet_bytes=lambda _: b""),
+        _module(
+            "turnstile.pipeline.estimating", write_estimates=reconciled, earlier_now=lambda *_: ()
+        ),
+        _module("turnstile.assessment.report.page", write_report=write_report),
+        _module("turnstile.pipeline.evidence", evidence_of=lambda _: None),
+        _module("turnstile.publishing.package", build_package=build_package),
+        _module("turnstile.publishing.series.writing", write_series=write_series),
+        _module("turnstile.privacy.mechanisms.dispatch", draw=noise),
+        _module("turnstile.privacy.mechanisms.dense", agree=lambda _: None),
+    ]
+    named = {one.__name__: one for one in modules}
+    with (
+        patch.dict(sys.modules, named),
+        patch("turnstile.pipeline.before_charge.ingest_files", ingest),
+        patch("turnstile.pipeline.before_charge.read_calls", lambda *_: None),
+        patch("turnstile.pipeline.drawing.require_preflight", require_preflight),
+        patch("turnstile.pipeline.charged_draw.encode", encode),
+        patch("turnstile.pipeline.drawn_release.decode", decode),
+    ):
+        yield
+
+
+__all__ = ["LABELS", "day_of_draw", "light_parts"]

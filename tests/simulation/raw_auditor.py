@@ -1,0 +1,299 @@
+"""Judges a simulated world by raw rows and bytes alone: none of the house's readers is asked.
+
+It knows what truly happened: every draw as the mechanism was called, every file that was delivered,
+the true time. It reads the database by `sqlite3`, entries as JSON, files as bytes. What must hold:
+
+- the noise of no release is drawn before its charge stands in the database, nor twice under one;
+- nothing is drawn once a release was sealed; a sealed release keeps its one digest;
+- what was truly drawn passes no cap, in any window of weeks;
+- rows of accounts are the sum of what entries charge, and state no less than was truly drawn;
+- sealed bytes are somewhere as long as any copy existed, and unchanged;
+- private data of a release are somewhere until their day; a package stays as it was published.
+"""
+
+# ruff: noqa: PTH123 - read past what is wrapped
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from memory_bucket import MemoryBucket
+
+
+class Violation(AssertionError):  # noqa: N818 - it is what it is called
+    """What must never happen."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What one draw of a release costs, and what caps allow, in millionths of epsilon.
+
+    Args:
+        days: of each of the seven service days.
+        bus: of the unit of all weeks.
+        cap_of_day: of a service day.
+        cap_of_bus: in a window.
+        window_weeks: its length.
+    """
+
+    days: int
+    bus: int
+    cap_of_day: int
+    cap_of_bus: int
+    window_weeks: int
+
+
+@dataclass(frozen=True)
+class Precious:
+    """Bytes that have to stay.
+
+    Args:
+        what: for a message.
+        digest: of the bytes.
+        until: when they may go by the days of the programme; None: never.
+    """
+
+    what: str
+    digest: str
+    until: datetime | None
+
+
+@dataclass
+class RawAuditor:
+    """What was seen of a world.
+
+    Args:
+        database: path of the ledger.
+        promise: of each programme.
+        now: the true time.
+        places: folders of machines, by zone.
+        buckets: stores that live.
+    """
+
+    database: Path
+    promise: Promise
+    now: Callable[[], datetime]
+    places: Callable[[], Iterator[Path]]
+    buckets: Callable[[], Iterator[MemoryBucket]]
+    drawn: list[str] = field(default_factory=list)
+    bytes_of: dict[str, str] = field(default_factory=dict)
+    sealed: dict[str, str] = field(default_factory=dict)
+    precious: dict[str, Precious] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    packages: dict[str, str] = field(default_factory=dict)
+    early: timedelta = timedelta(days=1)
+    _read_to: int = 0
+    _sealed_by: dict[str, bytes] = field(default_factory=dict)
+
+    # -- what happens ------------------------------------------------------------------------
+
+    def drew(self, key: str) -> None:
+        """Noise of a release is about to be made.
+
+        Raises:
+            Violation: it is not charged, was drawn under this charge, is sealed, or passes a cap.
+        """
+        if key in self.sealed:
+            raise Violation(f"{key} is sealed and is drawn again")
+        rows = self._rows("SELECT kind, record FROM entry WHERE release_key = ?", key)
+        charged = sum(kind == "draw_begun" for kind, _ in rows) + sum(
+            int(json.loads(record)["body"]["draws"])
+            for kind, record in rows
+            if kind == "loss_declared"
+        )
+        self.drawn.append(key)
+        times = self.drawn.count(key)
+        if times > charged:
+            raise Violation(f"{key} is drawn for the {times}. time, and charged {charged} times")
+        states = self._rows("SELECT state FROM attempt WHERE release_key = ?", key)
+        if ("drawing",) not in states:
+            raise Violation(f"{key} is drawn, and no attempt of it is charged and open")
+
+    def stored(self, key: str, path: Path) -> None:
+        """Bytes of a draw have got their name: what was drawn is no longer in one memory alone.
+
+        Raises:
+            Violation: all that was stored passes a cap.
+        """
+        digest = _digest_of(str(path))
+        if digest in self.bytes_of:
+            return
+        self.bytes_of[digest] = key
+        self._within_caps()
+
+    def _within_caps(self) -> None:
+        """Add up what was truly drawn and stored, whatever any ledger says."""
+        of_week = Counter(key.split("/")[1] for key in self.bytes_of.values())
+        promise = self.promise
+        for week, times in of_week.items():
+            if times * promise.days > promise.cap_of_day:
+                raise Violation(f"days of {week} were drawn on {times} times")
+        mondays = {date.fromisocalendar(int(w[:4]), int(w[6:]), 1): n for w, n in of_week.items()}
+        for first in mondays:
+            last = first + timedelta(weeks=promise.window_weeks - 1)
+            total = sum(n for monday, n in mondays.items() if first <= monday <= last)
+            if total * promise.bus > promise.cap_of_bus:
+                raise Violation(f"{total} draws in {promise.window_weeks} weeks from {first}")
+
+    def learn(self) -> None:
+        """Read what the ledger wrote since: what is sealed from now on.
+
+        Raises:
+            Violation: a release is sealed with other bytes than before.
+        """
+        rows = self._rows(
+            "SELECT kind, record, sequence FROM entry WHERE sequence > ?", self._read_to
+        )
+        for kind, record, sequence in rows:
+            self._read_to = max(self._read_to, sequence)
+            body = json.loads(record)["body"]
+            if kind == "sealed":
+                self._seal(body["key"], body["artefact_digest"])
+            if kind == "loss_declared" and body["artefact_digest"]:
+                self._seal(body["key"], body["artefact_digest"])
+
+    def went_back(self) -> None:
+        """The database is another copy from now on."""
+        self._read_to = 0
+
+    def _seal(self, key: str, digest: str) -> None:
+        if self.sealed.setdefault(key, digest) != digest:
+            raise Violation(f"{key} is sealed with other bytes than before")
+        self.keep(Precious(f"sealed bytes of {key}", digest, None))
+
+    def keep(self, one: Precious) -> None:
+        """Expect bytes to stay, unless they are gone already."""
+        if one.digest not in self.gone:
+            self.precious.setdefault(one.digest, one)
+
+    # -- what stands -------------------------------------------------------------------------
+
+    def here(self) -> set[str]:
+        """Return the digest of everything that lives anywhere."""
+        found = {one.digest for bucket in self.buckets() for one in bucket.objects.values()}
+        for place in self.places():
+            for folder, _, names in os.walk(place):
+                for name in names:
+                    if (
+                        name.startswith(("sealed-", "exact-", "snapshot.json"))
+                        or "landing" in folder
+                    ):
+                        found.add(_digest_of(f"{folder}/{name}"))
+        return found
+
+    def lost(self, *, excused: bool = False) -> list[Precious]:
+        """Forget what is due or gone by a disaster; return what went otherwise.
+
+        Args:
+            excused: whether a disaster took what is gone.
+        """
+        here, gone = self.here(), list[Precious]()
+        for one in list(self.precious.values()):
+            if one.until is not None and self.now() >= one.until - self.early:
+                del self.precious[one.digest]
+            elif one.digest not in here:
+                del self.precious[one.digest]
+                self.gone.add(one.digest)
+                gone.append(one)
+        return [] if excused else gone
+
+    def judge_bytes(self) -> None:
+        """Look for everything that has to stay.
+
+        Raises:
+            Violation: something went.
+        """
+        for one in self.lost():
+            raise Violation(f"{one.what} are nowhere, and no disaster took them")
+
+    def judge_packages(self, public: Path) -> None:
+        """Compare every package with what it was when it appeared.
+
+        Raises:
+            Violation: it is another one, or of bytes that were never sealed.
+        """
+        for manifest in sorted(public.glob("*/*/r*/manifest.json")):
+            content = manifest.read_bytes()
+            key = str(manifest.parent.relative_to(public))
+            known = self.packages.setdefault(key, hashlib.sha256(content).hexdigest())
+            if known != hashlib.sha256(content).hexdigest():
+                raise Violation(f"the package of {key} is another one than was published")
+            if json.loads(content)["sealed_sha256"] != self.sealed.get(key):
+                raise Violation(f"the package of {key} is of bytes that were not sealed")
+
+    def judge_accounts(self, *, is_whole: bool) -> None:
+        """Recompute accounts from entries, and hold them against what was truly drawn.
+
+        Args:
+            is_whole: whether the ledger was told of everything since an older one was put back.
+
+        Raises:
+            Violation: a row is another sum, passes a cap, or states less than was drawn.
+        """
+        charged = self._charged()
+        rows = self._rows("SELECT unit, scope, week, spent_epsilon_micro FROM account")
+        stored = {(unit, scope, week): spent for unit, scope, week, spent in rows if spent}
+        if stored != {row: spent for row, spent in charged.items() if spent}:
+            raise Violation("a row of an account is not the sum of what its entries charge")
+        for (unit, scope, _), spent in stored.items():
+            if unit == "bus_day" and spent > self.promise.cap_of_day:
+                raise Violation(f"{unit} {scope} has {spent} of {self.promise.cap_of_day}")
+        if not is_whole:
+            return
+        here = self.here()
+        truly = Counter(
+            key.split("/")[1] for digest, key in self.bytes_of.items() if digest in here
+        )
+        for week, times in truly.items():
+            monday = date.fromisocalendar(int(week[:4]), int(week[6:]), 1)
+            spent = charged.get(("bus_day", str(monday), ""), 0)
+            if spent < times * self.promise.days:
+                raise Violation(f"{week} was drawn {times} times, and {spent} are stated")
+
+    def _charged(self) -> Mapping[tuple[str, str, str], int]:
+        """Add up the postings of every attempt that began to draw."""
+        total: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+        postings: dict[str, list[tuple[str, str, str, int]]] = {}
+        for kind, record in self._rows("SELECT kind, record FROM entry ORDER BY sequence"):
+            body = json.loads(record)["body"]
+            if kind in {"reserved", "loss_declared"}:
+                postings[body["attempt"]] = list(_rows_of(body))
+            times = 1 if kind == "draw_begun" else int(body.get("draws", 0))
+            if kind in {"draw_begun", "loss_declared"}:
+                for unit, scope, week, amount in postings[body["attempt"]]:
+                    total[unit, scope, week] += times * amount
+        return total
+
+    def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
+        """Read the database past the house."""
+        if not self.database.exists():
+            return []
+        try:
+            with closing(sqlite3.connect(self.database)) as connection:
+                return connection.execute(query, values).fetchall()
+        except sqlite3.DatabaseError:  # damaged: nobody charges to it
+            return []
+
+
+def _rows_of(body: Mapping[str, object]) -> Iterator[tuple[str, str, str, int]]:
+    """Yield the account rows of an attempt's postings; a lifetime's has a row a week too."""
+    for unit, scope, epsilon, *_ in body["postings"]:  # type: ignore[attr-defined]
+        yield unit, scope, "", epsilon
+        if scope == "ever":
+            yield unit, scope, str(body["week"]), epsilon
+
+
+def _digest_of(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,943 @@
+"""A world of one seed: a deployment, its machines, its people and its bad days, in one process.
+
+Steps, ledger, zones, stores and retention are the house's own; what counts and draws is a few bytes
+(`light_parts`). Time is the world's. The same seed does the same, call by call.
+"""
+
+# ruff: noqa: TID251, S108, PLW0108, PYI034 - a world has an environment and a memory of its own
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import random
+import secrets
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from faulty_machine import KINDS, FaultyMachine, Killed, Waits
+from light_parts import LABELS, day_of_draw, light_parts
+from memory_bucket import Kept, MemoryBucket
+from raw_auditor import Precious, Promise, RawAuditor, Violation
+from sqlalchemy import create_engine, event
+from sqlalchemy.pool import QueuePool
+
+import turnstile.commands.ledger_facts
+import turnstile.commands.ledger_opened
+import turnstile.pipeline.after_seal
+import turnstile.pipeline.approvals
+import turnstile.pipeline.assessing
+import turnstile.pipeline.auditing
+import turnstile.pipeline.before_charge
+import turnstile.pipeline.drawing
+import turnstile.pipeline.private_verification
+import turnstile_stores.commands.stores
+import turnstile_stores.plain_zone
+import turnstile_stores.private_copies
+import turnstile_stores.unit_zone
+import turnstile_stores.zone_copies
+import turnstile_stores.zone_stores
+from turnstile.cli import main
+from turnstile.errors import (
+    BudgetExceeded,
+    InputError,
+    IntegrityError,
+    RefusedError,
+    TurnstileError,
+)
+from turnstile.ledger import leases, store
+from turnstile.ledger.custody import release_files, signed_note, space
+from turnstile.ledger.entries import read_entry
+from turnstile.ledger.of_deployment import open_ledger
+from turnstile.ledger.records import ReleaseKey
+from turnstile.ledger.revisions import RevisionDecision
+from turnstile.ledger.tlog import checkpoints, merkle
+from turnstile.operations.retention_day import RetentionDay
+from turnstile.pipeline import planned_release
+from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.release import zone_copies as copies_of_zones
+from turnstile.release.plan import make_plan
+from turnstile.service_calendar import ServiceWeek
+from turnstile.settings import Settings, system_clock
+from turnstile_stores.zones import StoredZones
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMMES = ("itms", "buses")
+FIRST_WEEK = ServiceWeek.parse("2016-W30")
+WEEKS_OF_WORLD = 13
+ZONES = ("landing", "private", "embargoed", "public")
+RAW_DAYS, EXACT_DAYS, BACKFILL_DAYS = 21, 42, 14
+PROMISE = Promise(8_000_000, 56_000_000, 24_000_000, 1_120_000_000, 8)
+FAULTS_A_WEEK = 3.0
+_CALLS_A_WEEK = 2_400
+"""Calls that a week of both programmes makes, about: where its faults are spread."""
+_TRIES = 6
+_PURE = (
+    (signed_note, ("verifies", "parse_note", "key_id")),
+    (checkpoints, ("parse_checkpoint", "parse_step", "parse_proof")),
+    (merkle, ("is_consistent", "is_included")),
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine: its home, and what its environment names."""
+
+    home: Path
+    environment: dict[str, str]
+
+
+@dataclass
+class World:
+    """Everything of one seed.
+
+    Args:
+        seed: of all that happens.
+        root: folder for it.
+        faults_a_week: how many, on average.
+    """
+
+    seed: int
+    root: Path
+    faults_a_week: float = FAULTS_A_WEEK
+    did: Counter[str] = field(default_factory=Counter)
+    said: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)  # noqa: S311 - a world's, never noise
+        self.names = random.Random(self.seed + 1)  # noqa: S311 - of drafts and objects
+        self.now = datetime.combine(FIRST_WEEK.monday, datetime.min.time(), UTC)
+        self.clock_error = timedelta(0)
+        self.touched: dict[str, datetime] = {}
+        self.backups: list[tuple[str, Any]] = []
+        self.slip_until: datetime | None = None
+        self.has_stores = self.chance.random() < 0.25
+        self.has_witness = self.chance.random() < 0.5
+        self.faulty = FaultyMachine(self.root, self.chance)
+        self.database = self.root / "ledger/ledger.sqlite"
+        self.buckets = {
+            zone: MemoryBucket(f"s3://{zone}", self.faulty.bucket, self.clock)
+            for zone in (ZONES if self.has_stores else ())
+        }
+        self.machines = [self._machine(n) for n in range(2 if self.has_stores else 1)]
+        self.auditor = RawAuditor(
+            self.database,
+            PROMISE,
+            lambda: self.now,
+            self._places,
+            lambda: iter(self.buckets.values()),
+        )
+        self.drawing = ""
+        self.faulty.appeared = self.appeared
+
+    # -- what it consists of -----------------------------------------------------------------
+
+    def _machine(self, number: int) -> Machine:
+        home = self.root / f"home-{number}"
+        named = {
+            "TURNSTILE_HOME": str(home),
+            "TURNSTILE_INCLUDE": str(self.root / "include"),
+            "TURNSTILE_LEDGER_URL": f"sqlite:///{self.database}",
+            "TURNSTILE_LEDGER_KEY": str(self.root / "keys/ledger-key.pem"),
+        }
+        if self.has_witness:
+            named["TURNSTILE_WITNESS"] = str(self.root / "witness")
+        for zone in self.buckets:
+            named[f"TURNSTILE_{zone.upper()}_STORE"] = f"s3://{zone}"
+        return Machine(home, named)
+
+    def _places(self) -> Iterator[Path]:
+        return (one.home for one in self.machines)
+
+    def clock(self) -> datetime:
+        """What machines take for the time."""
+        return self.now + self.clock_error
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    def write_programmes(self, *, exact_days: int = EXACT_DAYS, title: str = "Bus speeds") -> None:
+        """Write both programmes: one asks a person, one does not."""
+        self.exact_days = exact_days
+        folder = self.root / "include/programmes"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in PROGRAMMES:
+            text = _programme_text(name, exact_days).replace("title: Bus speeds", f"title: {title}")
+            (folder / f"{name}.yaml").write_text(text)
+
+    def set_up(self) -> None:
+        (self.root / "include/domains").mkdir(parents=True)
+        shutil.copyfile(
+            ROOT / "include/domains/surat_area.geojson",
+            self.root / "include/domains/surat_area.geojson",
+        )
+        (self.root / "include/people.yaml").write_text("release_officer: [ada, grace]\n")
+        self.write_programmes()
+        (self.root / "keys").mkdir()
+        self.database.parent.mkdir()
+        self.database.write_bytes(_empty_ledger())
+        for name in PROGRAMMES:
+            programme = load_programme(name, self.root / "include")
+            planned = make_plan(
+                programme, load_domain(programme, self.root / "include"), FIRST_WEEK
+            )
+            LABELS[name] = [(one.table, one.statistic, day_of_draw(one)) for one in planned.events]
+
+    # -- a life ------------------------------------------------------------------------------
+
+    def live(self, weeks: int = WEEKS_OF_WORLD) -> None:
+        """Live so many weeks, and end well.
+
+        Raises:
+            Violation: the auditor saw what must never happen.
+        """
+        with self.natural_laws():
+            self.set_up()
+            for number in range(weeks):
+                self.live_week(FIRST_WEEK.plus(number))
+            self.end()
+
+    def live_week(self, week: ServiceWeek) -> None:
+        self.now = datetime.combine(week.monday + timedelta(days=7), datetime.min.time(), UTC)
+        self.pass_time(12 * 3600)
+        self.deliver(week)
+        times = _poisson(self.chance, self.faults_a_week)
+        for _ in range(times):
+            self.did["faults"] += 1
+            if self.chance.random() < 0.72:
+                self.faulty.plan(
+                    self.chance.randrange(_CALLS_A_WEEK),
+                    self.chance.choices(tuple(KINDS), tuple(KINDS.values()))[0],
+                )
+            else:
+                self.bad_day()
+        if self.chance.random() < 0.5:
+            self.back_up()
+        for programme in PROGRAMMES:
+            self.release(programme, str(week), 0)
+            self.pass_time(3600)
+        if self.chance.random() < 0.08:
+            self.correct(str(week))
+        self.people()
+        self.pass_time(self.chance.randrange(1, 5) * 86400)
+        self.retention()
+        self.mend_slip()
+        self.judge()
+
+    def judge(self) -> None:
+        self.auditor.learn()
+        self.auditor.judge_bytes()
+        self.auditor.judge_accounts(is_whole=self.is_whole)
+        for one in self.machines:
+            self.auditor.judge_packages(one.home / "public")
+
+    def end(self) -> None:
+        """Let all faults end and people look after everything; then it verifies."""
+        self.faulty._planned.clear()
+        self.clock_error = timedelta(0)
+        self.slip_until = self.now
+        self.mend_slip()
+        for _ in range(3):
+            self.operate("the end of the year")
+            code, said = self.command("ledger", "verify")
+            if code == 0:
+                self.did["verified"] += 1
+                break
+        else:
+            self.did["stuck"] += 1
+            self.said.append(said)
+        self.judge()
+
+    # -- what the house does -----------------------------------------------------------------
+
+    @contextmanager
+    def process(self, machine: Machine) -> Iterator[None]:
+        """A process of the house on a machine."""
+        with patch.dict(os.environ, machine.environment), self.faulty.process():
+            yield
+
+    def release(self, programme: str, week: str, revision: int) -> None:
+        """Bring a release from its files to the public, as a run and its operators do."""
+        todo = list(STEPS)
+        if self.chance.random() < 0.8:
+            todo.remove("audit")
+        tries = Counter[str]()
+        while todo:
+            step = todo[0]
+            tries[step] += 1
+            if tries[step] > _TRIES:
+                self.did[f"given up at {step}"] += 1
+                return
+            outcome = self.step(step, programme, week, revision)
+            if outcome == "done":
+                todo.pop(0)
+            elif outcome == "again":
+                todo = [*STEPS[: STEPS.index(step)], *todo][-len(STEPS) :]
+            elif outcome == "over":
+                return
+        self.did["released"] += 1
+
+    def step(self, step: str, programme: str, week: str, revision: int) -> str:
+        """Do one step on a machine; return `done`, `retry`, `again` (from the start) or `over`."""
+        machine = self.chance.choice(self.machines)
+        self.touched[f"{programme}/{week}"] = self.now
+        self.faulty.twin = lambda: self.twin(programme, week)
+        if step == "approve":
+            self.decide(programme, week, revision)
+        self.pass_time(30)
+        try:
+            with self.process(machine):
+                self.drawing = f"{programme}/{week}/r{revision}"
+                step_named(step)(programme, week, revision)
+        except Killed as death:
+            self.did["killed"] += 1
+            self.note(f"{step} {programme} {week}: died: {self.faulty.struck[-1]}")
+            self.after_death(str(death))
+            return "retry"
+        except (TurnstileError, OSError) as error:
+            self.note(f"{step} {programme} {week}: {type(error).__name__} {str(error)[:200]}")
+            return self.after_error(error)
+        finally:
+            self.auditor.learn()
+            self.keep_private(programme, week, revision)
+        self.note(f"{step} {programme} {week} r{revision}: done on {machine.home.name}")
+        return "done"
+
+    def twin(self, programme: str, week: str) -> None:
+        """Another process in the middle of a call of the first: an operator's, a cleared task's."""
+        other = self.chance.choice(self.machines)
+        step = self.chance.choice((*STEPS, "draw", "draw", "reserve", "publish", "retention"))
+        before = self.drawing
+        self.did["twins"] += 1
+        try:
+            with patch.dict(os.environ, other.environment):
+                self.drawing = f"{programme}/{week}/r0"
+                if step == "retention":
+                    RetentionDay(Settings.from_environment(), self.clock()).act()
+                else:
+                    step_named(step)(programme, week, 0)
+        except (Killed, Waits, TurnstileError, OSError) as ended:
+            self.did[f"twin {type(ended).__name__}"] += 1
+        finally:
+            self.drawing = before
+        self.auditor.learn()
+
+    def noise(self, _: Any, counts: Any) -> Any:
+        """What a mechanism would do; the first of a release's draws is told to the auditor."""
+        if self.told != (self.drawing, self.faulty.calls):
+            self.auditor.drew(self.drawing)
+            self.told = (self.drawing, self.faulty.calls)
+        return counts + self.names.randrange(1000)
+
+    told: tuple[str, int] = ("", -1)
+
+    def appeared(self, path: str) -> None:
+        """A file has its name: sealed bytes of a draw under embargo are counted."""
+        *_, zone, programme, week, revision, name = path.split("/")
+        if zone == "embargoed" and name.startswith("sealed-"):
+            self.auditor.stored(f"{programme}/{week}/{revision}", Path(path))
+
+    def keep_private(self, programme: str, week: str, revision: int) -> None:
+        """Expect the private data of a sealed release to stay until their days."""
+        key = f"{programme}/{week}/r{revision}"
+        if key not in self.auditor.sealed or key in self.kept:
+            return
+        self.kept.add(key)
+        ends = datetime.combine(
+            ServiceWeek.parse(week).monday + timedelta(days=7), datetime.min.time(), UTC
+        )
+        for machine in self.machines:
+            note = machine.home / "private" / key / "exact"
+            if note.is_file():
+                until = ends + timedelta(days=self.exact_days)
+                self.auditor.keep(Precious(f"exact counts of {key}", note.read_text(), until))
+                return
+
+    @property
+    def kept(self) -> set[str]:
+        return self.__dict__.setdefault("_kept", set())
+
+    # -- what people do ----------------------------------------------------------------------
+
+    def deliver(self, week: ServiceWeek, again: int = 0) -> None:
+        """The authority delivers a week's file."""
+        content = f"{week} {again}\n".encode()
+        name = f"itms/{week}/{again}.csv"
+        if self.has_stores:
+            bucket = self.buckets["landing"]
+            bucket.versions += 1
+            digest = hashlib.sha256(content).hexdigest()
+            bucket.objects[name] = Kept(content, f'"{bucket.versions}"', self.now, digest)
+        else:
+            path = self.machines[0].home / "landing" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        self.touched[f"landing/itms/{week}"] = self.now
+        until = datetime.combine(
+            week.monday + timedelta(days=7 + RAW_DAYS), datetime.min.time(), UTC
+        )
+        digest = hashlib.sha256(content).hexdigest()
+        self.auditor.keep(Precious(f"delivered files of {week}", digest, until))
+
+    def decide(self, programme: str, week: str, revision: int) -> None:
+        """A person says yes, now and then no, or forgets."""
+        if programme != "itms" or self.chance.random() < 0.1:
+            return
+        self.quietly(
+            lambda ledger: ledger.approve(
+                ReleaseKey(programme, week, revision), "ada", "release_officer", "looked at"
+            )
+        )
+
+    def correct(self, week: str) -> None:
+        """Files come again, people allow a correction, and it is run."""
+        self.deliver(ServiceWeek.parse(week), again=1)
+        programme = self.chance.choice(PROGRAMMES)
+        key = ReleaseKey(programme, week, 1)
+        said = RevisionDecision(key, True, "ada", "release_officer", "late file", "files")
+        self.did["corrections"] += 1
+        if self.quietly(lambda ledger: ledger.decide_on_revision(said)):
+            self.release(programme, week, 1)
+
+    def people(self) -> None:
+        """Small things that people do to a ledger, some by mistake."""
+        if self.chance.random() > 0.15:
+            return
+        known = sorted(self.auditor.sealed)
+        key = ReleaseKey.parse(self.chance.choice(known)) if known else None
+        if key is None:
+            return
+        act = self.chance.choice(("withdraw", "void", "burn", "rotate", "no_release"))
+        self.did[act] += 1
+        if act == "withdraw":
+            self.command("ledger", "withdraw", str(key), *_WHO)
+        elif act == "rotate":
+            self.command("ledger", self.chance.choice(("rotate-key", "rotate-bounding-key")), *_WHO)
+        else:
+            self.command("ledger", act.replace("_", "-"), str(key), *_WHO)
+
+    def quietly(self, act: Callable[[Any], object]) -> bool:
+        """Let a person write to the ledger; return whether it came to pass."""
+        try:
+            with self.process(self.machines[0]):
+                act(open_ledger(Settings.from_environment()))
+        except Killed as death:
+            self.after_death(str(death))
+        except (TurnstileError, OSError):
+            pass
+        else:
+            return True
+        return False
+
+    def command(self, *words: str) -> tuple[int, str]:
+        """Run a command of the house; return its exit code and what it said."""
+        out = io.StringIO()
+        machine = self.chance.choice(self.machines)
+        self.pass_time(60)
+        try:
+            with (
+                self.process(machine),
+                contextlib.redirect_stdout(out),
+                contextlib.redirect_stderr(out),
+            ):
+                code = main(list(words))
+        except Killed as death:
+            self.after_death(str(death))
+            return -9, "killed"
+        except OSError as error:
+            return 1, str(error)
+        finally:
+            self.auditor.learn()
+        self.note(f"{' '.join(words[:2])}: {code} {out.getvalue()[:300]!r}")
+        return code, out.getvalue()
+
+    def retention(self) -> None:
+        """The day's retention, on one of the machines."""
+        machine = self.chance.choice(self.machines)
+        try:
+            with self.process(machine):
+                gone = RetentionDay(Settings.from_environment(), self.clock()).act()
+            self.did["deleted"] += len(gone)
+            for one in gone:
+                self.note(f"deleted {one.kept.part} {one.kept.name}, due {one.due:%m-%d}")
+        except Killed as death:
+            self.after_death(str(death))
+        except (TurnstileError, OSError) as error:
+            if isinstance(error, IntegrityError):
+                self.operate(str(error))
+        self.auditor.learn()
+        self.auditor.judge_bytes()
+
+    # -- what goes wrong ---------------------------------------------------------------------
+
+    def after_death(self, kind: str) -> None:
+        """A process died; with the machine's power, perhaps."""
+        self.pass_time(self.chance.choice((1, 30, 90, 600)))
+        store._file.cache_clear()
+        if kind == "power":
+            self.did["power"] += 1
+            lied = self.faulty.lose_power()
+            self.auditor.learn()
+            for gone in self.auditor.lost(excused=lied):
+                raise Violation(f"{gone.what} went with the power, though they were said to stay")
+
+    def after_error(self, error: Exception) -> str:
+        """A step said no: do what it says."""
+        said = str(error)
+        self.did[type(error).__name__] += 1
+        if isinstance(error, BudgetExceeded) or "needs a person" in said:
+            return "over"
+        if "has not run" in said or "nothing is sealed" in said or "is not published" in said:
+            return "again"
+        if isinstance(error, (IntegrityError, InputError)) or "clock" in said or "final on" in said:
+            self.operate(said)
+            return "again"
+        if isinstance(error, RefusedError):
+            self.pass_time(120)
+            return "again" if "inputs" in said or "changed" in said else "retry"
+        self.pass_time(30)
+        return "retry"
+
+    def operate(self, said: str) -> None:
+        """What an operator does with a sentence of the house: as it says, then as RUNBOOK says."""
+        self.did["operated"] += 1
+        is_told = "clock" in said or "final on" in said
+        if self.clock_error and (is_told or self.chance.random() < 0.5):
+            self.clock_error = timedelta(0)
+        if "confirm-clock" in said and not self.clock_error:
+            self.command("ledger", "confirm-clock", *_WHO)
+        if "bounding.key" in said:
+            self.bring_bounding_key_back()
+        if "then move the file away" in said:
+            Path(said.partition(" is damaged")[0]).unlink(missing_ok=True)
+        if self.has_stores:
+            self.command("stores", "restore")
+        if (
+            "recover" in said
+            or "old copy" in said
+            or "the ledger is gone" in said
+            or "year" in said
+        ):
+            self.recover()
+
+    def recover(self) -> None:
+        """Look at the clock, as RUNBOOK says, then bring back what can be proven."""
+        self.clock_error = timedelta(0)
+        families = [word for name in PROGRAMMES for word in ("--family", f"{name}=itms_buses")]
+        code, _ = self.command("ledger", "recover", *_WHO, *families)
+        self.is_whole |= code == 0
+        store._file.cache_clear()
+
+    def bring_bounding_key_back(self) -> None:
+        """From the safe, if it is there; else a new one is taken up."""
+        if "_safe" in self.__dict__ and not self.has_stores:
+            path = self.machines[0].home / "private/bounding.key"
+            path.unlink(missing_ok=True)
+            path.write_bytes(self.__dict__["_safe"])
+        else:
+            self.command("ledger", "rotate-bounding-key", *_WHO)
+
+    def note(self, what: str) -> None:
+        """Write down what happened, for a person who looks at a failing seed."""
+        self.log.append(f"{self.now:%m-%d %H:%M} {what}")
+
+    def back_up(self) -> None:
+        """One backup of one thing, as operators make them."""
+        stored = [
+            zone for zone in self.buckets if zone != "landing"
+        ]  # what is there is the authority's
+        kinds = ["database", "database", *(stored or ("embargoed", "private"))]
+        kind = self.chance.choice(kinds)
+        if kind == "database":
+            self.backups.append((kind, _bytes_of_database(self.database)))
+        elif self.has_stores:
+            self.backups.append((kind, dict(self.buckets[kind].objects)))
+        else:
+            source = self.machines[0].home / kind
+            target = self.root / f"backup-{len(self.backups)}"
+            if source.exists():
+                shutil.copytree(source, target, symlinks=True)
+                self.backups.append((kind, target))
+
+    def bad_day(self) -> None:
+        """Something happens between two processes."""
+        acts = ["restore", "restore", "clock", "slip", "lose_database", "damage", "bounding_key"]
+        if self.has_stores:
+            acts += ["lose_home", "lose_home", "restore"]
+        act = self.chance.choice(acts)
+        self.did[act] += 1
+        self.note(f"bad day: {act}")
+        getattr(self, f"_{act}")()
+
+    def _restore(self) -> None:
+        """A backup is put back, by mistake or after a loss."""
+        if not self.backups:
+            return
+        kind, kept = self.chance.choice(self.backups[-4:])
+        if kind == "database":
+            self._put_database(kept)
+        elif self.has_stores:
+            self.buckets[kind].objects = dict(kept)
+        else:
+            place = self.machines[0].home / kind
+            if self.chance.random() < 0.5:
+                shutil.rmtree(place, ignore_errors=True)
+            shutil.copytree(kept, place, dirs_exist_ok=True, symlinks=True, copy_function=_copied)
+        self._disaster()
+
+    def _lose_database(self) -> None:
+        """The file is gone; often there is a backup."""
+        self._put_database(None)
+        if self.chance.random() < 0.7:
+            kept = [content for kind, content in self.backups if kind == "database"]
+            if kept:
+                self._put_database(kept[-1])
+
+    def _damage(self) -> None:
+        """A disk puts garbage into pages, or a copy ends early."""
+        content = bytearray(_bytes_of_database(self.database) or b"")
+        if len(content) < 2**14:
+            return
+        at = self.chance.randrange(0, len(content) - 2**12)
+        if self.chance.random() < 0.5:
+            content[at : at + 2**12] = self.names.randbytes(2**12)
+        else:
+            del content[at:]
+        self._put_database(bytes(content))
+
+    is_whole = True
+    """The ledger knows what its traces prove: no older one was put back since it was told."""
+
+    def _put_database(self, content: bytes | None) -> None:
+        self.is_whole = False
+        store._file.cache_clear()
+        self.auditor.went_back()
+        for ending in ("", "-wal", "-shm"):
+            self.database.with_name(self.database.name + ending).unlink(missing_ok=True)
+        if content is not None:
+            self.database.write_bytes(content)
+
+    def _lose_home(self) -> None:
+        """A worker's machine is thrown away."""
+        shutil.rmtree(self.chance.choice(self.machines).home, ignore_errors=True)
+        self._disaster()
+
+    def _bounding_key(self) -> None:
+        """The bounding key is deleted by mistake; somebody may have kept it."""
+        if self.has_stores:
+            return
+        path = self.machines[0].home / "private/bounding.key"
+        if path.exists():
+            if self.chance.random() < 0.7:
+                self.__dict__["_safe"] = path.read_bytes()
+            path.unlink()
+
+    def _clock(self) -> None:
+        """The clock is set wrong, until somebody notices."""
+        if not (self.is_whole and self.auditor.sealed):
+            return  # of an empty or a lost ledger nobody knows when it was written last
+        days = self.chance.choice((400, 60, -3, -40, 0.5, -0.5, 36.5))
+        self.clock_error = timedelta(days=days)
+
+    def _slip(self) -> None:
+        """Somebody edits the programmes by mistake, and puts them right days later."""
+        self.slip_until = self.now + timedelta(days=self.chance.choice((0, 2, 5)))
+        self.write_programmes(exact_days=BACKFILL_DAYS, title="Buses")
+
+    def mend_slip(self) -> None:
+        if self.slip_until is not None and self.slip_until <= self.now:
+            self.write_programmes()
+            self.slip_until = None
+
+    def _disaster(self) -> None:
+        """What is nowhere by now went by a disaster."""
+        self.auditor.learn()
+        self.auditor.lost(excused=True)
+
+    # -- natural laws ------------------------------------------------------------------------
+
+    @contextmanager
+    def natural_laws(self) -> Iterator[None]:
+        """Let the house live in this world while the block runs."""
+        time = SimpleNamespace(
+            sleep=self.sleep,
+            monotonic=lambda: self.now.timestamp(),
+            time=lambda: self.now.timestamp(),
+        )
+        with ExitStack() as stack:
+            enter = stack.enter_context
+            for module in [
+                one for name, one in sys.modules.items() if name.startswith("turnstile")
+            ]:
+                if vars(module).get("system_clock") is system_clock:
+                    enter(patch.object(module, "system_clock", self.clock))
+                if vars(module).get("changed_here") is copies_of_zones.changed_here:
+                    enter(patch.object(module, "changed_here", self.changed_at))
+            for module in (turnstile.pipeline.drawing, turnstile_stores.zone_copies):
+                enter(patch.object(module, "time", time))
+            for module in (
+                turnstile_stores.unit_zone,
+                turnstile_stores.plain_zone,
+                sys.modules["turnstile.pipeline.charged_draw"],
+            ):
+                enter(patch.object(module, "ThreadPoolExecutor", OneByOne))
+            enter(patch("turnstile.pipeline.charged_draw.Thread", NoThread))
+            enter(patch.object(secrets, "token_hex", lambda n: self.names.randbytes(n).hex()))
+            enter(patch.object(secrets, "token_bytes", self.names.randbytes))
+            enter(patch.object(signed_note, "_new_key", self.new_key))
+            enter(patch.object(leases, "_now_s", lambda _: int(self.now.timestamp())))
+            enter(patch.object(release_files, "APPEARS_WITHIN_S", 0))
+            enter(patch.object(space, "_fill", lambda path, _: path.write_bytes(b"")))
+            enter(patch("turnstile_stores.opened.opened", lambda one: self.buckets[one.zone]))
+            enter(patch("turnstile.durable_files.fcntl.flock", self.flock))
+            enter(patch.object(store, "_file", _engine_of()))
+            enter(patch.object(store.Store, "write", self.writing(store.Store.write)))
+            enter(patch.object(planned_release, "make_plan", _plan_once))
+            enter(patch.object(copies_of_zones, "brought", lambda *_, **__: StoredZones))
+            for replaced in _remembered():
+                enter(replaced)
+            enter(light_parts(self.noise))
+            enter(self.faulty.wrapped())
+            yield
+
+    def changed_at(self, path: Path) -> float:
+        """When a file came, by the unit that it belongs to."""
+        parts = path.parts
+        for zone in ("private", "landing"):
+            if zone in parts:
+                below = parts[parts.index(zone) + 1 :][:2]
+                name = "/".join(below) if zone == "private" else f"landing/{'/'.join(below)}"
+                return self.touched.get(name, self.now).timestamp()
+        return self.now.timestamp()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; a twin waits for ever, because the other cannot go on meanwhile."""
+        if self.faulty.is_twin:
+            raise Waits
+        self.pass_time(seconds)
+
+    def flock(self, file: Any, flags: int) -> None:
+        """Take a lock; a twin that would wait for the one beside it is ended."""
+        import fcntl
+
+        if not self.faulty.is_twin or flags & fcntl.LOCK_NB:
+            _FLOCK(file, flags)
+            return
+        try:
+            _FLOCK(file, flags | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Waits from None
+
+    def writing(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        """Let a process die after its commit, before it knows."""
+
+        def write(one: Any, act: Any) -> Any:
+            answer = real(one, act)
+            self.faulty.wrote()
+            return answer
+
+        return write
+
+    def new_key(self) -> bytes:
+        """A signing key of this seed."""
+        return Ed25519PrivateKey.from_private_bytes(self.names.randbytes(32)).private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+
+    def trace(self) -> str:
+        """What happened, as one digest: the same for the same seed."""
+        seen = [
+            *map(str, self.faulty.struck),
+            str(sorted(self.did.items())),
+            str(self.faulty.calls),
+        ]
+        seen += self.auditor.drawn + sorted(map(str, self.auditor.sealed.items()))
+        return hashlib.sha256("\n".join(seen).encode()).hexdigest()
+
+
+class OneByOne:
+    """An executor that does one thing after the other, so that a seed does the same again."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def __enter__(self) -> OneByOne:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def map(self, act: Callable[..., Any], *many: Any) -> Iterator[Any]:
+        return iter([act(*one) for one in zip(*many, strict=False)])
+
+    def submit(self, act: Callable[..., Any], *given: Any) -> Any:
+        answer = act(*given)
+        return SimpleNamespace(result=lambda: answer)
+
+
+class NoThread:
+    """A thread that has nothing to do in a draw of no length."""
+
+    def __init__(self, **_: object) -> None: ...
+
+    def start(self) -> None: ...
+
+    def join(self) -> None: ...
+
+
+_WHO = ("--person", "olga", "--reason", "a bad day")
+_FLOCK = __import__("fcntl").flock
+
+
+def _copied(source: str, target: str) -> str:
+    """Copy in the place of a file that may be read-only."""
+    Path(target).unlink(missing_ok=True)
+    return str(shutil.copy2(source, target))
+
+
+def _poisson(chance: random.Random, mean: float) -> int:
+    """A number of events, on average so many."""
+    total, number = chance.expovariate(1), 0
+    while total < mean:
+        total, number = total + chance.expovariate(1), number + 1
+    return number
+
+
+def _programme_text(name: str, exact_days: int) -> str:
+    """The steady telemetry programme in one slot and few cells; its days pass in a quarter."""
+    text = (ROOT / "tests/support/programmes/itms.yaml").read_text()
+    changes = {
+        "name: itms\n": f"name: {name}\n",
+        "h3_resolution: 7": "h3_resolution: 5",
+        '"09:00-21:00"': '"09:00-10:00"',
+        "cells_at_most: 20": "cells_at_most: 1",
+        'add_remove, epsilon: "8"}': 'add_remove, epsilon: "24"}',
+        'window_weeks: 52, relation: add_remove, epsilon: "2912"': (
+            'window_weeks: 8, relation: add_remove, epsilon: "1120"'
+        ),
+        "{backfill_days: 60, raw_days: 90, exact_days: 120}": (
+            f"{{backfill_days: {BACKFILL_DAYS}, raw_days: {RAW_DAYS}, exact_days: {exact_days}}}"
+        ),
+    }
+    if name == "itms":
+        changes["approval: {required: false}"] = (
+            "approval: {required: true, persons: 1, role: release_officer}"
+        )
+    for old, new in changes.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+@lru_cache(1)
+def _empty_ledger() -> bytes:
+    """A database with tables, made once."""
+    with tempfile.TemporaryDirectory(prefix="empty-ledger-") as folder:
+        path = Path(folder) / "ledger.sqlite"
+        store.Store(f"sqlite:///{path}")
+        return _bytes_of_database(path) or b""
+
+
+def _bytes_of_database(path: Path) -> bytes | None:
+    """A whole database as one file, whatever its log holds."""
+    import sqlite3
+
+    if not path.exists():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as source:
+            source.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.DatabaseError:
+        pass
+    return path.read_bytes()
+
+
+def _engine_of() -> Any:
+    """Engines that keep their connections: opening one takes longer than what it is asked."""
+    real = store._file
+
+    @lru_cache(4)
+    def engine_of(url: Any, to_read: str | None = None) -> Any:
+        if to_read:
+            return real.__wrapped__(url, to_read)
+        engine = create_engine(url, poolclass=QueuePool)
+        event.listen(engine, "connect", store._prepare_sqlite)
+        event.listen(engine, "connect", _wait_for_nobody)
+        event.listen(engine, "begin", store._begin_sqlite)
+        made.append(engine)
+        return engine
+
+    def forget() -> None:
+        for engine in made:
+            engine.dispose()
+        made.clear()
+        known()
+
+    made: list[Any] = []
+    known, engine_of.cache_clear = engine_of.cache_clear, forget
+    return engine_of
+
+
+def _wait_for_nobody(connection: Any, _: object) -> None:
+    """Be told at once that somebody else writes: in one thread nobody ever lets go meanwhile."""
+    connection.execute("PRAGMA busy_timeout=0").close()
+
+
+_PLANS: dict[tuple[object, ...], Any] = {}
+
+
+def _plan_once(programme: Any, domain: Any, week: Any, *, revision: int = 0) -> Any:
+    """Make a plan once for its question."""
+    asked = (programme.digest, domain.digest, str(week), revision)
+    if asked not in _PLANS:
+        if len(_PLANS) > 500:
+            _PLANS.clear()
+        _PLANS[asked] = make_plan(programme, domain, week, revision=revision)
+    return _PLANS[asked]
+
+
+def _remembered() -> Iterator[Any]:
+    """Yield patches that let pure functions of the ledger be asked once for the same."""
+    pure = [(getattr(module, name)) for module, names in _PURE for name in names]
+    pure.append(read_entry)
+    kept = {one: lru_cache(20_000)(one) for one in pure}
+    for module in [one for name, one in sys.modules.items() if name.startswith("turnstile")]:
+        for name, value in list(vars(module).items()):
+            if callable(value) and getattr(value, "__hash__", None) and value in kept:
+                yield patch.object(module, name, kept[value])
+
+
+@contextmanager
+def world_of(seed: int, **options: Any) -> Iterator[World]:
+    """A world in a folder of memory, which goes with it.
+
+    Its name is the seed's: names decide in which order Python goes through a set.
+    """
+    base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
+    folder = base / f"turnstile-world-{seed}"
+    while True:
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            break
+        folder = folder.with_name(f"{folder.name}-too")  # another process lives the same
+    try:
+        yield World(seed, folder, **options)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

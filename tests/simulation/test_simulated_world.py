@@ -1,0 +1,66 @@
+"""Simulated worlds: nothing over a cap, drawn twice, lost or deleted early, whatever goes wrong.
+
+Here a few weeks of each; `make simulate` lives a thousand years (benchmarks/simulated_years.py).
+"""
+
+from __future__ import annotations
+
+import pytest
+from planted_in_the_house import PLANTED
+from raw_auditor import Violation
+from simulated_world import World, world_of
+
+WEEKS = 5
+SEEDS_OF_PLANTED = 200  # worlds of a quarter: fifty years
+
+
+def lived(seed: int, weeks: int = WEEKS) -> World:
+    with world_of(seed) as world:
+        world.live(weeks)
+        return world
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_some_weeks_with_faults_break_no_promise(seed: int) -> None:
+    world = lived(seed)
+    assert world.did["released"] > 0
+    assert world.did["faults"] > WEEKS
+
+
+def test_a_seed_does_the_same_again() -> None:
+    first, again, other = lived(3, 2), lived(3, 2), lived(4, 2)
+    assert first.log == again.log
+    assert first.trace() == again.trace() != other.trace()
+
+
+def test_a_week_without_a_fault_is_released_and_verifies() -> None:
+    with world_of(5, faults_a_week=0.0) as world:
+        world.live(1)
+    assert world.did["released"] == 2
+    assert world.did["verified"] == 1
+
+
+def test_a_charge_after_its_draw_is_found() -> None:
+    """The negative control: the first draw shows it, in the first week."""
+    with PLANTED["charge_after_draw"](), pytest.raises(Violation, match="charged 0 times"):
+        lived(5, 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_found_within_fifty_years(name: str) -> None:
+    for seed in range(1000, 1000 + SEEDS_OF_PLANTED):
+        with PLANTED[name](), world_of(seed) as world:
+            try:
+                world.live()
+            except Violation:
+                return
+    pytest.fail(f"{name} was not found")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("piece", range(10))
+def test_ten_years_break_no_promise(piece: int) -> None:
+    for seed in range(2000 + 4 * piece, 2004 + 4 * piece):
+        with world_of(seed) as world:
+            world.live()
