@@ -9,6 +9,7 @@ from typing import Annotated
 
 from turnstile.programme.id_form import IdForm
 from turnstile.programme.key import (
+    Amount,
     Days,
     Key,
     Named,
@@ -118,6 +119,7 @@ class TapAction(StrEnum):
 
     ENTER = "enter"
     EXIT = "exit"
+    NO_TAP = "no_tap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,12 @@ class SourceSpec:
     action_names: Annotated[
         tuple[tuple[str, TapAction], ...],
         Named(Annotated[TapAction, Key("what the word means", "enter")]),
-        Key("the source's word: what a tap does"),
+        Key("the source's word: what a tap does; a word that nobody explains stops the week"),
+    ] = ()
+    set_aside_at_most: Annotated[
+        tuple[tuple[str, Fraction], ...],
+        Named(Annotated[Amount, Key("share of the records of a week", '"1/20"')]),
+        Key("a rule of FEEDS.md: the largest share that it may set aside before the week stops"),
     ] = ()
     date_form: Annotated[DateForm, Key("how dates are written", "DD/MM/YYYY")] = DateForm.ISO
     grid_decimals: Annotated[
