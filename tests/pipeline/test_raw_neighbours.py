@@ -49,6 +49,8 @@ OF_FEED_AND_FORM = frozenset(
         "gtfs",
         "gtfs, Parquet",
         "opal, cards in many spellings",
+        "taps in UTF-16",
+        "itms in miles, packed",
     }
 )
 BY_BUDGET = [

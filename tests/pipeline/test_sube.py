@@ -48,6 +48,26 @@ def released(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Ite
         yield made
 
 
+def test_a_day_of_which_nobody_said_what_the_trains_words_mean_is_not_charged(
+    released: Deployment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """6,517 of 29,007 records, every train, were once set aside with a warning, and charged."""
+    shutil.copytree(released.include, tmp_path / "include")
+    shutil.copytree(released.home / "landing", tmp_path / "landing")
+    programme = tmp_path / "include/programmes/sube.yaml"
+    lines = programme.read_text().splitlines(keepends=True)
+    programme.write_text("".join(line for line in lines if "action_names" not in line))
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "include"))
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path))
+    assert main(["run", "sube", "--week", WEEK]) != 0
+    said = capsys.readouterr().err
+    assert "unknown_action_many: rows have an action that nobody explains" in said
+    assert "nothing is charged" in said
+
+
 def enters(shared_data: Path) -> pd.DataFrame:
     """The tap-ons that have a place, by another way."""
     taps = pd.read_csv(shared_data / f"sube_taps/{DAY}_trx.csv", dtype=str)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from turnstile.errors import ProgrammeError
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.expectations import Outcome, judge
@@ -100,6 +102,7 @@ _BOTH = [
     ("outside_week", _set(Frame.WEEK, "share_outside_week", 1e-9)),
     ("quarantine_small", _set(Frame.WEEK, "share_quarantined", 0.21)),
 ]
+_ABOVE = {"card_id_missing": 0.21}  # of which a rule sets more aside than it may; else one in fifty
 _OWN = {
     "opal": [
         ("unknown_taps", _set(Frame.WEEK, "share_unknown_taps", 0.11)),
@@ -111,6 +114,8 @@ _OWN = {
         ("tap_off_before_tap_on", _set(Frame.WEEK, "share_tap_off_before_tap_on", 1e-9)),
         ("tap_off_without_tap_on", _set(Frame.WEEK, "share_tap_off_without_tap_on", 1e-9)),
         ("other_action", _set(Frame.WEEK, "share_other_action", 1e-9)),
+        ("unknown_action", _set(Frame.WEEK, "share_unknown_action", 1e-9)),
+        ("unknown_action_many", _set(Frame.WEEK, "share_unknown_action", 0.0011)),
         ("no_riders", _set(Frame.WEEK, "share_no_riders", 1e-9)),
     ],
     "itms": [
@@ -131,6 +136,15 @@ _OWN = {
         ("null_speed", _set(Frame.WEEK, "share_null_speed", 1e-9)),
         ("speed_out_of_range", _set(Frame.WEEK, "share_speed_out_of_range", 1e-9)),
     ],
+}
+_LARGE = {
+    name: [
+        rule
+        for rule in RULES[shape]
+        if rule not in {"outside_week", "other_action", "future_date"}
+        and f"{rule}_many" not in {own for own, _ in [*_BOTH, *_OWN[name]]}
+    ]
+    for name, shape in _SHAPES.items()
 }
 _CASES = [(name, rule, spoil) for name, own in _OWN.items() for rule, spoil in [*_BOTH, *own]]
 
@@ -167,7 +181,30 @@ def test_every_rule_has_a_week_that_breaks_it(
     programme_of: Callable[..., Programme], name: str
 ) -> None:
     names = {rule.name for rule in rules_of(programme_of(name))}
-    assert {rule for rule, _ in [*_BOTH, *_OWN[name]]} == names
+    assert {"set_aside_small", *(rule for rule, _ in [*_BOTH, *_OWN[name]])} == names
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [(name, rule) for name, large in _LARGE.items() for rule in large]
+)
+def test_no_rule_sets_aside_more_than_its_share_with_a_warning_alone(
+    programme_of: Callable[..., Programme], name: str, rule: str
+) -> None:
+    share = _ABOVE.get(rule, 0.021)
+    for programme, stops in (
+        (programme_of(name), True),
+        (programme_of(name, set_aside_at_most=((rule, Fraction(1, 4)),)), False),
+    ):
+        frames = _good(name, programme)
+        _set(Frame.WEEK, f"share_{rule}", share)(frames)
+        outcomes = zip(rules_of(programme), judge(rules_of(programme), frames), strict=True)
+        broken = {one.name for one, outcome in outcomes if outcome is not Outcome.KEPT}
+        assert broken == {rule, *(["set_aside_small"] if stops else [])}
+
+
+def test_a_share_of_no_rule_names_the_nearest(programme_of: Callable[..., Programme]) -> None:
+    with pytest.raises(ProgrammeError, match="did you mean null_location"):
+        rules_of(programme_of("opal", set_aside_at_most=(("nul_location", Fraction(1, 4)),)))
 
 
 @pytest.mark.parametrize("name", ["opal", "itms"])
@@ -209,6 +246,8 @@ def test_the_rules_that_stop_a_week_are_these(programme_of: Callable[..., Progra
         "rows_present",
         "rows_reconciled",
         "future_date",
+        "set_aside_small",
+        "unknown_action_many",
         "unknown_mode_many",
         "unparsable_timestamp_many",
         "coordinates_swapped_many",

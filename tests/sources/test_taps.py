@@ -162,7 +162,7 @@ def test_what_breaks_a_rule_goes_to_quarantine_by_the_name_of_the_rule(trips: Re
         "card_id_missing": 1,
         "unknown_mode": 1,
         "null_location": 1,
-        "other_action": 1,
+        "unknown_action": 1,
         "unparsable_timestamp": 2,
         "outside_week": 1,
     }
@@ -178,12 +178,17 @@ def test_the_sources_own_words_are_mapped(trips: Read) -> None:
         "c,TRE,CHECK IN,25/07/2016,8,-34.65,-58.449",
         "c,TRE,CHECK OUT,25/07/2016,9,-34.04,-58.45",
         "c,TRE,CHECK OUT SIN CHECKIN,25/07/2016,10,-34.04,-58.45",
+        "c,TRE,RECARGA,25/07/2016,10,-34.04,-58.45",
         "d,COL,,05/07/2016,10,-34.04,-58.45",
         header="tarjeta,modo,tipo,fecha,hora,lat,lon",
         read="mode, tap_on_minute, tap_on_location, tap_off_minute, tap_off_location",
         date_form=DateForm.DAY_FIRST,
         mode_names=(("TRE", "train"), ("COL", "bus")),
-        action_names=(("CHECK IN", TapAction.ENTER), ("CHECK OUT", TapAction.EXIT)),
+        action_names=(
+            ("CHECK IN", TapAction.ENTER),
+            ("CHECK OUT", TapAction.EXIT),
+            ("CHECK OUT SIN CHECKIN", TapAction.NO_TAP),
+        ),
         columns=(
             ("card_id", "tarjeta"),
             ("mode", "modo"),
@@ -195,7 +200,7 @@ def test_the_sources_own_words_are_mapped(trips: Read) -> None:
         ),
     )
     assert rows == [("train", 480, "-34.7 -58.4", 540, "-34.0 -58.5")]
-    assert counts["other_action"] == counts["outside_week"] == 1
+    assert counts["other_action"] == counts["unknown_action"] == counts["outside_week"] == 1
 
 
 @pytest.mark.parametrize("header", ["card_id,place", "card_id,tap_date,place", "tapped_at,place"])

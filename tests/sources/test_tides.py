@@ -47,7 +47,11 @@ def test_what_is_no_tap_is_set_aside_unless_the_programme_says_what_it_does(
     fares: Read,
 ) -> None:
     line = "1,2016-07-25,2016-07-25T08:00:00,t,A,Transfer entrance,1"
-    assert fares(line)[1] == {"rows_in": 1, "other_action": 1}
+    assert fares(line)[1] == {"rows_in": 1, "unknown_action": 1}
+    assert fares(line.replace("Transfer entrance", "Purchase"))[1] == {
+        "rows_in": 1,
+        "other_action": 1,
+    }
     rows, _ = fares(line, action_names=(("Transfer entrance", TapAction.ENTER),))
     assert len(rows) == 1
 

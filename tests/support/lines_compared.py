@@ -41,6 +41,15 @@ def read_by_line(lines: list[bytes]) -> tuple[Counter[tuple[str | None, ...]], i
     return records, rejected
 
 
+class _Every(tuple[str, ...]):
+    """Columns that are read: any."""
+
+    __slots__ = ()
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
 @contextmanager
 def opened_reader() -> Iterator[Reader]:
     """Read a CSV file by the product's own code: records, and how many lines are none."""
@@ -52,11 +61,14 @@ def opened_reader() -> Iterator[Reader]:
             shutil.rmtree(scratch, ignore_errors=True)
             path.write_bytes(content)
             file = RawFile("in.csv", path, FileForm.CSV)
-            source = open_source(connection, file, (), scratch)
+            source = open_source(connection, file, _Every(), scratch)
             rows = Counter(connection.execute(source.relation).fetchall())
             counted = connection.execute("SELECT count(DISTINCT line) FROM reject_errors")
             rejected = int((counted.fetchone() or (0,))[0])
             connection.execute("DELETE FROM reject_errors")
+            if source.malformed is not None:
+                rejected += len(connection.execute(source.malformed).fetchall())
+                connection.execute("DELETE FROM reject_errors")
             if source.rejected is not None:
                 from_file = f"SELECT count(*) FROM '{source.rejected}'"
                 rejected += int((connection.execute(from_file).fetchone() or (0,))[0])

@@ -83,6 +83,13 @@ AT_STOPS: Texts = (
     ("[slot, cell]", "[slot, stop]"),
     ("domain:\n", "domain:\n  lists: {stop: domains/lines.csv}\n"),
 )
+# Files in another hand.
+_HAND = "  file: {encoding: %s, delimiter: %s, quote: %s, header_row: 3%s}\n  modes: ["
+IN_UTF_16: Texts = (("  modes: [", _HAND % ("utf-16", "semicolon", "double", ", times: epoch_ms")),)
+IN_MILES: Texts = (
+    ("  modes: [", _HAND % ("windows-1252", "tab", "single", ", decimal: comma")),
+    ("speed_unit: km/h", "speed_unit: mph"),
+)
 FEW_FLOWS: Texts = (("trips_at_most: 20", "trips_at_most: 5"),)
 OF_DAY: Texts = (("card_week: {", "card_day: {"), ("unit: card_week", "unit: card_day"))
 ALL_DAY: Texts = (('slots: "09:00-21:00"', "slots: all_day"),)
@@ -123,6 +130,7 @@ CASES: dict[str, CaseOf] = {
     "taps, week by night, packed": of(
         "opal_year", Feed.TAPS, *FEW_OF_WEEK, *BY_NIGHT, form=Form.PACKED
     ),
+    "taps in UTF-16": of("opal", Feed.TAPS, *IN_UTF_16),
     "tides": of("opal", Feed.TIDES_FARE_TRANSACTIONS),
     "tides, Parquet": of("opal", Feed.TIDES_FARE_TRANSACTIONS, form=Form.WHOLE),
     "passenger events": of("opal_trip", Feed.TIDES_PASSENGER_EVENTS, *EVENTS),
@@ -130,6 +138,7 @@ CASES: dict[str, CaseOf] = {
         "opal_trip", Feed.TIDES_PASSENGER_EVENTS, *EVENTS, form=Form.PACKED
     ),
     "itms": of("itms", Feed.ITMS),
+    "itms in miles, packed": of("itms", Feed.ITMS, *IN_MILES, form=Form.PACKED),
     "itms by night": of("itms", Feed.ITMS, *BUSES_BY_NIGHT, *ALL_DAY),
     "itms, week by night": of("itms", Feed.ITMS, *BUSES_BY_NIGHT, *ALL_DAY, *BUS_WEEK),
     "itms, week, Parquet": of("itms", Feed.ITMS, *BUS_WEEK, form=Form.WHOLE),

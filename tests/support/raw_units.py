@@ -28,6 +28,7 @@ from turnstile.programme.source_spec import RowShape
 from turnstile.sources.feeds.layout import names_in_source
 from turnstile.sources.feeds.made_records import MadeReading, MadeTrip, Record
 from turnstile.sources.feeds.raw_records import (
+    as_delivered,
     csv_lines,
     json_lines,
     records_of,
@@ -118,8 +119,9 @@ class Generator:
             self._mixed(write(theirs), self._with_hostile(write(mine), spoil))
             for write, theirs, mine, spoil in zip(lines, others, own, (_CSV, _JSON), strict=True)
         )
-        header, _ = csv_lines(self._header_records())
-        csv_file = b"\n".join([header.encode(), *table_lines]) + b"\n"
+        header, _ = csv_lines(self._header_records(), self._own.programme.source.file)
+        spec = self._own.programme.source.file
+        csv_file = as_delivered(b"\n".join([header.encode(), *table_lines, b""]), spec)
         json_file = b"\n".join(object_lines) + b"\n"
         if self._own.form is Form.PACKED:
             return {"a.csv.gz": gzip.compress(csv_file), "b.zip": _zipped("b.ndjson", json_file)}
@@ -152,7 +154,7 @@ class Generator:
 
     def _lines_of_csv(self, records: list[Record]) -> list[bytes]:
         every = self._header_records()
-        _, lines = csv_lines([*every, *records])
+        _, lines = csv_lines([*every, *records], self._own.programme.source.file)
         return [line.encode() for line in lines[len(every) :]]
 
     def _records(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from math import inf
 from pathlib import Path
 
@@ -97,6 +98,28 @@ def usable_grains(
     for row in (one for one in rows if one.usable is not None):
         yield f"  {row.grain}: {usable_text(row.usable)} usable"
     yield from (f"  {line}" for line in lead_lines(rows))
+
+
+def nothing_learned(
+    programme: Programme, domain: PublicDomain, include: Path, volume: int
+) -> tuple[str, ...]:
+    """Return why no table of the grain that is written tells anything; empty if one does.
+
+    Args:
+        programme: any; of tables that are not judged nothing is said.
+        domain: its public cells.
+        include: folder of `domains/`.
+        volume: tap-ons a week, or buses in service on a day.
+    """
+    if _has_speeds_of_hexagons(programme):
+        rows = list(bus_grains(programme, domain, volume, only_written=True))
+    elif programme.source.feed.shape is RowShape.TRIPS and has_cells(programme):
+        city = made_city(domain, _largest_mode(domain), volume)
+        own = trip_grains(programme, domain, include, city, finest=OWN)
+        rows = list(takewhile(lambda row: row.is_written, own))
+    else:
+        return ()
+    return tuple(row.sentence for row in rows if all(one.not_beaten for one in rows))
 
 
 def written_grain(release: Release) -> Iterator[str]:

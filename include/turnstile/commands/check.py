@@ -12,6 +12,7 @@ from pathlib import Path
 from turnstile.errors import InputError, ProgrammeError, TurnstileError
 from turnstile.extensions import PLANNING, PORTALS, brought
 from turnstile.ledger.of_deployment import open_ledger
+from turnstile.pipeline.gain import no_gain
 from turnstile.pipeline.room import shortage, tightest_room
 from turnstile.programme.calendar.release_schedule import period_containing
 from turnstile.programme.domain.files import load_domain
@@ -27,6 +28,7 @@ from turnstile.programme.reference import json_schema, reference
 from turnstile.programme.spec import Programme
 from turnstile.publishing.package_size import large_package
 from turnstile.publishing.series.days import holidays_of
+from turnstile.quality.rules import shares_at_most
 from turnstile.release.plan import make_plan
 from turnstile.settings import Settings, system_clock
 from turnstile.sources.feeds.layout import names_in_source
@@ -105,12 +107,14 @@ def _judged(file: ProgrammeFile, settings: Settings) -> _Judged:
     plan = make_plan(programme, domain, period)
     large = large_package(programme, settings.include, plan)
     warnings = (*warnings, *filter(None, [large and f"{file.path.name}: {large}"]))
-    lacking = shortage(programme, tightest_room(programme, domain, period))
-    if lacking is None:
-        return _Judged((), warnings)
-    if _has_sealed(programme.name, settings):  # its weeks are promised already
-        return _Judged((), (*warnings, str(lacking)))
-    return _Judged((lacking,), warnings)
+    lacking = (
+        shortage(programme, tightest_room(programme, domain, period)),
+        no_gain(programme, domain, settings.include),
+    )
+    found = tuple(one for one in lacking if one is not None)
+    if found and _has_sealed(programme.name, settings):  # its weeks are promised already
+        return _Judged((), (*warnings, *map(str, found)))
+    return _Judged(found, warnings)
 
 
 def _has_sealed(programme: str, settings: Settings) -> bool:
@@ -163,6 +167,7 @@ def _problem_of_cells(
     """Return what is wrong with columns, public files, portals or, if complete, the plan."""
     try:
         names_in_source(layout_of(programme.source.feed), programme)
+        shares_at_most(programme)
         domain = load_domain(programme, include)
         read_calls(programme, include)
         holidays_of(programme, include)

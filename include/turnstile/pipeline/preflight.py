@@ -17,6 +17,7 @@ from turnstile.errors import RefusedError
 from turnstile.pipeline.bounding_key import require_known_key
 from turnstile.pipeline.code_version import code_version
 from turnstile.pipeline.context import Release
+from turnstile.pipeline.gain import no_gain
 from turnstile.pipeline.publishable import require_columns, require_place
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.release.zones import write_atomically
@@ -39,6 +40,9 @@ def require_preflight(release: Release) -> None:
     if _known(release) is not None:
         return
     require_columns(release)
+    nothing = no_gain(release.programme, release.domain, release.settings.include)
+    if nothing is not None:
+        raise RefusedError(f"{release.key}: {nothing}; nothing was charged")
     copy = PipelineCopy(observed=_tried(release))
     programme, events = release.programme, release.plan.events
     gates = plan_gates(programme, events, copy, audits_of(programme, events, copy))

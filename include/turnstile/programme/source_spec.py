@@ -9,6 +9,7 @@ from typing import Annotated
 
 from turnstile.programme.id_form import IdForm
 from turnstile.programme.key import (
+    Amount,
     Days,
     Key,
     Named,
@@ -103,6 +104,83 @@ class SpeedUnit(StrEnum):
 
     KMH = "km/h"
     MS = "m/s"
+    MPH = "mph"
+    KNOTS = "knots"
+
+    @property
+    def milli_kmh(self) -> Fraction:
+        """How many thousandths of a km/h one is; miles and sea miles are international ones."""
+        return {"km/h": Fraction(1000), "m/s": Fraction(3600), "mph": Fraction("1609.344")}.get(
+            self, Fraction(1852)
+        )
+
+
+class Encoding(StrEnum):
+    """Characters of a file's bytes, by the names of Python's codecs."""
+
+    UTF_8 = "utf-8"
+    LATIN_1 = "latin-1"
+    WINDOWS_1252 = "windows-1252"
+    UTF_16 = "utf-16"
+
+
+class Delimiter(StrEnum):
+    """What stands between fields."""
+
+    COMMA = "comma"
+    SEMICOLON = "semicolon"
+    TAB = "tab"
+    PIPE = "pipe"
+
+    @property
+    def character(self) -> str:
+        """The character."""
+        return {"comma": ",", "semicolon": ";", "tab": "\t"}.get(self, "|")
+
+
+class QuoteMark(StrEnum):
+    """What encloses a field that holds a delimiter."""
+
+    DOUBLE = "double"
+    SINGLE = "single"
+    NONE = "none"
+
+
+class DecimalMark(StrEnum):
+    """What stands before the decimals of a number."""
+
+    POINT = "point"
+    COMMA = "comma"
+
+
+class TimeForm(StrEnum):
+    """How an instant is written: as a date and a time, or in units since 1970, UTC."""
+
+    WRITTEN = "written"
+    EPOCH_S = "epoch_s"
+    EPOCH_MS = "epoch_ms"
+    EPOCH_US = "epoch_us"
+
+    @property
+    def of_second(self) -> int:
+        """Units of a second; 0 of a written time."""
+        return {"epoch_s": 1, "epoch_ms": 1000, "epoch_us": 1_000_000}.get(self, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSpec:
+    """How delivered text files are written. Nothing of it is told by a record."""
+
+    encoding: Annotated[Encoding, Key("a byte order mark of UTF-16 says so itself")] = (
+        Encoding.UTF_8
+    )
+    delimiter: Annotated[
+        Delimiter | None, Key("between fields", "semicolon", default="as the header's line")
+    ] = None
+    quote: Annotated[QuoteMark, Key("around a field that holds a delimiter")] = QuoteMark.DOUBLE
+    header_row: Annotated[Positive, Key("line of the header; those above are no records", "4")] = 1
+    decimal: Annotated[DecimalMark, Key("before the decimals of numbers")] = DecimalMark.POINT
+    times: Annotated[TimeForm, Key("how instants are written", "epoch_ms")] = TimeForm.WRITTEN
 
 
 class DateForm(StrEnum):
@@ -118,6 +196,7 @@ class TapAction(StrEnum):
 
     ENTER = "enter"
     EXIT = "exit"
+    NO_TAP = "no_tap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +244,7 @@ class SourceSpec:
             "refuse",
         ),
     ] = MissingDay.REFUSE
+    file: Annotated[FileSpec, Key("how text files are written (FEEDS.md)")] = FileSpec()
     columns: Annotated[
         tuple[tuple[str, str], ...],
         Named(Annotated[Text, Key("the source's name of a field", "card_number")]),
@@ -185,7 +265,12 @@ class SourceSpec:
     action_names: Annotated[
         tuple[tuple[str, TapAction], ...],
         Named(Annotated[TapAction, Key("what the word means", "enter")]),
-        Key("the source's word: what a tap does"),
+        Key("the source's word: what a tap does; a word that nobody explains stops the week"),
+    ] = ()
+    set_aside_at_most: Annotated[
+        tuple[tuple[str, Fraction], ...],
+        Named(Annotated[Amount, Key("share of the records of a week", '"1/20"')]),
+        Key("a rule of FEEDS.md: the largest share that it may set aside before the week stops"),
     ] = ()
     date_form: Annotated[DateForm, Key("how dates are written", "DD/MM/YYYY")] = DateForm.ISO
     grid_decimals: Annotated[

@@ -488,6 +488,12 @@ class Programme:
             "0",
         ),
     ] = 1
+    typical_volume: Annotated[
+        Positive | None, Key("public: tap-ons a week, or vehicles a day, to plan for", "2000000")
+    ] = None
+    accept_no_gain: Annotated[
+        Text, Key("why to release what naive tables tell as well", "a baseline for 2027")
+    ] = ""
 
     def __hash__(self) -> int:
         """Hash the digest: programmes are looked up for every table of every day."""

@@ -136,7 +136,11 @@ def measure(
     earlier = earlier_figures(programme.name, week, private)
     counted = dict.fromkeys(RULES[programme.source.feed.shape], 0) | dict(counts_of(snapshot))
     totals = _totals(
-        counted, days, keys=keys, earlier=[one.total for one in earlier[:_VOLUME_PERIODS]]
+        counted,
+        days,
+        keys=keys,
+        earlier=[one.total for one in earlier[:_VOLUME_PERIODS]],
+        expected={*_EXPECTED, *(rule for rule, _ in programme.source.set_aside_at_most)},
     )
     rows = int(totals["rows"].iloc[0])
     figures = Figures(rows, counts, _speeds_of_days(days), _shares(totals))
@@ -267,26 +271,37 @@ def _shares(totals: pd.DataFrame) -> dict[str, float]:
 
 
 def _totals(
-    counts: dict[str, int], days: pd.DataFrame, *, keys: int, earlier: list[int]
+    counts: dict[str, int],
+    days: pd.DataFrame,
+    *,
+    keys: int,
+    earlier: list[int],
+    expected: set[str],
 ) -> pd.DataFrame:
-    """One row: what ingest counted as shares of the records read, and the volume."""
+    """One row: what ingest counted as shares of the records read, and the volume.
+
+    Rows of another week are not judged further, so they are no part of what later rules judge: a
+    year in one file would hide the trains of a week.
+    """
     import pandas as pd
 
     rows_in, rows_out, duplicates, joined = (counts.pop(total) for total in TOTALS)
-    read = max(rows_in, 1)
-    expected = {rule: counts.pop(rule) for rule in _EXPECTED if rule in counts}
-    others = sum(expected.values())
+    read, of_week = max(rows_in, 1), max(rows_in - counts["outside_week"], 1)
+    rules = [*counts]
+    before = rules[: rules.index("outside_week") + 1]
+    judged = dict.fromkeys(rules, of_week) | dict.fromkeys(before, read)
+    others = sum(count for rule, count in counts.items() if rule in expected)
     rows = int(days["rows"].sum())
     unknown_taps = int(days["unknown_taps"].sum()) if "unknown_taps" in days else 0
     usual = sorted(earlier)[len(earlier) // 2] if earlier else rows
     figures = {
         "rows": rows,
-        "rows_lost": rows_in - rows_out - duplicates - joined - sum(counts.values()) - others,
+        "rows_lost": rows_in - rows_out - duplicates - joined - sum(counts.values()),
         "rows_unaccounted": rows_out - rows,
         "share_duplicates": duplicates / read,
-        "share_quarantined": sum(counts.values()) / max(rows_in - others, 1),
+        "share_quarantined": (sum(counts.values()) - others) / max(rows_in - others, 1),
         "share_repeated_keys": 1 - keys / max(rows, 1),
         "share_unknown_taps": unknown_taps / max(rows, 1),
         "volume_ratio": rows / max(usual, 1),
-    } | {f"share_{rule}": count / read for rule, count in (counts | expected).items()}
+    } | {f"share_{rule}": count / judged[rule] for rule, count in counts.items()}
     return pd.DataFrame([figures])

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from enum import StrEnum
 
+from turnstile.errors import ProgrammeError
 from turnstile.programme.source_spec import MissingDay, RowShape
 from turnstile.programme.spec import Programme
 from turnstile.quality.findings import Severity
-from turnstile.sources.ingest.canonical import RULES, columns_of
+from turnstile.sources.ingest.canonical import DUPLICATES, RULES, columns_of
 
 # Moving buses of Surat have daily medians of 22-25 km/h and those of Austin of 33-46; the same
 # figures in m/s are below 13, and km/h taken for m/s would be above 79.
 _MOVING_SPEED_KMH = (14.0, 60.0)
-_MANY_UNKNOWN_MODES = 0.001
+_MANY_UNKNOWN = 0.001
 _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2
+_MANY_OF_A_RULE = 0.02
+# What no sender can help, or what is delivered so by design: it has shares of its own.
+_MANY_OF_THESE = {"card_id_missing": 0.2, "other_action": 1.0, "outside_week": 1.0, DUPLICATES: 1.0}
 _FEW = 0.01
 _MANY_UNKNOWN_TAPS = 0.1
 _USUAL_VOLUME = (0.5, 2.0)
@@ -74,7 +79,7 @@ def rules_of(programme: Programme, service_days: int | None = None) -> tuple[Rul
         *_day_rules(programme, service_days or programme.schedule.period_days),
         *_volume_rules(),
         *own,
-        *_quarantine_rules(shape),
+        *_quarantine_rules(programme),
     )
 
 
@@ -224,19 +229,50 @@ _MANY = {
         "latitude and longitude are swapped in many rows; correct source.columns or the files",
     ),
     "unknown_mode": (
-        _MANY_UNKNOWN_MODES,
+        _MANY_UNKNOWN,
         "rows have a mode that source.modes does not list; add it to source.mode_names",
+    ),
+    "unknown_action": (
+        _MANY_UNKNOWN,
+        "rows have an action that nobody explains; say in source.action_names what each word does",
     ),
     "unparsable_timestamp": (_MANY_UNREADABLE, "many timestamps cannot be read; check the files"),
     "malformed_line": (_MANY_UNREADABLE, "many lines cannot be read; check the files"),
 }
 
 
-def _quarantine_rules(shape: RowShape) -> tuple[Rule, ...]:
+def shares_at_most(programme: Programme) -> dict[str, float]:
+    """Return what share of a week's records each rule may set aside, at most.
+
+    Raises:
+        ProgrammeError: `source.set_aside_at_most` names a rule that there is not.
+    """
+    rules = (*RULES[programme.source.feed.shape], DUPLICATES)
+    usual = dict.fromkeys(rules, _MANY_OF_A_RULE) | _MANY_OF_THESE
+    usual |= {rule: most for rule, (most, _) in _MANY.items()}
+    stated = programme.source.set_aside_at_most
+    if unknown := next((rule for rule, _ in stated if rule not in rules), None):
+        near = get_close_matches(unknown, rules, 1)
+        rule = f"{unknown!r} is no rule of {programme.source.feed}; "
+        rule += f"did you mean {near[0]}?" if near else f"it has {', '.join(rules)}"
+        raise ProgrammeError(where="programme", field="source.set_aside_at_most", rule=rule)
+    return {rule: usual[rule] for rule in rules} | {rule: float(most) for rule, most in stated}
+
+
+def _quarantine_rules(programme: Programme) -> tuple[Rule, ...]:
     """One rule for each that rows may break, under the same name, and limits on how many may."""
-    week = Frame.WEEK
-    found = []
-    for rule in RULES[shape]:
+    week, at_most = Frame.WEEK, shares_at_most(programme)
+    large = (
+        "a rule sets aside more of the records than it may (source.set_aside_at_most; one in fifty "
+        "where nothing is stated); it is among those that warn: correct mapping or files, or state "
+        "the share that is right"
+    )
+    found = [
+        _ranged("set_aside_small", Severity.ERROR, week, (f"share_{rule}", None, most), large)
+        for rule, most in at_most.items()
+        if rule not in _MANY
+    ]
+    for rule in RULES[programme.source.feed.shape]:
         sentence = f"rows went to quarantine as {rule}; look at them in the private zone"
         severity = Severity.WARN
         if rule == "future_date":
@@ -244,9 +280,8 @@ def _quarantine_rules(shape: RowShape) -> tuple[Rule, ...]:
             sentence = "rows are dated long after the week, as by a wrong clock; correct the files"
         found.append(_ranged(rule, severity, week, (f"share_{rule}", None, 0), sentence))
         if rule in _MANY:
-            most, sentence = _MANY[rule]
-            span = (f"share_{rule}", None, most)
-            found.append(_ranged(f"{rule}_many", Severity.ERROR, week, span, sentence))
+            span = (f"share_{rule}", None, at_most[rule])
+            found.append(_ranged(f"{rule}_many", Severity.ERROR, week, span, _MANY[rule][1]))
     sentence = "more than a fifth of the week's rows went to quarantine; check feed and mapping"
     span = ("share_quarantined", None, _MANY_QUARANTINED)
     found.append(_ranged("quarantine_small", Severity.ERROR, week, span, sentence))

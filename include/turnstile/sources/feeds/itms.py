@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from turnstile.duckdb_engine import name, text
-from turnstile.programme.source_spec import RowShape, SpeedUnit
+from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import OccupancyClass, Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import (
@@ -30,7 +30,6 @@ from turnstile.sources.ingest.identity import another_form_rule
 
 _ALWAYS = ("vehicle_id", "observed_at", "speed")
 _FIELDS = (*_ALWAYS, "latitude", "longitude")
-_MILLI_KMH = {SpeedUnit.KMH: SPEED_SCALE, SpeedUnit.MS: SPEED_SCALE * 3600 // 1000}
 _SECONDS = "TRY_CAST(delay AS DOUBLE)"
 _DELAY_S = (
     f"CASE WHEN {_SECONDS} IS NOT NULL "
@@ -110,7 +109,7 @@ def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     stamped = stamped_sql("raw", "observed_at", programme.time.zone, week)
     clock = ServiceClock(programme.time.day_starts)
     states_delay = "delay_s" in programme.carried and source.timetable is None
-    factor = _MILLI_KMH[source.speed_unit]
+    factor = float(source.speed_unit.milli_kmh)  # of whole kilometres a whole number, so exact
     fastest = source.speed_at_most_kmh * SPEED_SCALE
     return f"""
         SELECT vehicle_id, utc AS observed_at_utc, day AS service_date,

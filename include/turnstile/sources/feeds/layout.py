@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 from turnstile.duckdb_engine import name, text
 from turnstile.errors import ProgrammeError
 from turnstile.programme.fields import categories
-from turnstile.programme.source_spec import RowShape, SourceSpec, WithoutCard
+from turnstile.programme.source_spec import (
+    DecimalMark,
+    FileSpec,
+    RowShape,
+    SourceSpec,
+    WithoutCard,
+)
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.made_records import Record
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
 # Rows later than this after a week's end come from a wrong clock, not from a file of several weeks.
 _WRONG_CLOCK_AFTER = timedelta(days=31)
 _TRIP = "trip"
+NUMBERS, INSTANTS = ("latitude", "longitude", "speed", "delay"), ("tapped_at", "observed_at")
 
 
 class ColumnMissing(LookupError):  # noqa: N818 - a finding of a layout, reported as InputError by ingest
@@ -189,6 +196,22 @@ def if_there(
         (field, name(names[field]) if names[field] in columns else "CAST(NULL AS VARCHAR)")
         for field in fields
     )
+
+
+def as_usual(field: str, sql: str, spec: FileSpec) -> str:
+    """Return SQL of a field as it is usually written: decimals behind a point, an instant as text.
+
+    Args:
+        field: of a record.
+        sql: of its text.
+        spec: how files are written.
+    """
+    if field in NUMBERS and spec.decimal is DecimalMark.COMMA:
+        return f"replace({sql}, ',', '.')"
+    if field in INSTANTS and spec.times.of_second:
+        micros = f"TRY_CAST({sql} AS BIGINT) * {1_000_000 // spec.times.of_second}"
+        return f"strftime(make_timestamp({micros}), '%Y-%m-%dT%H:%M:%SZ')"
+    return sql
 
 
 def as_it_came(fields: tuple[str, ...]) -> str:

@@ -10,12 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
-from turnstile.programme.source_spec import SourceSpec, SpeedUnit
+from turnstile.programme.source_spec import SourceSpec
 from turnstile.programme.spec import Programme
 from turnstile.sources.feeds.made_ids import spelt
-from turnstile.sources.ingest.canonical import SPEED_SCALE
 
-_KMH_OF_MS = 3.6
 Record = dict[str, object]
 
 
@@ -120,12 +118,11 @@ def fields_of_reading(
 ) -> Record:
     """Return what every feed of vehicles says of an observation, its position not."""
     source = programme.source
-    kmh = reading.speed_milli_kmh / SPEED_SCALE
     turn = reading.spelling + reading.second
     fields: Record = {
         "vehicle_id": spelt(reading.vehicle, source.vehicle_form, turn),
         "observed_at": f"{clock_of(reading.day, reading.second):%Y-%m-%dT%H:%M:%S}",
-        "speed": kmh / _KMH_OF_MS if source.speed_unit is SpeedUnit.MS else kmh,
+        "speed": reading.speed_milli_kmh / float(source.speed_unit.milli_kmh),
     }
     if "delay_s" in source.feed.states:
         fields["delay"] = reading.delay_s

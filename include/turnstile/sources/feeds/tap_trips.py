@@ -60,6 +60,7 @@ class Taps:
         service_day: service day, if a record states it; None for that of the tap's time.
         fields: columns that are the row as it came.
         ends_alone: True if no tap-off has a tap-on: each is a row of its own.
+        words: what the words of the feed's own standard say that a tap does.
     """
 
     relation: str
@@ -67,6 +68,7 @@ class Taps:
     service_day: str | None
     fields: tuple[str, ...]
     ends_alone: bool = False
+    words: tuple[tuple[str, TapAction], ...] = ()
 
 
 def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
@@ -76,7 +78,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
     only_mode = text(source.modes[0]) if len(source.modes) == 1 else "NULL"
     service = ServiceClock(programme.time.day_starts)
     clock = service.minute("(60 * hour(local) + minute(local))")
-    enters, leaves = (f"own_action = {text(action)}" for action in TapAction)
+    enters, leaves, is_none = (f"own_action = {text(action)}" for action in TapAction)
     unknown = "NULL" if taps.ends_alone else text(UNKNOWN)
     needs_tap_on = "" if taps.ends_alone else f"WHEN {leaves} THEN 'tap_off_without_tap_on'"
     return f"""
@@ -91,7 +93,8 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
             CASE
                 WHEN day IS NULL OR local IS NULL THEN 'unparsable_timestamp'
                 {week_rules("day", programme, week)}
-                WHEN own_action IS NULL THEN 'other_action'
+                WHEN {is_none} THEN 'other_action'
+                WHEN own_action IS NULL THEN 'unknown_action'
                 WHEN TRY_CAST(riders AS DOUBLE) = 0 THEN 'no_riders'
                 WHEN unit IS NULL THEN 'card_id_missing'
                 {another_form_rule(source)}
@@ -104,7 +107,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
             SELECT *, {taps.service_day or service.day("local")} AS day
             FROM (
                 SELECT *, coalesce({mode_sql("mode", source)}, {only_mode}) AS own_mode,
-                    {action_sql(source.action_names)} AS own_action,
+                    {action_sql((*taps.words, *source.action_names))} AS own_action,
                     {unit_sql(programme, taps.fields)} AS unit
                 FROM {stamped_sql(taps.relation, taps.tapped_at, programme.time.zone, week)}
             )
@@ -113,7 +116,7 @@ def taps_sql(programme: Programme, week: ServicePeriod, taps: Taps) -> str:
 
 
 def action_sql(action_names: tuple[tuple[str, TapAction], ...]) -> str:
-    """Return SQL of what a tap does; NULL for what is none."""
+    """Return SQL of what a tap does; NULL for a word that nobody explains."""
     own = {spelling: a for a in TapAction for spelling in (a.value, a.value.capitalize())}
     branches = " ".join(
         f"WHEN {text(name)} THEN {text(action)}"

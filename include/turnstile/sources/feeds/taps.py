@@ -30,6 +30,7 @@ _FIELDS = (
     "latitude",
     "longitude",
 )
+_TYPED = "####-##-##".replace("#", "[0-9]")
 _DATE_FORMATS = {
     DateForm.ISO: "%Y-%m-%d",
     DateForm.DAY_FIRST: "%d/%m/%Y",
@@ -74,7 +75,10 @@ def grid_cell_sql(latitude: str, longitude: str, decimals: int) -> str:
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to taps."""
     source = programme.source
-    day = f"strftime(TRY_STRPTIME(tap_date, {text(_DATE_FORMATS[source.date_form])}), '%Y-%m-%d')"
+    own = f"strftime(TRY_STRPTIME(tap_date, {text(_DATE_FORMATS[source.date_form])}), '%Y-%m-%d')"
+    # as a column of dates or instants prints, whatever the form of those that are texts
+    typed = " OR ".join(f"tap_date GLOB '{_TYPED}{rest}'" for rest in ("", " 00:00:00"))
+    day = f"CASE WHEN {typed} THEN left(tap_date, 10) ELSE {own} END"
     clock = r"CASE WHEN regexp_matches(tap_time, '^\d(:|$)') THEN '0' || tap_time ELSE tap_time END"
     clock = f"({clock}) || CASE WHEN length(tap_time) <= 2 THEN ':00' ELSE '' END"
     grid = grid_cell_sql("latitude", "longitude", source.grid_decimals)

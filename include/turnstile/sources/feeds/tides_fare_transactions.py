@@ -1,7 +1,8 @@
 """Feed `tides_fare_transactions`: TIDES 1.0 (tides-transit.org), one row a fare transaction.
 
-`Enter` and `Exit` are taps, joined by `tap_trips`, within a `service_date`; every other
-`fare_action` is no tap and is set aside, unless `source.action_names` says what it does. A
+`Enter` and `Exit` are taps, joined by `tap_trips`, within a `service_date`. What TIDES calls a
+purchase, a top-up or the like is no tap and is set aside. Of every other `fare_action`, a transfer
+among them, `source.action_names` has to say what it does. A
 transaction is one trip of one token whatever its `num_riders`: riders in a group have no token of
 their own, so nothing would bound them. A transaction of 0 riders is nobody's and is set aside.
 TIDES has no column of the mode: a column `mode` beside its own is read, or the programme has one.
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from turnstile.duckdb_engine import name
-from turnstile.programme.source_spec import RowShape
+from turnstile.programme.source_spec import RowShape, TapAction
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout, if_there
@@ -20,6 +21,9 @@ from turnstile.sources.feeds.made_records import taps_made
 from turnstile.sources.feeds.tap_trips import JOINING, Taps, taps_sql
 
 _MISSING = ("NA", "NaN")  # and empty text: TIDES 1.0, missingValues
+# Not a transfer, whose entrance is a tap to some and none to others; nor what says nothing.
+_NO_TAPS = "Purchase Add New Capture Extend Combine Void Activate Adjust"
+_WORDS = tuple((word, TapAction.NO_TAP) for word in _NO_TAPS.split())
 _ALWAYS = ("tap_id", "card_id", "service_date", "tapped_at", "action", "place")
 _MAYBE = ("riders", "mode")
 _FIELDS = (*_ALWAYS, *_MAYBE)
@@ -57,9 +61,8 @@ def tides_fields(
 
 def typed_sql(programme: Programme, week: ServicePeriod) -> str:
     """Return the SELECT from `raw` to taps."""
-    return taps_sql(
-        programme, week, Taps("raw", "tapped_at", "TRY_CAST(service_date AS DATE)", _FIELDS)
-    )
+    day = "TRY_CAST(service_date AS DATE)"
+    return taps_sql(programme, week, Taps("raw", "tapped_at", day, _FIELDS, words=_WORDS))
 
 
 LAYOUT = FeedLayout(

@@ -29,7 +29,13 @@ MOST_OF_RECORD = 1000  # no vehicle holds more; a larger count counts as this
 _ALWAYS = ("tap_id", "service_date", "tapped_at", "action", "place")
 _MAYBE = ("passengers", "mode", "scheduled_trip", "stop_sequence")
 _FIELDS = (*_ALWAYS, *_MAYBE)
-_WORDS = (("Passenger boarded", TapAction.ENTER), ("Passenger alighted", TapAction.EXIT))
+_NO_PASSENGERS = (
+    "Vehicle arrived at stop,Vehicle departed stop,Door opened,Door closed,Kneel was engaged,"
+    "Kneel was disengaged,Ramp was deployed,Ramp was raised,Ramp deployment failed,Lift was "
+    "deployed,Lift was raised,Bike rack deployed,Individual bike boarded,Individual bike alighted"
+)
+_PASSENGERS = (("Passenger boarded", TapAction.ENTER), ("Passenger alighted", TapAction.EXIT))
+_WORDS = (*_PASSENGERS, *((word, TapAction.NO_TAP) for word in _NO_PASSENGERS.split(",")))
 # of a made-up tap: what its event is called, and which category says where it was
 _OF_EVENT = {
     "Enter": ("Passenger boarded", "boarding_visit"),

@@ -6,6 +6,8 @@ from turnstile.programme.fields import BY_NAME, STOP, categories
 from turnstile.programme.source_spec import Feed, RowShape
 
 UNKNOWN = "UNKNOWN"
+DUPLICATES = "duplicates"
+"""What came twice: no rule is broken, and the records are counted as those of a rule."""
 FIRST_BATCH = "b0"
 SPEED_SCALE = 1000  # milli-km/h in a km/h: integers, so that sums agree on every engine
 
@@ -69,6 +71,7 @@ RULES: dict[RowShape, tuple[str, ...]] = {
         "future_date",
         "outside_week",
         "other_action",  # a fare transaction that is no tap: a purchase, a top-up
+        "unknown_action",  # a word that neither the feed's standard nor the programme explains
         "no_riders",
         "card_id_missing",
         "card_id_of_another_form",

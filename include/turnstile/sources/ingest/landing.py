@@ -29,17 +29,17 @@ class FileForm(StrEnum):
     CSV = "csv"
     JSON = "json"
     PARQUET = "parquet"
+    ARROW = "arrow"
     ZIP = "zip"
 
 
+_PACKED = ("", ".gz", ".zst")
 _FORMS = (
-    (".csv", FileForm.CSV),
-    (".csv.gz", FileForm.CSV),
-    (".txt", FileForm.CSV),
-    (".json", FileForm.JSON),
-    (".json.gz", FileForm.JSON),
-    (".ndjson", FileForm.JSON),
+    *((f".{text}{packed}", FileForm.CSV) for text in ("csv", "txt", "tsv") for packed in _PACKED),
+    *((f".{text}{packed}", FileForm.JSON) for text in ("json", "ndjson") for packed in _PACKED),
     (".parquet", FileForm.PARQUET),
+    (".feather", FileForm.ARROW),
+    (".arrow", FileForm.ARROW),
     (".zip", FileForm.ZIP),
 )
 
@@ -166,7 +166,8 @@ def _extract(file: RawFile, folder: Path) -> tuple[RawFile, ...]:
             if form is FileForm.ZIP:
                 rule = "an archive inside an archive is not read; unpack it"
                 raise InputError(where=member_name, field="file", rule=rule)
-            ending = ".gz" if info.filename.lower().endswith(".gz") else ""
+            packed = (one for one in _PACKED if one and info.filename.lower().endswith(one))
+            ending = next(packed, "")
             path = folder / f"member-{number}.{form}{ending}"
             with archive.open(info) as source, path.open("wb") as target:
                 while chunk := source.read(_CHUNK_BYTES):

@@ -8,7 +8,7 @@ left every quote closes before the line's end, so that whoever reads them reads 
 
 from __future__ import annotations
 
-import gzip
+import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +20,18 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from turnstile.arrow_columns import texts
-from turnstile.sources.ingest.landing import RawFile, refuse_bomb
+from turnstile.programme.source_spec import Delimiter, FileSpec
+from turnstile.sources.ingest.landing import RawFile
+from turnstile.sources.ingest.plain_text import BLOCK_BYTES, PlainText, opened, plain_text
 
 LONGEST_LINE = 1 << 20  # bytes; half of what the engine's reader takes
-_BLOCK = 1 << 17  # bytes that are looked at together: larger arrays would be new pages each time
 _LONGEST_KEPT = 1 << 24  # bytes of a line without an end that are kept in the quarantine
 _NEWLINE, _BLANK, _QUOTE, _COMMA, _FIRST_NOT_ASCII = 0x0A, 0x20, 0x22, 0x2C, 0x80
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUARANTINE = pa.schema([("fields", pa.string())])
+AS_IT_STANDS = FileSpec(delimiter=Delimiter.COMMA)
+UNREADABLE = "\ufdd0"  # no character, so no text of people has it
+_MENDED = "turnstile_unreadable"
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -54,6 +58,8 @@ class PhysicalLines:
         rejected_count: rejected lines.
         is_first_clean: True if `first` is the first line of `clean`.
         may_have_margins: False if no field of CSV, quoted or not, begins or ends with a blank.
+        text: what was exchanged in it.
+        is_mended: True if characters that cannot be decoded stand as `UNREADABLE`, in CSV.
     """
 
     clean: Path
@@ -64,9 +70,13 @@ class PhysicalLines:
     rejected_count: int
     is_first_clean: bool
     may_have_margins: bool
+    text: PlainText
+    is_mended: bool
 
 
-def sort_lines(file: RawFile, folder: Path, *, has_quotes: bool) -> PhysicalLines:
+def sort_lines(
+    file: RawFile, folder: Path, *, has_quotes: bool, spec: FileSpec | None = None
+) -> PhysicalLines:
     """Look at every line of a file once.
 
     Args:
@@ -74,6 +84,7 @@ def sort_lines(file: RawFile, folder: Path, *, has_quotes: bool) -> PhysicalLine
         folder: empty scratch folder, for a copy (only if there is anything to leave out or unpack)
             and the rejected lines.
         has_quotes: True if a field may be quoted, as in CSV.
+        spec: how the file is written; None for UTF-8 as it stands, as in JSON.
 
     Raises:
         OSError: the file cannot be read to its end.
@@ -81,36 +92,28 @@ def sort_lines(file: RawFile, folder: Path, *, has_quotes: bool) -> PhysicalLine
         InputError: a compressed file unpacks to far more than rows do.
     """
     folder.mkdir(parents=True)
-    with _opened(file.path) as stream, _Sorter(file.path, folder, has_quotes=has_quotes) as sorter:
-        for block in _blocks(stream, file):
+    text = plain_text(file, spec or AS_IT_STANDS)
+    with _Sorter(file.path, folder, text, has_quotes=has_quotes) as sorter:
+        for block in _blocks(text.chunks):
             sorter.add(block)
     return sorter.found()
 
 
 def first_character(file: RawFile) -> str:
     """Return the first character of a text file that is no space; empty if there is none."""
-    with _opened(file.path) as stream:
-        begin = stream.read(_BLOCK).removeprefix(_BYTE_ORDER_MARK)
+    with opened(file.path) as stream:
+        begin = stream.read(BLOCK_BYTES).removeprefix(_BYTE_ORDER_MARK)
     return begin.lstrip()[:1].decode(errors="replace")
 
 
-def _opened(path: Path) -> BinaryIO:
-    """Open a file, compressed or not."""
-    if path.name.endswith(".gz"):
-        return gzip.open(path, "rb")  # type: ignore[return-value] # a GzipFile reads bytes too
-    return path.open("rb")
-
-
-def _blocks(stream: BinaryIO, file: RawFile) -> Iterator[bytes]:
+def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Blocks that end where a line ends; the last one as the file does.
 
     A line beyond `_LONGEST_KEPT` bytes loses its rest; it is far too long to be a record.
     """
     begun: list[bytes] = []
     begun_bytes = 0
-    size = file.path.stat().st_size
-    while chunk := stream.read(_BLOCK):
-        refuse_bomb(file.name, size, stream.tell())
+    for chunk in chunks:
         end = chunk.rfind(b"\n") + 1
         if end:
             yield b"".join((*begun, chunk[:end]))
@@ -125,8 +128,9 @@ def _blocks(stream: BinaryIO, file: RawFile) -> Iterator[bytes]:
 class _Sorter:
     """Adds up what the blocks of a file hold."""
 
-    def __init__(self, path: Path, folder: Path, *, has_quotes: bool) -> None:
+    def __init__(self, path: Path, folder: Path, text: PlainText, *, has_quotes: bool) -> None:
         self._path, self._folder, self._has_quotes = path, folder, has_quotes
+        self._text, self._is_mended = text, False
         self._copy: BinaryIO | None = None
         self._rejected: pq.ParquetWriter | None = None
         self._taken = self._count = self._rejected_count = 0
@@ -141,6 +145,10 @@ class _Sorter:
             block = block.removeprefix(_BYTE_ORDER_MARK)
         if b"\r" in block:  # is found at a tenth of the cost of the pair
             block = block.replace(b"\r\n", b"\n")
+        if self._has_quotes and not _is_utf8(block):
+            self._begin_copy()
+            self._is_mended = True
+            block = block.decode(errors=_MENDED).encode()
         ends, quotes, bad = _sorted_lines(block, has_quotes=self._has_quotes)
         self._may_have_margins = self._may_have_margins or _may_have_margins(block, quotes, bad)
         if self._first is None:
@@ -154,8 +162,8 @@ class _Sorter:
         self._taken += len(delivered)
 
     def __enter__(self) -> Self:
-        """Begin with the copy of a compressed file."""
-        if self._path.name.endswith(".gz"):
+        """Begin with the copy of a file whose bytes are not read as they are."""
+        if not self._text.is_as_delivered:
             self._begin_copy()
         return self
 
@@ -177,6 +185,8 @@ class _Sorter:
             rejected_count=self._rejected_count,
             is_first_clean=is_first_clean,
             may_have_margins=self._may_have_margins,
+            text=self._text,
+            is_mended=self._is_mended,
         )
 
     @property
@@ -194,7 +204,7 @@ class _Sorter:
         self._copy = self._copy_path.open("wb")
         with self._path.open("rb") as stream:
             left = self._taken
-            while left and (chunk := stream.read(min(left, _BLOCK))):
+            while left and (chunk := stream.read(min(left, BLOCK_BYTES))):
                 self._copy.write(chunk)
                 left -= len(chunk)
 
@@ -230,6 +240,25 @@ def _sorted_lines(block: bytes, *, has_quotes: bool) -> tuple[Places, Places, Fl
     if len(quotes):
         _mark_unbalanced(content, ends, quotes, bad)
     return ends, quotes, bad
+
+
+def _is_utf8(block: bytes) -> bool:
+    """Return whether bytes can be decoded."""
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _marked(error: UnicodeError) -> tuple[str, int]:
+    """Put a mark in the place of bytes that are no character; a line's end never is among them."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return UNREADABLE, error.end
+
+
+codecs.register_error(_MENDED, _marked)
 
 
 def _may_have_margins(block: bytes, quotes: Places, bad: Flags) -> bool:

@@ -10,22 +10,29 @@ from __future__ import annotations
 
 import csv
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from turnstile.duckdb_engine import name, one_file, text
 from turnstile.durable_files import refuse_if_full
 from turnstile.errors import InputError
+from turnstile.programme.source_spec import FileSpec
 from turnstile.sources.ingest.landing import FileForm, RawFile
-from turnstile.sources.ingest.lines import PhysicalLines, first_character, sort_lines
+from turnstile.sources.ingest.lines import (
+    AS_IT_STANDS,
+    UNREADABLE,
+    PhysicalLines,
+    first_character,
+    sort_lines,
+)
+from turnstile.sources.ingest.plain_text import PlainText
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_OTHER_DELIMITERS = (";", "\t", "|")
 _DEEPEST = 12  # levels of a type; the engine takes minutes for sixty
 # A character that cannot be in JSON text stands where a delimiter must: a line is one column.
 _ONE_COLUMN = (
@@ -51,6 +58,7 @@ class Source:
         keys: SQL that selects the columns that occur, for JSON.
         kinds: type of each column, for Parquet.
         may_have_margins: False if no text begins or ends with a blank, so that none is trimmed.
+        text: what was exchanged in a file of CSV, and is exchanged back in every text.
     """
 
     columns: tuple[str, ...]
@@ -62,11 +70,18 @@ class Source:
     keys: str | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     may_have_margins: bool = True
+    text: PlainText | None = None
 
     def as_text(self, column: str) -> str:
         """Return SQL for a column as trimmed text, empty text as NULL."""
-        own = f"trim({name(column)})" if self.may_have_margins else name(column)
-        return f"nullif({own}, '')"
+        own = self.as_it_came(name(column))
+        return f"nullif({f'trim({own})' if self.may_have_margins else own}, '')"
+
+    def as_it_came(self, sql: str) -> str:
+        """Return SQL of a text in the file's own characters."""
+        if self.text is None or not self.text.exchanged:
+            return sql
+        return f"translate({sql}, {text(self.text.exchanged)}, {text(self.text.instead)})"
 
 
 @contextmanager
@@ -90,35 +105,43 @@ def raised_as_input_error(file: RawFile) -> Iterator[None]:
 
 
 def open_source(
-    connection: DuckDBPyConnection, file: RawFile, wanted: tuple[str, ...], folder: Path
+    connection: DuckDBPyConnection,
+    file: RawFile,
+    wanted: tuple[str, ...],
+    folder: Path,
+    spec: FileSpec = AS_IT_STANDS,
 ) -> Source:
     """Make a file ready to be read.
 
     Args:
         connection: engine.
         file: one file, no archive.
-        wanted: columns that a JSON record may have.
+        wanted: columns that are read, if they are there.
         folder: scratch folder that does not exist yet, of the private zone.
+        spec: how a file of CSV is written.
 
     Raises:
         InputError: damaged file, another delimiter, or a column named twice.
     """
     with raised_as_input_error(file):
         if file.form is FileForm.CSV:
-            source = _csv(file, folder)
+            source = _csv(file, wanted, folder, spec)
         elif file.form is FileForm.JSON:
             source = _json(file, wanted, folder)
         else:
-            source = _parquet(connection, file)
+            source = _parquet(connection, _as_parquet(file, folder))
     if file.form is not FileForm.JSON and len(set(source.columns)) < len(source.columns):
         rule = "a column is named twice; name each column once"
         raise InputError(where=file.name, field="header", rule=rule)
     return source
 
 
-def _csv(file: RawFile, folder: Path) -> Source:
-    """A CSV file; lines with another number of fields than the header's are left to the engine."""
-    lines = sort_lines(file, folder, has_quotes=True)
+def _csv(file: RawFile, wanted: tuple[str, ...], folder: Path, spec: FileSpec) -> Source:
+    """A CSV file; lines with another number of fields than the header's are left to the engine.
+
+    A character that cannot be decoded costs its record if it stands in a column that is read.
+    """
+    lines = sort_lines(file, folder, has_quotes=True, spec=spec)
     columns = _header(file, lines)
     _refuse_cut_off_line(file, lines, fields=len(columns))
     types = ", ".join(f"{name(column)}: 'VARCHAR'" for column in columns)
@@ -127,28 +150,45 @@ def _csv(file: RawFile, folder: Path) -> Source:
         "escape='\"', nullstr='', compression='none', store_rejects=true, rejects_limit=0, "
         "hive_partitioning=false"
     )
+    read, malformed = f"SELECT * FROM read_csv({one_file(lines.clean)}, {options})", None
+    if lines.is_mended:
+        is_marked = _is_marked([column for column in columns if column in wanted])
+        every = ", ".join(f"coalesce({name(column)}, '')" for column in columns)
+        malformed = f"SELECT concat_ws(',', {every}) AS fields FROM ({read}) WHERE {is_marked}"
+        read = f"SELECT * FROM ({read}) WHERE NOT ({is_marked})"
     return Source(
         columns=columns,
-        relation=f"SELECT * FROM read_csv({one_file(lines.clean)}, {options})",
+        relation=read,
         records=lines.count - 1,
         rejected=lines.rejected if lines.rejected_count else None,
         is_by_line=True,
+        malformed=malformed,
         may_have_margins=lines.may_have_margins,
+        text=lines.text,
     )
 
 
+def _is_marked(columns: Sequence[str]) -> str:
+    """SQL of whether one of the columns that are read has what cannot be decoded."""
+    marks = (f"coalesce(contains({name(column)}, {text(UNREADABLE)}), false)" for column in columns)
+    return " OR ".join(("false", *marks))
+
+
 def _header(file: RawFile, lines: PhysicalLines) -> tuple[str, ...]:
-    """Names in the first line; a single name that another delimiter splits is reported as such."""
+    """Names in the first line.
+
+    Raises:
+        InputError: it is no header.
+    """
     if not lines.is_first_clean:
-        rule = "the first line is no header: it is empty, or not a line of plain CSV in UTF-8"
+        rule = (
+            "the first line is no header: it is empty, or no line of CSV in the encoding that is "
+            "read; state source.file (encoding, header_row, delimiter, quote)"
+        )
         raise InputError(where=file.name, field="header", rule=rule)
     first = next(csv.reader([lines.first.decode()]), [])
-    header = tuple(column.strip() or f"column_{n}" for n, column in enumerate(first))
-    for delimiter in _OTHER_DELIMITERS:
-        if len(header) == 1 and delimiter in header[0]:
-            rule = f"the delimiter is {delimiter!r}, but a comma is read; write it with commas"
-            raise InputError(where=file.name, field="header", rule=rule)
-    return header
+    own = str.maketrans(lines.text.exchanged, lines.text.instead)
+    return tuple(column.translate(own).strip() or f"column_{n}" for n, column in enumerate(first))
 
 
 def _refuse_cut_off_line(file: RawFile, lines: PhysicalLines, *, fields: int) -> None:
@@ -213,6 +253,25 @@ def _levels(kind: str) -> int:
         (0, 3)
     """
     return kind.count("(") + kind.count("[")
+
+
+def _as_parquet(file: RawFile, folder: Path) -> RawFile:
+    """Return a file of Arrow (feather) as one of Parquet; one of Parquet as it is."""
+    if file.form is not FileForm.ARROW:
+        return file
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True)
+    made = folder / "arrow.parquet"
+    with (
+        pa.memory_map(str(file.path)) as stream,
+        pa.ipc.open_file(stream) as batches,
+        pq.ParquetWriter(made, batches.schema) as written,
+    ):
+        for number in range(batches.num_record_batches):
+            written.write_batch(batches.get_batch(number))
+    return replace(file, path=made)
 
 
 def _parquet(connection: DuckDBPyConnection, file: RawFile) -> Source:

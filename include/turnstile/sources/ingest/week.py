@@ -22,13 +22,14 @@ from turnstile.duckdb_engine import connect, name, one_file, text
 from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError, IntegrityError
 from turnstile.programme.gtfs.scheduled_calls import ScheduledCalls
-from turnstile.programme.source_spec import WithoutCard
+from turnstile.programme.source_spec import FileSpec, WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import (
     ColumnMissing,
     FeedLayout,
     Joined,
+    as_usual,
     fields_in,
     names_in_source,
 )
@@ -154,6 +155,8 @@ def snapshot_digest(
         made_from["without_card"] = source.without_card
     if source.id_form is not None:
         made_from["id_form"] = astuple(source.id_form)
+    if source.file != FileSpec():
+        made_from["file"] = astuple(source.file)
     if absent := sorted(set(week.days) - set(programme.days_of(week))):
         made_from["absent_days"] = [str(day) for day in absent]
     if carried := carried_names(source.feed.shape, programme.carried):
@@ -192,12 +195,13 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
     """
     names = _names(work)
     wanted = work.layout.columns_of(names)
-    source = open_source(work.connection, file, wanted, folder)
+    spec = work.programme.source.file
+    source = open_source(work.connection, file, wanted, folder, spec)
     fields = _fields(work, file, frozenset(source.columns))
     ids = work.layout.spellings(names.get(work.programme.source.id_field, ""))
     refuse_inexact(work.programme.source, ids, source.kinds, file.name)
     as_texts = ", ".join(f"{source.as_text(column)} AS {name(column)}" for column in source.columns)
-    as_fields = ", ".join(f"{sql} AS {field}" for field, sql in fields)
+    as_fields = ", ".join(f"{as_usual(field, sql, spec)} AS {field}" for field, sql in fields)
     statement = f"""
         WITH source AS ({source.relation}),
             texts AS (SELECT {as_texts} FROM source),
@@ -288,11 +292,14 @@ def _stage_malformed(work: _Work, file: RawFile, source: Source) -> int:
     lines = []
     rejects = "SELECT 1 FROM reject_errors LIMIT 1"
     if source.is_by_line and work.connection.execute(rejects).fetchone():
-        lines.append("SELECT any_value(csv_line) AS fields FROM reject_errors GROUP BY line")
+        line = source.as_it_came("any_value(csv_line)")
+        lines.append(f"SELECT {line} AS fields FROM reject_errors GROUP BY line")
     if source.malformed is not None:
         lines.append(source.malformed)
     if source.rejected is not None:
-        lines.append(f"SELECT fields FROM read_parquet({one_file(source.rejected)})")
+        as_it_came = source.as_it_came("fields")
+        rejected = f"read_parquet({one_file(source.rejected)})"
+        lines.append(f"SELECT {as_it_came} AS fields FROM {rejected}")
     count = 0
     for select in lines:
         staged = work.layout.staged_columns(work.programme)
