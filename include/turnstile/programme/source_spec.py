@@ -110,9 +110,8 @@ class SpeedUnit(StrEnum):
     @property
     def milli_kmh(self) -> Fraction:
         """How many thousandths of a km/h one is; miles and sea miles are international ones."""
-        return {"km/h": Fraction(1000), "m/s": Fraction(3600), "mph": Fraction("1609.344")}.get(
-            self, Fraction(1852)
-        )
+        of = {"km/h": "1000", "m/s": "3600", "mph": "1609.344", "knots": "1852"}
+        return Fraction(of[self])
 
 
 class Encoding(StrEnum):
