@@ -15,7 +15,7 @@ from code_lines import SOURCES, code_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ".ci/trusted_core.txt"
-LINES_AT_MOST = 8_200  # 200 of them for files as they come, and for what may be set aside
+LINES_AT_MOST = 8_210  # 210 of them for files as they come, and for what may be set aside
 _OURS = "turnstile"
 
 

@@ -49,6 +49,7 @@ EVENTS = (
     "passenger_event_id,service_date,event_timestamp,event_type,vehicle_id,stop_id,event_count,"
     "trip_stop_sequence\n"
 )
+ANSWERS = ("--speed-unit", "km/h", "--date-form", "DD/MM/YYYY", "--all-tap-on")
 TELEMETRY = {"license_plate": "p", "observationDateTime": "t", "speed": 1}
 
 
@@ -60,9 +61,10 @@ def new(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., int]:
     monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "include"))
     write_gtfs(tmp_path / "gtfs.zip")
 
-    def run(file: str, text: str, *options: str) -> int:
+    def run(file: str, text: str, *options: str, answers: tuple[str, ...] = ANSWERS) -> int:
         (tmp_path / file).write_text(text)
-        given = [option.replace("HERE", str(tmp_path)) for option in options]
+        given = [*answers, *options]
+        given = [option.replace("HERE", str(tmp_path)) for option in given]
         return main(["new", "city", "--from", str(tmp_path / file), *given])
 
     return run
@@ -122,6 +124,56 @@ def test_what_is_written_is_in_order_and_never_written_over(
     assert load_programme("city", tmp_path / "include").retention is None
     path.write_text(path.read_text().replace("# retention:", "retention:"))
     assert load_programme("city", tmp_path / "include").retention is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "asked"),
+    [
+        (
+            TAPS,
+            ("--feed", "taps", *(f"--column={pair}" for pair in OF_TAPS)),
+            {"source.date_form", "source.columns.action"},
+        ),
+        (
+            "license_plate,observationDateTime,speed,latitude,longitude\n",
+            (),
+            {"source.speed_unit"},
+        ),
+    ],
+)
+def test_what_no_column_says_is_asked_and_refused_until_somebody_answers(
+    new: Callable[..., int],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    options: tuple[str, ...],
+    asked: set[str],
+) -> None:
+    assert new("x.csv", text, "--gtfs", "HERE/gtfs.zip", *options, answers=()) == 0
+    assert set(re.findall(r"to decide: (\S+)", capsys.readouterr().out)) == asked
+    page = (tmp_path / "include/programmes/city.decisions.md").read_text()
+    assert all(f"| `{key}` |" in page for key in asked)
+    assert main(["check", "city"]) == 2
+    said = capsys.readouterr().err
+    assert all(f"{key}: " in said for key in asked)
+    path = tmp_path / "include/programmes/city.yaml"
+    own = re.sub(r"speed_unit: decide", "speed_unit: mph", path.read_text())
+    own = re.sub(r"date_form: decide", "date_form: DD/MM/YYYY", own)
+    path.write_text(re.sub(r"\n    action: .*", "", own))
+    assert main(["check", "city"]) == 0
+
+
+def test_a_column_goes_by_the_feeds_own_name_too_and_another_one_is_refused_with_the_nearest(
+    new: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "vehicle_id,at,latitude,longitude,speed\n"
+    given = ("--gtfs", "HERE/gtfs.zip", "--column")
+    assert new("x.csv", text, *given, "event_timestmp=at") == 2
+    assert "did you mean event_timestamp?" in capsys.readouterr().err
+    assert new("x.csv", text, *given, "event_timestamp=at") == 0
+    assert dict(load_programme("city", tmp_path / "include").source.columns) == {
+        "observed_at": "at"
+    }
 
 
 @given(st.fractions("1/100", 100, max_denominator=10**6), st.sampled_from(["epsilon", "rho"]))
@@ -269,7 +321,7 @@ def test_a_feed_by_headway_tells_no_delays_and_the_page_says_so(
             (),
             "nearest is tides_vehicle_locations, of which it lacks observed_at (event_timestamp)",
         ),
-        ("x.csv", OPAL, ("--column", "rout=mode"), "its columns are not those"),
+        ("x.csv", OPAL, ("--column", "rout=mode"), "did you mean route?"),
         ("x.csv", OPAL, (), "--gtfs: is missing"),
         ("x.csv", OPAL, ("--gtfs", "HERE/none.zip"), "is not there"),
         ("x.csv", OPAL, ("--gtfs", "HERE/stops.txt", "--mode", "bus"), "--zone: is missing"),

@@ -98,7 +98,7 @@ OF_OPAL = (
 )
 OF_ITMS = (
     ("modes: [bus]", "modes: [bus, tram]", "source.modes"),
-    ("speed_unit: km/h", "speed_unit: mph", "source.speed_unit"),
+    ("speed_unit: km/h", "speed_unit: leagues", "source.speed_unit"),
     ("missing_day: refuse", "without_card: drop", "source.without_card"),
     ("h3_resolution: 7", "h3_resolution: 16", "domain.h3_resolution"),
     ('slots: "09:00-21:00"', 'slots: "21:00-09:00"', "domain.slots"),

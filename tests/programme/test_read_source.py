@@ -21,6 +21,7 @@ def test_a_mapping_of_taps_is_read_completely() -> None:
         "CHECK IN": TapAction.ENTER,
         "CHECK OUT": TapAction.EXIT,
         "USO": TapAction.ENTER,
+        "CHECK OUT SIN CHECKIN": TapAction.NO_TAP,
     }
     assert source.date_form is DateForm.DAY_FIRST
     assert source.grid_decimals == 1

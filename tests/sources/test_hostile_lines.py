@@ -21,6 +21,7 @@ from turnstile.cli import main
 from turnstile.errors import InputError
 from turnstile.programme.spec import Programme
 from turnstile.sources.ingest import lines as physical
+from turnstile.sources.ingest import plain_text
 from turnstile.sources.ingest.snapshot import Snapshot, counts_of
 
 WEEK = "2016-W30"
@@ -146,7 +147,7 @@ def test_lines_are_looked_at_block_by_block(
     ingested: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blocks shorter than a line, so that every kind of line is cut by one."""
-    monkeypatch.setattr(physical, "_BLOCK", 16)
+    monkeypatch.setattr(plain_text, "BLOCK_BYTES", 16)
     monkeypatch.setattr(physical, "LONGEST_LINE", 500)
     monkeypatch.setattr(physical, "_LONGEST_KEPT", 1000)
     bad = [spoil(GOOD[0]) for name, spoil in CSV.items() if "M" not in name]

@@ -285,8 +285,8 @@ def _shape_switch(patch: pytest.MonkeyPatch) -> None:
     """The keys of all records decide in which one shape every record is read."""
     opened, shapes = reading.open_source, itms._shapes
 
-    def by_keys(connection: Any, file: Any, wanted: Any, folder: Any) -> Any:
-        source = opened(connection, file, wanted, folder)
+    def by_keys(connection: Any, *of_file: Any) -> Any:
+        source = opened(connection, *of_file)
         if source.keys is None:
             return source
         keys = {str(row[0]) for row in connection.execute(source.keys).fetchall()}

@@ -273,7 +273,7 @@ def platforms_of_sydney(deployment: Deployment, real: Path) -> Story:
             lines.append(f"c{card},{day} 08:15:00,{chance.choice(own)}")
             lines.append(f"c{card},{day} 17:40:00,{chance.choice(every)}")
     land_lines(deployment.landing("sydney"), "taps.csv", lines)
-    public = ("--gtfs", source, "--mode", "train", "--zone", "Australia/Sydney")
+    public = ("--gtfs", source, "--mode", "train", "--zone", "Australia/Sydney", "--all-tap-on")
     tells("new", "sydney", "--from", deployment.landing("sydney") / "taps.csv", *public)
     package = yield
     table = pd.read_csv(package / "data/location.csv")

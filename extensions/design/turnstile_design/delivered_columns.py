@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -81,17 +82,22 @@ def look_at(path: Path, renamed: Mapping[str, str], feed: Feed | None = None) ->
     Raises:
         InputError: it is not there, has no header, or fits no layout.
     """
+    _require_known(renamed, path.name)
     columns = _columns(path)
     fits = [
         (len(fields), one, fields)
         for one, layout in LAYOUTS.items()
-        if feed in (None, one) and (fields := _fields(layout, columns, renamed)) is not None
+        if feed in (None, one)
+        and (fields := _fields(layout, columns, _by_field(layout, renamed))) is not None
     ]
     if not fits:
         tried = str(feed) if feed else "any feed"
         rule = f"its columns are not those of {tried}; docs/FEEDS.md lists them. "
         nearest = [one for one in LAYOUTS if feed in (None, one)]
-        lacks = {one: _missing(LAYOUTS[one], columns, renamed) for one in nearest}
+        lacks = {
+            one: _missing(LAYOUTS[one], columns, _by_field(LAYOUTS[one], renamed))
+            for one in nearest
+        }
         near = min(nearest, key=lambda one: len(lacks[one]))
         if len(lacks[near]) <= _NEAR:
             rule += f"The nearest is {near}, of which it lacks {', '.join(lacks[near])}. "
@@ -108,8 +114,31 @@ def look_at(path: Path, renamed: Mapping[str, str], feed: Feed | None = None) ->
         feed=found,
         fields=fields,
         others=tuple(dict.fromkeys(others)),
-        renamed=tuple((f, c) for f, c in sorted(renamed.items()) if own.get(f) != c),
+        renamed=tuple(
+            (f, c) for f, c in sorted(_by_field(LAYOUTS[found], renamed).items()) if own.get(f) != c
+        ),
     )
+
+
+def _require_known(renamed: Mapping[str, str], file: str) -> None:
+    """Refuse a name of a field that no feed has.
+
+    Raises:
+        InputError: one is none, with the nearest that is.
+    """
+    known = {name for layout in LAYOUTS.values() for pair in layout.names for name in pair}
+    known |= {one.name for layout in LAYOUTS.values() for one in categories(layout.shape)}
+    for unknown in sorted(renamed.keys() - known):
+        near = get_close_matches(unknown, known, 1)
+        rule = f"{unknown!r} is no field of any feed"
+        rule += f"; did you mean {near[0]}?" if near else "; docs/FEEDS.md lists them"
+        raise InputError(where=file, field="--column", rule=rule)
+
+
+def _by_field(layout: FeedLayout, renamed: Mapping[str, str]) -> dict[str, str]:
+    """Return what is renamed by field: a feed's own name of a column stands for its field."""
+    field_of = {column: field for field, column in layout.names}
+    return {field_of.get(name, name): column for name, column in renamed.items()}
 
 
 def _missing(

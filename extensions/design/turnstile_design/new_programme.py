@@ -21,7 +21,8 @@ from turnstile.privacy.accounts import posted_whole
 from turnstile.programme.domain.building import BuildRules, Stop, build_domain
 from turnstile.programme.domain.public_sources import read_stops
 from turnstile.programme.gtfs.feed import read_feed
-from turnstile.programme.source_spec import RowShape
+from turnstile.programme.key import UNDECIDED
+from turnstile.programme.source_spec import DateForm, Feed, RowShape, SpeedUnit
 from turnstile.service_calendar import zone_named
 from turnstile_design.delivered_columns import Delivery
 from turnstile_design.grid_of_places import DECIMALS, grid_domain
@@ -50,14 +51,48 @@ class PublicSources:
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """What no column says and somebody may have answered; None is left to be decided.
+
+    Args:
+        speed_unit: of vehicles whose feed has no standard that states it.
+        date_form: of taps that state their date.
+        all_tap_on: True if no column says whether a tap enters or leaves.
+        typical_volume: tap-ons a week, or vehicles a day.
+    """
+
+    speed_unit: SpeedUnit | None = None
+    date_form: DateForm | None = None
+    all_tap_on: bool = False
+    typical_volume: int | None = None
+
+    def keys_of(self, delivery: Delivery) -> dict[str, str]:
+        """Return the keys of a programme that a delivery leaves open, and what stands for each."""
+        fields, found = {field for _, field in delivery.fields}, {}
+        if delivery.feed is Feed.ITMS:
+            found["speed_unit"] = self.speed_unit or UNDECIDED
+        if delivery.feed is Feed.TAPS and "tap_date" in fields:
+            found["date_form"] = self.date_form or UNDECIDED
+        if delivery.feed is Feed.TAPS and "action" not in fields and not self.all_tap_on:
+            found["action"] = UNDECIDED
+        return {key: str(value) for key, value in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
 class NewProgramme:
     """The files of a new programme, as names below `include/` and their bytes."""
 
     files: tuple[tuple[str, bytes], ...]
 
 
-def new_programme(
-    name: str, delivery: Delivery, sources: PublicSources, *, curator: str, contact: str
+def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package says
+    name: str,
+    delivery: Delivery,
+    sources: PublicSources,
+    answers: Answers,
+    *,
+    curator: str,
+    contact: str,
 ) -> NewProgramme:
     """Return a programme, its domain and its page of decisions.
 
@@ -65,6 +100,7 @@ def new_programme(
         name: of the programme.
         delivery: what the delivered file is.
         sources: of the public cells.
+        answers: what no column says.
         curator: who publishes.
         contact: where questions go.
 
@@ -84,6 +120,7 @@ def new_programme(
     zone = sources.zone or _zone(sources.gtfs)
     zone_named(zone, where="new")
     measures = None if trips else vehicle_measures(delivery, sources.gtfs, zone)
+    asked = answers.keys_of(delivery)
     values = {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
@@ -91,7 +128,9 @@ def new_programme(
         "trips": trips,
         "events": delivery.feed.names_nobody,
         "modes": modes,
-        "renamed": delivery.renamed,
+        "renamed": (*delivery.renamed, *(("action", UNDECIDED),) * ("action" in asked)),
+        "asked": asked,
+        "typical_volume": answers.typical_volume,
         "zone": zone,
         "measures": measures,
         "has_delays": measures is not None and measures.has_delays,

@@ -21,6 +21,8 @@ from pydantic_core import CoreSchema, core_schema
 from turnstile.errors import InputError
 from turnstile.service_calendar import MINUTES_PER_DAY
 
+UNDECIDED = "decide"
+"""What stands in a new programme for what nobody has decided yet: no value of any key."""
 _INTEGER = "tag:yaml.org,2002:int"
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _FLOAT = "tag:yaml.org,2002:float"
@@ -111,6 +113,8 @@ def read_text(value: object) -> str:
     """
     if not isinstance(value, str) or not value:
         raise ValueError("must be a text; write one")
+    if value == UNDECIDED:
+        raise ValueError("is for a person to decide; the page of decisions says between what")
     return str(value)
 
 

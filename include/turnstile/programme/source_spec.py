@@ -110,9 +110,8 @@ class SpeedUnit(StrEnum):
     @property
     def milli_kmh(self) -> Fraction:
         """How many thousandths of a km/h one is; miles and sea miles are international ones."""
-        return {"km/h": Fraction(1000), "m/s": Fraction(3600), "mph": Fraction("1609.344")}.get(
-            self, Fraction(1852)
-        )
+        of = {"km/h": "1000", "m/s": "3600", "mph": "1609.344", "knots": "1852"}
+        return Fraction(of[self])
 
 
 class Encoding(StrEnum):
@@ -171,15 +170,19 @@ class TimeForm(StrEnum):
 class FileSpec:
     """How delivered text files are written. Nothing of it is told by a record."""
 
-    encoding: Annotated[Encoding, Key("a byte order mark of UTF-16 says so itself")] = (
-        Encoding.UTF_8
-    )
+    encoding: Annotated[
+        Encoding, Key("characters; a byte order mark says UTF-16 itself", "windows-1252")
+    ] = Encoding.UTF_8
     delimiter: Annotated[
         Delimiter | None, Key("between fields", "semicolon", default="as the header's line")
     ] = None
-    quote: Annotated[QuoteMark, Key("around a field that holds a delimiter")] = QuoteMark.DOUBLE
+    quote: Annotated[QuoteMark, Key("around a field that holds a delimiter", "single")] = (
+        QuoteMark.DOUBLE
+    )
     header_row: Annotated[Positive, Key("line of the header; those above are no records", "4")] = 1
-    decimal: Annotated[DecimalMark, Key("before the decimals of numbers")] = DecimalMark.POINT
+    decimal: Annotated[DecimalMark, Key("before the decimals of numbers", "comma")] = (
+        DecimalMark.POINT
+    )
     times: Annotated[TimeForm, Key("how instants are written", "epoch_ms")] = TimeForm.WRITTEN
 
 

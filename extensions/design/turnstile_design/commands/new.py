@@ -8,7 +8,8 @@ from pathlib import Path
 
 from turnstile.commands.check import print_usable_grains
 from turnstile.errors import InputError
-from turnstile.programme.source_spec import Feed
+from turnstile.programme.key import UNDECIDED
+from turnstile.programme.source_spec import DateForm, Feed, SpeedUnit
 from turnstile.settings import Settings
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -32,13 +33,22 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--curator", default="Example Transport Authority", help="who publishes")
     parser.add_argument("--contact", default="open-data@transport.example", help="for questions")
     parser.add_argument("--trips", type=int, help="tap-ons a week: say which grain can be used")
+    parser.add_argument(
+        "--speed-unit", type=SpeedUnit, choices=list(SpeedUnit), help="of a column of speeds"
+    )
+    parser.add_argument(
+        "--date-form", type=DateForm, choices=list(DateForm), help="of a column of dates"
+    )
+    parser.add_argument(
+        "--all-tap-on", action="store_true", help="no column says whether a tap enters or leaves"
+    )
     parser.set_defaults(command=_new)
 
 
 def _new(args: argparse.Namespace) -> int:
     """Write the files of a programme that does not exist yet, and say what comes next."""
     from turnstile_design.delivered_columns import look_at
-    from turnstile_design.new_programme import PublicSources, new_programme
+    from turnstile_design.new_programme import Answers, PublicSources, new_programme
 
     include = Settings.from_environment().include
     if not _NAME.fullmatch(args.name):
@@ -50,7 +60,10 @@ def _new(args: argparse.Namespace) -> int:
         rule = "the files are of different feeds; write a programme for each"
         raise InputError(where="new", field="--from", rule=rule)
     sources = PublicSources(args.gtfs, args.area, args.mode, args.zone)
-    new = new_programme(args.name, found[0], sources, curator=args.curator, contact=args.contact)
+    answers = Answers(args.speed_unit, args.date_form, args.all_tap_on, args.trips)
+    new = new_programme(
+        args.name, found[0], sources, answers, curator=args.curator, contact=args.contact
+    )
     for name, _ in new.files:
         if (include / name).exists():
             rule = "is there already; choose another name, or remove it first"
@@ -62,6 +75,8 @@ def _new(args: argparse.Namespace) -> int:
     print("\n".join(f"wrote {include / name}" for name, _ in new.files))
     if args.trips:
         print_usable_grains([args.name], include, args.trips)
+    for key in (one for one, value in answers.keys_of(found[0]).items() if value == UNDECIDED):
+        print(f"to decide: source.{'columns.' if key == 'action' else ''}{key}")
     print(f"next: take the decisions, then `turnstile check {args.name}`")
     return 0
 

@@ -216,6 +216,8 @@ class _Sorter:
         if self._rejected is None:
             self._rejected = pq.ParquetWriter(self._rejected_path, _QUARANTINE)
         kept = [line.decode(errors="backslashreplace").replace("\0", "\\x00") for line in lines]
+        if self._is_mended:
+            kept = [line.replace(UNREADABLE, "\\") for line in kept]
         self._rejected.write_table(pa.table([texts(kept)], schema=_QUARANTINE))
         keeps = np.repeat(~bad, ends - begins + 1)[: len(block)]
         return np.frombuffer(block, np.uint8)[keeps].tobytes()
@@ -252,10 +254,11 @@ def _is_utf8(block: bytes) -> bool:
 
 
 def _marked(error: UnicodeError) -> tuple[str, int]:
-    """Put a mark in the place of bytes that are no character; a line's end never is among them."""
+    """Mark bytes that are no character, and say which; a line's end never is among them."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
-    return UNREADABLE, error.end
+    bad = error.object[error.start : error.end]
+    return "".join(f"{UNREADABLE}x{byte:02x}" for byte in bad), error.end
 
 
 codecs.register_error(_MENDED, _marked)

@@ -154,7 +154,8 @@ def _csv(file: RawFile, wanted: tuple[str, ...], folder: Path, spec: FileSpec) -
     if lines.is_mended:
         is_marked = _is_marked([column for column in columns if column in wanted])
         every = ", ".join(f"coalesce({name(column)}, '')" for column in columns)
-        malformed = f"SELECT concat_ws(',', {every}) AS fields FROM ({read}) WHERE {is_marked}"
+        kept = f"replace(concat_ws(',', {every}), {text(UNREADABLE)}, '\\')"
+        malformed = f"SELECT {kept} AS fields FROM ({read}) WHERE {is_marked}"
         read = f"SELECT * FROM ({read}) WHERE NOT ({is_marked})"
     return Source(
         columns=columns,
@@ -180,7 +181,7 @@ def _header(file: RawFile, lines: PhysicalLines) -> tuple[str, ...]:
     Raises:
         InputError: it is no header.
     """
-    if not lines.is_first_clean:
+    if not lines.is_first_clean or UNREADABLE in lines.first.decode(errors="replace"):
         rule = (
             "the first line is no header: it is empty, or no line of CSV in the encoding that is "
             "read; state source.file (encoding, header_row, delimiter, quote)"
