@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from opal_partitions import INCLUDE, WEEK, Days, Floats, Ints, Tables, exact_tables
 
-from turnstile.estimates.presentation import presentation_of
 from turnstile.estimates.reconciliation import Measured, Partition, reconcile
 from turnstile.privacy.accounts import losses
 from turnstile.privacy.events import DrawEvent, Sensitivity
@@ -94,14 +93,6 @@ def ours(exact: Tables) -> tuple[Tables, list[DrawEvent]]:
     return reconciled(exact, events), events
 
 
-def presented(exact: Tables) -> tuple[Tables, list[DrawEvent]]:
-    """The presentation tables of the same design: what clipping costs."""
-    _, events = ours(exact)
-    shown = presentation_of(reconcile(partition(exact, events)))
-    found = (shown.cells, shown.rows, shown.columns)
-    return Tables(*(np.asarray(table, dtype=float) for table in found)), events
-
-
 def partition(exact: Tables, events: list[DrawEvent]) -> Partition:
     """Draw every event on its exact table."""
     measured = {
@@ -177,7 +168,6 @@ DESIGNS: tuple[tuple[str, Callable[[Tables], tuple[Tables, list[DrawEvent]]]], .
     ("opal_2017: thresholded", source),
     ("thresholded, then derive", derived),
     ("opal_trip: full domain, least squares", ours),
-    ("opal_trip, presentation tables", presented),
 )
 
 

@@ -92,7 +92,7 @@ def adults(measured: Path) -> int:
     with measured.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     sign = {"adult": 1, "child": -1, "UNKNOWN": 0}
-    return sum(sign[row["rider_category"]] * int(row["count"]) for row in rows)
+    return sum(sign[row["rider_category"]] * int(row["measured"]) for row in rows)
 
 
 def seen(home: Path, programme: str, said: str) -> set[str]:
@@ -101,10 +101,11 @@ def seen(home: Path, programme: str, said: str) -> set[str]:
     (judged,) = (home / "private" / programme / WEEK).rglob("quality.json")
     plan, gates = ((package / name).read_text() for name in ("plan.json", "assessment.json"))
     shown = {
-        "dimension": "Category of the card." in (package / "dictionary.csv").read_text(),
+        "dimension": "Category of the card." in (package / "datapackage.json").read_text(),
         # 8,200 of them, and noise of 56 cells with a standard deviation of 58 in all
-        "feed": adults(package / "measurements/riders.csv") > 7_500,
-        "column of a released table": "Pairs of trips" in (package / "dictionary.csv").read_text(),
+        "feed": adults(package / "data/riders.csv") > 7_500,
+        "column of a released table": "Pairs of trips"
+        in (package / "datapackage.json").read_text(),
         "check of the rows": '"rows_a_week"' in judged.read_text(),
         "mechanism": '"dense_clipped"' in plan and "clipped" in said,
         "unit": '"card_month"' in plan and "card_month  2016-07  " in said,
@@ -164,12 +165,10 @@ def test_a_noise_family_and_a_measure_are_one_record_each(tmp_path: Path) -> Non
 
 def slow_buses_are_some(package: Path) -> None:
     slow, every = (
-        pq.read_table(package / f"measurements/{name}.parquet")["buses"].to_numpy().sum()
-        for name in ("slow", "speed")
+        pq.read_table(package / f"data/{name}.parquet")["measured"].to_numpy().sum()
+        for name in ("slow", "speed_buses")
     )
     assert 0.05 * every < slow < 0.95 * every
-    assert (package / "tables/slow.parquet").is_file()
-    assert (package / "estimates/slow.parquet").is_file()
 
 
 def test_the_page_lists_the_same_changes() -> None:

@@ -143,7 +143,7 @@ def test_an_officers_yes_publishes_one_revision_charged_once_and_for_ever(
     reserved = next(e for e in deployment.ledger.entries_of(R1) if e.kind.value == "reserved")
     assert (reserved.body["reason"], reserved.body["approver"]) == ("late rows", "admin")
     corrected = deployment.public / "opal" / WEEK / "r1"
-    assert f"correction: {SAID['public_note']}" in (corrected / "CHANGELOG.md").read_text()
+    assert f"correction: {SAID['public_note']}" in (corrected / "docs/GUIDE.md").read_text()
     words = b"late rows"
     assert not [p for p in corrected.rglob("*") if p.is_file() and words in p.read_bytes()]
 

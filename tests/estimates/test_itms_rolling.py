@@ -14,13 +14,14 @@ from small_deployment import INCLUDE, Deployment
 
 from turnstile.errors import BudgetExceeded, InputError
 from turnstile.estimates.mean_intervals import RatioNoise
-from turnstile.estimates.rolling_means import WeekOfMeans, read_week, rolling_means
+from turnstile.estimates.rolling_means import WeekOfMeans, rolling_means
 from turnstile.ledger.encoding import encode_event
 from turnstile.ledger.records import Bindings, ReleaseKey, Request
 from turnstile.privacy.mechanisms import dense
 from turnstile.privacy.noise_families import NoiseFamily
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
+from turnstile.publishing.package_numbers import read_week
 from turnstile.release.ledger_caps import ledger_cap
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServicePeriod, parse_period

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from turnstile.estimates.presentation import presentation_of, round_up
 from turnstile.estimates.reconciliation import (
     Measured,
     Partition,
@@ -185,45 +184,3 @@ def test_a_table_of_the_wrong_shape_or_without_noise_is_refused() -> None:
         Partition((2, 3), rows=Measured(np.zeros(2, dtype=np.int64), 0.0))
     with pytest.raises(ValueError, match="at least one"):
         Partition((2, 3))
-
-
-@given(partitions(needs=("cells", "rows")))
-def test_presentation_tables_are_integer_not_negative_and_add_up(partition: Partition) -> None:
-    shown = presentation_of(reconcile(partition))
-    assert shown.cells is not None
-    assert shown.cells.dtype == np.int64
-    assert shown.cells.min() >= 0
-    np.testing.assert_array_equal(shown.cells.sum(axis=1), shown.rows)
-    np.testing.assert_array_equal(shown.cells.sum(axis=0), shown.columns)
-    assert shown.cells.sum() == shown.total
-
-
-def test_measurements_are_not_changed_by_presenting_them() -> None:
-    cells = np.array([[-3, 5], [2, -1]], dtype=np.int64)
-    found = reconcile(Partition((2, 2), cells=Measured(cells, 1.0)))
-    presentation_of(found)
-    assert found.cells is not None
-    np.testing.assert_allclose(found.cells, cells)
-
-
-@given(SHAPES, st.data())
-def test_cells_are_rounded_up_in_order_while_row_and_column_lack_something(
-    shape: tuple[int, int], data: st.DataObject
-) -> None:
-    rests = [
-        np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))) for n in shape
-    ]
-    order = np.array(data.draw(st.permutations(range(shape[0] * shape[1]))))
-    expected, rows, columns = np.zeros(shape, dtype=np.int64), *(rest.copy() for rest in rests)
-    for place in order:
-        row, column = divmod(int(place), shape[1])
-        if rows[row] > 0 and columns[column] > 0:
-            expected[row, column] += 1
-            rows[row] -= 1
-            columns[column] -= 1
-    for made in (np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64, order="F")):
-        found_rows, found_columns = (rest.copy() for rest in rests)
-        round_up(made, order, found_rows, found_columns)
-        assert (made == expected).all()
-        assert (found_rows == rows).all()
-        assert (found_columns == columns).all()

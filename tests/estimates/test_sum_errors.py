@@ -40,7 +40,7 @@ def coverage(ways: list[Way]) -> float:
             "service_date": "1",
             "place": "a",
             "slot": label,
-            "estimate": "9",
+            "value": "9",
             "low_90": "1",
             "high_90": f"{9 + 1.6448536 * deviation}",
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +18,22 @@ HOSTILE = "<script>alert(1)</script>"
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package of speeds of two cells at two hours."""
+    """A package of version 1 of speeds of two cells at two hours."""
     labels = {"slot": ["09:00", "09:00", "10:00", "10:00"], "cell": ["a", HOSTILE] * 2}
     ends = [f"{end}_{level}" for level in (90, 95) for end in ("low", "high")]
     speeds = {"mean_speed_kmh": [20.0, 21.0, None, 23.0]}
-    interval = {"low_95_kmh": [18.0, 19.0, None, 21.0], "high_95_kmh": [22.0, 23.0, None, 25.0]}
+    interval = {"standard_deviation_kmh": [1.0, 1.0, None, 1.0]}
+    drawn = {"sum": [1, 2, 3, 4], "buses": [1, 2, 3, 4]}
     estimates = {"estimate": [20.5, 20.6, 20.7, np.nan], **dict.fromkeys(ends, [20.0] * 4)}
-    for part, columns in (("tables", speeds | interval), ("estimates", estimates)):
+    for part, columns in (
+        ("tables", speeds | interval),
+        ("estimates", estimates),
+        ("measurements", drawn),
+    ):
         (tmp_path / part).mkdir()
         pq.write_table(pa.table(labels | columns), tmp_path / part / "speed.parquet")
+    plan = {"week": "2016-W30", "events": []}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
     return tmp_path
 
 
@@ -33,7 +41,7 @@ def test_a_place_is_shown_hour_by_hour(package: Path) -> None:
     found = place_in(package, "a")
     assert found is not None
     assert [(line.time, line.unbiased, line.estimate) for line in found.lines] == [
-        ("09:00", "20.0", "20.5"),
+        ("09:00", "20", "20.5"),
         ("10:00", "withheld", "20.7"),
     ]
 
@@ -46,6 +54,7 @@ def test_a_place_that_is_none_shows_the_choice_alone(package: Path) -> None:
 
 
 def test_a_package_without_estimates_is_shown_without_them(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(json.dumps({"week": "2016-W30", "events": []}))
     assert place_in(tmp_path, "a") is None
 
 

@@ -243,7 +243,7 @@ def test_a_week_is_published_and_verifies(
     assert main(["run", "opal_year", "--week", week]) == 0
     package = tmp_path / f"public/opal_year/{week}/r0"
     assert main(["package", "verify", str(package)]) == 0
-    assert (package / "tables/totals.csv").exists()
-    assert (package / "estimates/on_time_location.csv").exists()
+    assert (package / "data/totals.csv").exists()
+    assert (package / "data/location_slot.parquet").exists()
     assert "at most 20 of a card_week" in (package / "release_card.md").read_text()
     capsys.readouterr()

@@ -32,38 +32,43 @@ def published(landed: Deployment, turnstile: Cli, programme: str) -> Path:
     return landed.public / programme / WEEK / "r0"
 
 
-def test_every_row_of_a_day_says_whether_it_is_a_gap(landed: Deployment, turnstile: Cli) -> None:
+def test_every_row_of_a_day_without_input_says_that_it_is_a_gap(
+    landed: Deployment, turnstile: Cli
+) -> None:
     package = published(landed, turnstile, "opal")
-    tables = sorted(package.glob("*/*.parquet"))
-    assert {path.parent.name for path in tables} == {"measurements", "tables", "estimates"}
+    tables = sorted(package.glob("data/*.parquet"))
     for path in tables:
         rows = pq.read_table(path).to_pylist()
-        marked = {(str(row["service_date"]), row["gap_days"]) for row in rows}
-        gaps = {day for day, number in marked if number}
-        assert {day for day, _ in marked} - gaps == {f"2016-07-{n}" for n in range(27, 32)}
-        # what was not drawn has no rows; estimates say so in rows without a number
-        assert gaps == ({MONDAY, TUESDAY} if path.parent.name == "estimates" else {MONDAY})
-        assert '"gap_days"' in path.with_suffix(".csv").read_text().partition("\n")[0]
+        gaps = {str(row["service_date"]) for row in rows if row["usable"] == "gap"}
+        days = {str(row["service_date"]) for row in rows}
+        assert days - gaps == {f"2016-07-{n}" for n in range(27, 32)}
+        assert gaps == {MONDAY, TUESDAY}
+        own = [row for row in rows if row["usable"] == "gap"]
+        assert {(row["value"], row["high_95"], row["unbiased"]) for row in own} == {(None,) * 3}
+        # what was not drawn has no number; what was drawn of a gap is noise alone
+        if "measured" in rows[0]:
+            drawn = {str(row["service_date"]) for row in rows if row["measured"] is not None}
+            assert drawn == days - {TUESDAY}
     card = json.loads((package / "release_card.json").read_bytes())
     assert (card["gaps"], card["absent_days"]) == ([MONDAY, TUESDAY], [TUESDAY])
     assert len(card["built_at"]) == len("2016-08-01")  # nobody reads the hour of a run off it
     told = (package / "release_card.md").read_text()
     assert f"No service on {TUESDAY}" in told
     assert f"No input on {MONDAY}" in told
-    kinds = [line.split(",")[::2] for line in (package / "KNOWN_GAPS.csv").read_text().split("\n")]
-    assert kinds[1:3] == [[MONDAY, "no_input"], [TUESDAY, "no_service"]]
+    guide = (package / "docs/GUIDE.md").read_text()
+    assert f"No input on {MONDAY}" in guide
+    assert f"No service on {TUESDAY}" in guide
     spent = landed.spent()
     assert spent[f"card_day:{MONDAY}"]  # a gap that only the data tell of costs as any day does
     assert f"card_day:{TUESDAY}" not in spent
     assert turnstile("estimates", "verify", package) == 0
 
 
-def test_sums_over_a_week_say_how_many_days_they_lack(landed: Deployment, turnstile: Cli) -> None:
+def test_a_week_of_buses_is_of_the_days_with_input(landed: Deployment, turnstile: Cli) -> None:
     package = published(landed, turnstile, "itms")
-    for path in package.glob("*/*.parquet"):
-        assert set(pq.read_table(path).column("gap_days").to_pylist()) == {2}
-    rows = pq.read_table(package / "tables/speed.parquet").to_pylist()
-    assert all(abs(row["buses_a_day"] - row["bus_days"] / 5) < 0.001 for row in rows)
+    assert json.loads((package / "release_card.json").read_bytes())["gaps"] == [MONDAY, TUESDAY]
+    rows = pq.read_table(package / "data/speed_buses.parquet").to_pylist()
+    assert all(abs(row["unbiased"] - row["measured"] / 5) < 0.06 for row in rows)
     assert f"bus_day:{TUESDAY}" not in landed.spent()
     assert turnstile("estimates", "verify", package) == 0
 

@@ -81,9 +81,9 @@ def test_a_month_of_31_days_is_released_from_the_weekly_files(
     assert len(card["service_days"]) == 31
     assert card["gaps"] == []
     assert (package.parents[1] / "latest").resolve() == package
-    lines = (package / "tables" / "speed.csv").read_text().splitlines()
+    lines = (package / "data/speed.csv").read_text().splitlines()
     (first, *_) = csv.DictReader(lines)
-    assert {"mean_speed_kmh", "low_95_kmh", "high_95_kmh", "bus_days", "is_withheld"} <= set(first)
+    assert {"value", "low_95", "high_95", "usable", "unbiased", "measured"} <= set(first)
     spent = deployment.spent()
     assert {f"bus_day:{day}" for day in ("2016-07-25", "2016-08-24")} <= set(spent)
     assert "bus_day:2016-08-25" not in spent

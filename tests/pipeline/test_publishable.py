@@ -119,7 +119,7 @@ def test_an_earlier_package_that_was_altered_is_refused_at_reserve(
     for step in ("ingest", "validate", "plan", "count"):
         step_named(step)("opal", AFTER)
     spent = published.spent()
-    table = published.public / f"opal/{WEEK}/r0/measurements/on_time.csv"
+    table = published.public / f"opal/{WEEK}/r0/data/slot.csv"
     intact = table.read_bytes()
     table.write_bytes(intact.replace(b"\n", b"\n\n", 1))
     with pytest.raises(TurnstileError, match="restore the package, from which"):

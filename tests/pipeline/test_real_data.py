@@ -74,16 +74,16 @@ def test_the_four_austin_days_are_released_and_their_outliers_quarantined(
     assert counts(real, "austin", "2016-W47")["speed_out_of_range"] > 0
     # So few buses pass in four days that hardly an hour of a hexagon has a mean (docs/ITMS.md).
     package = real.public / "austin/2016-W47/r0"
-    means = pq.read_table(package / "tables/speed.parquet").to_pandas()
-    assert means["is_withheld"].mean() > 0.99
+    means = pq.read_table(package / "data/speed.parquet").to_pandas()
+    assert means["unbiased"].isna().mean() > 0.99
     # Nor do cells have an estimate there; every count has an interval, and the city a mean.
     cells, city, buses = (
-        pq.read_table(package / f"estimates/speed{end}.parquet").to_pandas()
+        pq.read_table(package / f"data/speed{end}.parquet").to_pandas()
         for end in ("", "_city", "_buses")
     )
-    assert cells["estimate"].isna().all()
-    assert 15 < city["estimate"].item() < 35
-    assert city["low_90"].item() < city["estimate"].item() < city["high_90"].item()
+    assert set(cells["usable"]) == {"withheld"}
+    assert 15 < city["value"].item() < 35
+    assert city["low_90"].item() < city["value"].item() < city["high_90"].item()
     assert buses["low_90"].notna().all()
 
 

@@ -23,7 +23,7 @@ MODES = ("bus", "train")
 # by half hours: buses from 05:00 to 01:00 of the next day, trains from 06:30 to 21:00
 HOURS = "mode,first,last\nbus,05:10,24:55\ntrain,06:30,21:00\n"
 OPEN = {"bus": {*range(2), *range(10, 48)}, "train": set(range(13, 42))}
-KEYS = ["service_date", "mode"]
+KEYS = ["service_date", "mode", "tap"]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def package(deployment: Deployment) -> Path:
 
 
 def read(deployment: Deployment, table: str) -> pd.DataFrame:
-    return pq.read_table(package(deployment) / f"tables/{table}.parquet").to_pandas()
+    return pq.read_table(package(deployment) / f"data/{table}.parquet").to_pandas()
 
 
 def labels_of(mode: str) -> list[str]:
@@ -84,10 +84,9 @@ def labels_of(mode: str) -> list[str]:
 
 
 def test_each_mode_is_published_in_its_own_slots(released: Deployment) -> None:
-    for table, axis in (("on_time", "tap_on_slot"), ("off_time_location", "tap_off_slot")):
-        rows = read(released, table)
-        for (_, mode), part in rows.groupby(KEYS, observed=True):
-            assert list(dict.fromkeys(part[axis])) == labels_of(str(mode))
+    for table in ("slot", "location_slot"):
+        for (_, mode, _), part in read(released, table).groupby(KEYS, observed=True):
+            assert list(dict.fromkeys(part["slot"])) == labels_of(str(mode))
 
 
 def test_a_tap_outside_of_the_hours_of_its_mode_is_counted_as_unknown(
@@ -119,22 +118,25 @@ def test_a_tap_outside_of_the_hours_of_its_mode_is_counted_as_unknown(
 
 
 def test_cells_add_up_to_slots_places_hours_and_days_of_each_mode(released: Deployment) -> None:
-    cells = read(released, "on_time_location")
-    for table, axis in (("on_time", "tap_on_slot"), ("on_location", "tap_on_location")):
-        sums = cells.groupby([*KEYS, axis], observed=True)[["count", "reconciled"]].sum()
+    cells = read(released, "location_slot")
+    for axis in ("slot", "location"):
+        table = axis
+        sums = cells.groupby([*KEYS, axis], observed=True)[["value", "unbiased"]].sum()
         own = read(released, table).set_index([*KEYS, axis])
         joined = own.join(sums.add_suffix("_summed"))
         assert len(joined) == len(own) == len(sums)
-        assert (joined["count"] == joined["count_summed"]).all()
-        assert (joined["reconciled"] - joined["reconciled_summed"]).abs().max() < 0.05
-    hourly = read(released, "on_time_hourly")
-    hours = hourly.groupby("mode", observed=True)["tap_on_slot"].nunique().to_dict()
+        assert (joined["value"] - joined["value_summed"]).abs().max() < 1e-6
+        rounded = 0.06 * len(cells) ** 0.5
+        assert (joined["unbiased"] - joined["unbiased_summed"]).abs().max() < rounded
+    hourly = read(released, "hour")
+    hours = hourly.groupby("mode", observed=True)["hour"].nunique().to_dict()
     assert hours == {"bus": 1 + 19 + 1, "train": 15 + 1}
-    on_time = read(released, "on_time").groupby(KEYS, observed=True)["count"].sum()
-    for name in ("on_time_hourly", "on_time_daily", "off_time_daily"):
-        assert (read(released, name).groupby(KEYS, observed=True)["count"].sum() == on_time).all()
+    slots = read(released, "slot").groupby(KEYS, observed=True)["value"].sum()
+    for name in ("hour", "day"):
+        own = read(released, name).groupby(KEYS, observed=True)["value"].sum()
+        assert (own - slots).abs().max() < 1e-6
     # an hour of which a mode has one half slot only has the smaller error
-    halves = hourly.groupby(["mode", "tap_on_slot"], observed=True)["standard_deviation"].max()
+    halves = hourly.groupby(["mode", "hour"], observed=True)["unbiased_sd"].max()
     assert halves["train", "06:00"] < halves["train", "07:00"]
 
 
@@ -160,13 +162,13 @@ def test_a_package_with_a_slot_that_its_mode_does_not_have_is_refused(
     """A row of a closed slot, put in by hand, breaks the manifest."""
     forged = tmp_path / "r0"
     shutil.copytree(package(released), forged)
-    path = forged / "tables/on_time.csv"
+    path = forged / "data/slot.csv"
     path.chmod(0o644)
     text = path.read_text()
-    assert "train,06:30," in text.replace('"', "")
+    assert "train,on,06:30," in text.replace('"', "")
     path.write_text(text.replace("06:30", "03:30"))
     assert main(["package", "verify", str(forged)]) == 4
-    assert "on_time.csv" in capsys.readouterr().err
+    assert "slot.csv" in capsys.readouterr().err
 
 
 def test_other_hours_after_the_week_was_released_ask_for_a_revision(

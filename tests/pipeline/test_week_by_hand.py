@@ -25,6 +25,7 @@ from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline import after_seal, charged_draw
 from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.publishing.package_reader import csv_content
 from turnstile.release.zones import write_once
 
 Cli = Callable[..., int]
@@ -133,28 +134,25 @@ def test_csv_and_parquet_hold_the_same_numbers_for_every_cell(
     published: Deployment,
 ) -> None:
     package = published.public / "opal" / WEEK / "r0"
-    for path in package.glob("*/*.csv"):
-        with path.open() as file:
-            rows = list(csv.DictReader(file))
-        table = pq.read_table(path.with_suffix(".parquet"))
-        name = "estimate" if path.parent.name == "estimates" else "count"
-        assert [float(row[name]) for row in rows] == table[name].to_pylist()
+    for path in package.glob("data/*.parquet"):
+        text = csv_content(package, path.stem).decode()
+        rows = list(csv.DictReader(text.splitlines()))
+        table = pq.read_table(path)
+        assert [float(row["value"]) for row in rows] == table["value"].to_pylist()
         assert len(rows) % 7 == 0
 
 
-def test_reconciled_cells_add_up_to_the_published_time_and_location_tables(
-    published: Deployment,
-) -> None:
-    tables = published.public / "opal" / WEEK / "r0" / "tables"
-    for side in ("on", "off"):
-        fine = pq.read_table(tables / f"{side}_time_location.parquet").to_pandas()
-        for part, name in (("time", "slot"), ("location", "location")):
-            keys = ["service_date", "mode", f"tap_{side}_{name}"]
-            sums = fine.groupby(keys, observed=True)[["count", "reconciled"]].sum().sort_index()
-            coarse = pq.read_table(tables / f"{side}_{part}.parquet").to_pandas()
-            direct = coarse.set_index(keys).sort_index()
-            assert (sums["count"] == direct["count"]).all()
-            assert (sums["reconciled"] - direct["reconciled"]).abs().max() < 0.5
+def test_cells_add_up_to_the_published_time_and_location_tables(published: Deployment) -> None:
+    package = published.public / "opal" / WEEK / "r0"
+    fine = pq.read_table(package / "data/location_slot.parquet").to_pandas()
+    for name in ("slot", "location"):
+        keys = ["service_date", "mode", "tap", name]
+        sums = fine.groupby(keys, observed=True)[["value", "unbiased"]].sum().sort_index()
+        coarse = pq.read_table(package / f"data/{name}.parquet").to_pandas()
+        direct = coarse.set_index(keys).sort_index()
+        assert (sums["value"] - direct["value"]).abs().max() < 1e-6
+        rounded = 0.06 * len(fine) ** 0.5
+        assert (sums["unbiased"] - direct["unbiased"]).abs().max() < rounded
 
 
 def test_the_card_states_the_loss_of_every_unit_before_and_after(
@@ -198,7 +196,7 @@ def test_a_revision_needs_a_reason_and_is_charged_in_full(
         "late rows",
     )
     assert turnstile("run", "itms", "--week", WEEK, "--revision", 1, *said) == 0
-    changes = (reserved.public / "itms" / WEEK / "r1/CHANGELOG.md").read_text()
+    changes = (reserved.public / "itms" / WEEK / "r1/docs/GUIDE.md").read_text()
     assert "correction: late rows" in changes
     files = [path for path in reserved.public.rglob("*") if path.is_file()]
     private = (b"SECRET", b"lovelace")

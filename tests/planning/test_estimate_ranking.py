@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -108,11 +109,13 @@ def test_published_estimates_stand_in_for_a_city(
     names = sorted({place.area for place in city.stops})
     slots = [slot for slot in domain.dimension(MODE, CELLS[0]).labels if slot != "UNKNOWN"]
     days = [f"2016-07-{n}" for n in range(25, 32)]
-    rows = [(d, MODE, s, n, 5.0 + len(n)) for d in days for s in slots for n in names]
-    columns = ["service_date", "mode", *CELLS, "estimate"]
-    (tmp_path / "estimates").mkdir()
+    rows = [(d, MODE, "on", s, n, 5.0 + len(n)) for d in days for s in slots for n in names]
+    columns = ["service_date", "mode", "tap", "slot", "location", "value"]
+    (tmp_path / "data").mkdir()
+    card = {"data": [{"name": "location_slot", "what": "", "unit": "trips", "sources": []}]}
+    (tmp_path / "release_card.json").write_text(json.dumps(card))
     table = pa.table(dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))
-    pq.write_table(table, tmp_path / "estimates/on_time_location.parquet")
+    pq.write_table(table, tmp_path / "data/location_slot.parquet")
     found = published_city(tmp_path, domain, MODE)
     assert found.weeks[0].shape == (len(names), 7, len(slots))
     assert found.weeks[0].mean() == pytest.approx(np.mean([row[-1] for row in rows]), rel=0.2)

@@ -83,7 +83,7 @@ def test_cells_are_chosen_from_a_survey_that_was_charged(
     landed.edit("itms", "domains/surat_area.geojson", "domains/chosen.csv")
     landed.edit("itms", "h3_resolution: 7", "h3_resolution: 8\n  h3_coarsest: 7")
     assert turnstile("run", "itms", "--week", WEEK) == 0
-    written = landed.public / "itms" / WEEK / "r0" / "tables" / "speed.csv"
+    written = landed.public / "itms" / WEEK / "r0/data/speed.csv"
     lines = written.read_text().splitlines()
     assert {row["cell"] for row in csv.DictReader(lines)} == set(cells)
     plan = json.loads((written.parents[1] / "plan.json").read_bytes())

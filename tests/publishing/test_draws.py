@@ -23,7 +23,7 @@ SIZES = MADE.sum(axis=(1, 2), keepdims=True)
 # Places of nearly one size, so that their ranks are in doubt.
 RATES = MADE / SIZES * SIZES.mean() * np.linspace(0.95, 1.05, len(SIZES))[:, None, None]
 SEEDS = (1, 2)
-HOURS = "on_time_location_hourly"
+HOURS = "location_hour"
 KINDS = ("sums", "shares", "ratios", "changes", "ranks")
 ASKED = """
 import json, sys
@@ -32,10 +32,10 @@ sys.path.insert(0, sys.argv[1])
 sys.dont_write_bytecode = True
 import draws
 
-this, last = (draws.Weeks(folder, f"estimates/{sys.argv[3]}") for folder in sys.argv[1:3])
+this, last = (draws.Weeks(folder, sys.argv[3]) for folder in sys.argv[1:3])
 found = {}
-places = sorted({row["tap_on_location"] for row in this.rows})
-codes = np.array([places.index(row["tap_on_location"]) for row in this.rows])
+places = sorted({row["location"] for row in this.rows})
+codes = np.array([places.index(row["location"]) for row in this.rows])
 days = np.array([row["service_date"] for row in this.rows])
 early = days < sorted(set(days))[5]
 of = lambda week, rows=slice(None): np.bincount(codes[rows], week[rows], len(places))
@@ -43,7 +43,7 @@ found["sums"] = draws.ask(lambda week: of(week, early), this)
 found["shares"] = draws.ask(lambda week: of(week) / week.sum(), this)
 found["ratios"] = draws.ask(lambda week: of(week, early) / of(week, ~early), this)
 found["changes"] = draws.ask(lambda week, other: of(week) - of(other), this, last)
-ranked = draws.ranks(this, "tap_on_location", codes >= 0)
+ranked = draws.ranks(this, "location", codes >= 0)
 found["ranks"] = np.transpose([one for _, one in ranked])
 assert not any(name.startswith("turnstile") for name in sys.modules)
 found = {name: np.array(one).tolist() for name, one in found.items()}
@@ -58,10 +58,17 @@ def written(folder: Path, one: Compared) -> Path:
         "errors": one.found.errors,
         "beyond_0": BEYOND_0,
     }
-    (folder / "estimates").mkdir(parents=True)
-    for name, table in one.found.tables.items():
-        (folder / f"estimates/{name}.csv").write_bytes(csv_bytes(table))
-    (folder / "release_card.json").write_text(json.dumps({"draws": [], "estimates": record}))
+    (folder / "data").mkdir(parents=True)
+    data = []
+    for name, estimated in (("location", "on_location"), (HOURS, "on_time_location_hourly")):
+        if (rows := one.found.tables.get(estimated)) is None:
+            continue
+        names = {"estimate": "value", "tap_on_location": "location", "tap_on_slot": "hour"}
+        rows = rows.rename_columns([names.get(own, own) for own in rows.column_names])
+        (folder / f"data/{name}.csv").write_bytes(csv_bytes(rows))
+        data.append({"name": name, "sources": [{"where": {}, "estimates": estimated}]})
+    card = {"draws": [], "estimates": record, "data": data}
+    (folder / "release_card.json").write_text(json.dumps(card))
     for name in ("draws.py", "sums.py"):
         source = resources("turnstile.publishing.carried").joinpath(name)
         (folder / name).write_bytes(source.read_bytes())
@@ -98,7 +105,7 @@ def coverage(folder: Path, noise: Noise, table: str, *, alone: bool = False) -> 
         folders = [written(folder / f"{seed}/{n}", one) for n, one in enumerate(weeks)]
         for card in folder.glob("*/*/release_card.json") if alone else ():
             stated = json.loads(card.read_bytes())
-            stated["estimates"]["correlations"][table] = []
+            stated["estimates"]["correlations"]["on_time_location_hourly"] = []
             card.write_text(json.dumps(stated))
         asked = run("-c", ASKED, *folders, table)
         assert asked.returncode == 0, asked.stderr
@@ -106,7 +113,7 @@ def coverage(folder: Path, noise: Noise, table: str, *, alone: bool = False) -> 
     return dict(zip(KINDS, np.mean(found, axis=0), strict=True))
 
 
-@pytest.mark.parametrize(("noise", "table"), [(OPAL, "on_location"), (YEARLY, HOURS)])
+@pytest.mark.parametrize(("noise", "table"), [(OPAL, "location"), (YEARLY, HOURS)])
 def test_nine_of_ten_intervals_hold_the_truth(noise: Noise, table: str, tmp_path: Path) -> None:
     # 120 answers of each kind, 20 ranks; coins are fixed, so a run that passed passes again.
     found = coverage(tmp_path, noise, table)
@@ -121,31 +128,32 @@ def test_errors_that_go_together_must_be_known_to(tmp_path: Path) -> None:
 
 def test_the_file_in_the_package_answers_by_itself(package: Path, tmp_path: Path) -> None:
     shutil.copytree(package, tmp_path / "alone")
-    file = tmp_path / "alone/draws.py"
+    file = tmp_path / "alone/tools/draws.py"
     card = json.loads((package / "release_card.json").read_bytes())
-    table = f"measurements/{card['draws'][0]['table']}"
-    once, again = run(file, table), run(file, table)
+    drawn = (one["name"] for one in card["data"] if "draw" in one["sources"][0])
+    table, column = next(drawn), ("--column", "measured")
+    once, again = run(file, table, *column), run(file, table, *column)
     assert once.returncode == 0, once.stderr
     assert once.stdout == again.stdout
     said = dict(line.split() for line in once.stdout.splitlines())
     ends = [float(said[name].replace(",", "")) for name in ("low_95", "value", "high_95")]
     assert ends == sorted(set(ends))
     assert not list(file.parent.rglob("__pycache__"))
-    unchanged = run(file, table, "--since", package)
+    unchanged = run(file, table, *column, "--since", package)
     assert "value        0" in unchanged.stdout
-    for slip in ((table, "foo=1"), ("elsewhere/foo",), ("estimates/foo",)):
+    for slip in ((table, "foo=1"), ("elsewhere",), (table, "--column", "usable")):
         done = run(file, *slip)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     means = [one["table"] for one in card["draws"] if one["statistic"] == "sum"]
-    assert all("means do not add up" in run(file, f"estimates/{name}").stderr for name in means)
+    assert all("means do not add up" in run(file, name).stderr for name in means)
 
 
 def test_shares_changes_and_ranks_are_asked_on_the_command_line(published: Path) -> None:
-    file = next(published.glob("opal/*/r0")) / "draws.py"
-    table = "estimates/on_location"
-    share = run(file, table, "mode=train", "--of").stdout.split()
+    file = next(published.glob("opal/*/r0")) / "tools/draws.py"
+    table = "location"
+    share = run(file, table, "tap=on", "mode=train", "--of", "tap=on").stdout.split()
     assert 0 < float(share[3]) <= float(share[1]) <= float(share[5]) < 1
-    ranks = run(file, table, "mode=train", "--ranks", "tap_on_location").stdout.splitlines()
+    ranks = run(file, table, "tap=on", "mode=train", "--ranks", "location").stdout.splitlines()
     assert len(ranks) == 10 * 6
     assert [line.split()[1] for line in ranks[1::6]] == [str(n) for n in range(1, 11)]
 
@@ -153,8 +161,8 @@ def test_shares_changes_and_ranks_are_asked_on_the_command_line(published: Path)
 def test_a_plausible_week_has_the_noise_that_was_drawn(published: Path) -> None:
     folder = next(published.glob("opal/*/r0"))
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import draws; "
-        "weeks = draws.Weeks(sys.argv[1], 'measurements/on_time_location'); "
+        "import sys; sys.path.insert(0, sys.argv[1] + '/tools'); import draws; "
+        "weeks = draws.Weeks(sys.argv[1], 'location_slot', 'measured'); "
         "print(len(weeks.rows), (weeks.week(1) - weeks.values).std() / weeks.deviations[0])"
     )
     numbers, spread = map(float, run("-B", "-c", code, folder).stdout.split())

@@ -6,17 +6,19 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from made_homes import MadeHome
 
 from turnstile.cli import main
+from turnstile.publishing.data_tables import NUMBERS
 from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 
 WEEKS = ("2016-W30", "2016-W31")
-COLUMNS = ["estimate", "low_90", "high_90", "low_95", "high_95"]
 Cli = Callable[..., int]
 
 
@@ -32,10 +34,10 @@ def test_estimates_are_made_again_from_packages_alone(package: Path) -> None:
 
 
 def change_an_estimate(package: Path) -> None:
-    path = package / "estimates" / "on_time_location.csv"
+    path = package / "data/location.csv"
     lines = path.read_text().splitlines(keepends=True)
     parts = lines[5].split(",")
-    parts[5] = "77.7"  # the estimate, behind labels and gap_days
+    parts[lines[0].split(",").index('"value"')] = "77.7"
     path.write_text("".join([*lines[:5], ",".join(parts), *lines[6:]]))
     forge(package)
 
@@ -76,23 +78,25 @@ def test_an_earlier_week_of_other_bytes_is_refused(package: Path) -> None:
     assert main(["estimates", "verify", str(package)]) == 4
 
 
-def test_every_reconciled_table_has_estimates_with_the_same_labels(package: Path) -> None:
-    for path in sorted((package / "tables").glob("*.parquet")):
-        unbiased, found = pq.read_table(path), pq.read_table(package / "estimates" / path.name)
-        labels = [name for name in found.column_names if name not in COLUMNS]
-        assert found.column_names == [*labels, *COLUMNS]
-        assert found.select(labels).equals(unbiased.select(labels))
+def test_every_table_has_values_intervals_and_unbiased_numbers(package: Path) -> None:
+    for path in sorted((package / "data").glob("*.parquet")):
+        names = pq.read_schema(path).names
+        own = names[names.index("value") :]
+        assert own[:8] == list(NUMBERS[:8])
+        assert own[8:] in (["measured"], [])
+    drawn = {path.stem for path in (package / "data").glob("*.parquet")}
+    assert drawn == {"day", "hour", "slot", "location", "location_hour", "location_slot"}
 
 
 def test_estimates_are_not_negative_lie_in_their_intervals_and_add_up(package: Path) -> None:
-    cells = pq.read_table(package / "estimates" / "on_time_location.parquet").to_pandas()
-    places = pq.read_table(package / "estimates" / "on_location.parquet").to_pandas()
-    assert (cells["estimate"] >= 0).all()
-    assert (cells["low_90"].isna() | (cells["low_90"] <= cells["estimate"])).all()
-    assert (cells["high_90"].isna() | (cells["high_90"] >= cells["estimate"])).all()
-    keys = ["service_date", "mode", "tap_on_location"]
-    sums = cells.groupby(keys, observed=True)["estimate"].sum()
-    assert (sums - places.set_index(keys)["estimate"]).abs().max() < 1e-6
+    cells = pq.read_table(package / "data/location_slot.parquet").to_pandas()
+    places = pq.read_table(package / "data/location.parquet").to_pandas()
+    assert (cells["value"] >= 0).all()
+    assert (cells["low_90"].isna() | (cells["low_90"] <= cells["value"])).all()
+    assert (cells["high_90"].isna() | (cells["high_90"] >= cells["value"])).all()
+    keys = ["service_date", "mode", "tap", "location"]
+    sums = cells.groupby(keys, observed=True)["value"].sum()
+    assert (sums - places.set_index(keys)["value"]).abs().max() < 1e-6
 
 
 def test_the_card_names_model_inputs_and_measured_error(package: Path) -> None:
@@ -112,8 +116,10 @@ def test_a_later_series_changes_no_package_and_is_the_same_bytes_for_everybody(
     assert files_of(package.parents[1]) == before
     made, first = files_of(tmp_path / "series"), package.parents[1] / WEEKS[0] / "r0"
     table = "on_time_location.csv"
-    assert made[f"{WEEKS[1]}/{table}"] == (package / "estimates" / table).read_bytes()
-    assert made[f"{WEEKS[0]}/{table}"] != (first / "estimates" / table).read_bytes()
+    of_packages = [values_of(folder) for folder in (first, package)]
+    of_series = [pd.read_csv(BytesIO(made[f"{week}/{table}"]))["estimate"] for week in WEEKS]
+    assert of_series[1].tolist() == of_packages[1]
+    assert of_series[0].tolist() != of_packages[0]
     weeks = json.loads(made["series.json"])["weeks"]
     earlier = weeks[f"opal/{WEEKS[0]}/r0"]["earlier"]
     assert [one["release"] for one in earlier] == [f"opal/{WEEKS[1]}/r0"]
@@ -143,15 +149,25 @@ def test_a_changed_statement_about_sums_is_seen(package: Path) -> None:
 def test_a_sum_of_any_cells_has_an_interval_of_its_own(
     package: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ["estimates", "sum", str(package), "--table", "on_time_location"]
-    assert main([*asked, "--where", "mode=train", "--where", "tap_on_slot=08:00,08:30"]) == 0
-    drawn = pq.read_table(package / "measurements" / "on_time_location.parquet").to_pandas()
-    own = drawn[(drawn["mode"] == "train") & drawn["tap_on_slot"].isin(["08:00", "08:30"])]
+    asked = ["estimates", "sum", str(package), "--table", "location_slot"]
+    of_trains = ["--where", "tap=on", "--where", "mode=train"]
+    assert main([*asked, *of_trains, "--where", "slot=08:00,08:30"]) == 0
+    drawn = pq.read_table(package / "data/location_slot.parquet").to_pandas()
+    drawn = drawn[(drawn["tap"] == "on") & (drawn["mode"] == "train")]
+    own = drawn[drawn["slot"].isin(["08:00", "08:30"])]
     said = capsys.readouterr().out
-    assert f"unbiased: {own['count'].sum()}, 90 % interval" in said
+    assert f"unbiased: {own['measured'].sum()}, 90 % interval" in said
     assert "estimate: 90 % interval" in said or "no interval: " in said
     assert main([*asked, "--where", "mode=tram"]) == 2
+    assert main([*asked, "--where", "mode=train"]) == 2  # every trip is in both taps
     assert main([*asked, "--where", "card=1"]) == 2
+
+
+def values_of(package: Path) -> list[float]:
+    """Return the values of boardings by place and time."""
+    table = pq.read_table(package / "data/location_slot.parquet").to_pandas()
+    found: list[float] = table[table["tap"] == "on"]["value"].tolist()
+    return found
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -27,8 +27,8 @@ def _regions(package: Path, out: Path, *options: str) -> Sums:
 
 
 def _table(package: Path, name: str) -> list[dict[str, str]]:
-    with (package / f"measurements/{name}.csv").open() as stream:
-        return list(csv.DictReader(stream))
+    with (package / f"data/{name}.csv").open() as stream:
+        return [row for row in csv.DictReader(stream) if row.get("tap", "on") == "on"]
 
 
 def _points(package: Path) -> dict[tuple[str, str], list[float]]:
@@ -49,7 +49,7 @@ def test_sums_of_h3_cells_are_those_of_their_stops(opal: Path, tmp_path: Path) -
         opal,
         tmp_path / "out.csv",
         "--table",
-        "measurements/on_location",
+        "location",
         "--h3",
         "6",
         "--by",
@@ -57,10 +57,10 @@ def test_sums_of_h3_cells_are_those_of_their_stops(opal: Path, tmp_path: Path) -
     )
     points = _points(opal)
     values: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-    for row in _table(opal, "on_location"):
-        place = points.get((row["mode"], row["tap_on_location"]))
+    for row in _table(opal, "location"):
+        place = points.get((row["mode"], row["location"]))
         region = "OUTSIDE" if place is None else h3.latlng_to_cell(place[1], place[0], 6)
-        values[region, row["mode"]].append(int(row["count"]))
+        values[region, row["mode"]].append(int(row["measured"]))
     card = json.loads((opal / "release_card.json").read_bytes())
     (sd,) = {d["standard_deviation"] for d in card["draws"] if d["table"] == "on_location"}
     assert found.keys() == values.keys()
@@ -85,12 +85,15 @@ def test_polygons_name_regions_and_share_no_stop(opal: Path, tmp_path: Path) -> 
     ]
     areas = tmp_path / "areas.geojson"
     areas.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    options = ["--table", "tables/on_location", "--boundaries", str(areas), "--name", "SA4"]
+    options = [
+        *("--table", "location", "--column", "unbiased"),
+        *("--boundaries", str(areas), "--name", "SA4"),
+    ]
     found = _regions(opal, tmp_path / "out.csv", *options)
     assert {region for region, _ in found} <= {"East", "West", "OUTSIDE"}
     assert len(found) > 1
     cells = sum(int(row["cells"]) for row in found.values())
-    assert cells == len(_table(opal, "on_location"))
+    assert cells == len(_table(opal, "location"))
     assert all(
         float(row["low_95"]) < float(row["value"]) < float(row["high_95"]) for row in found.values()
     )
@@ -144,19 +147,17 @@ def test_boundaries_as_a_statistical_office_publishes_them(
     areas = tmp_path / name
     (_geopackage if name.endswith("gpkg") else _geojson)(areas)
     layer = ["--layer", "SA2_2021_AUST_GDA2020"] if name.endswith("gpkg") else []
-    table = ["--table", "tables/on_location", "--boundaries", str(areas)]
+    table = ["--table", "location", "--boundaries", str(areas)]
     found = _regions(opal, tmp_path / "out.csv", *table, *layer, "--name", "SA2_CODE21")
     assert {"11701", "12504"} <= {region for region, _ in found} <= {"11701", "12504", "OUTSIDE"}
     points = _points(opal)
     east = [
-        int(row["count"])
-        for row in _table(opal, "on_location")
-        if points.get((row["mode"], row["tap_on_location"]), [0])[0] > 151
+        int(row["measured"])
+        for row in _table(opal, "location")
+        if points.get((row["mode"], row["location"]), [0])[0] > 151
     ]
     assert int(found["11701", ""]["cells"]) == len(east)
-    table[1] = "measurements/on_location"
-    drawn = _regions(opal, tmp_path / "out.csv", *table, *layer, "--name", "SA2_CODE21")
-    assert float(drawn["11701", ""]["value"]) == sum(east)
+    assert float(found["11701", ""]["value"]) == sum(east)
     command = ["package", "regions", str(opal), *table]
     assert main([*command, *layer, "--name", "SA2_CODE16"]) == 2
     if layer:
@@ -170,11 +171,11 @@ def test_boundaries_as_a_statistical_office_publishes_them(
 
 def test_hexagons_of_buses_roll_up_by_their_centre(published: Path, tmp_path: Path) -> None:
     itms = next(published.glob("itms/*/r0"))
-    options = ["--table", "measurements/speed", "--column", "buses", "--h3", "5"]
+    options = ["--table", "speed_buses", "--h3", "5"]
     found = _regions(itms, tmp_path / "out.csv", *options)
     values: defaultdict[tuple[str, str], int] = defaultdict(int)
-    for row in _table(itms, "speed"):
-        values[h3.cell_to_parent(row["cell"], 5), ""] += int(row["buses"])
+    for row in _table(itms, "speed_buses"):
+        values[h3.cell_to_parent(row["cell"], 5), ""] += int(row["measured"])
     assert {key: float(row["value"]) for key, row in found.items()} == values
     assert main(["package", "regions", str(itms), *options[:-1], "8"]) == 2  # finer than published
 
@@ -182,11 +183,11 @@ def test_hexagons_of_buses_roll_up_by_their_centre(published: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     "options",
     [
-        ["--table", "tables/on_time", "--h3", "6"],
-        ["--table", "tables/absent", "--h3", "6"],
-        ["--table", "tables/on_location", "--h3", "16"],
-        ["--table", "tables/on_location", "--h3", "6", "--by", "weather"],
-        ["--table", "tables/on_location", "--boundaries", "absent.geojson"],
+        ["--table", "slot", "--h3", "6"],
+        ["--table", "absent", "--h3", "6"],
+        ["--table", "location", "--h3", "16"],
+        ["--table", "location", "--h3", "6", "--by", "weather"],
+        ["--table", "location", "--boundaries", "absent.geojson"],
     ],
 )
 def test_what_cannot_be_rolled_up_is_refused(opal: Path, options: list[str]) -> None:

@@ -11,9 +11,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
+from turnstile.estimates.rolling_means import over_slots, rolling_means
 from turnstile.html_pages import environment_of
 from turnstile.publishing.carried.sums import Package
+from turnstile.publishing.package_numbers import read_week
+from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.pages import _environment
 from turnstile.publishing.week.numbers import completed
 from turnstile.publishing.week.pictures import Picture
@@ -54,40 +56,41 @@ def test_a_stop_whose_name_is_markup_is_a_text_in_pictures_and_pages() -> None:
     assert {name for name in pages if escapes(name)} == {n for n in pages if ".html." in n} != set()
 
 
-def test_every_picture_is_there_as_svg_and_png_with_a_text(package: Path) -> None:
+def test_every_picture_has_a_text(package: Path) -> None:
     text = (package / "report.html").read_text()
-    svgs = sorted(path.stem for path in package.glob("pictures/*.svg"))
-    assert svgs == sorted(path.stem for path in package.glob("pictures/*.png"))
-    assert {"map", "top"} <= set(svgs)
-    assert "hours" in svgs or package.parent.parent.name == "itms"  # may be noise throughout there
-    assert text.count('role="img" aria-label=') >= len(svgs)
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in package.glob("pictures/*.png"))
+    titles = re.findall(r"<figure>\n<h2>(\w+)", text)
+    assert {"Where", "The"} <= set(titles)
+    assert "When" in titles or package.parent.parent.name == "itms"  # may be noise throughout there
+    assert len(re.findall(r'<div role="img" aria-label="[^"]{50,}', text)) == len(titles)
 
 
 def test_what_can_be_used_leads_and_is_what_the_intervals_say(published: Path) -> None:
     package = next(published.glob("opal/*/r0"))
     said = (package / "report.html").read_text().split("<figure>")[0]
     rows = re.findall(
-        r"<tr><td>estimates/(\w+)</td><td>([\d,]+)</td><td>(\d+) %</td><td>(\d+) %", said
+        r"<tr><td>(\w+)</td><td>[^<]+</td><td>([\d,]+)</td><td>(\d+) %</td><td>(\d+) %", said
     )
-    assert {"on_location", "on_time_location"} <= {name for name, *_ in rows}
+    assert {"location", "location_slot"} <= {name for name, *_ in rows}
     for name, numbers, usable, counted in rows:
-        table = pq.read_table(package / f"estimates/{name}.parquet").to_pandas()
+        table = pq.read_table(package / f"data/{name}.parquet").to_pandas()
         assert int(numbers.replace(",", "")) == len(table)
-        own = table["estimate"]
+        own = table["value"]
         reach = (table["high_90"] - own).combine(own - table["low_90"], max)
         is_usable = (own > 0) & (reach <= own / 5)
         assert int(usable) == round(100 * is_usable.mean())
         assert int(counted) == round(100 * own[is_usable].sum() / own.sum())
-    assert f"`estimates/{rows[0][0]}`" in (package / "README.md").read_text()
+    assert f"`data/{rows[0][0]}.csv`" in (package / "README.md").read_text()
+    lead = (package / f"data/{rows[0][0]}.csv").read_bytes()
+    assert (package / "START_HERE.csv").read_bytes() == lead
 
 
 def test_the_week_in_words_is_the_sum_of_the_published_numbers(published: Path) -> None:
     package = next(published.glob("opal/*/r0"))
     said = (package / "report.html").read_text()
-    table = pq.read_table(package / "tables/on_time_daily.parquet").to_pandas()
-    total = table["reconciled"].sum()
-    half = 1.959964 * math.sqrt((table["standard_deviation"] ** 2).sum())
+    table = pq.read_table(package / "data/day.parquet").to_pandas()
+    table = table[table["tap"] == "on"]
+    total = table["unbiased"].sum()
+    half = 1.959964 * math.sqrt((table["unbiased_sd"] ** 2).sum())
     shown = re.search(r"About ([\d,]+) tap-ons in the week \(± ([\d,]+)\)", said)
     assert shown is not None
     assert abs(int(shown[1].replace(",", "")) - total) <= 1
@@ -101,21 +104,22 @@ def test_hours_are_coloured_only_where_their_interval_is_known_and_above_0(
     published: Path,
 ) -> None:
     package = next(published.glob("opal/*/r0"))
-    picture = (package / "pictures/hours.svg").read_text()
-    name = max(("on_time_location", *(p.stem for p in package.glob("tables/on_time_location_h*"))))
+    picture = (package / "report.html").read_text()
+    hourly = (package / "data/location_hour.parquet").is_file()
+    name, time = ("location_hour", "hour") if hourly else ("location_slot", "slot")
     coloured = set(_RECT.findall(picture))
     assert coloured
-    table = pq.read_table(package / f"tables/{name}.parquet").to_pandas()
-    table["variance"] = table["standard_deviation"] ** 2
-    keys = [table[name].astype(str) for name in ("tap_on_slot", "tap_on_location")]
-    found = table.groupby(keys)[["reconciled", "variance"]].sum()
-    low = (found["reconciled"] - 1.96 * found["variance"] ** 0.5).to_dict()
+    table = pq.read_table(package / f"data/{name}.parquet").to_pandas()
+    table = table[table["tap"] == "on"]
+    table["variance"] = table["unbiased_sd"] ** 2
+    keys = [table[name].astype(str) for name in (time, "location")]
+    found = table.groupby(keys)[["unbiased", "variance"]].sum()
+    low = (found["unbiased"] - 1.96 * found["variance"] ** 0.5).to_dict()
     if "tap-ons, estimate" in picture:
-        sums, table = Package(package), f"estimates/{name}"
+        sums = Package(package)
+        rows = [row for row in sums.rows(name) if row["tap"] == "on"]
         of_estimates = {
-            cell: sums.total(
-                table, lambda row, cell=cell: (row["tap_on_slot"], row["tap_on_location"]) == cell
-            ).low_95
+            cell: sums.estimated(name, [r for r in rows if (r[time], r["location"]) == cell]).low_95
             for cell in coloured
         }
         low |= {cell: one for cell, one in of_estimates.items() if not math.isnan(one)}
@@ -139,7 +143,7 @@ def test_an_estimate_without_an_interval_is_shown_by_the_unbiased_number() -> No
 
 def test_speeds_of_hexagons_are_those_of_the_drawn_sums(published: Path) -> None:
     package = next(published.glob("itms/*/r0"))
-    drawn = pq.read_table(package / "measurements/speed.parquet").to_pandas()
+    drawn = Tables(package).drawn("speed").to_pandas()
     by_cell = drawn.groupby("cell")[["sum", "buses"]].sum()
     week = read_week(package, "speed")
     whole_day = over_slots(week)
@@ -155,8 +159,8 @@ def test_speeds_of_hexagons_are_those_of_the_drawn_sums(published: Path) -> None
         assert row["low_95_kmh"] <= row["mean_speed_kmh"] <= row["high_95_kmh"]
     slowest = shown["mean_speed_kmh"].idxmin()
     page = (package / "report.html").read_text()
-    assert f"The lowest mean speed of buses is that of {slowest}" in page
-    assert (package / "pictures/speeds.svg").is_file()
+    assert f"The lowest mean speed of buses is at {slowest}" in page
+    assert "How fast: mean speed of buses" in page
 
 
 @pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium and its driver")

@@ -23,6 +23,7 @@ from turnstile.ledger.weeks import Fact, PublishedRevision
 from turnstile.programme.field import PUBLIC_ROLES
 from turnstile.programme.field_registry import field_of
 from turnstile.publishing.contents_check import unknown_in_series
+from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.series import packages
 from turnstile.publishing.series.dataset import columns_of, series_tables
 from turnstile.publishing.series.plot import PERIODS_MOST, totals_svg
@@ -53,8 +54,8 @@ def _state(public: Path) -> dict[str, tuple[bytes, int]]:
 def test_every_table_of_a_release_is_in_the_dataset(published: Path) -> None:
     import polars as pl
 
-    own = pd.read_parquet(published / f"opal/{WEEK}/r0/tables/on_location.parquet")
-    dataset = published / "opal/series/tables/on_location/v1"
+    own = pd.read_parquet(published / f"opal/{WEEK}/r0/data/location.parquet")
+    dataset = published / "opal/series/data/location/v1"
     for read in (
         pd.read_parquet(dataset),
         duckdb.execute(f"SELECT * FROM read_parquet('{dataset}/*.parquet')").df(),
@@ -62,11 +63,13 @@ def test_every_table_of_a_release_is_in_the_dataset(published: Path) -> None:
     ):
         assert list(read.columns) == ["period", "revision", *own.columns]
         assert set(read["period"]) == {WEEK}
-        assert list(read["count"]) == list(own["count"])
+        assert list(read["measured"]) == list(own["measured"])
     index = _index(published)
     (period,) = index["periods"]
     assert period["state"] == "published"
     assert index["latest"] == period["path"] == f"{WEEK}/r0"
+    assert period["package_version"] == 2
+    assert index["package_versions"] == [{"version": 2, "from": WEEK}]
     listed = {one["path"]: one["bytes"] for one in index["files"]}
     below = {p for p in (published / "opal/series").rglob("*") if p.is_file()}
     named = {p.relative_to(published / "opal").as_posix(): p.stat().st_size for p in below}
@@ -77,10 +80,10 @@ def test_a_second_time_nothing_is_written(public: Path) -> None:
     before = _state(public)
     publish_series("opal")
     assert _state(public) == before
-    part = public / f"opal/series/tables/on_time/v1/{WEEK}-r0.parquet"
+    part = public / f"opal/series/data/slot/v1/{WEEK}-r0.parquet"
     whole = part.read_bytes()
     part.write_bytes(whole[:100])  # cut off
-    (public / "opal/series/tables/left_over.parquet").write_bytes(b"")
+    (public / "opal/series/data/left_over.parquet").write_bytes(b"")
     publish_series("opal")
     assert part.read_bytes() == whole
     assert set(_state(public)) == set(before)
@@ -179,14 +182,17 @@ def test_holidays_are_named_from_the_public_file(public: Path) -> None:
         programme.write("  holidays: domains/holidays_nsw.csv\n")
     calendar = include / "domains/holidays_nsw.csv"
     calendar.write_text(calendar.read_text() + "2016-07-27,Made-up Day\n")
-    whole = pd.read_csv(public / "opal/series/typical_weekday/on_time_daily.csv")
+    whole = pd.read_csv(public / "opal/series/typical_weekday/day.csv")
     publish_series("opal")
     with (public / "opal/series/days.csv").open() as stream:
         named = {day["service_date"]: day["holiday"] for day in csv.DictReader(stream)}
     assert named["2016-07-27"] == "Made-up Day"
     assert named["2016-07-26"] == ""
-    without = pd.read_csv(public / "opal/series/typical_weekday/on_time_daily.csv")
+    without = pd.read_csv(public / "opal/series/typical_weekday/day.csv")
     assert (set(whole["days"]), set(without["days"])) == ({5}, {4})
+    week = pd.read_csv(public / "opal/series/typical_week/day.csv")
+    assert "Wednesday" not in set(week["weekday"])
+    assert set(week["weekday"]) >= {"Monday", "Sunday"}
     calendar.write_text(calendar.read_text() + "27 July,Made-up Day\n")
     assert main(["ledger", "no-release", "opal/2016-W31/r0", "--reason", "x"]) == 2
 
@@ -269,11 +275,13 @@ def test_other_columns_are_another_version_and_numbers_stay(tmp_path: Path) -> N
     found = []
     for number, names in enumerate((["a", "b"], ["a"], ["a", "b"])):
         key = ReleaseKey("opal", f"2016-W3{number}")
-        folder = tmp_path / str(key) / "tables"
+        folder = tmp_path / str(key) / "data"
         folder.mkdir(parents=True)
         pq.write_table(pa.table({n: columns[n] for n in names}), folder / "t.parquet")
+        card = {"data": [{"name": "t", "what": "", "unit": "", "sources": []}]}
+        (folder.parent / "release_card.json").write_text(json.dumps(card))
         found.append(PublishedRevision(key, "", Fact(number, "", "")))
-    read = {one.key: columns_of(tmp_path / str(one.key)) for one in found}
+    read = {one.key: columns_of(Tables(tmp_path / str(one.key))) for one in found}
     (table,) = series_tables(found, found, read)
     assert [version for _, version in table.parts] == [1, 2, 1]
     (later,) = series_tables(found[1:], found, read)  # the first was withdrawn

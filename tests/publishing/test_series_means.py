@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from turnstile.publishing.series.means import four_weeks, typical_weekday, weeks_of
+from turnstile.publishing.package_reader import Tables
+from turnstile.publishing.series.means import four_weeks, typical_week, typical_weekday, weeks_of
 
 _CELLS = 2000
 _MONDAY = date(2016, 7, 25)
 
 
-def _package(folder: Path, monday: date, value: Callable[[date, int], float]) -> Path:
+def _package(folder: Path, monday: date, value: Callable[[date, int], float]) -> Tables:
     """Write a table of seven days with errors of 3 and 4 in turn, by cell."""
     days = [monday + timedelta(days=n) for n in range(7) for _ in range(_CELLS)]
     cells = list(range(_CELLS)) * 7
     table = {
         "service_date": pa.array(days, pa.date32()),
-        "tap_on_location": [str(cell) for cell in cells],
-        "reconciled": [value(day, cell) for day, cell in zip(days, cells, strict=True)],
-        "standard_deviation": [3.0 + cell % 2 for cell in cells],
+        "location": [str(cell) for cell in cells],
+        "unbiased": [value(day, cell) for day, cell in zip(days, cells, strict=True)],
+        "unbiased_sd": [3.0 + cell % 2 for cell in cells],
     }
-    (folder / "tables").mkdir(parents=True)
-    pq.write_table(pa.table(table), folder / "tables/t.parquet")
-    return folder
+    return _written(folder, table)
+
+
+def _written(folder: Path, table: dict[str, object]) -> Tables:
+    """Write a table of trips, and what a card says of it."""
+    (folder / "data").mkdir(parents=True)
+    pq.write_table(pa.table(table), folder / "data/t.parquet")
+    card = {"data": [{"name": "t", "what": "trips counted", "unit": "trips", "sources": []}]}
+    (folder / "release_card.json").write_text(json.dumps(card))
+    return Tables(folder)
 
 
 @pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Tables]:
     """Four weeks of noise about 10 on weekdays, 20 on Saturdays and Sundays."""
     root, draw = tmp_path_factory.mktemp("weeks"), random.Random(20)  # noqa: S311 - a simulation
 
@@ -43,7 +53,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
     return [_package(root / str(n), _MONDAY + timedelta(weeks=n), value) for n in range(4)]
 
 
-def test_the_typical_weekday_is_that_of_working_days(packages: Sequence[Path]) -> None:
+def test_the_typical_weekday_is_that_of_working_days(packages: Sequence[Tables]) -> None:
     holiday, gap = _MONDAY + timedelta(days=1), _MONDAY + timedelta(days=9)
     found = typical_weekday(weeks_of(packages, "t"), {holiday: "a day"}, [gap.isoformat()])
     assert found is not None
@@ -54,7 +64,7 @@ def test_the_typical_weekday_is_that_of_working_days(packages: Sequence[Path]) -
     assert _covered(found, 20) == 0  # the check can fail
 
 
-def test_four_weeks_are_whole_weeks(packages: Sequence[Path]) -> None:
+def test_four_weeks_are_whole_weeks(packages: Sequence[Tables]) -> None:
     found = four_weeks(weeks_of(packages, "t"), [_MONDAY.isoformat()])
     assert found is not None
     assert set(found["weeks"].to_pylist()) == {3}
@@ -63,10 +73,18 @@ def test_four_weeks_are_whole_weeks(packages: Sequence[Path]) -> None:
 
 
 def test_tables_without_days_or_errors_have_no_mean(tmp_path: Path) -> None:
-    (tmp_path / "tables").mkdir()
-    pq.write_table(pa.table({"reconciled": [1.0]}), tmp_path / "tables/t.parquet")
-    assert typical_weekday(weeks_of([tmp_path], "t"), {}, []) is None
-    assert four_weeks(weeks_of([tmp_path], "absent"), []) is None
+    tables = _written(tmp_path, {"unbiased": [1.0]})
+    assert typical_weekday(weeks_of([tables], "t"), {}, []) is None
+    assert four_weeks(weeks_of([tables], "absent"), []) is None
+
+
+def test_a_typical_week_has_a_mean_of_each_day_of_the_week(packages: Sequence[Tables]) -> None:
+    found = typical_week(weeks_of(packages, "t"), {_MONDAY: "a day"}, [])
+    assert found is not None
+    days = pc.equal(found["weekday"], "Monday")
+    assert set(found.filter(days)["days"].to_pylist()) == {3}
+    assert set(found.filter(pc.invert(days))["days"].to_pylist()) == {4}
+    assert 0.92 < _covered(found.filter(pc.equal(found["weekday"], "Sunday")), 20) < 0.98
 
 
 def _covered(table: pa.Table, truth: float) -> float:

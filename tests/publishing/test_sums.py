@@ -75,65 +75,71 @@ def test_intervals_of_sums_of_measured_cells_hold_the_truth(cells: int, noise: s
 
 def test_one_cell_has_the_error_that_its_table_states(published: Path) -> None:
     package = sums.Package(next(published.glob("opal/*/r0")))
-    for table in ("on_time_location", "on_time", "off_location"):
-        row = package.rows(f"tables/{table}")[3]
-        found = package.total(f"tables/{table}", lambda one, row=row: one == row)
-        assert found.standard_deviation == pytest.approx(float(row["standard_deviation"]), abs=0.01)
-        assert found.value == float(row["reconciled"])
+    for table, place in (("location_slot", 3), ("slot", 3), ("location", -3)):
+        row = package.rows(table)[place]
+        found = package.total(table, lambda one, row=row: one == row, "unbiased")
+        assert found.standard_deviation == pytest.approx(float(row["unbiased_sd"]), abs=0.01)
+        assert found.value == float(row["unbiased"])
 
 
 def test_a_sum_of_all_cells_has_the_error_of_the_total_not_more(published: Path) -> None:
     package = sums.Package(next(published.glob("opal/*/r0")))
     totals = [
-        package.total(f"tables/{table}").standard_deviation
-        for table in ("on_time_location", "on_time", "on_location", "off_time_location")
+        package.total(table, lambda row, tap=tap: row["tap"] == tap, "unbiased").standard_deviation
+        for table, tap in (
+            ("location_slot", "on"),
+            ("slot", "on"),
+            ("location", "on"),
+            ("location_slot", "off"),
+        )
     ]
     assert totals == pytest.approx([totals[0]] * 4, rel=1e-3)
+    with pytest.raises(ValueError, match="tap=on and in tap=off"):
+        package.total("slot", bool, "unbiased")
 
 
 def test_the_file_in_the_package_runs_alone_and_refuses_what_has_no_error(package: Path) -> None:
     card = json.loads((package / "release_card.json").read_bytes())
-    table = card["draws"][0]["table"]
-    command = [sys.executable, "-I", "-S", "-B", str(package / "sums.py")]
+    table = next(one["name"] for one in card["data"] if "draw" in one["sources"][0])
+    command = [sys.executable, "-I", "-S", "-B", str(package / "tools/sums.py")]
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603 - our own interpreter
             [*command, *arguments], capture_output=True, text=True, check=False
         )
 
-    assert "high_95" in run(f"measurements/{table}").stdout
-    assert "measurements/ or tables/" in run(f"elsewhere/{table}").stderr
-    slips = (f"measurements/{table}", "foo=1"), (f"elsewhere/{table}",), ("estimates/foo",)
-    for slip in slips:
+    assert "high_95" in run(table, "--column", "measured").stdout
+    assert "there is no table elsewhere" in run("elsewhere").stderr
+    for slip in ((table, "foo=1"), ("elsewhere",), (table, "--column", "usable")):
         done = run(*slip)
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1
     assert "sums.py" in run("--help").stdout
     means = [one["table"] for one in card["draws"] if one["statistic"] == "sum"]
-    assert all("means do not add up" in run(f"estimates/{name}").stderr for name in means)
+    assert all("means do not add up" in run(name).stderr for name in means)
 
 
 def test_a_sum_of_estimates_has_an_interval_of_its_own_not_the_sum_of_intervals(
     published: Path,
 ) -> None:
     package = sums.Package(next(published.glob("opal/*/r0")))
-    rows = [row for row in package.rows("estimates/on_location") if row["mode"] == "bus"]
-    found = package.estimated("on_location", rows)
-    assert found.value == pytest.approx(sum(float(row["estimate"]) for row in rows))
+    rows = [r for r in package.rows("location") if (r["mode"], r["tap"]) == ("bus", "on")]
+    found = package.estimated("location", rows)
+    assert found.value == pytest.approx(sum(float(row["value"]) for row in rows))
     if not found.withheld and all(row["high_95"] for row in rows):
         assert found.value < found.high_95 < sum(float(row["high_95"]) for row in rows)
     # A week may withhold every interval of a small table, so the row's own is stated here.
     ends = {"low_90": "23.6", "high_90": "56.4", "low_95": "20.4", "high_95": "59.6"}
-    alone = package.estimated("on_location", [rows[0] | {"estimate": "40"} | ends])
+    alone = package.estimated("location", [rows[0] | {"value": "40"} | ends])
     assert alone.high_90 == pytest.approx(56.4, abs=0.1)
 
 
 def test_a_sum_of_estimates_without_known_errors_has_no_interval(published: Path) -> None:
     package = sums.Package(next(published.glob("opal/*/r0")))
-    assert package.estimated("on_location", []).withheld == sums.NO_ESTIMATE
-    rows = package.rows("estimates/on_location")[:5]
+    assert package.estimated("location", []).withheld == sums.NO_VALUE
+    rows = package.rows("location")[:5]
     for row in rows:
         row["high_90"] = ""
-    found = package.estimated("on_location", rows)
+    found = package.estimated("location", rows)
     assert found.withheld == sums.NO_CELL_ERROR
     assert np.isnan([found.low_90, found.high_90, found.low_95, found.high_95]).all()

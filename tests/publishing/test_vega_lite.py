@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 import vl_convert as vlc
 
-from turnstile.publishing.week.vega_lite import name, ordered, png_of, quantity, rows, svg_of
+from turnstile.publishing.week.vega_lite import name, ordered, quantity, rows, svg_of
 
 TABLE = pd.DataFrame(
     {"mode": ["bus", "ferry"], "time": ["07:00", "08:00"], "value": [3.5, 1.0], "low": [2, None]}
@@ -42,9 +42,3 @@ def test_a_chart_is_drawn_as_the_library_draws_it() -> None:
     assert svg_of(chart_of(TABLE)) == vlc.vegalite_to_svg(of_library(TABLE))
     other = TABLE.assign(value=[3.5, 2.0])
     assert svg_of(chart_of(other)) != vlc.vegalite_to_svg(of_library(TABLE))
-
-
-def test_the_png_of_a_picture_is_that_of_its_chart() -> None:
-    drawn = vlc.vegalite_to_png(of_library(TABLE), scale=2.0)
-    assert png_of(svg_of(chart_of(TABLE)), 2.0) == drawn
-    assert png_of(svg_of(chart_of(TABLE)), 1.0) != drawn

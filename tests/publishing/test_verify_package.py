@@ -25,7 +25,12 @@ from turnstile.publishing.describe.statement import STATEMENT, SUMS
 
 
 def _run(package: Path, *arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-I", "-S", str(package / "verify_package.py")]  # no site-packages
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(package / "tools/verify_package.py"),
+    ]  # no site-packages
     done = subprocess.run(  # noqa: S603 - our own interpreter
         [*command, str(package), *arguments], capture_output=True, text=True, check=False
     )
@@ -71,13 +76,13 @@ def _first(package: Path, pattern: str) -> Path:
 
 
 def _one_more(package: Path) -> None:
-    """Raise the count of one cell of a coarse table."""
-    path = _first(package, "tables/*_daily.csv") if "opal" in str(package) else None
-    if path is None:
+    """Raise the value of one row of a coarse table."""
+    path = package / "data/day.csv"
+    if not path.is_file():
         pytest.skip("telemetry has no tables that add up")
     with path.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    rows[0]["count"] = str(int(rows[0]["count"]) + 1)
+    rows[0]["value"] = str(float(rows[0]["value"]) + 1)
     with path.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
@@ -85,10 +90,16 @@ def _one_more(package: Path) -> None:
 
 
 def _text_for_number(package: Path) -> None:
-    path = _first(package, "measurements/*.csv")
+    path = _first(package, "data/[ls]*.csv")  # of places, or of buses: its last column is as drawn
     lines = path.read_text().splitlines()
     lines[1] = f"{lines[1].rpartition(',')[0]},many"
     path.write_text("\n".join(lines) + "\n")
+
+
+def _graded_up(package: Path) -> None:
+    """Call a number good that its interval does not."""
+    path = next(p for p in sorted(package.glob("data/*.csv")) if '"poor"' in p.read_text())
+    path.write_text(path.read_text().replace('"poor"', '"good"', 1))
 
 
 FORGERIES: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -99,6 +110,7 @@ FORGERIES: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "sum": (_one_more, "is not the sum of"),
     "type": (_text_for_number, "holds what is no integer"),
+    "grade": (_graded_up, "usable is not what an interval says"),
 }
 
 

@@ -138,19 +138,19 @@ def nearest_polls() -> pd.DataFrame:
 def delays_at_stops(deployment: Deployment, _: Path) -> Story:
     land_stop_delays(deployment)
     package, true = (yield), nearest_polls()
-    table = pd.read_csv(package / "tables/delay.csv").set_index(STOP_CELL)
-    drawn = pd.read_csv(package / "measurements/passes.csv").set_index(STOP_CELL).buses
+    table = pd.read_csv(package / "data/delay.csv").set_index(STOP_CELL)
+    drawn = pd.read_csv(package / "data/passes.csv").set_index(STOP_CELL).measured
     card = (package / "release_card.json").read_text()
     assert "stop_delays.zip@" in card  # the timetable is named, with its digest
     draws = {one["table"]: one["standard_deviation"] for one in json.loads(card)["draws"]}
     buses = 7 * true.buses.reindex(drawn.index, fill_value=0)
     assert (drawn - buses).abs().max() <= SURE * draws["passes"]
-    shown = table[~table.is_withheld].join(true, how="inner")
+    shown = table[table.unbiased.notna()].join(true, how="inner")
     assert len(shown) > 20
-    error = (shown.mean_delay_minutes - shown.true).abs()
-    assert (error <= SURE * shown.standard_deviation_minutes + 0.02).all()
+    error = (shown.unbiased - shown.true).abs()
+    assert (error <= SURE * shown.unbiased_sd + 0.02).all()
     for way, late in LATE_S.items():  # and what was made, as near as a poll can tell
-        own = shown.xs(f"way {way}", level="direction").mean_delay_minutes.mean()
+        own = shown.xs(f"way {way}", level="direction").unbiased.mean()
         assert abs(own - (late + RUNS_AN_HOUR / 2) / 60) < POLL_S / 60
 
 
@@ -179,12 +179,12 @@ def full_buses(deployment: Deployment, _: Path) -> Story:
     land_lines(deployment.landing("occupancy"), "positions.ndjson", lines)
     package = yield
     said = Counter(FULLEST[bus % len(FULLEST)] for bus in range(FULL_BUSES))
-    table = pd.read_csv(package / "tables/full.csv").set_index(["slot", "cell"])
+    table = pd.read_csv(package / "data/full.csv").set_index(["slot", "cell"])
     cell = h3.latlng_to_cell(*PLACE, 7)
     for number in (2, 3, 5):
         true = sum(count for fullest, count in said.items() if fullest >= number)
-        own = table[f"buses_a_day_class_{number}"]
-        deviation = table[f"standard_deviation_class_{number}"].iloc[0]
+        own = table[table.occupancy_class == number].unbiased
+        deviation = table.unbiased_sd.iloc[0]
         assert abs(own["10:00", cell] - true) < SURE * deviation
         assert own.drop(("10:00", cell)).max() < SURE * deviation < true / 2
 
@@ -213,20 +213,21 @@ def headways_around_the_stops_of_austin(deployment: Deployment, real: Path) -> S
     rows["cell"] = [h3.latlng_to_cell(*pair, 8) for pair in pairs]
     once = rows.drop_duplicates(["vehicle_id", "day", "slot", "cell"])
     minutes = 60 * len(AUSTIN_DAYS)
-    table = pd.read_csv(package / "tables/headway.csv").set_index(["slot", "cell"])
+    table = pd.read_csv(package / "data/headway.csv").set_index(["slot", "cell"])
     true = once.groupby(["slot", "cell"]).size().reindex(table.index, fill_value=0)
-    drawn = pd.read_csv(package / "measurements/headway.csv").set_index(["slot", "cell"]).buses
+    buses = pd.read_csv(package / "data/headway_buses.csv").set_index(["slot", "cell"])
+    drawn, deviation = buses.measured, buses.unbiased_sd.iloc[0] * len(AUSTIN_DAYS)
     # no bus-day has 240 hours and cells: what is drawn is the truth and its noise
-    assert np.abs(drawn - true).max() < SURE * table.bus_days_standard_deviation.iloc[0]
-    shown = table[~table.is_withheld]
+    assert np.abs(drawn - true).max() < SURE * deviation
+    shown = table[table.value.notna()]
     assert 100 < len(shown) < len(table)
-    assert (shown.headway_minutes - minutes / drawn[shown.index]).abs().max() < 0.01
+    assert (shown.value - minutes / drawn[shown.index]).abs().max() < 0.01
     observed = minutes / true[shown.index]
-    holds = (shown.low_95_minutes <= observed) & (observed <= shown.high_95_minutes)
+    holds = (shown.low_95 <= observed) & (observed <= shown.high_95)
     assert holds.mean() > 0.85  # those that are shown were chosen by their noise
     every = (minutes / true.replace(0, np.nan)).fillna(np.inf)
-    high = table.high_95_minutes.fillna(np.inf)
-    held = ((table.low_95_minutes <= every) & (every <= high)).mean()
+    high = table.high_95.fillna(np.inf)
+    held = ((table.low_95 <= every) & (every <= high)).mean()
     assert held > 0.93  # shown and withheld together
 
 
@@ -259,11 +260,11 @@ def surat_delays(file: Path, cell: list[str]) -> pd.DataFrame:
 
 def shown_delays(package: Path, true: pd.DataFrame, of_buses: int = 1) -> pd.DataFrame:
     """The delays of so many buses that are shown: none is further off than its error."""
-    table = pd.read_csv(package / "tables/delay.csv", dtype={"route": str})
-    shown = table.set_index([*true.index.names])[~table.is_withheld.to_numpy()].join(true)
+    table = pd.read_csv(package / "data/delay.csv", dtype={"route": str})
+    shown = table.set_index([*true.index.names])[table.unbiased.notna().to_numpy()].join(true)
     shown = shown[~(shown.buses < of_buses)]
-    error = (shown.mean_delay_minutes - shown.true).abs()
-    assert (error <= SURE * shown.standard_deviation_minutes + 0.06).all()
+    error = (shown.unbiased - shown.true).abs()
+    assert (error <= SURE * shown.unbiased_sd + 0.06).all()
     return shown
 
 
@@ -286,8 +287,8 @@ def delays_of_routes_in_surat(deployment: Deployment, real: Path) -> Story:
     land_files(deployment.landing("surat_routes", SURAT_WEEK), source)
     package, true = (yield), surat_delays(source, ROUTE_CELL)
     assert len(shown_delays(package, true)) >= 3
-    drawn = pd.read_csv(package / "measurements/headway.csv", dtype={"route": str})
-    drawn = drawn.set_index(ROUTE_CELL).buses
+    drawn = pd.read_csv(package / "data/headway_buses.csv", dtype={"route": str})
+    drawn = drawn.set_index(ROUTE_CELL).measured
     assert len(drawn) == 3 * len(set(ROUTES.values())) * len(DIRECTIONS)
     buses = true.buses.reindex(drawn.index, fill_value=0)
     assert np.abs(drawn - buses).max() <= 2  # every bus of these states a delay
@@ -328,11 +329,11 @@ def routes_of_positions(deployment: Deployment, _: Path) -> Story:
             lines.append(json.dumps({"vehicle": own} if bus % 3 else paths))
     land_lines(deployment.landing("surat_routes"), "positions.ndjson", lines)
     package = yield
-    drawn = pd.read_csv(package / "measurements/headway.csv")
+    drawn = pd.read_csv(package / "data/headway_buses.csv")
     here = drawn[(drawn.slot == "10:00") & (drawn.cell == h3.latlng_to_cell(*PLACE, 7))]
     assert len(here) == 4
     deviation = 0.8  # of twelve cells of a bus-day, at rho 10
     for one in here.itertuples():
         is_marked = (one.route, one.direction) == ("first", "out")
-        assert abs(one.buses - (7 * ROUTE_BUSES // 4 - is_marked)) <= SURE * deviation
+        assert abs(one.measured - (7 * ROUTE_BUSES // 4 - is_marked)) <= SURE * deviation
     assert (package / "cells.geojson").is_file()

@@ -155,10 +155,10 @@ _FIRST_FIELD = "FIELDS: tuple[Field, ...] = (\n"
 _FIRST_FILE = "FILES: tuple[PackageFile, ...] = (\n"
 _ENTRY_OF_FILE = """    PackageFile("counts.txt", (Source.DECLARED,), counts.write),
 """
-_TABLES, _NUMBERS = "estimates/trip_tables.py", "programme/fields_of_numbers.csv"
-_FIRST_COLUMN = '    columns["count"].append(numbers.counts.ravel())\n'
-_COLUMN = '    columns["pairs"].append(numbers.counts.ravel() // 2)\n'
-_LINE_OF_COLUMN = "pairs,integer,pairs,presentation,Pairs of trips,Two trips each.\n"
+_TABLES, _NUMBERS = "publishing/data_tables.py", "programme/fields_of_numbers.csv"
+_FIRST_COLUMN = "    if measured is not None:\n"
+_COLUMN = '    found["pairs"] = column(np.floor(numbers[VALUE] / 2))\n'
+_LINE_OF_COLUMN = "pairs,number,pairs,presentation,Pairs of trips,Two trips each.\n"
 CHANGES = {
     "dimension": Change(
         {},
@@ -177,7 +177,7 @@ CHANGES = {
     "column of a released table": Change(
         {},
         (
-            (_TABLES, _FIRST_COLUMN, f"{_FIRST_COLUMN}{_COLUMN}"),
+            (_TABLES, _FIRST_COLUMN, f"{_COLUMN}{_FIRST_COLUMN}"),
             _before(_NUMBERS, "reconciled,number,trips,", _LINE_OF_COLUMN),
         ),
     ),

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
@@ -22,10 +21,11 @@ from turnstile.errors import InputError
 from turnstile.estimates.fission import public_normals
 from turnstile.programme.domain.public_domain import UNKNOWN, Place, PublicDomain
 from turnstile.programme.fields import TAPS
+from turnstile.publishing.package_reader import Tables
 from turnstile.service_calendar import DAYS_PER_WEEK
 
 Floats = NDArray[np.float64]
-SLOT, LOCATION = TAPS[0]
+SLOT = TAPS[0][0]
 WEEKS = 8  # one to estimate and seven earlier ones
 WOBBLE = (0.05, 0.04, 0.03)  # of locations, days, slots
 _SKEW, _HEAD = 0.9, 3.0  # the n-th largest stop has a share of 1 / (n + 3)^0.9
@@ -88,14 +88,13 @@ def published_city(package: Path, domain: PublicDomain, mode: str) -> PublicCity
     Raises:
         InputError: the package has no estimates of these cells.
     """
-    path = package / "estimates" / "on_time_location.parquet"
     try:
-        rows = pq.read_table(path).to_pandas()
-        own = rows[rows["mode"] == mode]
+        rows = Tables(package).rows("location_slot").to_pandas()
+        own = rows[(rows["mode"] == mode) & (rows["tap"] == "on")]
         if own.empty:
             raise KeyError(mode)
         table = own.pivot_table(
-            index=LOCATION, columns=["service_date", SLOT], values="estimate", observed=True
+            index="location", columns=["service_date", "slot"], values="value", observed=True
         )
         names = sorted({place.area for place in domain.places if place.mode == mode})
         days = sorted(set(own["service_date"]))
@@ -104,7 +103,7 @@ def published_city(package: Path, domain: PublicDomain, mode: str) -> PublicCity
         if np.isnan(rates).any():
             raise KeyError(mode)  # another grain, or a gap
         rates = rates.reshape(len(names), len(days), -1)
-    except (OSError, KeyError) as error:
+    except (OSError, KeyError, InputError) as error:
         rule = f"has no estimates of {mode} for all slots, days and locations of the programme"
         raise InputError(where=str(package), field="--published", rule=rule) from error
     stops = tuple(Place(mode, name, name) for name in names)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from turnstile.errors import InputError
+from turnstile.publishing.package_reader import Tables
 
 
 def noisy_buses_a_day(package: Path, table: str) -> dict[str, list[float]]:
@@ -20,13 +18,13 @@ def noisy_buses_a_day(package: Path, table: str) -> dict[str, list[float]]:
     Raises:
         InputError: there is no such package, or the table has no buses.
     """
-    path = package / "measurements" / f"{table}.parquet"
-    if not path.exists() or "buses" not in pq.read_schema(path).names:
+    tables = Tables(package)
+    try:
+        drawn = tables.drawn(table).select(["cell", "buses"])
+    except (OSError, KeyError, InputError):
         rule = f"has no published table {table!r} with buses; release itms_survey first"
-        raise InputError(where=package.name, field="package", rule=rule)
-    card = json.loads((package / "release_card.json").read_bytes())
-    days = max(1, len(card["service_days"]) - len(card["gaps"]))
-    drawn = pq.read_table(path, columns=["cell", "buses"])
+        raise InputError(where=package.name, field="package", rule=rule) from None
+    days = max(1, len(tables.card["service_days"]) - len(tables.card["gaps"]))
     found: dict[str, list[float]] = {}
     cells, buses = (drawn.column(name).to_pylist() for name in ("cell", "buses"))
     for cell, number in zip(cells, buses, strict=True):

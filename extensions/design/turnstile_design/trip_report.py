@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
+import pandas as pd
 from numpy.typing import NDArray
 
 from turnstile.counting.exact_store import load_exact
@@ -27,7 +27,9 @@ from turnstile.pipeline.context import Release
 from turnstile.privacy.units import ProtectionUnit
 from turnstile.programme.domain.public_domain import Segment, layout
 from turnstile.programme.source_spec import RowShape
-from turnstile.programme.spec import Query, UnitBound
+from turnstile.programme.spec import Query, TableSpec, UnitBound
+from turnstile.publishing.data_tables import stripped
+from turnstile.publishing.package_reader import Tables
 from turnstile.release.zones import write_atomically
 from turnstile.service_calendar import ServiceWeek
 from turnstile_design.trip_bounds import (
@@ -107,11 +109,19 @@ def _queries(release: Release, complete: Release, truth: Counts) -> Iterator[str
 
 
 def _published(release: Release) -> Frames:
-    """Read the presented tables, which `reconcile` makes from sealed bytes."""
+    """Read the values to use, which `reconcile` makes from sealed bytes."""
     reconcile(release)
-    folder = release.folders.embargoed / "tables"
-    names = [table.name for table in release.programme.tables]
-    return Frames({name: pq.read_table(folder / f"{name}.parquet").to_pandas() for name in names})
+    tables = Tables(release.folders.embargoed)
+    return Frames({table.name: _values(tables, table) for table in release.programme.tables})
+
+
+def _values(tables: Tables, table: TableSpec) -> pd.DataFrame:
+    """Return the values of a drawn table by its own names of labels."""
+    rows = tables.of_draw(table.name)
+    names = {stripped(table.by)[0][name]: name for name in table.by} | {"value": "count"}
+    kept = [name for name in rows.column_names if name in (*names, "service_date", "mode")]
+    found: pd.DataFrame = rows.select(kept).to_pandas().rename(columns=names)
+    return found
 
 
 def _true_frames(release: Release, truth: Counts) -> Frames:

@@ -31,13 +31,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     verify.set_defaults(command=_verify)
     total = actions.add_parser("sum", help="sum of any cells, with an interval of its own")
     total.add_argument("folder", type=Path, help="package")
-    total.add_argument("--table", required=True, help="drawn table, such as on_time_location")
+    total.add_argument("--table", required=True, help="table, such as location_slot")
     total.add_argument(
         "--where",
         action="append",
         default=[],
         metavar="COLUMN=LABEL[,LABEL...]",
-        help="cells to add up, such as tap_on_slot=08:00,08:15; may be given several times",
+        help="cells to add up, such as slot=08:00,08:15; may be given several times",
     )
     total.set_defaults(command=_sum)
     series = actions.add_parser(

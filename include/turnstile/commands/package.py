@@ -31,7 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     verify.set_defaults(command=_verify)
     regions = actions.add_parser("regions", help="sums by H3 cell or boundary, with their errors")
     regions.add_argument("package", type=Path, metavar="DIR")
-    regions.add_argument("--table", required=True, help="measurements/NAME or tables/NAME")
+    regions.add_argument("--table", required=True, help="name of a table in data/")
     into = regions.add_mutually_exclusive_group(required=True)
     into.add_argument("--h3", type=int, metavar="RESOLUTION", help="cells of H3, 0 to 15")
     into.add_argument(
@@ -39,8 +39,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     regions.add_argument("--name", default="name", help="property that names a polygon (name)")
     regions.add_argument("--layer", default="", help="of a GeoPackage, where it has several")
-    regions.add_argument("--column", default="", help="statistic of a measured table")
-    regions.add_argument("--by", action="append", default=[], help="mode, service_date")
+    regions.add_argument("--column", default="measured", help="measured, unbiased or value")
+    regions.add_argument("--tap", choices=("on", "off"), default="on", help="end of the trip (on)")
+    regions.add_argument("--by", action="append", default=[], help="tap, mode, service_date")
     regions.add_argument("--out", type=Path, help="CSV; standard output by default")
     regions.set_defaults(command=_regions)
 
@@ -80,7 +81,9 @@ def _regions(args: argparse.Namespace) -> int:
         if args.boundaries
         else h3_regions(args.h3)
     )
-    found = sums_by_region(args.package, args.table, region_of, args.by, args.column)
+    found = sums_by_region(
+        args.package, args.table, region_of, args.by, column=args.column, tap=args.tap
+    )
     content = sums_csv(found, args.by)
     if args.out is None:
         sys.stdout.write(content.decode())

@@ -25,6 +25,7 @@ from turnstile.planning.week_plan import (
 from turnstile.privacy.events import one_of_each_label
 from turnstile.programme.source_spec import RowShape
 from turnstile.publishing.card import day_above_week
+from turnstile.publishing.package_size import large_package, package_size
 
 _ANY_WEEK = "2016-W30"  # planning tables are the same in every week
 _looked_at = partial(open_release, opened=open_ledger_to_look)
@@ -116,12 +117,15 @@ def _plan(args: argparse.Namespace) -> int:
 
 
 def _print_room(release: Release) -> None:
-    """Print what a draw costs that dies, and what every capped account has left."""
+    """Print what a draw costs that dies, what capped accounts have left, and the package's size."""
     room = tightest_room(release.programme, release.domain, release.week)
     if room is not None:
         print(crash_sentence(room))
     for line in left_under_caps(release):
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
+    print(package_size(release.programme, release.domain, release.plan).sentence)
+    if warning := large_package(release.programme, release.settings.include, release.plan):
+        print(f"warning: {warning}")
 
 
 def _of_grain(release: Release) -> Sequence[str]:

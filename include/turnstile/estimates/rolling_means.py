@@ -6,12 +6,10 @@ on before would be charged for every one of them (PRIVACY 1.3, 6.1).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +17,8 @@ from numpy.typing import NDArray
 
 from turnstile.arrow_columns import column, vector
 from turnstile.errors import InputError
-from turnstile.estimates.labelled import read_parquet
 from turnstile.estimates.mean_intervals import RatioNoise, means_of
+from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.noise_families import NoiseFamily
 
 _GRID = 2**20
@@ -46,32 +44,25 @@ class WeekOfMeans:
     noise: RatioNoise
 
 
-def read_week(package: Path, table: str) -> WeekOfMeans:
-    """Return the drawn numbers of a published package.
+def week_of_means(
+    drawn: pa.Table, events: Sequence[DrawEvent], table: str, domain_digest: str
+) -> WeekOfMeans:
+    """Return the drawn numbers of a table of means.
 
-    Raises:
-        InputError: no such package or table.
+    Args:
+        drawn: its rows as drawn, by its own names of labels.
+        events: draws of its release.
+        table: its name.
+        domain_digest: of the public cells.
     """
-    path = package / "measurements" / f"{table}.parquet"
-    if not path.exists():
-        rule = f"has no published table {table}; name packages such as var/public/itms/2016-W30/r0"
-        raise InputError(where=str(package.name), field="package", rule=rule)
-    drawn = read_parquet(path)
-    plan = json.loads((package / "plan.json").read_bytes())
-    events = {(event["table"], event["statistic"]): event for event in plan["events"]}
-    of_sum, of_count = events[table, "sum"], events[table, "buses"]
-    noise = RatioNoise(
-        NoiseFamily(of_sum["noise"]),
-        Fraction(of_sum["scale"]),
-        Fraction(of_count["scale"]),
-        drawn.num_rows,
-    )
+    by_statistic = {event.statistic: event for event in events if event.table == table}
+    of_sum, of_count = by_statistic["sum"], by_statistic["buses"]
     return WeekOfMeans(
         labels=drawn.drop_columns([name for name in _NO_LABELS if name in drawn.column_names]),
-        domain_digest=plan["domain_digest"],
+        domain_digest=domain_digest,
         sums=vector(drawn.column("sum")),
         counts=vector(drawn.column("buses")),
-        noise=noise,
+        noise=RatioNoise(of_sum.noise, of_sum.scale, of_count.scale, drawn.num_rows),
     )
 
 

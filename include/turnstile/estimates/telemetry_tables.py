@@ -8,19 +8,19 @@ import pyarrow as pa
 from turnstile.estimates.error_bars import error_bar
 from turnstile.estimates.labelled import Column, labelled
 from turnstile.estimates.mean_intervals import Means, RatioNoise, means_of
-from turnstile.measures.buses import Buses, BusesOver, Headway, Mean
+from turnstile.measures.buses import Headway, Mean
 from turnstile.programme.spec import TableSpec
 from turnstile.release.drawn import Drawn
 
 
 def telemetry_tables(drawn: Drawn) -> dict[str, pa.Table]:
-    """Return the tables of means, of buses and of buses above limits."""
-    present = {Mean: _means, Buses: _buses, BusesOver: _buses_over, Headway: _headway}
+    """Return the tables of means and headways; numbers of buses are unbiased as drawn."""
+    present = {Mean: _means, Headway: _headway}
     return {
-        table.name: next(
-            make for kind, make in present.items() if isinstance(table.measure.kind, kind)
-        )(drawn, table)
+        table.name: make(drawn, table)
         for table in drawn.programme.tables
+        for kind, make in present.items()
+        if isinstance(table.measure.kind, kind)
     }
 
 
@@ -43,8 +43,6 @@ def _means(drawn: Drawn, table: TableSpec) -> pa.Table:
         f"mean_{kind.noun}_{kind.suffix}": [(means.mean + least).round(2)],
         f"standard_deviation_{kind.suffix}": [means.deviation.round(2)],
         **rounded_outwards(means, kind.suffix, least),
-        **_bus_days(drawn, table),
-        "is_withheld": [means.is_withheld],
     }
     return labelled(drawn.domain, table, [None], columns)
 
@@ -56,16 +54,20 @@ def _headway(drawn: Drawn, table: TableSpec) -> pa.Table:
     a mean, where the number is within its noise.
     """
     ((_, buses),) = drawn.vectors(table, "buses").items()
-    half = error_bar(drawn.draw(table, "buses")).half_width_95
+    bar = error_bar(drawn.draw(table, "buses"))
     observed = float(drawn.programme.time.slot_minutes * service_days(drawn))
-    is_withheld = buses <= half
+    is_withheld = buses <= bar.half_width_95
     shown = np.where(is_withheld, np.nan, buses)
     columns: dict[str, list[Column]] = {
         "headway_minutes": [(observed / shown).round(2)],
-        "low_95_minutes": [np.floor(observed / np.maximum(buses + half, 1) * 100) / 100],
-        "high_95_minutes": [np.ceil(observed / (shown - half) * 100) / 100],
-        **_bus_days(drawn, table),
-        "is_withheld": [is_withheld],
+        **{
+            name: [hundredths / 100]
+            for level, width in ((90, bar.half_width_90), (95, bar.half_width_95))
+            for name, hundredths in (
+                (f"low_{level}_minutes", np.floor(100 * observed / np.maximum(buses + width, 1))),
+                (f"high_{level}_minutes", np.ceil(100 * observed / (shown - width))),
+            )
+        },
     }
     return labelled(drawn.domain, table, [None], columns)
 
@@ -89,38 +91,3 @@ def ratio_noise(drawn: Drawn, table: TableSpec) -> RatioNoise:
     of_sum, of_count = drawn.draw(table, "sum"), drawn.draw(table, "buses")
     cells = drawn.domain.cells(table)
     return RatioNoise(of_sum.noise, of_sum.scale, of_count.scale, cells)
-
-
-def _buses(drawn: Drawn, table: TableSpec) -> pa.Table:
-    """Return numbers of bus-days."""
-    return labelled(drawn.domain, table, [None], _bus_days(drawn, table))
-
-
-def _bus_days(drawn: Drawn, table: TableSpec) -> dict[str, list[Column]]:
-    """Return noisy bus-days with their error, in total and a day."""
-    ((_, buses),) = drawn.vectors(table, "buses").items()
-    bar, days = error_bar(drawn.draw(table, "buses")), service_days(drawn)
-    shown = np.maximum(buses, 0)
-    return {
-        "bus_days": [shown],
-        "bus_days_standard_deviation": [np.full(buses.size, round(bar.standard_deviation, 4))],
-        "bus_days_half_width_95": [np.full(buses.size, bar.half_width_95)],
-        "buses_a_day": [(shown / days).round(3)],
-    }
-
-
-def _buses_over(drawn: Drawn, table: TableSpec) -> pa.Table:
-    """Return buses a day above each limit, or so full, over the service days with input."""
-    days, kind = service_days(drawn), table.measure.kind
-    if not isinstance(kind, BusesOver):
-        raise TypeError(f"{table.name} is no table of buses above limits")
-    columns = {}
-    for statistic in table.statistics:
-        ((_, buses),) = drawn.vectors(table, statistic).items()
-        bar = error_bar(drawn.draw(table, statistic))
-        deviation, half = bar.standard_deviation / days, bar.half_width_95 / days
-        columns[f"buses_a_day_{statistic}{kind.suffix}"] = [(np.maximum(buses, 0) / days).round(3)]
-        columns[f"standard_deviation_{statistic}"] = [np.full(buses.size, round(deviation, 4))]
-        columns[f"low_95_{statistic}"] = [np.maximum(buses / days - half, 0).round(3)]
-        columns[f"high_95_{statistic}"] = [np.maximum(buses / days + half, 0).round(3)]
-    return labelled(drawn.domain, table, [None], columns)

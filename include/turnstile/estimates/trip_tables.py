@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
 from datetime import date
 from itertools import product
 
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 
 from turnstile.estimates.combined_noise import SumError
 from turnstile.estimates.labelled import labelled
-from turnstile.estimates.presentation import Presentation, presentation_of
 from turnstile.estimates.reconciliation import Measured, Reconciled
 from turnstile.estimates.roll_ups import SlotGroups, roll_ups
 from turnstile.estimates.thresholded_tables import synthetic_rows, thresholded_tables
@@ -36,10 +34,9 @@ from turnstile.programme.spec import TableSpec
 from turnstile.release.drawn import Drawn
 
 _DECIMALS = 4
-RECONCILED, RECONCILED_UNTIL_0_1 = "reconciled", "estimate"  # the column, and its first name
+RECONCILED = "reconciled"
 Floats = NDArray[np.float64]
-Vector = NDArray[np.int64] | Floats
-Columns = dict[str, list[Vector]]
+Columns = dict[str, list[Floats]]
 
 
 def trip_tables(drawn: Drawn) -> dict[str, pa.Table]:
@@ -67,12 +64,12 @@ def _reconciled_tables(drawn: Drawn) -> dict[str, pa.Table]:
         shapes = shapes_of(domain, mode, measured)
         marginals = reconciled_marginals(shapes, measured, shares_total=shared)
         for axes, estimate in marginals.items():
-            shown, own_errors = presentation_of(estimate), errors[mode, axes]
+            own_errors = errors[mode, axes]
             for table in (one for one in programme.shared_tables if set(one.by) <= set(axes)):
-                numbers = _numbers(table, axes, estimate, shown)
+                numbers = _numbers(table, axes, estimate)
                 _add(columns[table.name], numbers, own_errors.of_table(table.by))
             for roll_up in (one for one in rolled if set(one.source.by) <= set(axes)):
-                numbers = _numbers(roll_up.source, axes, estimate, shown)
+                numbers = _numbers(roll_up.source, axes, estimate)
                 _add_rolled(
                     columns[roll_up.table.name], numbers, roll_up.slot_groups[mode], own_errors
                 )
@@ -92,7 +89,6 @@ def _as_drawn(drawn: Drawn, table: TableSpec) -> pa.Table:
     vectors = drawn.vectors(table, "count")
     deviation = round(math.sqrt(drawn.variance(table, "count")), _DECIMALS)
     columns: Columns = {
-        "count": [np.maximum(vector, 0) for vector in vectors.values()],
         RECONCILED: [vector.astype(np.float64) for vector in vectors.values()],
         "standard_deviation": [np.full(vector.size, deviation) for vector in vectors.values()],
     }
@@ -110,45 +106,33 @@ def _measured(drawn: Drawn, day: date | None, mode: str) -> dict[tuple[str, ...]
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Numbers:
-    """Presented and reconciled counts of one table of one mode and day; slots first."""
-
-    counts: NDArray[np.int64]
-    reconciled: Floats
-
-
-def _numbers(table: TableSpec, axes: Axes, estimate: Reconciled, shown: Presentation) -> _Numbers:
-    """Pick the part of reconciled marginals that a table publishes."""
+def _numbers(table: TableSpec, axes: Axes, estimate: Reconciled) -> Floats:
+    """Pick the part of reconciled marginals that a table publishes; slots first."""
     if table.by == axes:
-        counts, values = shown.cells, estimate.cells
-    elif table.by == axes[:1]:
-        counts, values = shown.rows, estimate.rows
+        values = estimate.cells
     else:
-        counts, values = shown.columns, estimate.columns
-    if counts is None or values is None:
+        values = estimate.rows if table.by == axes[:1] else estimate.columns
+    if values is None:
         raise ValueError(f"table {table.name} was not measured")
-    return _Numbers(counts, values)
+    return values
 
 
-def _add(columns: Columns, numbers: _Numbers, error: SumError) -> None:
+def _add(columns: Columns, numbers: Floats, error: SumError) -> None:
     """Append one part of a table."""
-    columns["count"].append(numbers.counts.ravel())
-    columns[RECONCILED].append(numbers.reconciled.ravel().round(3))
+    columns[RECONCILED].append(numbers.ravel().round(3))
     deviation = round(error.standard_deviation, _DECIMALS)
-    columns["standard_deviation"].append(np.full(numbers.counts.size, deviation))
+    columns["standard_deviation"].append(np.full(numbers.size, deviation))
 
 
 def _add_rolled(
-    columns: Columns, numbers: _Numbers, slot_groups: SlotGroups, errors: MarginalErrors
+    columns: Columns, numbers: Floats, slot_groups: SlotGroups, errors: MarginalErrors
 ) -> None:
     """Append one part of a roll-up: sums over slots, each with the error of such a sum."""
-    places = errors.shape[1] if numbers.counts.ndim == 1 else 1
+    places = errors.shape[1] if numbers.ndim == 1 else 1
     by_size = {size: errors.of_block(size, places) for size in {len(g) for g in slot_groups}}
     for group in slot_groups:
-        counts = numbers.counts[list(group)].sum(axis=0).ravel()
+        sums = numbers[list(group)].sum(axis=0).ravel()
         error = by_size[len(group)]
-        columns["count"].append(counts)
-        columns[RECONCILED].append(numbers.reconciled[list(group)].sum(axis=0).ravel().round(3))
+        columns[RECONCILED].append(sums.round(3))
         for name in ("standard_deviation", "half_width_90", "half_width_95"):
-            columns[name].append(np.full(counts.size, round(getattr(error, name), _DECIMALS)))
+            columns[name].append(np.full(sums.size, round(getattr(error, name), _DECIMALS)))

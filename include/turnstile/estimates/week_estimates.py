@@ -27,7 +27,7 @@ EARLIER_AT_MOST = 8  # weeks: older ones are of another season
 _READ_AS = (
     "Estimates borrow strength from like places, days and weeks, and are biased to the usual: a "
     "burst of a quarter of an hour of up to four standard deviations of the noise is mostly lost, "
-    "and its interval misses it. For unbiased numbers and sums take tables/ and measurements/."
+    "and its interval misses it. For sums and changes take the column unbiased, or measured."
 )
 _WITHHELD = (
     "means of cells in which perhaps no bus passed, and all means of cells where their errors hide "

@@ -58,7 +58,6 @@ def year_tables(drawn: Drawn, table: TableSpec) -> dict[str, pa.Table]:
     errors = [deviation * float(np.linalg.norm(one.of_draws)) for one in own.values()]
     cells = drawn.domain.cells(table)
     week: dict[str, list[Column]] = {
-        "count": [_presented(one.values) for one in own.values()],
         "reconciled": [one.values.round(3) for one in own.values()],
         "standard_deviation": [np.full(cells, round(error, _DECIMALS)) for error in errors],
     }
@@ -128,7 +127,6 @@ def _sum(
     cells = total.size
     return {
         "weeks": [np.full(cells, len(keys))],
-        "count": [_presented(total)],
         "reconciled": [total.round(3)],
         "standard_deviation": [np.full(cells, round(error, _DECIMALS))],
         **{
@@ -136,11 +134,6 @@ def _sum(
             for level, deviate in _DEVIATES.items()
         },
     }
-
-
-def _presented(values: Floats) -> NDArray[np.int64]:
-    """Return numbers as people read them: whole, not below zero."""
-    return np.maximum(np.rint(values), 0).astype(np.int64)
 
 
 def _vector(artefact: Artefact, table: TableSpec, weekday: int) -> NDArray[np.int64] | None:

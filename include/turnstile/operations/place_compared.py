@@ -12,16 +12,14 @@ from math import isnan
 from pathlib import Path
 
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from turnstile.programme.field import Role
-from turnstile.programme.field_registry import field_of
-from turnstile.publishing.carried.sums import Package, Row, Sum
+from turnstile.publishing.carried.sums import Row, Sum
+from turnstile.publishing.data_tables import TAP, labels_of
+from turnstile.publishing.package_reader import Tables, texts_of
+from turnstile.publishing.week.claims import NORMAL_95
+from turnstile.publishing.week.sums import Sums, as_texts
 
-_PLACES = ("tap_on_location", "cell")
-_TIMES = ("tap_on_slot", "slot")
-_MEAN, _COUNT = "mean_speed_kmh", "reconciled"
-_PARTS = ("tables", "estimates")
+_PLACES, _TIME, _KEYS = ("location", "cell"), "slot", ("service_date", "mode", TAP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,62 +57,41 @@ def place_in(package: Path, place: str) -> PlaceCompared | None:
         package: a published package.
         place: a label of it; any other shows the choice alone.
     """
-    names = [path.stem for path in sorted(package.glob("estimates/*.parquet"))]
-    for name in names:
-        path = package / "estimates" / f"{name}.parquet"
-        columns = pq.read_schema(path).names
-        wanted = {"estimate", _of(columns, _PLACES), _of(columns, _TIMES)}
-        if wanted <= {*columns} and _is_compared(package, path.name, columns):
-            break
-    else:
+    tables = Tables(package)
+    name = next((one for one in tables.layouts if _is_compared(tables, one)), None)
+    if name is None:
         return None
-    column, time = _of(columns, _PLACES), _of(columns, _TIMES)
-    found = pc.unique(pq.read_table(path, columns=[column]).column(column)).to_pylist()
-    is_mean = _MEAN in pq.read_schema(package / "tables" / path.name).names
-    unit = "mean speed, km/h" if is_mean else "tap-ons of the week"
-    places = tuple(sorted(found))
+    layout, rows = tables.layouts[name], tables.rows(name)
+    column = next(one for one in _PLACES if one in rows.column_names)
+    unit = "tap-ons of the week" if layout.is_count else f"{layout.what}, {layout.unit}"
+    places = tuple(sorted(pc.unique(texts_of(rows, column)).to_pylist()))
     if place not in places:
         return PlaceCompared(places, "", unit, ())
-    unbiased, estimates = (_rows(package, part, name, column, place) for part in _PARTS)
-    compare = _means if is_mean else _sums
-    return PlaceCompared(places, place, unit, compare(package, name, time, unbiased, estimates))
+    own = as_texts(rows.filter(pc.equal(texts_of(rows, column), place)))
+    own = [row for row in own if row.get(TAP, "on") == "on"]
+    lines = _sums(package, name, own) if layout.is_count else _means(own)
+    return PlaceCompared(places, place, unit, lines)
 
 
-def _is_compared(package: Path, file: str, columns: list[str]) -> bool:
-    """Whether a table is of mean speeds or counts, and told apart by place and time alone."""
-    fields = (field_of(name) for name in columns)
-    labels = [field.name for field in fields if field and field.role is Role.DIMENSION]
-    path = package / "tables" / file
-    known = pq.read_schema(path).names if path.is_file() else ()
-    return len(labels) == len(("place", "time")) and bool({_MEAN, _COUNT} & {*known})
+def _is_compared(tables: Tables, name: str) -> bool:
+    """Whether a table has estimates beside drawn counts or means, by place and time alone."""
+    layout, columns = tables.layouts[name], tables.columns(name)
+    own = {one for one in labels_of(columns) if one not in _KEYS}
+    is_place = any(own == {place, _TIME} for place in _PLACES)
+    kinds = {source.statistic for source in layout.sources if source.estimates}
+    return is_place and bool(kinds & {"count", "sum"}) and "unbiased" in columns
 
 
-def _of(columns: list[str], wanted: tuple[str, ...]) -> str:
-    """Return the first of these that is a column; the first of them where none is."""
-    return next((name for name in wanted if name in columns), wanted[0])
-
-
-def _rows(package: Path, part: str, name: str, column: str, place: str) -> list[Row]:
-    """Return the rows of a place as texts, as `sums.py` reads them."""
-    path = package / part / f"{name}.parquet"
-    rows = pq.read_table(path, filters=[(column, "=", place)]).to_pylist()
-    return [{key: "" if value is None else str(value) for key, value in r.items()} for r in rows]
-
-
-def _sums(
-    package: Path, name: str, time: str, unbiased: list[Row], estimates: list[Row]
-) -> tuple[Compared, ...]:
+def _sums(package: Path, name: str, rows: list[Row]) -> tuple[Compared, ...]:
     """Add up the days, hour by hour."""
-    reader = Package(package)
-    by_hour: dict[str, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
-    for number, rows in enumerate((unbiased, estimates)):
-        for row in rows:
-            label = row[time]
-            hour = f"{label[:2]}:00" if label[:2].isdigit() else label
-            by_hour[hour][number].append(row)
+    reader = Sums(package)
+    by_hour: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        label = row[_TIME]
+        by_hour[f"{label[:2]}:00" if label[:2].isdigit() else label].append(row)
     found = []
-    for hour, (own, borrowed) in sorted(by_hour.items()):
-        drawn, estimate = reader.reconciled(name, own), reader.estimated(name, borrowed)
+    for hour, own in sorted(by_hour.items()):
+        drawn, estimate = reader.reconciled(name, own), reader.estimated(name, own)
         found.append(
             Compared(
                 hour,
@@ -134,19 +111,18 @@ def _interval(one: Sum) -> str:
     return f"{one.low_95:,.0f} to {one.high_95:,.0f}"
 
 
-def _means(
-    _package: Path, _name: str, time: str, unbiased: list[Row], estimates: list[Row]
-) -> tuple[Compared, ...]:
+def _means(rows: list[Row]) -> tuple[Compared, ...]:
     """Put published means beside each other."""
+    half = {True: "none", False: "\N{PLUS-MINUS SIGN} {:.1f}"}
     return tuple(
         Compared(
-            own[time],
-            own[_MEAN] or "withheld",
-            _ends(own, "low_95_kmh", "high_95_kmh"),
-            borrowed["estimate"] or "hardly a bus",
-            _ends(borrowed, "low_95", "high_95"),
+            row[_TIME],
+            row["unbiased"] or "withheld",
+            half[not row["unbiased_sd"]].format(NORMAL_95 * float(row["unbiased_sd"] or 0)),
+            row["value"] or "hardly a bus",
+            _ends(row, "low_95", "high_95"),
         )
-        for own, borrowed in zip(unbiased, estimates, strict=True)
+        for row in rows
     )
 
 

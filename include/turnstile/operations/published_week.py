@@ -15,11 +15,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
-from turnstile.estimates.trip_tables import RECONCILED, RECONCILED_UNTIL_0_1
+from turnstile.errors import InputError
+from turnstile.estimates.error_bars import error_bar
 from turnstile.ledger.records import ReleaseKey
-from turnstile.measures.buses import BusesOver, Mean
+from turnstile.measures.buses import Mean
 from turnstile.operations.picture_shapes import (
     Bar,
     Columns,
@@ -34,6 +33,8 @@ from turnstile.operations.picture_shapes import (
 from turnstile.operations.week_compared import WeekCompared, compared
 from turnstile.privacy.noise_sums import normal_half_width
 from turnstile.programme.spec import Programme, TableSpec
+from turnstile.publishing.data_tables import VALUE, labels_of
+from turnstile.publishing.package_reader import Tables
 from turnstile.settings import Settings
 
 _WEEK = "the week"
@@ -120,16 +121,17 @@ def week_in(
     """Read tables and gates of a package, or of a week that is still under embargo.
 
     Args:
-        package: folder with `tables` and `assessment.json`.
+        package: folder of a package, or of a release under embargo that was assessed.
         programme: whose week it is.
         include: folder of the public domain files.
         card: what is said of it: title, guarantee, ledger entry.
     """
     gates = json.loads((package / "assessment.json").read_bytes())["gates"]
     in_time, in_space = _table_by(programme, "slot"), _table_by(programme, "location")
-    heat = _summed(package, in_time, _row_and_slot) if in_time else {}
-    series = _summed(package, in_time, _slot) if in_time else {}
-    space = _summed(package, in_space, _location) if in_space else {}
+    tables = Tables(package)
+    heat = _summed(tables, in_time, _row_and_slot) if in_time else {}
+    series = _summed(tables, in_time, _slot) if in_time else {}
+    space = _summed(tables, in_space, _location) if in_space else {}
     rows = tuple(dict.fromkeys(row for row, _ in heat))
     slots = tuple(sorted({slot for _, slot in heat}))  # modes have their own; UNKNOWN is last
     chosen = in_time or in_space
@@ -176,40 +178,35 @@ def _unit(table: TableSpec) -> str:
     return "taps" if kind.is_of_trips else "buses a day, mean of the cells"
 
 
-def _columns(table: TableSpec) -> tuple[str, str]:
-    """Name the columns of a table's number and of its standard deviation."""
-    kind, statistic = table.measure.kind, table.statistics[0]
-    if kind.is_of_trips:
-        return RECONCILED, "standard_deviation"
-    if isinstance(kind, Mean):
-        return f"mean_{kind.noun}_{kind.suffix}", f"standard_deviation_{kind.suffix}"
-    if isinstance(kind, BusesOver):
-        return f"buses_a_day_{statistic}{kind.suffix}", f"standard_deviation_{statistic}"
-    return "bus_days", "bus_days_standard_deviation"
-
-
-def _summed(package: Path, table: TableSpec, key_of: Any) -> dict[Any, Bar]:  # noqa: ANN401 - a key
-    """Add a table up by a key; counts are summed, other numbers averaged."""
-    value_name, deviation_name = _columns(table)
-    data = pq.read_table(package / "tables" / f"{table.name}.parquet")
-    columns = {name: data.column(name).to_pylist() for name in data.column_names}
-    if RECONCILED not in columns and RECONCILED_UNTIL_0_1 in columns:
-        columns[RECONCILED] = columns[RECONCILED_UNTIL_0_1]
-    if value_name not in columns:  # of a thresholded table nothing is reconciled
-        value_name = "count"
-    size = data.num_rows
-    labels = {name: columns.get(name, [_WEEK] * size) for name in ("service_date", *table.by)}
+def _summed(tables: Tables, table: TableSpec, key_of: Any) -> dict[Any, Bar]:  # noqa: ANN401 - a key
+    """Add a table's unbiased numbers up by a key; counts are summed, other numbers averaged."""
+    rows = tables.of_draw(table.name, table.statistics[0])
+    columns = {name: rows.column(name).to_pylist() for name in rows.column_names}
+    size = rows.num_rows
+    if "unbiased" in columns:
+        values, deviations = columns["unbiased"], columns["unbiased_sd"]
+    else:  # of a thresholded table, or of headways, nothing is unbiased
+        values = columns[VALUE]
+        deviations = [_deviation(tables, table) if table.measure.kind.is_of_trips else 0.0] * size
+    labels = {name: columns[name] for name in labels_of(rows.column_names)}
+    labels.setdefault("service_date", [_WEEK] * size)
     totals: dict[Any, list[float]] = {}
     for n in range(size):
         key = key_of({name: str(column[n]) for name, column in labels.items()})
         total = totals.setdefault(key, [0.0, 0.0, 0.0])
-        value, deviation = columns[value_name][n], columns[deviation_name][n]
+        value, deviation = values[n], deviations[n]
         if value is not None:
             total[0] += value
             total[1] += (deviation or 0.0) ** 2
             total[2] += 1
     is_sum = table.measure.kind.is_of_trips
     return {key: _bar(key, total, is_sum=is_sum) for key, total in totals.items()}
+
+
+def _deviation(tables: Tables, table: TableSpec) -> float:
+    """Return the standard deviation of a drawn number."""
+    event = next(one for one in tables.events if one.table == table.name)
+    return error_bar(event).standard_deviation
 
 
 def _bar(key: object, total: list[float], *, is_sum: bool) -> Bar:
@@ -285,7 +282,7 @@ def week_beside(
         return None
     try:
         before = week_in(package, programme, settings.include, card_of(package))
-    except (KeyError, FileNotFoundError):  # it had other tables or columns
+    except (KeyError, FileNotFoundError, InputError):  # it had other tables or columns
         return None
     is_count = shown.adds_up
     return compared(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from turnstile.operations.picture_shapes import Bar
 from turnstile.privacy.noise_sums import normal_half_width
+from turnstile.publishing.week.claims import discoveries
 
-FALSE_AMONG_MOVED = 0.05
 _SHOWN_AT_MOST = 12
 
 
@@ -84,7 +84,8 @@ def compared(
         ),
         key=lambda one: one[0],
     )
-    moved = [change for _, change in scored[: _discoveries([chance for chance, _ in scored])]]
+    listed = discoveries([chance for chance, _ in scored])
+    moved = [change for (_, change), is_listed in zip(scored, listed, strict=True) if is_listed]
     return WeekCompared(
         week=week,
         rows=tuple(
@@ -110,17 +111,6 @@ def _chance(old: Bar, new: Bar, growth: float) -> float:
     deviation = math.hypot(growth * old.deviation, new.deviation)
     distance = abs((new.value or 0.0) - growth * (old.value or 0.0))
     return math.erfc(distance / deviation / math.sqrt(2))
-
-
-def _discoveries(chances: Sequence[float]) -> int:
-    """Return how many of the smallest chances are no noise; sorted, smallest first.
-
-    Examples:
-        >>> _discoveries([1e-9, 0.02, 0.04, 0.9]), _discoveries([0.03, 0.5])
-        (2, 0)
-    """
-    limit = FALSE_AMONG_MOVED / max(1, len(chances))
-    return max((n for n, chance in enumerate(chances, 1) if chance <= n * limit), default=0)
 
 
 def _change(name: str, old: Bar | None, new: Bar) -> Change:

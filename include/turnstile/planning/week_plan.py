@@ -18,6 +18,7 @@ from turnstile.privacy.mechanisms.registry import Calibration
 from turnstile.privacy.mechanisms.thresholds import source_threshold
 from turnstile.programme.spec import Programme
 from turnstile.publishing.card import loss_figures
+from turnstile.publishing.package_size import package_size
 from turnstile.release.plan import loss_by_unit
 
 _FRACTION = re.compile(r"\d+/\d+")
@@ -29,6 +30,7 @@ def week_plan(release: Release) -> dict[str, Any]:
 
     The exact fractions stand in `plan.json` of the package, from which digests are made.
     """
+    size = package_size(release.programme, release.domain, release.plan)
     return {
         **{name: _decimal(part) for name, part in described(release.plan).items()},
         "loss": losses(release),
@@ -36,6 +38,7 @@ def week_plan(release: Release) -> dict[str, Any]:
         "source_thresholds": {
             label: f"{threshold:.3f}" for label, threshold, _ in source_thresholds(release)
         },
+        "package": {"rows": dict(size.rows), "files": size.files, "bytes": size.size_bytes},
         "small_worlds": [
             {
                 "vector": moved.vector,

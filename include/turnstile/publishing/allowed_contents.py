@@ -58,13 +58,16 @@ SERIES: Fields = _FIELDS.pop("series/index.json")
 SERIES_PACKAGES: Fields = _FIELDS.pop("series/packages.json")
 TOMBSTONE: Fields = _FIELDS.pop("tombstone.json")
 EXPLORER: Fields = _FIELDS.pop("explore/index.js")
-JSON_FILES: Mapping[str, Fields] = _FIELDS
 # Beside those of the registry (`files`), which name their own sources.
 OTHER_FILES: Mapping[str, Source] = {"assessment.html": Source.SYNTHETIC}
+JSON_FILES: Mapping[str, Fields] = _FIELDS
+FILES_OF_VERSION_1 = frozenset(_FIELDS.pop("files of version 1"))
+# Folders of tables: `data` of version 2, the others of version 1 and under embargo.
 TABLE_FOLDERS: Mapping[str, frozenset[Role]] = {
     "measurements": frozenset({Role.KEY, Role.GAP, Role.DIMENSION, Role.MEASUREMENT}),
     "tables": PUBLIC_ROLES,
     "estimates": PUBLIC_ROLES,
+    "data": PUBLIC_ROLES,
 }
 # Of a planned table; buses beside means, means of more than a cell, as many equal rows as a count.
 ROLL_UPS = ("", "_hourly", "_daily", "_buses", "_places", "_hours", "_city",

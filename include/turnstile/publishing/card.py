@@ -49,7 +49,7 @@ _NOT_COUNTED = (
 UNPROTECTED = (
     "the public domain, the programme and its bounds",
     "whether a week was released at all, which depends on the data through validation",
-    "service days that are stated as gaps: here, and in the column gap_days of every table",
+    "service days that are stated as gaps: here, and as usable = gap in tables of days",
     "the day on which a package was made",
     "how the authority chose its bounds, where it looked at planning reports of real rows",
 )

@@ -13,19 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from turnstile.programme.source_spec import RowShape
+from turnstile.publishing.data_tables import Layout, labels_of
+from turnstile.publishing.package_reader import DATA, Tables, csv_of
 from turnstile.publishing.week.geography import Feature, features_of
 from turnstile.release.drawn import Drawn
 from turnstile.release.zones import digest_of
 
-# In this order; what each folder of tables holds.
-PARTS = {
-    "estimates": "The most exact numbers: they borrow strength from like places, days and earlier "
-    "weeks, so they are biased towards the usual; each with an interval. They add up. For unbiased "
-    "numbers take tables and measurements.",
-    "tables": "Presentation: non-negative, consistent integers (biased by that), beside "
-    "reconciled numbers of the trips counted, which have no bias, and their errors.",
-    "measurements": "The noisy numbers exactly as drawn; use these for sums and models.",
-}
 NORMAL_95 = 1.959964  # standard deviations, either way
 Sign = Callable[[str, bytes], tuple[str, bytes]]
 
@@ -50,17 +43,34 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """One table, written as CSV and as Parquet under one name."""
+    """One table, written as CSV and as Parquet under one name.
 
-    part: str
-    name: str
+    Args:
+        layout: its name, what it holds and in which unit.
+        rows: how many.
+        columns: names and types.
+        csv: path of its CSV file, which is packed where it is large.
+    """
+
+    layout: Layout
     rows: int
     columns: tuple[tuple[str, str], ...]
+    csv: str
 
     @property
-    def stem(self) -> str:
-        """Path without suffix."""
-        return f"{self.part}/{self.name}"
+    def name(self) -> str:
+        """Name of the table."""
+        return self.layout.name
+
+    @property
+    def parquet(self) -> str:
+        """Path of its Parquet file."""
+        return f"{DATA}/{self.name}.parquet"
+
+    @property
+    def labels(self) -> list[str]:
+        """Columns that say where, when and what a row is of."""
+        return labels_of([name for name, _ in self.columns])
 
 
 @dataclass(frozen=True)  # without slots: digests are remembered
@@ -101,13 +111,21 @@ class Contents:
         return f"{plan.programme}-{str(plan.week).lower()}-r{plan.revision}".replace("_", "-")
 
     @cached_property
+    def published(self) -> Tables:
+        """The tables as whoever downloads them reads them."""
+        return Tables(self.folder)
+
+    @cached_property
     def tables(self) -> tuple[TableFile, ...]:
-        """Every table that was written, in the order of the parts."""
-        return tuple(
-            _table(part, path)
-            for part in PARTS
-            for path in sorted((self.folder / part).glob("*.parquet"))
-        )
+        """Every table that was written, coarse grains first."""
+        found = []
+        for record in self.card["data"]:
+            layout = Layout.of_record(record)
+            file = pq.ParquetFile(self.folder / DATA / f"{layout.name}.parquet")
+            columns = tuple((field.name, type_of(field.type)) for field in file.schema_arrow)
+            path = csv_of(self.folder, layout.name).relative_to(self.folder).as_posix()
+            found.append(TableFile(layout, file.metadata.num_rows, columns, path))
+        return tuple(found)
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
@@ -132,15 +150,8 @@ class Contents:
         return tuple(self.record(name) for name in names if name not in without)
 
 
-def _table(part: str, path: Path) -> TableFile:
-    """Describe one written table from its Parquet footer."""
-    file = pq.ParquetFile(path)
-    columns = tuple((field.name, type_of(field.type)) for field in file.schema_arrow)
-    return TableFile(part, path.stem, file.metadata.num_rows, columns)
-
-
 def label_of(contents: Contents) -> str:
-    """Return the name of the column of labels; tables of trips say tap_on_ or tap_off_ before.
+    """Return the name of the column of places.
 
     Of vehicles it is the first one after the slot: the H3 cell, or the route where there is none.
     """

@@ -18,6 +18,7 @@ from turnstile.programme.field_registry import field_of
 from turnstile.publishing.allowed_contents import (
     ANYTHING,
     EXPLORER,
+    FILES_OF_VERSION_1,
     JSON_FILES,
     METADATA,
     NAME,
@@ -29,10 +30,13 @@ from turnstile.publishing.allowed_contents import (
     TOMBSTONE,
     UNIT,
 )
+from turnstile.publishing.data_tables import Layout
+from turnstile.publishing.package_reader import DATA, Tables
+from turnstile.publishing.week.gtfs_ride import RIDE_COLUMNS
 from turnstile.publishing.week.tides_shapes import ACTIVITY_COLUMNS
 from turnstile.publishing.week.tides_visits import VISIT_COLUMNS
 
-_SHAPES = ACTIVITY_COLUMNS | VISIT_COLUMNS
+_SHAPES = ACTIVITY_COLUMNS | VISIT_COLUMNS | RIDE_COLUMNS
 
 
 def unknown_contents(folder: Path) -> tuple[str, ...]:
@@ -44,12 +48,17 @@ def unknown_contents(folder: Path) -> tuple[str, ...]:
     try:
         events = json.loads((folder / "plan.json").read_bytes())["events"]
         planned = {(event["table"], event["statistic"]) for event in events}
+        tables = Tables(folder)
+        data = tables.layouts if tables.version > 1 else {}
     except (OSError, ValueError, KeyError, TypeError):
         return ("plan.json is missing or cannot be read, so nothing says what was planned",)
     found: list[str] = []
     for path in sorted(folder.rglob("*")):
-        if path.is_file() or path.is_symlink():
-            found += _of_file(path, path.relative_to(folder).as_posix(), planned)
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink() or not path.is_dir():
+            is_data = name.startswith(f"{DATA}/")
+            problems = _of_data(path, name, data, planned) if is_data else None
+            found += _of_file(path, name, planned) if problems is None else problems
     return tuple(found)
 
 
@@ -84,7 +93,7 @@ def _of_file(path: Path, name: str, planned: set[tuple[str, str]]) -> list[str]:
         is_json = name in JSON_FILES
         problems = _of_json(path, JSON_FILES[name]) if is_json else _of_shape(path, name)
         return [f"{name}: {problem}" for problem in problems]
-    if name in OTHER_FILES or name in _written():
+    if name in OTHER_FILES or name in _written() or name in FILES_OF_VERSION_1:
         return []
     part, _, rest = name.partition("/")
     if part not in TABLE_FOLDERS or path.suffix not in (".csv", ".parquet") or "/" in rest:
@@ -93,6 +102,25 @@ def _of_file(path: Path, name: str, planned: set[tuple[str, str]]) -> list[str]:
     if not any(path.stem == table + suffix for table, _ in planned for suffix in suffixes):
         return [f"{name}: no table of the plan, nor a roll-up of one"]
     return [f"{name}: {problem}" for problem in _of_table(path, part, planned)]
+
+
+def _of_data(
+    path: Path, name: str, data: Mapping[str, Layout], planned: set[tuple[str, str]]
+) -> list[str]:
+    """Name what is unknown in a table of version 2, which the card says the sources of."""
+    if path.is_symlink():
+        return [f"{name}: is a link, not a file of the package"]
+    stem, _, suffix = path.name.partition(".")
+    if suffix not in ("csv", "csv.gz", "parquet") or path.parent.name != DATA or stem not in data:
+        return [f"{name}: no table that the release card describes"]
+    sources = data[stem].sources
+    made = {table + suffix for table, _ in planned for suffix in ROLL_UPS}
+    if not all(
+        (one.table, one.statistic) in planned if one.table else (one.estimates or stem) in made
+        for one in sources
+    ):
+        return [f"{name}: no table of the plan, nor a roll-up of one"]
+    return [f"{name}: {problem}" for problem in _of_table(path, DATA, planned)]
 
 
 @cache
@@ -114,7 +142,7 @@ def _of_json(path: Path, allowed: Mapping[str, object]) -> Iterator[str]:
 
 
 def _of_shape(path: Path, name: str) -> Iterator[str]:
-    """Name what is unknown in the columns of a file in the shape of TIDES."""
+    """Name what is unknown in the columns of a file in the shape of TIDES or GTFS-ride."""
     try:
         names = _schema(path).names
     except (pa.ArrowInvalid, OSError):
@@ -150,8 +178,8 @@ def unknown_columns(
         known = field_of(column.name)
         if known is None or known.role not in TABLE_FOLDERS[part]:
             yield f"column {column.name} has no source"
-        elif part == "measurements" and known.role is Role.MEASUREMENT:
-            if column.name not in statistics:
+        elif part in ("measurements", DATA) and known.role is Role.MEASUREMENT:
+            if part != DATA and column.name not in statistics:
                 yield f"column {column.name} was not drawn"
             elif column.type != pa.int64():
                 yield f"column {column.name} holds no 64-bit integers"
@@ -165,7 +193,7 @@ def _schema(path: Path) -> pa.Schema:
     """Read the columns of a table."""
     if path.suffix == ".parquet":
         return pq.read_schema(path)
-    with pcsv.open_csv(path) as reader:
+    with pcsv.open_csv(path) as reader:  # packed or not, by its name
         return reader.schema
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from turnstile.errors import InputError
 from turnstile.estimates.labelled import csv_bytes
+from turnstile.estimates.usable import Grade
 from turnstile.estimates.week_estimates import (
     FOLDER,
     MODEL,
@@ -17,7 +20,11 @@ from turnstile.estimates.week_estimates import (
     estimates_of,
     record_of,
 )
+from turnstile.publishing.data_tables import ENDS, USABLE, VALUE
 from turnstile.publishing.package_numbers import estimates_record, week_of_package
+from turnstile.publishing.package_reader import Tables, csv_content, texts_of, where
+
+_WORDS = {"read_as", "withheld"}  # for people: they name files, which are others in version 1
 
 
 def estimate_differences(folder: Path, packages: Path) -> tuple[str, ...]:
@@ -34,27 +41,65 @@ def estimate_differences(folder: Path, packages: Path) -> tuple[str, ...]:
     """
     record = estimates_record(folder)
     if record["model"] != MODEL:
-        rule = f"made by {record['model']!r}; this version makes {MODEL!r}: verify it with its own"
+        by = Tables(folder).card["libraries"].get("turnstile", "0.1.0")
+        rule = (
+            f"made by {record['model']!r} of turnstile {by}; this version makes {MODEL!r}: verify "
+            f"it with turnstile {by} as it was when the package was made"
+        )
         raise InputError(where=str(folder), field="estimates", rule=rule)
     week = week_of_package(folder, packages)
     found = estimates_of(week)
-    made, own = found.tables, record_of(week, earlier_releases(record), found)
-    published = {path.stem for path in (folder / FOLDER).glob("*.csv")}
-    problems = [f"{name} is missing" for name in sorted(made.keys() - published)]
-    problems += [
+    own = record_of(week, earlier_releases(record), found)
+    problems = [
         f"release_card.json: {name} of the estimates differs"
-        for name in own
+        for name in own.keys() - _WORDS
         if record.get(name) != json.loads(json.dumps(own[name]))
     ]
-    problems += [f"{name} is none of the estimates" for name in sorted(published - made.keys())]
+    tables = Tables(folder)
+    compare = _of_parts if tables.version == 1 else _of_tables
+    return (*problems, *compare(tables, found.tables))
+
+
+def _of_tables(tables: Tables, made: Mapping[str, pa.Table]) -> Iterator[str]:
+    """Compare the columns of value and interval with the estimates, in both formats."""
+    for name, layout in tables.layouts.items():
+        rows = tables.rows(name)
+        if csv_bytes(rows) != csv_content(tables.folder, name):
+            yield f"{name}: the CSV file differs from the Parquet file"
+        for source in (one for one in layout.sources if one.estimates):
+            if source.estimates not in made:
+                yield f"{name} is none of the estimates"
+                continue
+            estimates = made[source.estimates]
+            if label := next((one for one in source.where if one in estimates.column_names), ""):
+                estimates = where(estimates, {label: source.where[label]})
+            own = where(rows, source.where)
+            if own.num_rows != estimates.num_rows:
+                yield f"{name} has other rows than the estimates"
+                continue
+            is_gap = pc.equal(texts_of(own, USABLE), Grade.GAP.value)
+            named = {VALUE: "estimate"} | {end: end for end in ENDS}
+            expected = {
+                column: pc.if_else(is_gap, None, estimates[of]) for column, of in named.items()
+            }
+            found = csv_bytes(own.select([VALUE, *ENDS]))
+            if found != (wanted := csv_bytes(pa.table(expected))):
+                yield f"{name}: {_first_difference(found, wanted)}"
+
+
+def _of_parts(tables: Tables, made: Mapping[str, pa.Table]) -> Iterator[str]:
+    """Compare the tables of estimates of a package of version 1, in both formats."""
+    folder = tables.folder / FOLDER
+    published = {path.stem for path in folder.glob("*.csv")}
+    yield from (f"{name} is missing" for name in sorted(made.keys() - published))
+    yield from (f"{name} is none of the estimates" for name in sorted(published - made.keys()))
     for name in sorted(made.keys() & published):
         expected = csv_bytes(made[name])
         for suffix in ("csv", "parquet"):
-            path = folder / FOLDER / f"{name}.{suffix}"
+            path = folder / f"{name}.{suffix}"
             content = path.read_bytes() if suffix == "csv" else _as_csv(path)
             if content != expected:
-                problems.append(f"{path.name}: {_first_difference(content, expected)}")
-    return tuple(problems)
+                yield f"{path.name}: {_first_difference(content, expected)}"
 
 
 def _as_csv(path: Path) -> bytes:

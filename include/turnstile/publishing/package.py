@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.errors import IntegrityError
-from turnstile.estimates.labelled import csv_bytes, read_parquet
+from turnstile.estimates.labelled import parquet_bytes
 from turnstile.estimates.week_estimates import FOLDER, RECORD
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.publishing.card import release_card
-from turnstile.publishing.contents import PARTS, Contents
+from turnstile.publishing.contents import Contents
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.describe.manifest import MANIFEST, manifest_bytes
 from turnstile.publishing.describe.week_history import history
 from turnstile.publishing.files import FILES
+from turnstile.publishing.package_reader import DATA, Tables, csv_file
 from turnstile.release.drawn import Drawn
 
 _AS_ASSESSED = ("plan.json", "assessment.json", "assessment.html")
@@ -52,15 +53,14 @@ def build_package(  # noqa: PLR0913 - the keyword-only rest is what the card and
         IntegrityError: a file, column or field has no source in the allow-list.
     """
     folder.mkdir(parents=True)
-    for part in PARTS:
-        _copy_tables(embargoed / part, folder / part)
+    data = _write_tables(Tables(embargoed), folder)
     for name in _AS_ASSESSED:
         shutil.copyfile(embargoed / name, folder / name)
     contents = Contents(
         folder=folder,
         drawn=drawn,
         card=release_card(drawn, ledger=ledger, built_at=built_at)
-        | {"estimates": _estimates_record(embargoed)},
+        | {"estimates": _estimates_record(embargoed), "data": data},
         include=include,
         built_at=built_at,
         earlier=None if public is None else _earlier(public, drawn.attempt.key, ledger),
@@ -103,9 +103,12 @@ def _earlier(public: Path, key: ReleaseKey, ledger: Ledger) -> Path | None:
     return None
 
 
-def _copy_tables(source: Path, target: Path) -> None:
-    """Copy the Parquet tables of a folder, if there is one, and write each as CSV too."""
-    for path in sorted(source.glob("*.parquet")):
-        target.mkdir(exist_ok=True)
-        shutil.copyfile(path, target / path.name)
-        (target / f"{path.stem}.csv").write_bytes(csv_bytes(read_parquet(path)))
+def _write_tables(tables: Tables, package: Path) -> list[dict[str, Any]]:
+    """Write each table as Parquet and CSV; return what the release card says of them."""
+    (package / DATA).mkdir()
+    for name in tables.layouts:
+        rows = tables.rows(name)
+        (package / DATA / f"{name}.parquet").write_bytes(parquet_bytes(rows))
+        path, content = csv_file(f"{DATA}/{name}", rows)
+        (package / path).write_bytes(content)
+    return [layout.record() for layout in tables.layouts.values()]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnstile.errors import InputError, IntegrityError
+from turnstile.estimates.rolling_means import WeekOfMeans, week_of_means
 from turnstile.estimates.week_estimates import (
     EARLIER_AT_MOST,
     EarlierRelease,
@@ -22,12 +23,10 @@ from turnstile.estimates.week_estimates import (
 )
 from turnstile.estimates.week_to_estimate import WeekToEstimate, is_comparable
 from turnstile.publishing.describe.manifest import MANIFEST, differences
-from turnstile.publishing.package_reader import Package, domain_of, read_package
+from turnstile.publishing.package_reader import CARD, Package, Tables, domain_of, read_package
 from turnstile.release.numbers import Numbers, Statistic, deviations_of
 from turnstile.release.zones import digest_of
 from turnstile.service_calendar import parse_period
-
-CARD = "release_card.json"
 
 
 def numbers_of_package(folder: Path) -> Numbers:
@@ -74,6 +73,21 @@ def _numbers(folder: Path, package: Package) -> Numbers:
         vectors=vectors,
         deviations=deviations_of(package.events),
     )
+
+
+def read_week(folder: Path, table: str) -> WeekOfMeans:
+    """Return the drawn numbers of a table of means of a published package.
+
+    Raises:
+        InputError: no such package or table.
+    """
+    try:
+        tables = Tables(folder)
+        drawn, plan = tables.drawn(table), _json(folder, "plan.json")
+        return week_of_means(drawn, tables.events, table, plan["domain_digest"])
+    except (OSError, KeyError, InputError):
+        rule = f"has no published table {table}; name packages such as var/public/itms/2016-W30/r0"
+        raise InputError(where=str(folder.name), field="package", rule=rule) from None
 
 
 def earlier_numbers(folder: Path, stated: EarlierRelease) -> Numbers:

@@ -1,30 +1,53 @@
-"""A published package as an outsider reads it: its plan, and the measurements as drawn."""
+"""The one reader of published numbers: the tables of a package of either version, and its draws.
+
+A package of version 2 holds its tables as they are read here; one of version 1, and a release
+under embargo, hold the parts that they are made of (`data_tables`).
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from turnstile.arrow_columns import dates, vector
 from turnstile.errors import InputError
-from turnstile.estimates.labelled import read_parquet
+from turnstile.estimates.labelled import csv_bytes, read_parquet
 from turnstile.ledger.encoding import decode_event
 from turnstile.privacy.events import DrawEvent, one_of_each_label
 from turnstile.programme.domain.public_domain import PublicDomain, published_domain
 from turnstile.programme.spec import TableSpec
+from turnstile.publishing.data_tables import (
+    DAY,
+    ESTIMATES,
+    MEASURED,
+    MODE,
+    PARTS,
+    Layout,
+    Week,
+    labels_of,
+    layouts,
+    rows_of,
+)
 from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.release.numbers import Vector
+from turnstile.service_calendar import parse_period
 
-DAY = "service_date"
-_KEYS = (DAY, "mode")
+CARD, PLAN, DATA = "release_card.json", "plan.json", "data"
+PLAIN_AT_MOST = 5_000_000  # bytes of a CSV file that is not packed
+_KEYS = (DAY, MODE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +104,212 @@ def is_package(path: Path) -> bool:
     return (path / MANIFEST).is_file()
 
 
+@dataclass(frozen=True)  # without slots: what is read is remembered
+class Tables:
+    """The tables of a package, or of a release under embargo: value, interval, origin a row.
+
+    Args:
+        folder: where it lies.
+    """
+
+    folder: Path
+    _read: dict[str, pa.Table] = field(default_factory=dict)
+
+    @cached_property
+    def card(self) -> dict[str, Any]:
+        """The release card; empty under embargo."""
+        path = self.folder / CARD
+        found: dict[str, Any] = json.loads(path.read_bytes()) if path.is_file() else {}
+        return found
+
+    @property
+    def version(self) -> int:
+        """Version of the package: 2 where its card says what its tables are."""
+        return 2 if "data" in self.card else 1
+
+    @cached_property
+    def layouts(self) -> Mapping[str, Layout]:
+        """Name, unit and sources of each table."""
+        if self.version > 1:
+            return {one["name"]: Layout.of_record(one) for one in self.card["data"]}
+        return layouts(self._columns, self.events)
+
+    @cached_property
+    def events(self) -> tuple[DrawEvent, ...]:
+        """The draws of the plan."""
+        return tuple(decode_event(event) for event in self._plan["events"])
+
+    def rows(self, name: str) -> pa.Table:
+        """Return the rows of a table: labels, then `data_tables.NUMBERS` as far as it has them.
+
+        Raises:
+            InputError: the package has no such table.
+        """
+        if name not in self.layouts:
+            rule = f"has no table {name!r}; it has {', '.join(self.layouts) or 'none'}"
+            raise InputError(where=str(self.folder), field="package", rule=rule)
+        if name not in self._read:
+            if self.version > 1:
+                self._read[name] = read_data(self.folder, name)
+            else:
+                self._read[name] = rows_of(name, self._columns, self._part, self._week)
+        return self._read[name]
+
+    def of_draw(self, table: str, statistic: str = "") -> pa.Table:
+        """Return the rows of the table that holds a draw: of its end of the trip, or its limits.
+
+        Args:
+            table: that was drawn.
+            statistic: of it; its first by default.
+
+        Raises:
+            InputError: the package has no such table.
+        """
+        for layout in self.layouts.values():
+            of_table = [one for one in layout.sources if one.table == table]
+            own = [one for one in of_table if statistic in ("", one.statistic)]
+            if own:
+                rows = self.rows(layout.name)
+                return where(rows, own[0].where) if len(own) == 1 else rows
+        rule = f"{table!r} is no drawn table of this release"
+        raise InputError(where=str(self.folder), field="package", rule=rule)
+
+    def columns(self, name: str) -> list[str]:
+        """Return the names of a table's columns."""
+        path = self.folder / DATA / f"{name}.parquet"
+        return list(pq.read_schema(path).names if path.is_file() else self.rows(name).column_names)
+
+    def drawn(self, table: str) -> pa.Table:
+        """Return the numbers of a drawn table as they were drawn, by its own names of labels.
+
+        Raises:
+            InputError: they are not published.
+        """
+        if self.version == 1:
+            return self._part(MEASURED, table)
+        found, statistics = dict[str, Any](), list[str]()
+        for layout in self.layouts.values():
+            for source in (one for one in layout.sources if one.table == table):
+                rows = where(self.rows(layout.name), source.where)
+                labels = [name for name in labels_of(rows.column_names) if name not in source.where]
+                own = [name for name in labels if name not in _KEYS]
+                by = dict(zip(own, self.card["terms"]["tables"][table]["by"], strict=True))
+                found = {by.get(name, name): rows[name] for name in labels} | found
+                found[source.statistic] = rows["measured"]
+                statistics.append(source.statistic)
+        if not found:
+            rule = f"{table!r} is not published; give a complete package"
+            raise InputError(where=str(self.folder), field="package", rule=rule)
+        rows = pa.table(found)  # of a day without service nothing was drawn
+        return rows.filter(pc.is_valid(rows[statistics[0]]))
+
+    @cached_property
+    def _plan(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / PLAN).read_bytes())
+        return found
+
+    @cached_property
+    def _columns(self) -> dict[str, dict[str, list[str]]]:
+        """The columns of each table of each part."""
+        found: dict[str, dict[str, list[str]]] = {part: {} for part in PARTS}
+        for part in PARTS:
+            for path in sorted((self.folder / part).glob("*")):
+                if path.suffix == ".parquet":
+                    found[part][path.stem] = list(pq.read_schema(path).names)
+                elif path.suffix == ".csv" and path.stem not in found[part]:
+                    found[part][path.stem] = list(pcsv.open_csv(path).schema.names)
+        return found
+
+    @cached_property
+    def _week(self) -> Week:
+        """What decides how the parts are read."""
+        days = parse_period(self._plan["week"]).days
+        if self.card:
+            gaps = tuple(date.fromisoformat(day) for day in self.card["gaps"])
+            return Week(self.events, gaps, max(1, len(days) - len(gaps)))
+        stated, most = self._stated_gaps()
+        return Week(self.events, stated, max(1, len(days) - most))
+
+    def _stated_gaps(self) -> tuple[tuple[date, ...], int]:
+        """Return the days without input that parts under embargo state, and how many they say."""
+        found, most = set[date](), 0
+        for part in (MEASURED, ESTIMATES):
+            for name, names in self._columns[part].items():
+                if "gap_days" not in names:
+                    continue
+                rows = self._part(part, name)
+                if DAY in names:
+                    found |= set(rows[DAY].filter(pc.greater(rows["gap_days"], 0)).to_pylist())
+                else:
+                    most = max(most, pc.max(rows["gap_days"]).as_py() or 0)
+        return tuple(sorted(found)), max(most, len(found))
+
+    def _part(self, part: str, name: str) -> pa.Table:
+        """Read one table of a part, from Parquet or CSV."""
+        return _table(self.folder / part / name)
+
+
+def where(rows: pa.Table, labels: Mapping[str, str]) -> pa.Table:
+    """Return the rows that have some labels."""
+    for name, label in labels.items():
+        rows = rows.filter(pc.equal(texts_of(rows, name), label))
+    return rows
+
+
+def read_data(folder: Path, name: str) -> pa.Table:
+    """Read a table of a package of version 2, from Parquet or CSV."""
+    return _table(folder / DATA / name)
+
+
+def csv_of(folder: Path, name: str) -> Path:
+    """Return where the CSV file of a table of a package of version 2 lies."""
+    plain = folder / DATA / f"{name}.csv"
+    return plain if plain.is_file() else plain.with_suffix(".csv.gz")
+
+
+def csv_file(stem: str, rows: pa.Table) -> tuple[str, bytes]:
+    """Return path and bytes of a table as CSV, packed where it is large.
+
+    Args:
+        stem: path without suffix.
+        rows: of the table.
+    """
+    content = csv_bytes(rows)
+    if len(content) <= PLAIN_AT_MOST:
+        return f"{stem}.csv", content
+    return f"{stem}.csv.gz", gzip.compress(content, mtime=0)
+
+
+def csv_content(folder: Path, name: str) -> bytes:
+    """Return the CSV file of a table, unpacked."""
+    path = csv_of(folder, name)
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix == ".gz" else content
+
+
+def _table(stem: Path) -> pa.Table:
+    """Read a table by its path without suffix."""
+    suffixes = (".parquet", ".csv", ".csv.gz")
+    path = next((p for s in suffixes if (p := stem.with_name(stem.name + s)).is_file()), None)
+    if path is None:
+        rule = f"{stem.parent.name}/{stem.name} is missing; give a complete package"
+        raise InputError(where=str(stem.parents[1]), field="package", rule=rule)
+    return read_parquet(path) if path.suffix == ".parquet" else pcsv.read_csv(path)
+
+
 def read_package(folder: Path) -> Package:
     """Read plan and measurements of a package.
 
     Raises:
         InputError: it lacks one of them, or one cannot be read.
     """
+    tables = Tables(folder)
     try:
-        plan = json.loads((folder / "plan.json").read_bytes())
-        events = tuple(decode_event(event) for event in plan["events"])
-        tables = {event.table: _measured(folder, event.table) for event in events}
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowInvalid):
+        drawn = {event.table: tables.drawn(event.table) for event in tables.events}
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowInvalid, InputError):
         rule = "plan.json or measurements are missing or cannot be read; give a complete package"
         raise InputError(where=str(folder), field="package", rule=rule) from None
-    return Package(folder, events, tables)
-
-
-def _measured(folder: Path, name: str) -> pa.Table:
-    """Read one measured table, from Parquet or CSV."""
-    path = folder / "measurements" / f"{name}.parquet"
-    if path.is_file():
-        return read_parquet(path)
-    return pcsv.read_csv(path.with_suffix(".csv"))
+    return Package(folder, tables.events, drawn)
 
 
 def axes_of(table: pa.Table) -> list[str]:

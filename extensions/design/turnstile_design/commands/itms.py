@@ -158,8 +158,9 @@ def _add_rolling(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def _rolling(args: argparse.Namespace) -> int:
     """Add up published weeks."""
     from turnstile.estimates.labelled import csv_bytes
-    from turnstile.estimates.rolling_means import read_week, rolling_means
+    from turnstile.estimates.rolling_means import rolling_means
     from turnstile.programme.loading import load_programme
+    from turnstile.publishing.package_numbers import read_week
 
     settings = Settings.from_environment()
     programme = load_programme(args.programme, settings.include)

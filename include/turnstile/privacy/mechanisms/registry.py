@@ -19,8 +19,8 @@ from turnstile.privacy.mechanisms.thresholds import source_parameters, tight_par
 from turnstile.privacy.noise_families import NoiseFamily
 
 _RECONCILED = (
-    "least-squares reconciliation, whole non-negative presentation, roll-ups; measurements are "
-    "published as drawn"
+    "least-squares reconciliation, estimates, roll-ups; what was drawn stands beside it, as drawn, "
+    "in the column measured"
 )
 
 

@@ -1,23 +1,23 @@
 """An interval for any question about a package, by plausible weeks: Python 3.9 or later and NumPy.
 
-    python3 draws.py estimates/on_location tap_on_location=Central,Redfern     a sum
-    python3 draws.py estimates/on_location mode=train --of                     a share of all rows
-    python3 draws.py estimates/on_location mode=train --of mode=bus            a ratio of sums
-    python3 draws.py estimates/on_location mode=train --since ../../2016-W29/r0     a change
-    python3 draws.py estimates/on_location mode=train --ranks tap_on_location  ranks of the first
+    python3 tools/draws.py location tap=on location=Central,Redfern          a sum
+    python3 tools/draws.py location tap=on mode=train --of tap=on            a share
+    python3 tools/draws.py location tap=on mode=train --of tap=on mode=bus   a ratio of sums
+    python3 tools/draws.py location tap=on mode=train --since ../../2016-W29/r0     a change
+    python3 tools/draws.py location tap=on mode=train --ranks location       ranks of the first
 
 and of any other question, which is a function of the numbers of a week, in the order of `rows`:
 
-    weeks = Weeks(".", "estimates/on_location")
-    central = weeks.chosen(tap_on_location=["Central"])
+    weeks = Weeks(".", "location")
+    central = weeks.chosen(tap=["on"], location=["Central"])
     print(ask(lambda week: week[central].max(), weeks))
 
 A plausible week is a table plus errors of the published size that go together as the release card
-says, or a table of `measurements/` less noise as it was drawn. Coins come from the digest of the
+says, or its column `measured` less noise as it was drawn. Coins come from the digest of the
 table, so everybody makes the same weeks. 90 % of their answers lie between `low_90` and `high_90`.
 Numbers of plausible weeks may be negative: cut off at 0, their sums would lie too high. Weeks of
-two packages are independent, which makes intervals of changes a little too wide. Estimates, and
-changes of them above all, are biased towards the usual; `measurements/` are not. Ask the coarsest
+two packages are independent, which makes intervals of changes a little too wide. Values, and
+changes of them above all, are biased towards the usual; `measured` is not. Ask the coarsest
 table that holds the answer: its numbers are the most exact.
 """
 
@@ -34,16 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 sys.dont_write_bytecode = True  # this folder holds what its manifest lists, and nothing else
-from sums import (  # noqa: E402
-    ESTIMATE,
-    NO_CELL_ERROR,
-    Package,
-    Row,
-    Together,
-    Way,
-    labels_of,
-    places_of,
-)
+from sums import NO_CELL_ERROR, NO_VALUE, TAP, VALUE, Package, Row, Way, labels_of, places_of  # noqa: E402
 
 Floats = NDArray[np.float64]
 WEEKS = 400
@@ -62,12 +53,13 @@ class Answer(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Rows of a mode, each in a cell of a cube of places, days and slots."""
+    """Rows of a mode and tap, each in a cell of a cube of places, days and slots."""
 
     rows: NDArray[np.int64]
     cube: tuple[int, int, int]
     cells: NDArray[np.int64]
     stretches: list[str]
+    ways: list[Way]
 
 
 def normals(seed: str, count: int) -> Floats:
@@ -123,7 +115,7 @@ def parts(values: Floats, axis: int) -> tuple[Floats, Floats]:
     return common, values - common
 
 
-def block(mode: list[tuple[int, Row]]) -> Block:
+def block(mode: list[tuple[int, Row]], ways: list[Way]) -> Block:
     """Return the rows of a mode, given by their numbers and labels, as a cube."""
     names = ("place", "day", "slot")
     labels = [sorted({row[name] for _, row in mode}) for name in names]
@@ -133,7 +125,7 @@ def block(mode: list[tuple[int, Row]]) -> Block:
     of_slot = {row["slot"]: row["stretch"] for _, row in mode}
     rows = np.array([number for number, _ in mode])
     cells = np.ravel_multi_index(np.array(where), cube)
-    return Block(rows, cube, cells, [of_slot[label] for label in codes[2]])
+    return Block(rows, cube, cells, [of_slot[label] for label in codes[2]], ways)
 
 
 class Weeks:
@@ -141,45 +133,57 @@ class Weeks:
 
     Args:
         folder: of the package.
-        table: `estimates/NAME`, any of them but means; or `measurements/NAME`.
-        column: statistic of a measured table; the only one by default.
+        table: name of a table in `data/`.
+        column: `value`, of any table but means; or `measured`.
 
     Raises:
         ValueError: the package does not say what the errors of the table are.
     """
 
-    def __init__(self, folder: str | Path, table: str, column: str = "") -> None:
-        package = Package(folder)
-        part, _, name = table.partition("/")
-        self.rows: list[Row] = package.rows(table)
+    def __init__(self, folder: str | Path, table: str, column: str = VALUE) -> None:
+        self.package = package = Package(folder)
+        if table not in package.tables:
+            raise ValueError(f"there is no table {table}; there are {', '.join(package.tables)}")
+        # Of a gap there is no value; of what was not drawn there is nothing measured.
+        if column not in (VALUE, "measured"):
+            raise ValueError(f"{column}: name {VALUE} or measured")
+        self.rows: list[Row] = [row for row in package.rows(table) if row[column]]
+        self.values = np.array([float(row[column]) for row in self.rows])
+        self.deviations = np.zeros(self.values.shape)
+        self.is_laplace = np.zeros(self.values.shape, bool)
         self.blocks: list[Block] = []
-        self.ways: list[Way] = []
-        self.is_laplace = False
-        if part == "estimates":
-            self._estimated(package.together(name))
-        elif part == "measurements":
-            column = column or next(own for drawn, own in package.draws if drawn == name)
-            draw = package.draws[name, column]
-            self.is_laplace = draw["noise"] == "discrete_laplace"
-            self.values = np.array([float(row[column]) for row in self.rows])
-            self.deviations = np.full(self.values.shape, draw["standard_deviation"])
+        if column == VALUE:
+            for source in package.tables[table]["sources"]:
+                package.together(source["estimates"])  # means have none, shown or not
+            self._estimated(table)
         else:
-            raise ValueError(f"{table}: name estimates/ or measurements/ and a table")
-        content = (Path(folder) / f"{table}.csv").read_bytes()
-        self.seed = f"{hashlib.sha256(content).hexdigest()} {column} plausible week"
+            for source, rows in self._sources(table):
+                draw = package.draws[tuple(source["draw"].split("/"))]
+                self.is_laplace[rows] = draw["noise"] == "discrete_laplace"
+                self.deviations[rows] = draw["standard_deviation"]
+        if not self.rows:
+            raise ValueError(NO_VALUE)
+        self.seed = f"{hashlib.sha256(package.content(table)).hexdigest()} {column} plausible week"
 
-    def _estimated(self, together: Together) -> None:
-        """Read estimates, and how their errors go together."""
-        self.rows = [row for row in self.rows if row[ESTIMATE]]  # none on a gap
-        self.values = np.array([float(row[ESTIMATE]) for row in self.rows])
-        self.deviations = np.array([together.deviation(row) for row in self.rows])
+    def _sources(self, table: str) -> list[tuple[Any, list[int]]]:
+        """Return the numbers of the rows of each source."""
+        place = {id(row): number for number, row in enumerate(self.rows)}
+        found = self.package.by_source(table, self.rows)
+        return [(source, [place[id(row)] for row in rows]) for source, rows in found]
+
+    def _estimated(self, table: str) -> None:
+        """Read errors of values, and how they go together."""
+        for source, numbers in self._sources(table):
+            together = self.package.together(source["estimates"])
+            of_mode: dict[str, list[tuple[int, Row]]] = defaultdict(list)
+            for number in numbers:
+                row = self.rows[number]
+                self.deviations[number] = together.deviation(row)
+                names = [name for name in places_of(row) if name != TAP]
+                of_mode[row.get("mode", "")].append((number, labels_of(row, names)))
+            self.blocks += [block(mode, together.ways) for mode in of_mode.values()]
         if not np.isfinite(self.deviations).all():
             raise ValueError(NO_CELL_ERROR)
-        of_mode: dict[str, list[tuple[int, Row]]] = defaultdict(list)
-        for number, row in enumerate(self.rows):
-            of_mode[row.get("mode", "")].append((number, labels_of(row, places_of(row))))
-        self.blocks = [block(mode) for mode in of_mode.values()]
-        self.ways = together.ways
 
     def chosen(self, **labels: list[str]) -> NDArray[np.bool_]:
         """Mark the rows whose columns have one of the given labels."""
@@ -189,13 +193,11 @@ class Weeks:
         """Return the numbers of a plausible week, in the order of `rows`."""
         seed = f"{self.seed} {number}"
         errors = np.zeros(self.values.shape)
-        if self.is_laplace:
+        if not self.blocks:
             one, other, third, last = normals(seed, 4 * errors.size).reshape(4, -1)
-            errors = (one * other + third * last) / np.sqrt(2)
-        elif not self.blocks:
-            errors = normals(seed, errors.size)
-        shares = drawn_shares(self.ways, seed)
-        for own, (rows, cube, cells, stretches) in enumerate(self.blocks):
+            errors = np.where(self.is_laplace, (one * other + third * last) / np.sqrt(2), one)
+        for own, (rows, cube, cells, stretches, ways) in enumerate(self.blocks):
+            shares = drawn_shares(ways, seed)
             deviates = normals(f"{seed} {own}", int(np.prod(cube))).reshape(cube)
             errors[rows] = sum(
                 np.broadcast_to(of_day @ root, cube).reshape(-1)[cells]
@@ -253,7 +255,8 @@ def conditions(given: list[str]) -> dict[str, list[str]]:
 def answered(asked: argparse.Namespace) -> list[tuple[str, Answer]]:
     """Answer what the command line asks."""
     where, of = conditions(asked.where), conditions(asked.of or [])
-    tables = [Weeks(folder, asked.table) for folder in (Path(__file__).parent, *asked.since)]
+    own = Path(__file__).resolve().parents[1]
+    tables = [Weeks(folder, asked.table, asked.column) for folder in (own, *asked.since)]
     sides = [(table.chosen(**where), table.chosen(**of)) for table in tables]
     if asked.ranks:
         return ranks(tables[0], asked.ranks, sides[0][0])
@@ -272,7 +275,8 @@ def main(arguments: list[str]) -> int:
     """Print the answer to a question."""
     shown = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=shown)
-    parser.add_argument("table", help="estimates/NAME or measurements/NAME")
+    parser.add_argument("table", help="name of a table in data/")
+    parser.add_argument("--column", default=VALUE, help="value or measured")
     parser.add_argument("where", nargs="*", help="column=label,label: rows whose sum is asked")
     parser.add_argument("--of", nargs="*", help="over the sum of these rows; of all if none")
     parser.add_argument("--since", nargs=1, default=[], help="less that of another package")

@@ -1,48 +1,50 @@
-"""Sums of any cells of a package with their error: Python 3.9 or later, nothing to install.
+"""Sums of any rows of a package with their error: Python 3.9 or later, nothing to install.
 
-    python3 sums.py tables/on_time_location mode=train tap_on_slot=08:00,08:15
-    python3 sums.py measurements/on_time_location mode=train
-    python3 sums.py estimates/on_location tap_on_location=Central
+    python3 tools/sums.py location tap=on location=Central
+    python3 tools/sums.py location_slot tap=on slot=08:00,08:15 --column unbiased
+    python3 tools/sums.py location_slot tap=on --column measured
 
-or `Package(".").total("tables/on_time_location", lambda row: row["mode"] == "train")`.
+or `Package(".").total("location", lambda row: row["tap"] == "on")`.
 
-Measurements carry independent noise, so variances add up. Reconciled numbers of `tables/` share
-noise: their errors do not, and adding them up would be wrong; the variance of their sum is worked
-out from the four parts (total, rows, columns, interaction) that least squares weighs. Estimates
+Measured numbers carry independent noise, so variances add up. Unbiased numbers share noise: their
+errors do not, and adding them up would be wrong; the variance of their sum is worked out from the
+four parts (total, rows, columns, interaction) that least squares weighs. Values are estimates that
 borrow strength, so their errors go together: how far is stated in the release card, by place, day
 and slot, and is added to what each interval says. Where it is not known well enough, no interval
 is given, and `withheld` says why. The truth lies between `low_95` and `high_95` in 95 of 100
-releases; sums of estimates are biased towards the usual, as their parts are.
+releases; sums of values are biased towards the usual, as their parts are.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
+import io
 import json
 import math
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 Row = dict[str, str]
 Shape = tuple[int, int]
-Tap = tuple[str, str]
 LEVELS = {90: 1.6448536, 95: 1.9599640}  # quantiles of the normal distribution, two-sided
 ABOVE_90 = 1.2815516  # the same of the upper side alone: of an interval that begins at 0
 EXCESS_OF_LAPLACE = 3.0
 KEYS = ("service_date", "mode")
-NO_LABELS = ("mode", "gap_days")
-ESTIMATE, LOW_90, HIGH_90 = "estimate", "low_90", "high_90"
+VALUE, LOW_90, HIGH_90 = "value", "low_90", "high_90"
+TAP, TIMES = "tap", ("slot", "hour")
 STRETCH_HOURS = 4
 MOST_UNKNOWN = 0.5  # of a variance: above, no interval
 NO_CELL_ERROR = "most of these cells have no interval of their own: they carry too little signal"
-NO_ESTIMATE = "there is no estimate of these cells: no row was chosen, or their days are gaps"
+NO_VALUE = "there is no value of these cells: no row was chosen, or their days are gaps"
 NO_SUM_ERROR = (
     "how far these errors go together is not known well enough; take a table whose numbers "
-    "already add up these cells, or sum measurements"
+    "already add up these cells, or sum the column measured"
 )
-TAPS = (("tap_on_slot", "tap_on_location"), ("tap_off_slot", "tap_off_location"))
+BOTH_TAPS = "every trip is in tap=on and in tap=off: choose one"
+AXES = ("slot", "location")
 
 
 class Sum(NamedTuple):
@@ -155,7 +157,7 @@ class Together(NamedTuple):
         """Return the standard deviation that the end of an interval was made from."""
         if not row[HIGH_90]:
             return math.sqrt(self.where_withheld)
-        reach = float(row[HIGH_90]) - float(row[ESTIMATE])
+        reach = float(row[HIGH_90]) - float(row[VALUE])
         if float(row[LOW_90]) > 0:
             return reach / LEVELS[90]
         small = (reach - self.beyond) / ABOVE_90
@@ -166,15 +168,15 @@ class Together(NamedTuple):
 
 
 def places_of(row: Row) -> list[str]:
-    """Return the columns that say where, when or what a row of estimates is of."""
+    """Return the columns that say where, when or what a row is of."""
     names = list(row)
-    return [name for name in names[: names.index(ESTIMATE)] if name not in NO_LABELS]
+    return [name for name in names[: names.index(VALUE)] if name != "mode"]
 
 
 def labels_of(row: Row, names: list[str]) -> Row:
-    """Return place, day, slot, stretch of the day and mode of a row of estimates."""
-    slot = next((row[name] for name in names if name.endswith("slot")), "")
-    place = "/".join(row[n] for n in names if not n.endswith("slot") and n not in KEYS)
+    """Return place, day, slot, stretch of the day and mode of a row."""
+    slot = next((row[name] for name in names if name in TIMES), "")
+    place = "/".join(row[n] for n in names if n not in (*TIMES, *KEYS))
     hour = slot[:2]
     stretch = str(int(hour) // STRETCH_HOURS) if hour.isdigit() else slot
     day, mode = row.get("service_date", ""), row.get("mode", "")
@@ -186,40 +188,65 @@ class Package:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.card = json.loads((self.folder / "release_card.json").read_bytes())
+        self.card = self.stated()
         self.draws = {(d["table"], d["statistic"]): d for d in self.card["draws"]}
+        if "data" not in self.card:
+            raise ValueError(f"{folder}: of package version 1; its own programs read it")
+        self.tables = {one["name"]: one for one in self.card["data"]}
+
+    def stated(self) -> Any:
+        """Return the release card."""
+        return json.loads((self.folder / "release_card.json").read_bytes())
+
+    def content(self, table: str) -> bytes:
+        """Return the CSV file of a table, unpacked."""
+        path = self.folder / f"data/{table}.csv"
+        return path.read_bytes() if path.is_file() else gzip.open(f"{path}.gz").read()
 
     def rows(self, table: str) -> list[Row]:
-        """Read a table by its path without suffix."""
-        with (self.folder / f"{table}.csv").open(encoding="utf-8", newline="") as stream:
-            return list(csv.DictReader(stream))
+        """Read a table by its name."""
+        text = io.TextIOWrapper(io.BytesIO(self.content(table)), "utf-8", newline="")
+        return list(csv.DictReader(text))
 
-    def total(self, table: str, chosen: Callable[[Row], bool] = bool, column: str = "") -> Sum:
+    def total(self, table: str, chosen: Callable[[Row], bool] = bool, column: str = VALUE) -> Sum:
         """Return the sum of the chosen rows' numbers.
 
         Args:
-            table: `measurements/NAME` or `tables/NAME`, one of the plan's own tables; or
-                `estimates/NAME`, any of them but means.
+            table: name of a table in `data/`.
             chosen: whether a row is in the sum; every row is by default.
-            column: statistic of a measured table; the only one by default.
+            column: `value`, `unbiased` or `measured`.
         """
-        part, _, name = table.partition("/")
-        if part == "estimates":
-            return self.estimated(name, [row for row in self.rows(table) if chosen(row)])
-        own = [statistic for drawn, statistic in self.draws if drawn == name]
-        if part not in ("measurements", "tables") or not own:
-            raise ValueError(
-                f"{table}: name estimates/, or measurements/ or tables/ and a drawn table"
-            )
+        if table not in self.tables:
+            raise ValueError(f"there is no table {table}; there are {', '.join(self.tables)}")
         rows = [row for row in self.rows(table) if chosen(row)]
-        if part == "tables":
-            return self.reconciled(name, rows)
-        column = column or own[0]
-        draw = self.draws[name, column]
-        variance = len(rows) * draw["standard_deviation"] ** 2
-        is_laplace = draw["noise"] == "discrete_laplace"
-        excess = EXCESS_OF_LAPLACE / max(1, len(rows)) if is_laplace else 0.0
-        return interval(len(rows), sum(int(row[column]) for row in rows), variance, excess)
+        if rows and column not in rows[0]:
+            raise ValueError(f"{table} has no column {column}")
+        of = {VALUE: self.estimated, "unbiased": self.reconciled, "measured": self.measured}
+        return of[column](table, rows)
+
+    def by_source(self, table: str, rows: list[Row]) -> list[tuple[Any, list[Row]]]:
+        """Return the rows of each source of a table: of a tap, of a limit."""
+        found = []
+        for source in self.tables[table]["sources"]:
+            wanted = source["where"].items()
+            own = [row for row in rows if all(row[name] == label for name, label in wanted)]
+            if own:
+                found.append((source, own))
+        return found
+
+    def measured(self, table: str, rows: list[Row]) -> Sum:
+        """Sum numbers as they were drawn."""
+        variance = fourth = 0.0
+        for source, own in self.by_source(table, rows):
+            if "draw" not in source:
+                raise ValueError(f"{table}: these rows were not drawn")
+            draw = self.draws[tuple(source["draw"].split("/"))]
+            of_row = draw["standard_deviation"] ** 2
+            variance += len(own) * of_row
+            fourth += len(own) * of_row**2 * (draw["noise"] == "discrete_laplace")
+        excess = EXCESS_OF_LAPLACE * fourth / variance**2 if variance else 0.0
+        value = sum(int(row["measured"]) for row in rows)
+        return interval(len(rows), value, variance, excess)
 
     def together(self, name: str) -> Together:
         """Return how far the errors of a table of estimates go together.
@@ -227,12 +254,12 @@ class Package:
         Raises:
             ValueError: its numbers do not add up, or the package says nothing of sums.
         """
-        record = self.card.get("estimates", {})
+        record = self.card.get("estimates") or {}
         ways = record.get("correlations", {}).get(name)
         if ways is None:
             raise ValueError(
-                f"estimates/{name}: no sums: means do not add up, nor is it known how far errors "
-                f"of buses above limits go together; sum measurements/"
+                "no sums of these values: means do not add up, nor is it known how far errors "
+                "of other numbers go together; sum the column unbiased or measured"
             )
         hidden = [line for line in record["errors"][name] if not line["intervals_shown"]]
         most = max((line["rmse_estimated"] for line in hidden), default=math.inf)
@@ -240,13 +267,16 @@ class Package:
         beyond = record.get("beyond_0", 0.0) if is_whole else 0.0
         return Together([Way(**way) for way in ways], most**2, beyond)
 
-    def estimated(self, name: str, rows: list[Row]) -> Sum:
-        """Sum rows of a table of estimates; errors as those of `together`."""
-        together = self.together(name)
-        seen = [row for row in rows if row[ESTIMATE]]  # none on a gap
+    def estimated(self, table: str, rows: list[Row]) -> Sum:
+        """Sum values; errors as those of `together`."""
+        sources = self.by_source(table, rows) or [(self.tables[table]["sources"][0], [])]
+        if len(sources) > 1:
+            raise ValueError(BOTH_TAPS if TAP in rows[0] else NO_SUM_ERROR)
+        together = self.together(sources[0][0]["estimates"])
+        seen = [row for row in rows if row[VALUE]]  # none on a gap
         if not seen:
-            return interval(0, math.nan, math.nan)._replace(withheld=NO_ESTIMATE)
-        value = sum(float(row[ESTIMATE]) for row in seen)
+            return interval(0, math.nan, math.nan)._replace(withheld=NO_VALUE)
+        value = sum(float(row[VALUE]) for row in seen)
         variance, withheld = together.error(seen)
         found = interval(len(seen), value, variance)
         return found._replace(
@@ -255,45 +285,46 @@ class Package:
             withheld=withheld,
         )
 
-    def reconciled(self, name: str, rows: list[Row]) -> Sum:
-        """Sum reconciled numbers; partitions (a mode on a day) are independent."""
-        if rows and "reconciled" not in rows[0]:
-            raise ValueError(f"tables/{name} has no reconciled numbers; sum measurements/{name}")
-        axes = self._axes()
+    def reconciled(self, table: str, rows: list[Row]) -> Sum:
+        """Sum unbiased numbers; partitions (a mode on a day) are independent."""
+        sources = self.by_source(table, rows)
+        if len(sources) > 1:
+            raise ValueError(BOTH_TAPS)
+        seen = [row for row in rows if row["unbiased"]]
+        if not seen:
+            return interval(0, math.nan, math.nan)._replace(withheld=NO_VALUE)
+        variance, axes = 0.0, self._axes()
+        name, _, statistic = sources[0][0].get("draw", "").partition("/")
+        if statistic != "count":
+            raise ValueError(f"{table}: no sums of what was not drawn itself; sum a finer table")
         if not axes[name]:  # drawn by itself, and reconciled with nothing
-            variance = len(rows) * self.draws[name, "count"]["standard_deviation"] ** 2
-            return interval(len(rows), sum(float(row["reconciled"]) for row in rows), variance)
-        tap = next(tap for tap in TAPS if set(axes[name]) <= set(tap))
+            variance = sum(float(row["unbiased_sd"]) ** 2 for row in seen)
         found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-        for row in rows:
+        for row in seen if axes[name] else ():
             found[tuple(row.get(key, "") for key in KEYS)].append(row)
         labels = self._labels(axes)
-        variance = 0.0
         for (_, mode), own in found.items():
-            precisions = self._precisions(tap, mode, axes, labels)
-            variance += self._variance(axes[name], tap, own, precisions)
-        value = sum(float(row["reconciled"]) for row in rows)
-        return interval(len(rows), value, variance)
+            precisions = self._precisions(own[0][TAP], mode, axes, labels)
+            variance += self._variance(axes[name][1:], own, precisions)
+        return interval(len(seen), sum(float(row["unbiased"]) for row in seen), variance)
 
-    def _variance(
-        self, by: tuple[str, ...], tap: Tap, rows: list[Row], own: tuple[Parts, Shape]
-    ) -> float:
+    def _variance(self, by: tuple[str, ...], rows: list[Row], own: tuple[Parts, Shape]) -> float:
         """Return the variance of rows of one partition; a marginal's row is a line of cells."""
         precisions, shape = own
         a, b = shape
         if len(by) > 1:
-            in_row = Counter(row[tap[0]] for row in rows)
-            in_column = Counter(row[tap[1]] for row in rows)
-        elif by[0] == tap[0]:
-            in_row = Counter({row[tap[0]]: b for row in rows})
+            in_row = Counter(row[AXES[0]] for row in rows)
+            in_column = Counter(row[AXES[1]] for row in rows)
+        elif by[0] == AXES[0]:
+            in_row = Counter({row[AXES[0]]: b for row in rows})
             in_column = Counter({str(n): len(rows) for n in range(b)})
         else:
             in_row = Counter({str(n): len(rows) for n in range(a)})
-            in_column = Counter({row[tap[1]]: a for row in rows})
+            in_column = Counter({row[AXES[1]]: a for row in rows})
         return variance_of_sum(precisions, shape, in_row, in_column)
 
     def _axes(self) -> dict[str, tuple[str, ...]]:
-        """Return the slot and location of a tap that label each drawn table.
+        """Return tap, slot and location that label each drawn table of counts.
 
         None for tables that are reconciled with no other: of other dimensions, or that count the
         trips of a bound of their own.
@@ -301,43 +332,53 @@ class Package:
         events = json.loads((self.folder / "plan.json").read_bytes())["events"]
         own = {event["table"] for event in events if event.get("own_records")}
         found = {}
-        for name, _ in self.draws:
-            with (self.folder / f"measurements/{name}.csv").open(encoding="utf-8") as stream:
-                header = next(csv.reader(stream))
-            labels = tuple(n for n in header if n not in KEYS and n.startswith("tap_"))
-            found[name] = () if name in own else labels
+        for one in self.tables.values():
+            for source in one["sources"]:
+                name, tap = source.get("draw", "").partition("/")[0], source["where"].get(TAP, "")
+                by = self.card["terms"]["tables"][name]["by"] if name else ()
+                axes = tuple(axis for axis in AXES if f"tap_{tap}_{axis}" in by)
+                found[name] = (tap, *axes) if axes and name not in own else ()
         return found
 
-    def _labels(self, axes: dict[str, tuple[str, ...]]) -> dict[tuple[str, str], set[str]]:
-        """Return the labels of every axis, by mode and axis, from the smallest tables."""
-        labels: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for name in sorted(axes, key=lambda name: len(axes[name])):
-            known = {axis for _, axis in labels}
-            if set(axes[name]) - known:
-                for row in self.rows(f"measurements/{name}"):
-                    for axis in axes[name]:
-                        labels[row.get("mode", ""), axis].add(row[axis])
+    def _labels(
+        self, axes: dict[str, tuple[str, ...]]
+    ) -> dict[tuple[str, str], dict[str, set[str]]]:
+        """Return the labels of every axis, by tap and axis and then by mode."""
+        labels: dict[tuple[str, str], dict[str, set[str]]] = {}
+        for table, one in sorted(self.tables.items(), key=lambda named: len(named[0])):
+            drawn = [axes.get(s.get("draw", "").partition("/")[0], ()) for s in one["sources"]]
+            wanted = {(own[0], axis) for own in drawn for axis in own[1:]} - labels.keys()
+            if not wanted:
+                continue
+            labels |= {key: defaultdict(set) for key in wanted}
+            for row in self.rows(table):
+                for tap, axis in wanted:
+                    if row[TAP] == tap:
+                        labels[tap, axis][row.get("mode", "")].add(row[axis])
         return labels
 
     def _precisions(
         self,
-        tap: Tap,
+        tap: str,
         mode: str,
         axes: dict[str, tuple[str, ...]],
-        labels: dict[tuple[str, str], set[str]],
+        labels: dict[tuple[str, str], dict[str, set[str]]],
     ) -> tuple[Parts, Shape]:
         """Return the precisions and the shape of one tap of a mode."""
         found = {}
-        for one in TAPS:
+        for one in ("on", "off"):
             sd = {
-                axes[name]: draw["standard_deviation"] ** 2
+                axes[name][1:]: draw["standard_deviation"] ** 2
                 for (name, _), draw in self.draws.items()
-                if axes[name] and set(axes[name]) <= set(one)
+                if axes.get(name, ())[:1] == (one,)
             }
             if sd:
-                slots, locations = (max(1, len(labels[mode, axis])) for axis in one)
+                slots, locations = (
+                    max(1, len(labels.get((one, axis), {}).get(mode, ()))) for axis in AXES
+                )
                 shape = (slots, locations)
-                found[one] = (parts(shape, sd.get(one), sd.get(one[:1]), sd.get(one[1:])), shape)
+                known = parts(shape, sd.get(AXES), sd.get(AXES[:1]), sd.get(AXES[1:]))
+                found[one] = (known, shape)
         own, shape = found[tap]
         others = [value for one, value in found.items() if one != tap]
         if others and self.card["domain"]["rows_outside"].startswith("counted"):
@@ -351,12 +392,18 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 0 if arguments else 2
     table, *conditions = arguments
+    column = VALUE
+    if "--column" in conditions[:-1]:
+        at = conditions.index("--column")
+        column, conditions = conditions[at + 1], conditions[:at] + conditions[at + 2 :]
     wanted = {
         name: set(values.split(",")) for name, _, values in (c.partition("=") for c in conditions)
     }
-    package = Package(Path(__file__).parent)
     try:
-        found = package.total(table, lambda row: all(row[n] in of for n, of in wanted.items()))
+        package = Package(Path(__file__).resolve().parents[1])
+        found = package.total(
+            table, lambda row: all(row[n] in of for n, of in wanted.items()), column
+        )
     except KeyError as error:
         print(f"{table} has no column {error}; it has those of {table}.csv", file=sys.stderr)
         return 2

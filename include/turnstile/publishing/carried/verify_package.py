@@ -1,9 +1,9 @@
-"""Checks a published package with Python alone: `python3 verify_package.py DIR|URL [...]`.
+"""Checks a published package with Python alone: `python3 tools/verify_package.py DIR|URL [...]`.
 
-Digests, the signed statement (by `--key` or the `ledger.pub` beside the packages), schemas, card
-against plan, sums, intervals; that seal and publication are in the ledger's log, which grew from a
-checkpoint that you kept (`--since`); `--series`: that no card states less than its family cost.
-Exit 4.
+Packages of version 1 (`estimates/`, `tables/`, `measurements/`) and 2 (`data/`). Digests, the
+signed statement (by `--key` or the `ledger.pub` beside the packages), schemas, card against plan,
+sums, intervals; that seal and publication are in the ledger's log, which grew from a checkpoint
+that you kept (`--since`); `--series`: that no card states less than its family cost. Exit 4.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import argparse
 import base64
 import csv
 import datetime
+import gzip
 import hashlib
+import io
 import json
 import math
 import sys
@@ -35,6 +37,8 @@ PRIME, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
 BASE_X = 0x216936D3CD6E53FEC0A4E231FDD6DC5C692CC7609525A7B2C9562D608F25D51A
 BASE = (BASE_X, 4 * pow(5, -1, PRIME) % PRIME)
+GRADED = ("usable", "value", "low_90", "high_90")
+ROUNDED = 0.01  # of what is compared, which is published rounded
 UP = {"rho": 10**9, "epsilon": 10**6}  # a card rounds up to as many parts
 READERS: dict[str, Any] = {
     "integer": int,
@@ -65,7 +69,8 @@ def findings(folder: Path, key: str | None = None) -> list[str]:
             problems += _statements(folder, found, manifest, key)
             columns = cache(_columns)
             problems += [*_tables(folder, columns), *_plan(plan, card, manifest)]
-            problems += _added_up(folder, plan, columns)
+            made = _values(card) if "data" in card else _presented(folder, plan, columns)
+            problems += _added_up(made, folder, plan, columns)
     except (OSError, ValueError, KeyError, TypeError, IndexError, ZeroDivisionError) as error:
         problems.append(f"cannot be read as a package: {type(error).__name__} {error}")
     return problems
@@ -145,45 +150,92 @@ def _tables(folder: Path, columns_of: Any) -> Iterator[str]:
                     READERS[field["type"]](value)
             except (ValueError, KeyError):
                 yield f"{path}: {field['name']} holds what is no {field['type']}"
-        rows = zip(*(columns.get(name, []) for name in ("low_95", "estimate", "high_95")))
+        number = "value" if "value" in columns else "estimate"  # of packages of version 1
+        rows = list(zip(*(columns.get(n, []) for n in ("low_95", number, "high_95"))))
         if not all(float(a) <= float(b) <= float(c) for a, b, c in rows if a and b and c):
-            yield f"{path}: an interval does not hold its estimate"
+            yield f"{path}: an interval does not hold its {number}"
+        if "usable" in columns and not all(map(_is_said, *map(columns.get, GRADED))):
+            yield f"{path}: usable is not what an interval says"
+
+
+def _is_said(said: str, value: str, low: str, high: str) -> bool:
+    """Whether `usable` follows from a number and its 90 % interval."""
+    if not value or not high:
+        return said in ({"poor", "not told from 0"} if value else {"gap", "withheld"})
+    reach, size = max(float(high) - float(value), float(value) - float(low)), abs(float(value))
+    own = "good" if reach <= size / 5 else "fair" if reach <= size / 2 else "poor"
+    is_edge = min(abs(reach - size / 5), abs(reach - size / 2)) < ROUNDED * max(size, 1)
+    return said == ("not told from 0" if float(low) <= 0 <= float(high) else own) or is_edge
 
 
 def _columns(path: Path) -> dict[str, list[str]]:
     """Read a CSV file by columns."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        header, *rows = csv.reader(stream)
+    content = path.read_bytes()
+    text = gzip.decompress(content) if path.suffix == ".gz" else content
+    header, *rows = csv.reader(io.StringIO(text.decode(), newline=""))
     if any(len(row) != len(header) for row in rows):
         raise ValueError(f"{path.name} has a row of another length")
     return {name: [row[n] for row in rows] for n, name in enumerate(header)}
 
 
-def _added_up(folder: Path, plan: Any, columns_of: Any) -> Iterator[str]:
-    """Check that presented counts of trips add up to the coarser tables of the same tap."""
-    if any(event["threshold"] is not None for event in plan["events"]):
-        return  # what was left out is in no sum
-    own = {f"{event['table']}.csv" for event in plan["events"] if event.get("own_records")}
-    tables: Any = {}  # labels, columns, and which end of a trip or category they are of
+def _values(card: Any) -> dict[str, Any]:
+    """Return the tables of estimated trips of a package of version 2: what they are of, column."""
+    known = (card.get("estimates") or {}).get("correlations", {})
+    return {
+        f"data/{one['name']}": ("a tap" if "tap" in source["where"] else one["name"], "value")
+        for one in card["data"]
+        for source in one["sources"]
+        if one["unit"] == "trips" and source["estimates"] in known
+    }
+
+
+def _presented(folder: Path, plan: Any, columns_of: Any) -> dict[str, Any]:
+    """Return the same of the presented tables of a package of version 1."""
+    own = {event["table"] for event in plan["events"] if event.get("own_records")}
+    ends: dict[str, Any] = {}
     for path in sorted((folder / "tables").glob("*.csv")):
         columns = columns_of(path)
-        is_other = path.name in own or "weeks" in columns  # sums over weeks are of other weeks too
+        is_other = path.stem in own or "weeks" in columns  # sums over weeks are of other weeks too
         if not is_other and {"count", "standard_deviation"} <= columns.keys():
-            names = list(columns)  # labels stand before the days without input; not so in 0.1
-            axes = [n for n in names if n in ("service_date", "mode") or n.startswith("tap_")]
-            axes = names[: names.index("gap_days")] if "gap_days" in names else axes
+            axes = _axes(columns)
             end = {axis[:7].rstrip("_") if axis[:4] == "tap_" else axis for axis in axes}
-            drawn = path.name.replace("_daily.csv", ".csv").replace("_hourly.csv", ".csv")
-            end = tables[drawn][2] if drawn in tables else end - {"service_date", "mode"}
-            tables[path.name] = (axes, columns, end)
-    for (name, (axes, coarse, end)), (other, (finer, fine, own)) in permutations(tables.items(), 2):
+            drawn = f"tables/{path.stem.replace('_daily', '').replace('_hourly', '')}"
+            of = ends[drawn][0] if drawn in ends else end - {"service_date", "mode"}
+            ends[f"tables/{path.stem}"] = (of, "count")
+    return ends
+
+
+def _axes(columns: dict[str, list[str]]) -> list[str]:
+    """Return the labels of a table: before the value, or the days without input, not so in 0.1."""
+    names = list(columns)
+    last = "value" if "value" in names else "gap_days"
+    known = [n for n in names if n in ("service_date", "mode") or n.startswith("tap_")]
+    return names[: names.index(last)] if last in names else known
+
+
+def _added_up(made: dict[str, Any], folder: Path, plan: Any, columns_of: Any) -> Iterator[str]:
+    """Check that numbers of trips add up to the coarser tables of the same end of the trip."""
+    if any(event["threshold"] is not None for event in plan["events"]):
+        return  # what was left out is in no sum
+    tables: Any = {}
+    for name, (end, number) in made.items():
+        columns = columns_of(csv_of(folder, name))
+        tables[name] = (_axes(columns), columns, end, number)
+    pairs = permutations(tables.items(), 2)
+    for (name, (axes, coarse, end, number)), (other, (finer, fine, own, _)) in pairs:
         if set(axes) < set(finer) and end == own:
             counts, total = Counter[Any](), Counter[Any]()
             for added, columns in ((counts, coarse), (total, fine)):
-                for cell, count in zip(zip(*(columns[n] for n in axes)), columns["count"]):
-                    added[cell] += int(count)
+                for cell, count in zip(zip(*(columns[n] for n in axes)), columns[number]):
+                    added[cell] += round(10 * float(count or 0))  # published in tenths
             if total.keys() == counts.keys() and total != counts:  # hours are no quarters
-                yield f"tables/{name} is not the sum of tables/{other}"
+                yield f"{name} is not the sum of {other}"
+
+
+def csv_of(folder: Path, name: str) -> Path:
+    """Return the CSV file of a table, which is packed where it is large."""
+    plain = folder / f"{name}.csv"
+    return plain if plain.is_file() else folder / f"{name}.csv.gz"
 
 
 def _plan(plan: Any, card: Any, manifest: Any) -> Iterator[str]:

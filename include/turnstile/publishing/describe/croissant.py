@@ -1,4 +1,7 @@
-"""`croissant.json`: the package as Croissant 1.1 (MLCommons), one record set a table."""
+"""`croissant.json`: the package as Croissant 1.1 (MLCommons), one record set a table.
+
+Links are relative to the folder that it lies in.
+"""
 
 from __future__ import annotations
 
@@ -61,15 +64,15 @@ def write(contents: Contents) -> bytes:
 
 
 def _file(contents: Contents, table: TableFile) -> dict[str, Any]:
-    """Describe the CSV file of a table."""
-    record = contents.record(f"{table.stem}.csv")
+    """Describe the Parquet file of a table."""
+    record = contents.record(table.parquet)
     return {
         "@type": "cr:FileObject",
         "@id": record.path,
         "name": record.path,
-        "contentUrl": record.path,
+        "contentUrl": f"../{record.path}",
         "contentSize": f"{record.size_bytes} B",
-        "encodingFormat": "text/csv",
+        "encodingFormat": "application/x-parquet",
         "sha256": record.sha256,
     }
 
@@ -78,17 +81,18 @@ def _records(table: TableFile) -> dict[str, Any]:
     """Describe the rows of a table."""
     return {
         "@type": "cr:RecordSet",
-        "@id": table.stem,
-        "name": table.stem,
+        "@id": table.name,
+        "name": table.name,
+        "description": f"{table.layout.what}, {table.layout.unit}",
         "field": [
             {
                 "@type": "cr:Field",
-                "@id": f"{table.stem}/{name}",
-                "name": f"{table.stem}/{name}",
+                "@id": f"{table.name}/{name}",
+                "name": f"{table.name}/{name}",
                 "description": entry.description if (entry := field_of(name)) else title_of(name),
                 "dataType": _TYPES[kind],
                 "source": {
-                    "fileObject": {"@id": f"{table.stem}.csv"},
+                    "fileObject": {"@id": table.parquet},
                     "extract": {"column": name},
                 },
             }

@@ -1,7 +1,8 @@
 """`datapackage.json`: the Data Package v2 descriptor of a package's files.
 
-Parquet resources state their SHA-256 but no `bytes`: a reader of tables (frictionless) counts
-bytes of text only. Sizes of all files stand in the manifest.
+A table is described once, by its CSV file; the Parquet file of the same rows stands beside it with
+its digest and no `bytes`: frictionless counts bytes of text only. Sizes of all files stand in the
+manifest.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from typing import Any
 
 from turnstile.programme.field import Field
 from turnstile.programme.field_registry import field_of, title_of
-from turnstile.publishing.contents import PARTS, Contents, TableFile
+from turnstile.publishing.contents import Contents, TableFile
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.json_text import json_bytes
+from turnstile.publishing.week.gtfs_ride import ride_files
 from turnstile.publishing.week.tides_shapes import column_of_shape, shapes_of
 
-_MEDIATYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+PARQUET = "application/vnd.apache.parquet"
 
 
 def write(contents: Contents) -> bytes:
@@ -42,29 +44,39 @@ def datapackage(contents: Contents) -> dict[str, Any]:
         "sources": [{"title": f"Records of {programme.publish.curator}, not published"}],
         "privacy": {"guarantee": contents.card["guarantee"]["units"], "card": "release_card.json"},
         "resources": [
-            *(_resource(contents, t, suffix) for t in contents.tables for suffix in _MEDIATYPES),
+            *(one for table in contents.tables for one in _resources(contents, table)),
             *_shapes(contents),
             *_tides(contents),
         ],
     }
 
 
-def _resource(contents: Contents, table: TableFile, suffix: str) -> dict[str, Any]:
-    """Describe one file of a table."""
-    record = contents.record(f"{table.stem}.{suffix}")
-    described: dict[str, Any] = {
-        "name": f"{table.part}-{table.name}-{suffix}".replace("_", "-"),
+def _resources(contents: Contents, table: TableFile) -> Iterator[dict[str, Any]]:
+    """Describe the two files of a table."""
+    name = f"data-{table.name}".replace("_", "-")
+    layout, csv, parquet = (table.layout, *map(contents.record, (table.csv, table.parquet)))
+    description = f"{layout.what[:1].upper()}{layout.what[1:]}, {layout.unit}."
+    yield {
+        "name": f"{name}-csv",
         "type": "table",
-        "path": record.path,
-        "format": suffix,
-        "mediatype": _MEDIATYPES[suffix],
-        "description": PARTS[table.part],
-        "hash": f"sha256:{record.sha256}",
-        "schema": {"fields": [_field(name, kind) for name, kind in table.columns]},
+        "path": csv.path,
+        "format": "csv",
+        "mediatype": "text/csv",
+        "encoding": "utf-8",
+        "description": description,
+        "hash": f"sha256:{csv.sha256}",
+        "bytes": csv.size_bytes,
+        "schema": {"fields": [_field(*one) for one in table.columns], "primaryKey": table.labels},
     }
-    if suffix == "csv":
-        described |= {"bytes": record.size_bytes, "encoding": "utf-8"}
-    return described
+    yield {
+        "name": f"{name}-parquet",
+        "type": "file",
+        "path": parquet.path,
+        "format": "parquet",
+        "mediatype": PARQUET,
+        "description": f"{description} The same rows.",
+        "hash": f"sha256:{parquet.sha256}",
+    }
 
 
 def _field(name: str, kind: str) -> dict[str, str]:
@@ -81,16 +93,17 @@ def _described(field: Field) -> dict[str, str]:
 
 
 def _tides(contents: Contents) -> Iterator[dict[str, Any]]:
-    """Describe the files in the shape of TIDES, where there are any."""
-    for path, columns in shapes_of(contents.drawn.programme).items():
+    """Describe the files in the shapes of TIDES and GTFS-ride, where there are any."""
+    programme = contents.drawn.programme
+    for path, columns in (shapes_of(programme) | ride_files(programme)).items():
         record = contents.record(path)
         yield {
-            "name": path.removesuffix(".csv").replace("/", "-").replace("_", "-"),
+            "name": path.rpartition(".")[0].replace("/", "-").replace("_", "-"),
             "type": "table",
             "path": path,
             "format": "csv",
             "mediatype": "text/csv",
-            "description": "In the shape of TIDES 1.0, or its errors beside it.",
+            "description": "In the shape of TIDES 1.0 or GTFS-ride, or errors beside it.",
             "hash": f"sha256:{record.sha256}",
             "bytes": record.size_bytes,
             "encoding": "utf-8",

@@ -1,21 +1,16 @@
-"""`README.md` of a package: what to use for what, what the noise means, examples that run."""
+"""`README.md` of one screen, `START_HERE.csv`, and the rest for people in `docs/GUIDE.md`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from turnstile.privacy.units import ProtectionUnit
-from turnstile.programme.source_spec import RowShape
-from turnstile.publishing.contents import PARTS, Contents, label_of
+from turnstile.programme.field_registry import field_of, title_of
+from turnstile.publishing.contents import Contents
+from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.week.numbers import usable_tables
 
-_USES = {
-    "estimates": "single numbers, maps, rankings, changes",
-    "tables": "tables to print, and reconciled sums",
-    "measurements": "your own models, and any sums",
-}
-_LET_THROUGH = "Presentation: the numbers that the thresholds let through, with their errors."
 _PLURALS = {"card": "cards", "bus": "buses", "trip": "trips"}
 _UNIT_TEXTS = {
     ProtectionUnit.TRIP: "one trip",
@@ -24,35 +19,65 @@ _UNIT_TEXTS = {
 }
 
 
+def write_start(contents: Contents) -> bytes:
+    """Return the table that the package leads with, as CSV."""
+    lead, _ = usable_tables(contents)[0]
+    return (contents.folder / lead.csv).read_bytes()
+
+
 def write(contents: Contents) -> bytes:
-    """Return the text."""
-    programme, plan = contents.drawn.programme, contents.drawn.plan
-    present = {table.part for table in contents.tables}
-    is_thresholded = any(draw.get("threshold") is not None for draw in contents.card["draws"])
-    abouts = PARTS | ({"tables": _LET_THROUGH} if is_thresholded else {})
+    """Return the first screen: which file, which column, how sure."""
+    return rendered("README.md.j2", **_said(contents)).encode()
+
+
+def write_guide(contents: Contents) -> bytes:
+    """Return what there is to know beside it: columns, noise, examples, card, gaps, changes."""
+    said = _said(contents)
+    measured = [one for one in contents.tables if "measured" in dict(one.columns)]
+    columns = dict.fromkeys(name for table in contents.tables for name, _ in table.columns)
     return rendered(
-        "README.md.j2",
-        title=programme.title,
-        period=str(plan.week),
-        revision=plan.revision,
-        description=programme.description,
-        curator=programme.publish.curator,
-        contact=programme.publish.contact,
-        licence=programme.publish.licence,
-        key=str(contents.drawn.attempt.key),
-        parts=[
-            {"name": name, "about": about, "use": _USES[name]}
-            for name, about in abouts.items()
-            if name in present
+        "GUIDE.md.j2",
+        **said,
+        unit_text=unit_text(contents.drawn.programme.mechanism.unit),
+        guarantee=guarantee_sentence(contents.card, contents.drawn.programme.mechanism.unit),
+        cumulative=cumulative_sentence(contents.card),
+        columns=[
+            (name, title_of(name), known.description)
+            for name in columns
+            if (known := field_of(name)) is not None
         ],
         has_shapes=bool(contents.features),
-        unit_text=unit_text(programme.mechanism.unit),
-        guarantee=guarantee_sentence(contents.card, programme.mechanism.unit),
-        cumulative=cumulative_sentence(contents.card),
-        example=_example(contents),
-        is_thresholded=is_thresholded,
-        usable=usable_tables(contents),
+        measured=measured[0].name if measured else "",
+        measured_label=measured[0].labels[-1] if measured else "",
+        gaps=[day for day in contents.card["gaps"] if day not in contents.card["absent_days"]],
+        absent_days=contents.card["absent_days"],
+        changes=contents.history,
     ).encode()
+
+
+def _said(contents: Contents) -> dict[str, Any]:
+    """Return what both texts say."""
+    programme, plan = contents.drawn.programme, contents.drawn.plan
+    tables = usable_tables(contents)
+    lead, share = tables[0]
+    return {
+        "title": programme.title,
+        "period": str(plan.week),
+        "revision": plan.revision,
+        "description": programme.description,
+        "curator": programme.publish.curator,
+        "contact": programme.publish.contact,
+        "licence": programme.publish.licence,
+        "licence_path": path_of(programme.publish.licence),
+        "key": str(contents.drawn.attempt.key),
+        "tables": tables,
+        "lead": lead,
+        "share": share,
+        "counts": [table for table, _ in tables if table.layout.is_count],
+        "has_unbiased": any("unbiased" in dict(table.columns) for table, _ in tables),
+        "has_measured": any("measured" in dict(table.columns) for table, _ in tables),
+        "is_thresholded": any(draw.get("threshold") is not None for draw in contents.card["draws"]),
+    }
 
 
 def unit_text(unit: ProtectionUnit) -> str:
@@ -82,22 +107,3 @@ def cumulative_sentence(card: dict[str, Any]) -> str:
         f"All releases so far that touch the same {_PLURALS[shown['unit'].split('_')[0]]} add up "
         f"to {name} {shown[f'{name}_after']} for the most spent {shown['unit'].replace('_', '-')}."
     )
-
-
-def _example(contents: Contents) -> dict[str, str | bool]:
-    """Choose the table, label and number that the examples use."""
-    spec = contents.drawn.programme.shared_tables[-1]
-    label = next((axis for axis in spec.by if not axis.endswith("slot")), spec.by[0])
-    is_trips = contents.drawn.programme.source.feed.shape is RowShape.TRIPS
-    shown = next(table for table in contents.tables if table.stem == f"tables/{spec.name}")
-    kinds = {"integer", "number"}
-    numbers = [name for name, kind in shown.columns if kind in kinds and name != "gap_days"]
-    return {
-        "table": spec.name,
-        "measured_table": spec.name,
-        "label": label,
-        "shape_label": label_of(contents),
-        "value": numbers[0],
-        "sums_of_tables": any(name == "reconciled" for name, _ in shown.columns),
-        "measured": "count" if is_trips else spec.statistics[0],
-    }

@@ -1,23 +1,19 @@
-"""The tables of a package by place, and by place and slot, in one shape for the explorer."""
+"""The tables of a package by place, and by place and time of day, in one shape for the explorer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import zip_longest
 from pathlib import Path
 
-import pyarrow.parquet as pq
+from turnstile.publishing.carried.sums import Row, Sum
+from turnstile.publishing.data_tables import DAY, MODE, TAP, VALUE, Layout, labels_of
+from turnstile.publishing.package_reader import where
+from turnstile.publishing.week.sums import Sums, as_texts
 
-from turnstile.estimates.labelled import read_parquet
-from turnstile.programme.field import Role
-from turnstile.programme.field_registry import field_of
-from turnstile.programme.spec import Programme
-from turnstile.publishing.carried.sums import Package, Row, Sum
-
-_SLOT, _DAY, _MODE, _PLACE_OF_TRIPS = "slot", "service_date", "mode", "location"
-_TAP = "tap_on_"
+_TIMES = ("hour", "slot")
+_PLACES = ("location", "cell", "route", "direction", "stop")
+_MEANS_OF_PLACES = "_places"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +28,8 @@ class PlaceRow:
         value: the number to use; None where there is none.
         low: end of its 95 % interval; None where none is known.
         high: the other end.
-        unbiased: number, and its standard deviation; None where it is no count.
-        said: as `sums.py` of the package reads it, and by which name of the table.
+        unbiased: number, and its standard deviation; None where there is none.
+        said: as `sums.py` of the package reads it.
     """
 
     mode: str
@@ -44,113 +40,79 @@ class PlaceRow:
     low: float | None
     high: float | None
     unbiased: tuple[float, float] | None
-    said: tuple[str, Row]
+    said: Row
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what is read is remembered
 class PlaceTables:
     """Numbers of places.
 
     Args:
-        places: a row of each place and day, or of the week.
-        hours: the same by slot; empty where no table is.
-        gaps: service days without input.
-        what: is counted or averaged, in words.
-        unit: of the numbers.
+        sums: the package.
+        of_places: table of places: a row a day, or one of the week.
+        of_hours: of places and times of day; None where there is none.
     """
 
-    places: Sequence[PlaceRow]
-    hours: Sequence[PlaceRow]
-    gaps: tuple[str, ...]
-    what: str
-    unit: str
+    sums: Sums
+    of_places: Layout
+    of_hours: Layout | None
 
     @property
-    def is_count(self) -> bool:
-        """Whether numbers of days add up."""
-        return self.unit == "tap-ons"
+    def gaps(self) -> tuple[str, ...]:
+        """Service days without input."""
+        return tuple(self.sums.card["gaps"])
+
+    def rows(self, table: Layout | None) -> list[PlaceRow]:
+        """Return the rows of boardings, or of all, of a table."""
+        return [] if table is None else list(_rows(self.sums, table))
+
+    def sum_of(self, table: Layout, rows: Sequence[PlaceRow]) -> Sum:
+        """Return the sum of rows of a table with the interval that `sums.py` gives it."""
+        return self.sums.estimated(table.name, [row.said for row in rows])
 
 
-def place_tables(programme: Programme, package: Path) -> PlaceTables | None:
-    """Return the tables of places of a package; None where it has none with intervals.
-
-    Args:
-        programme: whose package it is.
-        package: its folder.
-    """
-    read = _read(package)
-    labels = {
-        path.stem: _labels(pq.read_schema(path).names)
-        for path in sorted((package / "estimates").glob("*.parquet"))
+def place_tables(package: Path) -> PlaceTables | None:
+    """Return the tables of places of a package; None where it has none with intervals."""
+    sums = Sums(package)
+    layouts = {
+        name: {*labels_of(sums.published.columns(name))} - {DAY, MODE, TAP}
+        for name, one in sums.published.layouts.items()
+        if any(source.estimates for source in one.sources)
     }
-    first = programme.tables[0]
-    is_trips = not first.statistics[1:] and first.measure.kind.is_of_trips
-    place = {_PLACE_OF_TRIPS} if is_trips else {one for one in first.by if one != _SLOT}
-
-    def named(axes: set[str]) -> list[str]:
-        return [
-            name
-            for name, own in labels.items()
-            if set(own.values()) - {_DAY, _MODE} == axes
-            and (name.startswith(first.name) if not is_trips else any(_TAP in one for one in own))
-        ]
-
-    of_place = named(place)
-    if not of_place:
+    places = [name for name, own in layouts.items() if own and own <= {*_PLACES}]
+    places.sort(key=lambda name: (not name.endswith(_MEANS_OF_PLACES), len(name), name))
+    if not places:
         return None
-    of_hour = sorted(named({*place, _SLOT}), key=lambda name: (not name.endswith("_hourly"), name))
-    rows = [list(_rows(read, name, labels[name], place)) for name in (of_place[0], *of_hour[:1])]
-    kind = first.measure.kind
-    what = "tap-ons" if is_trips else f"mean {getattr(kind, 'noun', 'number')} of buses"
-    unit = "tap-ons" if is_trips else str(getattr(kind, "unit", "buses"))
-    return PlaceTables(rows[0], rows[1] if of_hour else (), tuple(read.card["gaps"]), what, unit)
+    chosen = sums.published.layouts[places[0]]
+    hours = [
+        name
+        for name, own in layouts.items()
+        if own - {*_TIMES} == layouts[places[0]] and own & {*_TIMES}
+        and sums.published.layouts[name].unit == chosen.unit
+    ]  # fmt: skip
+    hours.sort(key=lambda name: ("slot" in layouts[name], name))
+    return PlaceTables(sums, chosen, sums.published.layouts[hours[0]] if hours else None)
 
 
-def _labels(names: Sequence[str]) -> dict[str, str]:
-    """Return the columns that say where and when, and what they say, tap-offs left out."""
-    found = {}
-    for name in names:
-        known = field_of(name)
-        if known is not None and known.role in {Role.KEY, Role.DIMENSION}:
-            found[name] = name.removeprefix(_TAP)
-    return found
-
-
-def _rows(
-    package: Package, name: str, labels: Mapping[str, str], place: set[str]
-) -> Iterator[PlaceRow]:
+def _rows(sums: Sums, table: Layout) -> Iterator[PlaceRow]:
     """Yield the rows of a table."""
-    beside = package.folder / f"tables/{name}.parquet"
-    unbiased: Sequence[tuple[float, float]] = ()
-    if beside.is_file() and "reconciled" in pq.read_schema(beside).names:
-        other = read_parquet(beside)
-        columns = (other[one].to_pylist() for one in ("reconciled", "standard_deviation"))
-        unbiased = list(zip(*columns, strict=True))
-    for row, beside_it in zip_longest(package.rows(f"estimates/{name}"), unbiased):
-        own = {label: row[column] for column, label in labels.items()}
-        value, low, high = (
-            float(row[one]) if row[one] else None for one in ("estimate", "low_95", "high_95")
+    rows = sums.published.rows(table.name)
+    if TAP in rows.column_names:
+        rows = where(rows, {TAP: "on"})
+    names = [name for name in labels_of(rows.column_names) if name in _PLACES]
+    for row in as_texts(rows):
+        value, low, high, unbiased, deviation = (
+            float(row[name]) if row.get(name) else None
+            for name in (VALUE, "low_95", "high_95", "unbiased", "unbiased_sd")
         )
         yield PlaceRow(
-            mode=own.get(_MODE, ""),
-            place=" / ".join(own[one] for one in own if one in place),
-            day=own.get(_DAY, ""),
-            slot=own.get(_SLOT, ""),
+            mode=row.get(MODE, ""),
+            place=" / ".join(row[name] for name in names),
+            day=row.get(DAY, ""),
+            slot=next((row[name] for name in _TIMES if name in row), ""),
             value=value,
             low=low,
             high=high,
-            unbiased=beside_it,
-            said=(name, row),
+            unbiased=None if unbiased is None or deviation is None else (unbiased, deviation),
+            said=row,
         )
-
-
-def sum_of(package: Path, rows: Sequence[PlaceRow]) -> Sum:
-    """Return the sum of rows of one table with the interval that `sums.py` gives it."""
-    read = _read(package)
-    return read.estimated(rows[0].said[0], [row.said[1] for row in rows])
-
-
-@lru_cache(maxsize=1)
-def _read(package: Path) -> Package:
-    """Return the package as its own `sums.py` reads it."""
-    return Package(package)

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from turnstile.errors import InputError
-from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
+from turnstile.estimates.rolling_means import over_slots, rolling_means
 from turnstile.programme.domain.public_domain import UNKNOWN
 from turnstile.programme.spec import Programme
 from turnstile.publishing.contents import NORMAL_95
-from turnstile.publishing.explore.place_tables import PlaceRow, place_tables, sum_of
+from turnstile.publishing.data_tables import Layout
+from turnstile.publishing.explore.place_tables import PlaceRow, PlaceTables, place_tables
+from turnstile.publishing.package_numbers import read_week
 from turnstile.publishing.series.days import SATURDAY
 from turnstile.service_calendar import parse_period
 
@@ -59,29 +61,31 @@ def week_of_places(programme: Programme, package: Path, period: str) -> WeekOfPl
         package: its folder.
         period: its name.
     """
-    tables = place_tables(programme, package)
+    tables = place_tables(package)
     if tables is None:
         return None
     days = [str(day) for day in parse_period(period).days]
-    of_place, of_hour = _grouped(tables.places), _grouped(tables.hours)
-    slots = sorted({row.slot for row in tables.hours} - {UNKNOWN})
+    of_hours = tables.rows(tables.of_hours)
+    of_place, of_hour = _grouped(tables.rows(tables.of_places)), _grouped(of_hours)
+    slots = sorted({row.slot for row in of_hours} - {UNKNOWN})
+    is_count = tables.of_places.is_count
     about = {
         "days": days,
         "slots": slots,
         "gaps": list(tables.gaps),
-        "what": tables.what,
-        "unit": tables.unit,
-        "is_count": tables.is_count,
+        "what": tables.of_places.what,
+        "unit": tables.of_places.unit,
+        "is_count": is_count,
     }
-    tests = {} if tables.is_count else _tests_of_speeds(programme, package)
+    tests = {} if is_count else _tests_of_speeds(programme, package)
     places = {
-        place: _of_counts(package, rows, of_hour[place], about)
-        if tables.is_count
+        place: _of_counts(tables, rows, of_hour[place], about)
+        if is_count
         else _of_means(rows, of_hour[place], slots, tests.get(place[1]))
         for place, rows in sorted(of_place.items())
     }
     hours = {place: _hours_of_days(of_hour[place], days, slots) for place in places}
-    return WeekOfPlaces(about, places, hours if tables.is_count and slots else {})
+    return WeekOfPlaces(about, places, hours if is_count and slots else {})
 
 
 def _grouped(rows: Iterable[PlaceRow]) -> defaultdict[Place, list[PlaceRow]]:
@@ -94,7 +98,10 @@ def _grouped(rows: Iterable[PlaceRow]) -> defaultdict[Place, list[PlaceRow]]:
 
 
 def _of_counts(
-    package: Path, rows: Sequence[PlaceRow], hours: Sequence[PlaceRow], about: Mapping[str, Any]
+    tables: PlaceTables,
+    rows: Sequence[PlaceRow],
+    hours: Sequence[PlaceRow],
+    about: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what is known of a place of which trips are counted."""
     by_slot: defaultdict[str, list[PlaceRow]] = defaultdict(list)
@@ -102,12 +109,13 @@ def _of_counts(
         by_slot[row.slot].append(row)
     off = [row for row in rows if date.fromisoformat(row.day).weekday() >= SATURDAY]
     on = [row for row in rows if row not in off]
+    of_day, of_hour = tables.of_places, tables.of_hours or tables.of_places
     return {
-        "week": _sum(package, rows),
+        "week": _sum(tables, of_day, rows),
         "test": _test(rows),
-        "weekday": _sum(package, on, len(on)),
-        "weekend": _sum(package, off, len(off)),
-        "hours": [_sum(package, by_slot[slot]) for slot in about["slots"]],
+        "weekday": _sum(tables, of_day, on, len(on)),
+        "weekend": _sum(tables, of_day, off, len(off)),
+        "hours": [_sum(tables, of_hour, by_slot[slot]) for slot in about["slots"]],
     }
 
 
@@ -136,11 +144,11 @@ def _hours_of_days(
     return [[one for slot in slots for one in _ends(by_cell.get((day, slot)))] for day in days]
 
 
-def _sum(package: Path, rows: Sequence[PlaceRow], over: int = 1) -> Ends:
+def _sum(tables: PlaceTables, of: Layout, rows: Sequence[PlaceRow], over: int = 1) -> Ends:
     """Return a sum of numbers to use, or the mean of so many days, with its interval."""
     if not rows or all(row.value is None for row in rows):
         return _NOTHING
-    found = sum_of(package, rows)
+    found = tables.sum_of(of, rows)
     if found.withheld and (unbiased := _test(rows)) is not None:
         value, deviation = unbiased
         half = NORMAL_95 * deviation

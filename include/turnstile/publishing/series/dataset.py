@@ -1,9 +1,10 @@
 """All releases in force as a Parquet dataset: a folder a table and schema version, a file a period.
 
-    series/tables/on_location/v1/2016-W30-r0.parquet
+    series/data/location/v1/2016-W30-r0.parquet
 
-Every file of a version has the same columns: `period`, `revision`, then those of the package. Other
-columns are another version, numbered in the order of publication, so that numbers never change.
+Every file of a version has the same columns: `period`, `revision`, then those of package version 2,
+which packages of version 1 are read as (`package_reader`). Other columns are another version,
+numbered in the order of publication, so that numbers never change.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from turnstile.arrow_columns import column
-from turnstile.estimates.labelled import parquet_bytes, read_parquet
+from turnstile.estimates.labelled import parquet_bytes
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import PublishedRevision
-from turnstile.publishing.contents import PARTS, type_of
+from turnstile.publishing.contents import type_of
+from turnstile.publishing.package_reader import DATA, Tables
 
 Columns = tuple[tuple[str, str], ...]
 LABELS = (("period", "string"), ("revision", "integer"))
@@ -31,7 +32,7 @@ class SeriesTable:
     """One table of all packages.
 
     Args:
-        name: `tables/on_location`.
+        name: `location`.
         versions: columns of each schema version; the first is version 1.
         parts: revision and version of each file, in the order of the calendar.
     """
@@ -42,7 +43,9 @@ class SeriesTable:
 
     def path_of(self, revision: PublishedRevision, version: int) -> str:
         """Return where a part lies, below the series."""
-        return f"{self.name}/v{version}/{revision.key.period}-r{revision.key.revision}.parquet"
+        return (
+            f"{DATA}/{self.name}/v{version}/{revision.key.period}-r{revision.key.revision}.parquet"
+        )
 
 
 def series_tables(
@@ -74,20 +77,17 @@ def series_tables(
     return tuple(found)
 
 
-def columns_of(package: Path) -> Mapping[str, Columns]:
-    """Return the columns of every table of a package, from the footers of its files."""
+def columns_of(package: Tables) -> Mapping[str, Columns]:
+    """Return the columns of every table of a package."""
     return {
-        f"{part}/{path.stem}": tuple(
-            (field.name, type_of(field.type)) for field in pq.read_schema(path)
-        )
-        for part in PARTS
-        for path in sorted((package / part).glob("*.parquet"))
+        name: tuple((field.name, type_of(field.type)) for field in package.rows(name).schema)
+        for name in package.layouts
     }
 
 
 def part_bytes(package: Path, name: str, revision: PublishedRevision) -> bytes:
     """Return the file of one table and period."""
-    table = read_parquet(package / f"{name}.parquet").replace_schema_metadata()
+    table = Tables(package).rows(name).replace_schema_metadata()
     labels = {
         "period": pa.array([revision.key.period]),
         "revision": pa.array([revision.key.revision], pa.int64()),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import Fact, PublishedRevision
 from turnstile.programme.spec import Programme
 from turnstile.publishing.describe.licences import path_of
+from turnstile.publishing.package_reader import DATA
 from turnstile.publishing.series.dataset import LABELS, SeriesTable
 from turnstile.publishing.series.periods import Period
 from turnstile.release.zones import digest_of
@@ -23,6 +25,7 @@ def index(  # noqa: PLR0913 - each a part of the page
     tables: Sequence[SeriesTable],
     files: Mapping[str, bytes | tuple[int, str]],
     totals: Sequence[Mapping[str, object]],
+    versions: Mapping[ReleaseKey, int],
 ) -> dict[str, Any]:
     """Return the index.
 
@@ -33,6 +36,7 @@ def index(  # noqa: PLR0913 - each a part of the page
         tables: of the dataset.
         files: of the series, by path below the programme's folder: bytes, or size and digest.
         totals: of each period, with their errors.
+        versions: of the packages that are here.
     """
     licence = {"name": programme.publish.licence, "path": path_of(programme.publish.licence)}
     return {
@@ -46,7 +50,8 @@ def index(  # noqa: PLR0913 - each a part of the page
         "ledger_sequence": max(
             (fact.sequence for one in periods for fact in _facts(one)), default=0
         ),
-        "periods": [_period(one, in_force) for one in periods],
+        "package_versions": _since(in_force, versions),
+        "periods": [_period(one, in_force, versions) for one in periods],
         "totals": list(totals),
         "tables": [_table(one) for one in tables],
         "files": [_file(path, one) for path, one in sorted(files.items())],
@@ -81,7 +86,20 @@ def _below(key: str) -> str:
     return key.partition("/")[2]
 
 
-def _period(one: Period, in_force: Sequence[PublishedRevision]) -> dict[str, Any]:
+def _since(
+    in_force: Sequence[PublishedRevision], versions: Mapping[ReleaseKey, int]
+) -> list[dict[str, Any]]:
+    """Return from which period on packages in force are of which version; in order."""
+    found: list[dict[str, Any]] = []
+    for one in in_force:
+        if not found or found[-1]["version"] != versions[one.key]:
+            found.append({"version": versions[one.key], "from": one.key.period})
+    return found
+
+
+def _period(
+    one: Period, in_force: Sequence[PublishedRevision], versions: Mapping[ReleaseKey, int]
+) -> dict[str, Any]:
     """Return what is known of a period; keys without a value are left out."""
     days, own = one.period.days, one.in_force
     record: dict[str, Any] = {
@@ -97,7 +115,7 @@ def _period(one: Period, in_force: Sequence[PublishedRevision]) -> dict[str, Any
             "published_at": own.published.at,
         }
         if own in in_force:
-            record["path"] = _below(str(own.key))
+            record |= {"path": _below(str(own.key)), "package_version": versions[own.key]}
     elif one.week.no_release is not None:
         record["stated_at"] = one.week.no_release.at
     withdrawn = [
@@ -119,7 +137,7 @@ def _table(one: SeriesTable) -> dict[str, Any]:
         "versions": [
             {
                 "version": number,
-                "path": f"series/{one.name}/v{number}",
+                "path": f"series/{DATA}/{one.name}/v{number}",
                 "columns": [{"name": name, "type": kind} for name, kind in (*LABELS, *columns)],
                 "periods": [
                     revision.key.period for revision, version in one.parts if version == number

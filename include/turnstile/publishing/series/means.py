@@ -1,4 +1,4 @@
-"""Typical weekday and four-week means, from reconciled numbers, with their errors.
+"""Typical weekday, typical week and four-week means, from unbiased numbers, with their errors.
 
 Noise of different days and weeks was drawn independently, so variances of numbers of one cell add
 up over days; the mean of n has the root of their sum over n. Post-processing: costs nothing.
@@ -8,36 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from turnstile.arrow_columns import dates
 from turnstile.errors import InputError
-from turnstile.estimates.labelled import read_parquet
-from turnstile.estimates.rolling_means import read_week, rolling_means
-from turnstile.programme.field import Role
-from turnstile.programme.field_registry import field_of
+from turnstile.estimates.rolling_means import rolling_means
 from turnstile.publishing.contents import NORMAL_95
+from turnstile.publishing.data_tables import labels_of
+from turnstile.publishing.package_numbers import read_week
+from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.series.days import SATURDAY
 
 WEEKS = 4
 _DAYS_OF = {"day": 1, "week": 7}
-_VALUES = ("reconciled", "estimate")  # as version 0.1.0 called it
 _ERROR, _DAY = "standard_deviation", "service_date"
-_LABELS = frozenset({Role.KEY, Role.DIMENSION})
 
 
-def weeks_of(packages: Sequence[Path], table: str) -> tuple[pa.Table, ...]:
+def weeks_of(packages: Sequence[Tables], table: str) -> tuple[pa.Table, ...]:
     """Return days, labels, values and variances of the weeks whose table has days and errors.
 
     Args:
         packages: of the weeks.
-        table: name below `tables/`.
+        table: its name.
     """
-    found = (_rows(package / f"tables/{table}.parquet") for package in packages)
+    found = (_rows(package, table) for package in packages)
     return tuple(one for one in found if one is not None)
 
 
@@ -59,6 +55,30 @@ def typical_weekday(
     return _means(weeks, kept, "day")
 
 
+def typical_week(
+    weeks: Sequence[pa.Table], holidays: Mapping[date, str], gaps: Sequence[str]
+) -> pa.Table | None:
+    """Return the mean of each day of the week, without holidays and gaps, by cell.
+
+    Args:
+        weeks: rows of one table (`weeks_of`).
+        holidays: by day.
+        gaps: service days without input.
+    """
+    left_out = {*holidays, *(date.fromisoformat(day) for day in gaps)}
+
+    def named(rows: pa.Table) -> pa.Table:
+        days = rows[_DAY].unique().to_pylist()
+        places = pc.index_in(rows[_DAY], value_set=dates(days))
+        names = pa.array([f"{day:%A}" for day in days]).take(places)
+        return rows.add_column(0, "weekday", names)
+
+    def kept(days: list[date]) -> list[date]:
+        return [day for day in days if day not in left_out]
+
+    return _means([named(one) for one in weeks], kept, "day")
+
+
 def four_weeks(weeks: Sequence[pa.Table], gaps: Sequence[str]) -> pa.Table | None:
     """Return the mean of whole weeks, by cell; a week with a gap is left out.
 
@@ -70,7 +90,7 @@ def four_weeks(weeks: Sequence[pa.Table], gaps: Sequence[str]) -> pa.Table | Non
     return _means(weeks, lambda days: [] if left_out.intersection(days) else days, "week")
 
 
-def four_weeks_of_speeds(packages: Sequence[Path], table: str, clamp_kmh: int) -> pa.Table | None:
+def four_weeks_of_speeds(packages: Sequence[Tables], table: str, clamp_kmh: int) -> pa.Table | None:
     """Return the mean speeds over some weeks; None where their cells or noise differ.
 
     Args:
@@ -79,7 +99,9 @@ def four_weeks_of_speeds(packages: Sequence[Path], table: str, clamp_kmh: int) -
         clamp_kmh: V, km/h.
     """
     try:
-        return rolling_means([read_week(one, table) for one in packages], clamp_kmh=clamp_kmh)
+        return rolling_means(
+            [read_week(one.folder, table) for one in packages], clamp_kmh=clamp_kmh
+        )
     except InputError:
         return None
 
@@ -119,18 +141,16 @@ def _of_days(rows: pa.Table, kept: Callable[[list[date]], list[date]]) -> pa.Tab
     return rows.drop_columns([_DAY]).filter(chosen)
 
 
-def _rows(path: Path) -> pa.Table | None:
+def _rows(package: Tables, name: str) -> pa.Table | None:
     """Return days, labels, values and variances; None where the table has no days or no errors."""
-    names = set(pq.read_schema(path).names) if path.exists() else set()
-    value = next((name for name in _VALUES if name in names), None)
-    if value is None or not {_ERROR, _DAY} <= names:
+    names = set(package.columns(name)) if name in package.layouts else set()
+    if not {"unbiased", "unbiased_sd", _DAY} <= names or not package.layouts[name].is_count:
         return None
-    rows = read_parquet(path)
-    fields = {name: field_of(name) for name in rows.column_names if name != _DAY}
-    columns = {
-        name: rows[name].cast(pa.string())
-        for name, field in fields.items()
-        if field is not None and field.role in _LABELS
+    rows = package.rows(name)
+    labels = {
+        label: rows[label].cast(pa.string())
+        for label in labels_of(rows.column_names)
+        if label != _DAY
     }
-    variance = pc.multiply(rows[_ERROR], rows[_ERROR])
-    return pa.table({_DAY: rows[_DAY], **columns, "value": rows[value], "variance": variance})
+    variance = pc.multiply(rows["unbiased_sd"], rows["unbiased_sd"])
+    return pa.table({_DAY: rows[_DAY], **labels, "value": rows["unbiased"], "variance": variance})

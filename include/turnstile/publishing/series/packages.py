@@ -14,6 +14,7 @@ from typing import Any
 
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.weeks import PublishedRevision
+from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.series.dataset import Columns, columns_of
 from turnstile.publishing.series.totals import totals_of
 
@@ -25,11 +26,13 @@ class PackageFacts:
     """What the series takes from one package.
 
     Args:
-        columns: of each table, by name: `tables/on_location`.
+        version: of the package.
+        columns: of each table, by name.
         gaps: service days without input.
         totals: of its period, by mode (`totals_of`).
     """
 
+    version: int
     columns: Mapping[str, Columns]
     gaps: tuple[str, ...]
     totals: tuple[Mapping[str, object], ...]
@@ -49,13 +52,15 @@ def facts_of(
     found = {}
     for one in revisions:
         record = known["packages"].get(str(one.key))
-        if record is not None and record["manifest_sha256"] == one.manifest_sha256:
+        is_kept = record is not None and "package_version" in record  # of this form
+        if is_kept and record["manifest_sha256"] == one.manifest_sha256:
             found[one.key] = _facts(record, known["columns"])
         else:
-            package = public / str(one.key)
-            card = json.loads((package / "release_card.json").read_bytes())
-            totals = tuple(totals_of(package, one.key.period))
-            found[one.key] = PackageFacts(columns_of(package), tuple(card["gaps"]), totals)
+            package = Tables(public / str(one.key))
+            totals, gaps = totals_of(package, one.key.period), package.card["gaps"]
+            found[one.key] = PackageFacts(
+                package.version, columns_of(package), tuple(gaps), tuple(totals)
+            )
     return found
 
 
@@ -65,7 +70,8 @@ def _facts(record: Mapping[str, Any], columns: Sequence[Any]) -> PackageFacts:
         name: tuple((column, kind) for column, kind in columns[place])
         for name, place in record["tables"].items()
     }
-    return PackageFacts(tables, tuple(record["gaps"]), tuple(record["totals"]))
+    version = record["package_version"]
+    return PackageFacts(version, tables, tuple(record["gaps"]), tuple(record["totals"]))
 
 
 def kept_facts(
@@ -76,6 +82,7 @@ def kept_facts(
     packages = {
         str(one.key): {
             "manifest_sha256": one.manifest_sha256,
+            "package_version": facts[one.key].version,
             "tables": {
                 name: places.setdefault(columns, len(places))
                 for name, columns in sorted(facts[one.key].columns.items())

@@ -22,7 +22,9 @@ from turnstile.publishing.series.plot import PERIODS_MOST, totals_svg
 _ATOM = "http://www.w3.org/2005/Atom"
 _OF_PACKAGE = {
     "report.html": "report",
+    "START_HERE.csv": "start here",
     "README.md": "read me",
+    "docs/GUIDE.md": "guide",
     "release_card.md": "release card",
     "datapackage.json": "data package",
     "dictionary.csv": "dictionary",

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
-import pyarrow.parquet as pq
 
 from turnstile.publishing.contents import NORMAL_95
+from turnstile.publishing.package_reader import Tables
 
 _BUSES = "buses"
 
 
-def totals_of(package: Path, period: str) -> list[dict[str, object]]:
+def totals_of(package: Tables, period: str) -> list[dict[str, object]]:
     """Return the totals of one package: `period`, `mode`, `what`, `total`, `half_width_95`.
 
     Tap-ons by mode, or bus-days; none where it has neither.
@@ -28,11 +25,9 @@ def totals_of(package: Path, period: str) -> list[dict[str, object]]:
             _total(period, str(mode), "tap-ons", row["value"], row["variance"])
             for mode, row in summed.iterrows()
         ]
-    draws = json.loads((package / "release_card.json").read_bytes())["draws"]
-    for draw in draws:
+    for draw in package.card["draws"]:
         if draw["statistic"] == _BUSES and draw["threshold"] is None:
-            path = package / f"measurements/{draw['table']}.parquet"
-            buses = pq.read_table(path, columns=[_BUSES])[_BUSES].to_numpy()
+            buses = package.of_draw(draw["table"], _BUSES)["measured"].to_numpy()
             variance = buses.size * draw["standard_deviation"] ** 2
             return [_total(period, "bus", "bus-days", int(np.sum(buses)), variance)]
     return []

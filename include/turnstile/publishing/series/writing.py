@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from turnstile.durable_files import delete_for_good, exclusively
 from turnstile.errors import IntegrityError
-from turnstile.estimates.labelled import csv_bytes, parquet_bytes
+from turnstile.estimates.labelled import parquet_bytes
 from turnstile.ledger.view import LedgerView
 from turnstile.ledger.weeks import PublishedRevision
 from turnstile.programme.spec import Programme
@@ -25,6 +25,7 @@ from turnstile.publishing.describe.manifest import MANIFEST
 from turnstile.publishing.explore.site import FOLDER as EXPLORER
 from turnstile.publishing.explore.site import PAGE, explorer_files
 from turnstile.publishing.json_text import json_bytes
+from turnstile.publishing.package_reader import Tables, csv_file
 from turnstile.publishing.series.dataset import SeriesTable, part_bytes, series_tables
 from turnstile.publishing.series.days import Days, days_csv, holidays_of
 from turnstile.publishing.series.index import INDEX, index, tombstones
@@ -32,6 +33,7 @@ from turnstile.publishing.series.means import (
     WEEKS,
     four_weeks,
     four_weeks_of_speeds,
+    typical_week,
     typical_weekday,
     weeks_of,
 )
@@ -80,7 +82,15 @@ def write_series(programme: Programme, ledger: LedgerView, public: Path, include
         files[PACKAGES] = json_bytes(kept)
         totals = [total for one in in_force for total in facts[one.key].totals]
         about, stones = (
-            index(programme, periods, in_force, tables=tables, files=files, totals=totals),
+            index(
+                programme,
+                periods,
+                in_force,
+                tables=tables,
+                files=files,
+                totals=totals,
+                versions={key: one.version for key, one in facts.items()},
+            ),
             tombstones(periods),
         )
         if unknown := unknown_in_series(about, stones.values(), kept):
@@ -164,25 +174,22 @@ def _means(
     days: Days,
 ) -> dict[str, bytes]:
     """Return the files of the means over the last weeks."""
-    packages = [public / str(one.key) for one in weeks]
+    packages = [Tables(public / str(one.key)) for one in weeks]
     without = [day for one in weeks for day in days.gaps[one.key.period]]
     found: dict[str, pa.Table | None] = {}
     for table in tables:
-        part, _, name = table.name.partition("/")
-        if part == "tables":
-            rows = weeks_of(packages, name)
-            found[f"typical_weekday/{name}"] = typical_weekday(rows, days.holidays, without)
-            found[f"four_weeks/{name}"] = four_weeks(rows, without)
+        name, rows = table.name, weeks_of(packages, table.name)
+        found[f"typical_weekday/{name}"] = typical_weekday(rows, days.holidays, without)
+        found[f"typical_week/{name}"] = typical_week(rows, days.holidays, without)
+        found[f"four_weeks/{name}"] = four_weeks(rows, without)
     for spec in programme.speeds:
         found[f"four_weeks/{spec.name}"] = four_weeks_of_speeds(
             packages, spec.name, spec.mean_range or 0
         )
-    return {
-        f"{FOLDER}/{name}.{suffix}": write(table)
-        for name, table in found.items()
-        if table is not None
-        for suffix, write in (("parquet", parquet_bytes), ("csv", csv_bytes))
-    }
+    files: dict[str, bytes] = {}
+    for stem, rows in ((f"{FOLDER}/{name}", rows) for name, rows in found.items() if rows):
+        files |= {f"{stem}.parquet": parquet_bytes(rows), **dict([csv_file(stem, rows)])}
+    return files
 
 
 def _write(path: Path, content: bytes) -> None:

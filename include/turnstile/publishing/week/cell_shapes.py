@@ -1,4 +1,4 @@
-"""`cells.geojson` and `cells.parquet`: the shapes that the tables' labels stand for."""
+"""`cells.geojson`: the shapes that the tables' labels stand for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from turnstile.publishing.contents import Contents, label_of
 from turnstile.publishing.week import numbers as week_numbers
-from turnstile.publishing.week.geography import Numbers, geojson, geoparquet
+from turnstile.publishing.week.geography import Numbers, geojson
 from turnstile.publishing.week.pictures import what_of
 
 
@@ -21,11 +21,6 @@ def write_geojson(contents: Contents) -> bytes | None:
     return geojson(contents.features, label_of(contents), _estimates(contents))
 
 
-def write_geoparquet(contents: Contents) -> bytes | None:
-    """Return the shapes as GeoParquet; None where the public domain has no coordinates."""
-    return geoparquet(contents.features, label_of(contents)) if contents.features else None
-
-
 def _estimates(contents: Contents) -> Numbers:
     """Return the estimate of each place's week by mode and label; none without estimates."""
     if not week_numbers.has_estimates(contents):
@@ -33,7 +28,7 @@ def _estimates(contents: Contents) -> Numbers:
     rows: list[dict[Any, Any]] = week_numbers.by_location(contents).to_dict("records")
     return {
         (str(row.get("mode", "")), str(row["label"])): {
-            "estimate": round(row["value"], 1),
+            "value": round(row["value"], 1),
             "low_95": None if isnan(row["low"]) else round(row["low"], 1),
             "high_95": None if isnan(row["high"]) else round(row["high"], 1),
             "of": f"{what_of(contents)} in the week",

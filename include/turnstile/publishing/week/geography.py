@@ -1,21 +1,15 @@
 """Shapes of the public cells: H3 hexagons, or points of the published locations.
 
-From the public domain alone: `domain.locations` for trips, the H3 index for telemetry. GeoParquet
-1.1 is written directly: a column of WKB and one entry of metadata.
+From the public domain alone: `domain.locations` for trips, the H3 index for telemetry.
 """
 
 from __future__ import annotations
 
 import json
-import struct
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from turnstile.programme.domain.public_domain import UNKNOWN, PublicDomain
 from turnstile.programme.domain.public_file import open_public_file
@@ -24,7 +18,6 @@ from turnstile.programme.spec import Programme
 
 _DECIMALS = 6
 _CELL = "cell"
-_LITTLE_ENDIAN, _WKB_POINT, _WKB_POLYGON = 1, 1, 3
 Position = tuple[float, float]
 
 
@@ -134,32 +127,3 @@ def geojson(features: tuple[Feature, ...], label: str, numbers: Numbers) -> byte
         ],
     }
     return (json.dumps(content, separators=(",", ":")) + "\n").encode()
-
-
-def geoparquet(features: tuple[Feature, ...], label: str) -> bytes:
-    """Return shapes as GeoParquet 1.1; coordinates are longitude and latitude (OGC:CRS84)."""
-    positions = [position for one in features for position in one.ring]
-    geometries = sorted({"Point" if one.is_point else "Polygon" for one in features})
-    bounds = [f([p[axis] for p in positions]) for f in (min, max) for axis in (0, 1)]
-    about = {
-        "version": "1.1.0",
-        "primary_column": "geometry",
-        "columns": {"geometry": {"encoding": "WKB", "geometry_types": geometries, "bbox": bounds}},
-    }
-    columns = {label: [one.label for one in features]}
-    if any(one.mode for one in features):
-        columns = {"mode": [one.mode for one in features], **columns}
-    table = pa.table({**columns, "geometry": pa.array([_wkb(o) for o in features], pa.binary())})
-    sink = BytesIO()
-    named = table.replace_schema_metadata({b"geo": json.dumps(about).encode()})
-    pq.write_table(named, sink, compression="zstd")
-    return sink.getvalue()
-
-
-def _wkb(feature: Feature) -> bytes:
-    """Return a shape as well-known binary, little-endian."""
-    if feature.is_point:
-        return struct.pack("<BI2d", _LITTLE_ENDIAN, _WKB_POINT, *feature.ring[0])
-    flat = [number for position in feature.ring for number in position]
-    head = struct.pack("<BIII", _LITTLE_ENDIAN, _WKB_POLYGON, 1, len(feature.ring))
-    return head + struct.pack(f"<{len(flat)}d", *flat)

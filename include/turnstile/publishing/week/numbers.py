@@ -1,32 +1,36 @@
-"""What the report shows of a week, from published tables alone: estimates with their intervals.
+"""What the report shows of a week, from published tables alone: values with their intervals.
 
-Sums of estimates have the interval that `sums.py` gives them; a package without estimates, and
-changes between weeks, which estimates would make too small, are shown by reconciled numbers.
+Sums of values have the interval that `sums.py` gives them; a package without estimates, and
+changes between weeks, which estimates would make too small, are shown by unbiased numbers.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pcsv
-import pyarrow.parquet as pq
 
-from turnstile.estimates.labelled import read_parquet
-from turnstile.estimates.rolling_means import over_slots, read_week, rolling_means
-from turnstile.estimates.usable import MOSTLY, Usable, usable
-from turnstile.programme.field import Role
-from turnstile.programme.field_registry import field_of
-from turnstile.publishing.carried.sums import Package
-from turnstile.publishing.contents import NORMAL_95, Contents, label_of
+from turnstile.estimates.rolling_means import over_slots, rolling_means
+from turnstile.estimates.usable import MOSTLY, Grade, Usable
+from turnstile.publishing.carried.sums import Sum
+from turnstile.publishing.contents import NORMAL_95, Contents, TableFile, label_of
+from turnstile.publishing.data_tables import DAY, MODE, TAP, USABLE, VALUE, Layout
+from turnstile.publishing.package_numbers import read_week
+from turnstile.publishing.package_reader import Tables, texts_of, where
+from turnstile.publishing.week.claims import discoveries
+from turnstile.publishing.week.sums import Sums, as_texts
 
-_TAP_ON = "tap_on_"
+_ON = {TAP: "on"}
+_PLACES = ("location", "cell", "route", "stop", "vehicle_trip")
+_TIMES = ("hour", "slot")
 _MOST_WITHHELD = 0.5  # of the intervals of a picture's estimates
+_HALF = 0.5  # of what places count: else the network comes first
 _FAR = 3.0  # standard deviations above a threshold, where it decides next to nothing
 
 
@@ -50,17 +54,13 @@ def by_location(contents: Contents) -> pd.DataFrame:
     Columns: `mode` (trips), `label`, `value`, and `low` and `high`, its 95 % interval, not numbers
     where it is withheld. Of buses: bus-days, or buses a day in estimates.
     """
-    place = place_of(contents)
+    place = label_of(contents)
     if (name := _estimates_with(contents, {place})) is not None:
         return _estimated(contents, name, [place]).rename(columns={place: "label"})
     if is_thresholded(contents):
         return _let_through(contents, [place]).rename(columns={place: "label"})
-    if label_of(contents) == "location":
-        table = _with_columns(contents.folder, {place})
-        keys = [name for name in ("mode", place) if name in table]
-        return _with_ends(_summed(table, keys)).rename(columns={place: "label"})
-    found = _summed(_buses(contents), [place], value="buses").rename(columns={place: "label"})
-    return _with_ends(found)
+    found = _unbiased_sums(contents, [place], None)
+    return _with_ends(found).rename(columns={place: "label"})
 
 
 def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
@@ -70,27 +70,30 @@ def by_time_and_location(contents: Contents, labels: list[str]) -> pd.DataFrame:
     and `is_estimate`: False of unbiased numbers. They stand in for an estimate of trips whose error
     is not known, as in a table of few numbers, and for all estimates where most errors are not.
     """
-    place, time = place_of(contents), _time(contents)
+    place = label_of(contents)
+    known = [_labels(table) for table in contents.tables]
+    time = next((one for one in _TIMES if any({one, place} <= own for own in known)), "")
+    if not time:
+        return pd.DataFrame()
+    names = {time: "time", place: "label"}
     if is_thresholded(contents):
         found = _let_through(contents, [time, place])
         found = found[found[place].isin(labels)].assign(is_estimate=False, is_noise=False)
-        return found.rename(columns={time: "time", place: "label"})
+        return found.rename(columns=names)
     found = pd.DataFrame()
     if (name := _estimates_with(contents, {place, time})) is not None:
         found = _estimated(contents, name, [time, place], labels).assign(is_estimate=True)
-    is_trips = label_of(contents) == "location"
     is_mostly_known = not found.empty and found["low"].isna().mean() <= _MOST_WITHHELD
-    if is_trips or not is_mostly_known:
-        table = _with_columns(contents.folder, {time, place}) if is_trips else _buses(contents)
-        if table.empty:
-            return table
-        value = "reconciled" if is_trips else "buses"
-        unbiased = _summed(table[table[place].isin(labels)], [time, place], value=value)
-        unbiased = _with_ends(unbiased).assign(is_estimate=False)
-        known = found[found["low"].notna()] if is_mostly_known else found[:0]
-        found = completed(known, unbiased, [time, place])
+    if place == "location" or not is_mostly_known:
+        unbiased = _unbiased_sums(contents, [time, place], labels)
+        if unbiased.empty:
+            return unbiased
+        rest = _with_ends(unbiased).assign(is_estimate=False)
+        found = completed(
+            found[found["low"].notna()] if is_mostly_known else found[:0], rest, [time, place]
+        )
     found["is_noise"] = ~(found["low"] > 0)
-    return found.rename(columns={time: "time", place: "label"})
+    return found.rename(columns=names)
 
 
 def completed(known: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -125,95 +128,122 @@ def speeds_by_cell(contents: Contents) -> pd.DataFrame:
     return shown[["label", "value", "low", "high"]].sort_values(["value", "label"])
 
 
-def place_of(contents: Contents) -> str:
-    """Return the name of the column of places."""
-    label = label_of(contents)
-    return f"{_TAP_ON}{label}" if label == "location" else label
+def shares(rows: pa.Table, layout: Layout) -> Usable:
+    """Return how much of a table is good: of its numbers, and of what all of them count."""
+    seen = rows.filter(pc.is_valid(rows[VALUE]))
+    values = np.abs(seen[VALUE].to_numpy())
+    is_good = pc.equal(texts_of(seen, USABLE), Grade.GOOD.value).to_numpy()
+    there = len(rows) - pc.sum(pc.equal(texts_of(rows, USABLE), Grade.GAP.value)).as_py()
+    numbers = float(is_good.sum() / max(there, 1))
+    if not layout.is_count or not values.sum():  # means do not add up
+        return Usable(numbers, numbers)
+    return Usable(numbers, float(values[is_good].sum() / values.sum()))
 
 
-def _time(contents: Contents) -> str:
-    """Name the column of times of day."""
-    return f"{_TAP_ON}slot" if label_of(contents) == "location" else "slot"
+def usable_tables(contents: Contents) -> list[tuple[TableFile, Usable]]:
+    """Return each table with its usable share; the one to start with first, then by that share.
 
-
-def usable_tables(contents: Contents) -> list[tuple[str, int, Usable]]:
-    """Return name, size and usable share of each table of estimates by place of tap-on.
-
-    First the finest of which nearly all that it counts can be used, then by that share.
+    That is the finest of places, if there is one, of which nearly all that it counts can be used.
     """
-    if label_of(contents) != "location" or not has_estimates(contents):
-        return []
-    known, found = contents.card["estimates"]["correlations"], []
-    for table in contents.tables:
-        names = {name for name, _ in table.columns}
-        if table.part == "estimates" and table.name in known and place_of(contents) in names:
-            rows = _frame(contents.folder / f"{table.stem}.parquet")
-            ends = (rows[name].to_numpy(float) for name in ("estimate", "low_90", "high_90"))
-            found.append((table.stem, len(rows), usable(*ends)))
-    most = max((one.counted for *_, one in found), default=0.0)
-    leads = [row for row in found if row[2].counted >= min(MOSTLY, most)]
-    lead = max(leads, key=lambda row: row[1], default=None)
-    return sorted(found, key=lambda row: (row is not lead, -row[2].counted, row[0]))
+    if "usable" not in contents.numbers:
+        rows = {one.name: contents.published.rows(one.name) for one in contents.tables}
+        found = [
+            (one, shares(rows[one.name], one.layout))
+            for one in contents.tables
+            if VALUE in dict(one.columns)
+        ]
+        small = [one for one in found if one[0].csv.endswith(".csv")]
+        places = [one for one in small if _labels(one[0]) & {*_PLACES}]
+        is_told = any(share.counted >= _HALF for _, share in places)
+        among = places if is_told else small or found
+        most = max(share.counted for _, share in among)
+        leads = [one for one in among if one[1].counted >= min(MOSTLY, most)]
+        lead = max(leads, key=lambda one: one[0].rows)
+        contents.numbers["usable"] = sorted(
+            found, key=lambda one: (one is not lead, -one[1].counted, one[0].name)
+        )
+    tables: list[tuple[TableFile, Usable]] = contents.numbers["usable"]
+    return tables
 
 
 def has_estimates(contents: Contents) -> bool:
     """Whether what the report shows of places are estimates."""
-    return _estimates_with(contents, {place_of(contents)}) is not None
+    return _estimates_with(contents, {label_of(contents)}) is not None
+
+
+def _labels(table: TableFile) -> set[str]:
+    """Return what tells the rows of a table apart."""
+    return {*table.labels}
 
 
 def _estimates_with(contents: Contents, axes: set[str]) -> str | None:
     """Name the table of estimates with these axes and the fewest others whose sums have an error.
 
-    An hourly one before one by quarters; none where the package has none.
+    None where the package has none.
     """
     known = (contents.card.get("estimates") or {}).get("correlations", {})
-    columns = {
-        table.name: {name for name, _ in table.columns}
+    fitting = {
+        table.name: len(table.labels)
         for table in contents.tables
-        if table.part == "estimates" and table.name in known
+        if axes <= _labels(table) and any(s.estimates in known for s in table.layout.sources)
     }
-    fitting = [name for name, own in columns.items() if axes <= own]
-    return min(fitting, key=lambda n: (len(columns[n]), not n.endswith("_hourly"), n), default=None)
+    return min(fitting, key=lambda name: (fitting[name], name), default=None)
 
 
 def _estimated(
     contents: Contents, name: str, keys: list[str], labels: list[str] | None = None
 ) -> pd.DataFrame:
-    """Return sums of estimates by mode and keys, with their 95 % intervals, largest first."""
-    package, groups = Package(contents.folder), defaultdict(list)
-    for row in _as_written(contents.folder / f"estimates/{name}.csv", keys[-1], labels):
-        own = ["mode", *keys] if "mode" in row and labels is None else keys
-        groups[tuple(row[key] for key in own)].append(row)
-    sums = {key: package.estimated(name, rows) for key, rows in groups.items()}
-    names = ["mode", *keys] if any(len(key) > len(keys) for key in sums) else keys
-    found = pd.DataFrame(
-        [(*key, one.value, one.low_95, one.high_95) for key, one in sums.items()],
+    """Return sums of values by mode and keys, with their 95 % intervals, largest first."""
+    sums = contents.numbers.setdefault("sums", Sums(contents.folder))
+    rows = _taps_on(contents.published, name)
+    names = [*([MODE] if MODE in rows.column_names and labels is None else []), *keys]
+    if labels is not None:
+        rows = rows.filter(pc.is_in(texts_of(rows, keys[-1]), value_set=pa.array(labels)))
+    groups: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for row in as_texts(rows):
+        groups.setdefault(tuple(row[key] for key in names), []).append(row)
+    found: dict[tuple[str, ...], Sum] = {
+        key: sums.estimated(name, own) for key, own in groups.items()
+    }
+    table = pd.DataFrame(
+        [(*key, one.value, one.low_95, one.high_95) for key, one in found.items()],
         columns=[*names, "value", "low", "high"],
     )
-    return found.sort_values(["value", *names], ascending=[False, *[True] * len(names)])
+    return table.sort_values(["value", *names], ascending=[False, *[True] * len(names)])
 
 
-def _as_written(path: Path, column: str, labels: list[str] | None) -> list[dict[str, str]]:
-    """Return the rows with some labels as `sums.py` reads them, of a table that may be long."""
-    names = pq.read_schema(path.with_suffix(".parquet")).names
-    as_text = pcsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-    table = pcsv.read_csv(path, convert_options=as_text)
-    if labels is not None:
-        table = table.filter(pc.is_in(table[column], value_set=pa.array(labels, pa.string())))
-    rows: list[dict[str, str]] = table.to_pylist()
-    return rows
+def _taps_on(tables: Tables, name: str) -> pa.Table:
+    """Return the rows of boardings, of a table that tells them from alightings."""
+    rows = tables.rows(name)
+    return where(rows, _ON) if TAP in rows.column_names else rows
 
 
 def is_thresholded(contents: Contents) -> bool:
     """Whether small numbers were left out, so that sums lack them."""
-    return threshold_of(contents, {place_of(contents)}) is not None
+    return threshold_of(contents, {label_of(contents)}) is not None
 
 
 def threshold_of(contents: Contents, axes: set[str]) -> int | None:
     """Return the least number of a table with these axes alone; None without a threshold."""
-    tables = {table.name for table in contents.drawn.programme.tables if set(table.by) == axes}
-    draws = [draw for draw in contents.card["draws"] if draw["table"] in tables]
-    return draws[0].get("threshold") if draws else None
+    found = _thresholded(contents, axes)
+    return None if found is None else int(found[1]["threshold"])
+
+
+def _thresholded(contents: Contents, axes: set[str]) -> tuple[str, dict[str, Any]] | None:
+    """Return the thresholded table with these axes alone, of boardings, and its draw."""
+    for table in contents.tables:
+        for source in table.layout.sources:
+            if source.where.get(TAP, "on") == "on" and _labels(table) - {DAY, MODE, TAP} == axes:
+                draw = _draw(contents, source.table, source.statistic)
+                if draw is not None and draw.get("threshold") is not None:
+                    return table.name, draw
+    return None
+
+
+def _draw(contents: Contents, table: str, statistic: str) -> dict[str, Any] | None:
+    """Return what the card says of a draw."""
+    own = ((d["table"], d["statistic"]) == (table, statistic) for d in contents.card["draws"])
+    return next((d for d, is_own in zip(contents.card["draws"], own, strict=True) if is_own), None)
 
 
 def _let_through(contents: Contents, keys: list[str]) -> pd.DataFrame:
@@ -222,27 +252,28 @@ def _let_through(contents: Contents, keys: list[str]) -> pd.DataFrame:
     Only where every day has a number well above the threshold is the sum one of all trips, with an
     interval; near it, large noise was let through and small noise was not.
     """
-    table = _with_columns(contents.folder, set(keys))
-    least = threshold_of(contents, set(keys)) or 0
-    days = len(contents.card["service_days"])
-    names = [name for name in ("mode", *keys) if name in table]
-    groups = table.assign(**{name: table[name].astype(str) for name in names}).groupby(
-        names, as_index=False
+    known = _thresholded(contents, set(keys))
+    if known is None:
+        return pd.DataFrame()
+    name, draw = known
+    table = _taps_on(contents.published, name).to_pandas()
+    days, deviation = len(contents.card["service_days"]), draw["standard_deviation"]
+    names = [name for name in (MODE, *keys) if name in table]
+    plain = table.assign(**{name: table[name].astype(str) for name in names})
+    found = plain.groupby(names, as_index=False).agg(
+        value=("measured", "sum"), least=("measured", "min"), days=("measured", "size")
     )
-    found = groups.agg(
-        value=("count", "sum"),
-        least=("count", "min"),
-        days=("count", "size"),
-        deviation=("standard_deviation", "first"),
-    )
-    is_whole = (found["days"] == days) & (found["least"] > least + _FAR * found["deviation"])
-    half = (NORMAL_95 * found["deviation"] * found["days"] ** 0.5).where(is_whole)
+    least = draw["threshold"] + _FAR * deviation
+    is_whole = (found["days"] == days) & (found["least"] > least)
+    half = (NORMAL_95 * deviation * found["days"] ** 0.5).where(is_whole)
     found = _with_ends(found.assign(half_width=half))
     return found.sort_values(["value", *names], ascending=[False, *[True] * len(names)])
 
 
 def _with_ends(table: pd.DataFrame) -> pd.DataFrame:
     """Add both ends of the 95 % interval."""
+    if table.empty:
+        return table
     return table.assign(
         low=table["value"] - table["half_width"], high=table["value"] + table["half_width"]
     )
@@ -254,27 +285,17 @@ def by_day(contents: Contents) -> pd.DataFrame:
 
     Columns: `service_date`, `mode`, `value`, `deviation`, `half_width`.
     """
-    if label_of(contents) != "location":
+    return day_totals(contents.published)
+
+
+def day_totals(tables: Tables) -> pd.DataFrame:
+    """Return the boardings of days and modes of a package of trips; empty where it has none."""
+    if "day" not in tables.layouts:
         return pd.DataFrame()
-    return day_totals(contents.folder)
-
-
-def day_totals(folder: Path) -> pd.DataFrame:
-    """Return the totals of days and modes of a package of trips; empty where it has none."""
-    paths = [p for p in sorted(folder.glob("tables/*_daily.parquet")) if _is_total(p)]
-    if not paths:
-        return pd.DataFrame()
-    table = read_parquet(paths[0]).to_pandas()
-    name = "reconciled" if "reconciled" in table else "estimate"  # as version 0.1.0 called it
-    if "mode" not in table:
-        table["mode"] = "all"
-    return _summed(table, ["service_date", "mode"], value=name)
-
-
-def _is_total(path: Path) -> bool:
-    """Whether a table has no axis but the day and the mode."""
-    names = pq.read_schema(path).names
-    return not any(name.startswith("tap_") for name in names) and "standard_deviation" in names
+    table = _taps_on(tables, "day").to_pandas().dropna(subset=["unbiased"])
+    if MODE not in table:
+        table[MODE] = "all"
+    return _summed(table, [DAY, MODE])
 
 
 def changes(contents: Contents) -> pd.DataFrame:
@@ -282,62 +303,78 @@ def changes(contents: Contents) -> pd.DataFrame:
 
     Columns: `mode`, `value`, `deviation`, `half_width`, `share` (of the week before).
     """
-    own = by_day(contents)
-    before = pd.DataFrame() if contents.earlier is None else day_totals(contents.earlier)
+    if contents.earlier is None:
+        return pd.DataFrame()
+    own, before = by_day(contents), day_totals(Tables(contents.earlier))
     if own.empty or before.empty:
         return pd.DataFrame()
-    now, then = (_summed(t, ["mode"], value="value", error="deviation") for t in (own, before))
-    joined = now.merge(then, on="mode", suffixes=("", "_before"))
+    return _changed(own.rename(columns=_AS_UNBIASED), before.rename(columns=_AS_UNBIASED), [MODE])
+
+
+_AS_UNBIASED = {"value": "unbiased", "deviation": "unbiased_sd"}
+
+
+def changed_places(now: Tables, before: Tables) -> pd.DataFrame:
+    """Return the change of each place's boardings against the week before; empty without a table.
+
+    Columns: `mode`, `location`, `value`, `deviation`, `half_width`, `share`, and `is_listed`:
+    changes of which one in twenty is expected to be chance. Days that only one week has input
+    of are left out, by their weekday.
+    """
+    if any("location" not in one.layouts for one in (now, before)):
+        return pd.DataFrame()
+    read = (_taps_on(one, "location").to_pandas() for one in (now, before))
+    weeks = [week.dropna(subset=["unbiased"]) for week in read]
+    if any(DAY not in week for week in weeks):
+        return pd.DataFrame()
+    days = [{day.weekday() for day in week[DAY]} for week in weeks]
+    both = [week[[day.weekday() in days[0] & days[1] for day in week[DAY]]] for week in weeks]
+    keys = [name for name in (MODE, "location") if name in weeks[0]]
+    found = _changed(both[0], both[1], keys)
+    found = found[found["location"] != "UNKNOWN"].reset_index(drop=True)
+    distances = (found["value"] / found["deviation"]).abs() / math.sqrt(2)
+    return found.assign(is_listed=discoveries([math.erfc(one) for one in distances]))
+
+
+def _changed(now: pd.DataFrame, before: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return the differences of unbiased sums by keys."""
+    joined = _summed(now, keys).merge(_summed(before, keys), on=keys, suffixes=("", "_before"))
     joined["share"] = joined["value"] / joined["value_before"].where(joined["value_before"] > 0)
     joined["value"] -= joined["value_before"]
     joined["deviation"] = (joined["deviation"] ** 2 + joined["deviation_before"] ** 2) ** 0.5
     joined["half_width"] = NORMAL_95 * joined["deviation"]
     joined["share"] -= 1
-    return joined[["mode", "value", "deviation", "half_width", "share"]]
+    return joined[[*keys, "value", "deviation", "half_width", "share"]]
 
 
-def _summed(
-    table: pd.DataFrame,
-    keys: list[str],
-    value: str = "reconciled",
-    error: str = "standard_deviation",
-) -> pd.DataFrame:
-    """Add up independent numbers and their variances."""
+def _summed(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Add up unbiased numbers, as independent ones, and their variances."""
     plain = table.assign(**{key: table[key].astype(str) for key in keys})
-    plain["variance"] = plain[error] ** 2
-    found = plain.groupby(keys, as_index=False)[[value, "variance"]].sum()
+    plain["variance"] = plain["unbiased_sd"] ** 2
+    found = plain.groupby(keys, as_index=False)[["unbiased", "variance"]].sum()
     found["deviation"] = found["variance"] ** 0.5
     found["half_width"] = NORMAL_95 * found["deviation"]
-    found = found.rename(columns={value: "value"}).drop(columns="variance")
+    found = found.rename(columns={"unbiased": "value"}).drop(columns="variance")
     return found.sort_values(["value", *keys], ascending=[False, *[True] * len(keys)])
 
 
-def _with_columns(folder: Path, axes: set[str]) -> pd.DataFrame:
-    """Read the table of `tables/` with these axes and the fewest others; empty if none has them."""
-    own = {
-        path: {n for n in pq.read_schema(path).names if _is_dimension(n)}
-        for path in sorted(folder.glob("tables/*.parquet"))
-        if not path.stem.endswith(("_daily", "_rows"))
-    }
-    fitting = [path for path, names in own.items() if axes <= names]
-    fitting.sort(key=lambda p: (len(own[p]), not p.stem.endswith("_hourly"), p.name))
-    return _frame(fitting[0]) if fitting else pd.DataFrame()
-
-
-def _is_dimension(name: str) -> bool:
-    """Whether a column labels a cell."""
-    field = field_of(name)
-    return field is not None and field.role is Role.DIMENSION
-
-
-def _buses(contents: Contents) -> pd.DataFrame:
-    """Read the measured bus-days: presented ones are clamped at zero, so their sums are biased."""
-    draw = next(one for one in contents.card["draws"] if one["statistic"] == "buses")
-    table = _frame(contents.folder / f"measurements/{draw['table']}.parquet")
-    return table.assign(standard_deviation=draw["standard_deviation"])
-
-
-def _frame(path: Path) -> pd.DataFrame:
-    """Read a table."""
-    frame: pd.DataFrame = read_parquet(path).to_pandas()
-    return frame
+def _unbiased_sums(contents: Contents, keys: list[str], labels: list[str] | None) -> pd.DataFrame:
+    """Return unbiased sums by mode and keys: of taps, or of bus-days; empty without a table."""
+    if label_of(contents) != "location":
+        draw = next(one for one in contents.card["draws"] if one["statistic"] == "buses")
+        table = contents.published.of_draw(draw["table"], "buses").to_pandas()
+        table = table.assign(unbiased=table["measured"], unbiased_sd=draw["standard_deviation"])
+        names = keys
+    else:
+        fitting = [t for t in contents.tables if {*keys} <= _labels(t) and t.layout.is_count]
+        fitting = [one for one in fitting if "unbiased" in dict(one.columns)]
+        if not fitting:
+            return pd.DataFrame()
+        table = _taps_on(
+            contents.published, min(fitting, key=lambda t: (len(t.labels), t.name)).name
+        ).to_pandas()
+        names = [*([MODE] if MODE in table and labels is None else []), *keys]
+        table = table.dropna(subset=["unbiased"])
+    if labels is not None:
+        table = table[table[keys[-1]].isin(labels)]
+    return _summed(table, names)

@@ -1,7 +1,8 @@
-"""The pictures of the report, in Vega-Lite: SVG and PNG.
+"""The pictures of the report, in Vega-Lite.
 
 Colours are of the cividis and blues scales, which readers with any colour vision distinguish; what
-is within its noise is pale. Each picture has a text that says what it shows.
+is within its noise is pale. Each picture has a text that says what it shows; a largest number is
+named only where it is told apart from the next (`claims`).
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ from typing import Any
 
 import pandas as pd
 
-from turnstile.publishing.contents import Contents, label_of
+from turnstile.publishing.contents import NORMAL_95, Contents, label_of
+from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.week import numbers as week_numbers
+from turnstile.publishing.week.claims import how_many, in_one_sentence, not_told_from_first
 from turnstile.publishing.week.vega_lite import (
     Values,
     name,
     ordered,
-    png_of,
     quantity,
     rows,
     svg_of,
 )
 
-NAMES = ("map", "speeds", "hours", "change", "top")
-_WIDTH, _PNG_SCALE = 720, 2.0
+NAMES = ("map", "speeds", "hours", "change", "places", "top")
+_WIDTH = 720
 _TOP, _ROWS = 15, 25
 _PALE, _FULL = 0.15, 0.95
 _COLOUR = "#2166ac"
@@ -51,11 +53,6 @@ class Picture:
         """The picture as SVG."""
         return svg_of(self.chart)
 
-    @cached_property
-    def png(self) -> bytes:
-        """The picture as PNG, twice its size."""
-        return png_of(self.svg, _PNG_SCALE)
-
 
 def pictures(contents: Contents) -> dict[str, Picture]:
     """Return the pictures of a week by name; each is drawn once."""
@@ -65,6 +62,7 @@ def pictures(contents: Contents) -> dict[str, Picture]:
             _speeds(contents),
             _hours(contents),
             _change(contents),
+            _places(contents),
             _top(contents),
         )
         contents.drawings.update({one.name: one for one in found if one is not None})
@@ -137,10 +135,9 @@ def _map(contents: Contents) -> Picture | None:
         "width": _WIDTH,
         "height": _WIDTH * 0.7,
     }
-    first = numbers.iloc[0]
     text = (
         f"A map of {len(shown)} places by their {what_of(contents)} in the week; the most are at "
-        f"{first['label']}, {in_words(first)}. Pale places are uncertain: their error may be as "
+        f"{largest(numbers)}. Pale places are uncertain: their error may be as "
         "large as their number."
     )
     return Picture("map", f"Where: {what_of(contents)} of the week", text, chart)
@@ -174,10 +171,9 @@ def _speeds(contents: Contents) -> Picture | None:
         "width": _WIDTH,
         "height": _WIDTH * 0.7,
     }
-    first, last = speeds.iloc[0], speeds.iloc[-1]
     text = (
         f"Mean speed of buses in {len(speeds)} of {len(rings)} hexagons, the whole week together; "
-        f"the slowest is {speed_text(first)}, the fastest {speed_text(last)}. Pale hexagons are "
+        f"the slowest is {slowest(speeds)}. Pale hexagons are "
         "uncertain; where too few buses passed nothing is drawn."
     )
     return Picture("speeds", "How fast: mean speed of buses in the week", text, chart)
@@ -186,6 +182,52 @@ def _speeds(contents: Contents) -> Picture | None:
 def speed_text(row: pd.Series) -> str:
     """Say the speed of a cell with its interval."""
     return f"{row['label']} with {row['value']:,.1f} km/h ({row['low']:,.1f} to {row['high']:,.1f})"
+
+
+def slowest(speeds: pd.DataFrame) -> str:
+    """Name the cell of the lowest mean speed, or all that may be it."""
+    deviations = (speeds["high"] - speeds["low"]).to_numpy() / (2 * NORMAL_95)
+    close = not_told_from_first(-speeds["value"].to_numpy(), deviations)
+    if len(close) == 1:
+        return speed_text(speeds.iloc[close[0]])
+    return in_one_sentence([speeds.iloc[n]["label"] for n in close])
+
+
+def largest(table: pd.DataFrame) -> str:
+    """Name the place with the largest number and its interval, or all that may be it.
+
+    Args:
+        table: with `label`, `value`, `low` and `high`, and perhaps `mode`.
+    """
+    known = table[table["label"] != "UNKNOWN"].reset_index(drop=True)
+    deviations = (known["high"] - known["value"]).to_numpy(float) / NORMAL_95
+    close = not_told_from_first(known["value"].to_numpy(float), deviations)
+    names = known["label"] + (" (" + known["mode"] + ")" if "mode" in known else "")
+    if len(close) == 1:
+        return f"{names[close[0]]}: {in_words(known.iloc[close[0]])}"
+    return in_one_sentence([names[n] for n in close])
+
+
+def most_in_words(table: pd.DataFrame, label: str) -> str:
+    """Name the row with the largest sum, or all that may be it.
+
+    Args:
+        table: with `value`, of either sign, and `variance`.
+        label: column of names.
+    """
+    close = not_told_from_first(table["value"].to_numpy(), table["variance"].to_numpy() ** 0.5)
+    named = in_one_sentence([str(table.iloc[n][label]) for n in close])
+    return named + (f" with about {abs(table.iloc[close[0]]['value']):,.0f}" * (len(close) == 1))
+
+
+def changed(contents: Contents) -> pd.DataFrame:
+    """Return the changes of places against the week before; empty without one."""
+    if "changed" not in contents.numbers:
+        before = None if contents.earlier is None else Tables(contents.earlier)
+        found = before and week_numbers.changed_places(contents.published, before)
+        contents.numbers["changed"] = pd.DataFrame() if found is None else found
+    table: pd.DataFrame = contents.numbers["changed"]
+    return table
 
 
 def _hours(contents: Contents) -> Picture | None:
@@ -214,11 +256,11 @@ def _hours(contents: Contents) -> Picture | None:
         "width": _WIDTH,
         "height": 18 * len(labels),
     }
-    most = shown.iloc[0]
+    named = shown.assign(label=shown["label"] + " from " + shown["time"])
     text = (
         f"When: {shown['label'].nunique()} of the {len(labels)} busiest places by time of day, all "
-        f"days of the week together. The most are at {most['label']} from {most['time']}: "
-        f"{in_words(most)}. White is what {_missing(contents, is_estimate)}."
+        f"days of the week together. The most are at {largest(named)}. White is what "
+        f"{_missing(contents, is_estimate)}."
     )
     return Picture("hours", "When: the busiest places by time of day", text, chart)
 
@@ -253,6 +295,31 @@ def _change(contents: Contents) -> Picture | None:
     ]
     text = f"Change of tap-ons against the week before: {'; '.join(parts)}."
     return Picture("change", "What changed against the week before", text, chart)
+
+
+def _places(contents: Contents) -> Picture | None:
+    """Draw the places that changed, of which one in twenty is expected to be chance."""
+    table = changed(contents)
+    if table.empty or not table["is_listed"].any():
+        return None
+    said = how_many(table["is_listed"].to_numpy(), "places")
+    size = (table["value"] / table["deviation"]).abs()
+    shown = table[table["is_listed"]].assign(size=size).nlargest(_ROWS, "size")
+    names = shown["location"] + (" (" + shown["mode"] + ")" if "mode" in shown else "")
+    shown = shown.assign(
+        name=names,
+        low=shown["value"] - shown["half_width"],
+        high=shown["value"] + shown["half_width"],
+    )[["name", "value", "low", "high"]]
+    chart = _bars(
+        shown.round(1),
+        quantity("value", title="change against the week before"),
+        name("name", sort=list(shown["name"]), title=None),
+        height=22 * len(shown),
+    )
+    parts = [f"{row['name']} {row['value']:+,.0f}" for row in shown.head(5).to_dict("records")]
+    text = f"Against the week before {said}. The surest: {'; '.join(parts)}."
+    return Picture("places", "Where it changed against the week before", text, chart)
 
 
 def _bars(table: pd.DataFrame, x: Values, y: Values, height: int) -> Values:

@@ -11,26 +11,18 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from io import StringIO
 from math import isnan
 from pathlib import Path
 
 from turnstile.errors import InputError
-from turnstile.publishing.carried.sums import Package, Row, Sum
+from turnstile.publishing.carried.sums import TAP, VALUE, Row, Sum
 from turnstile.publishing.week.boundaries import polygons_of
+from turnstile.publishing.week.sums import Sums
 
 OUTSIDE = "OUTSIDE"
 RegionOf = Callable[[str, float, float], str]
 """Label of a place, longitude and latitude in degrees to the name of a region."""
-
-
-class _ReadOnce(Package):
-    """A package whose tables are read once."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.rows = cache(super().rows)  # type: ignore[method-assign]
 
 
 def h3_regions(resolution: int) -> RegionOf:
@@ -80,48 +72,47 @@ def polygon_regions(boundaries: Path, name: str, layer: str = "") -> RegionOf:
     return region_of
 
 
-def sums_by_region(
-    folder: Path, table: str, region_of: RegionOf, by: Sequence[str] = (), column: str = ""
+def sums_by_region(  # noqa: PLR0913 - what a sum is of
+    folder: Path,
+    table: str,
+    region_of: RegionOf,
+    by: Sequence[str] = (),
+    *,
+    column: str = "measured",
+    tap: str = "on",
 ) -> list[tuple[tuple[str, ...], Sum]]:
     """Return the sum of each region, and of each value of further columns.
 
     Args:
         folder: package.
-        table: `measurements/NAME` or `tables/NAME`, with one column of places.
+        table: name of a table with one column of places.
         region_of: names the region of a position.
-        by: further columns of labels, `mode` or `service_date`.
-        column: statistic of a measured table; the only one by default.
+        by: further columns of labels, `tap`, `mode` or `service_date`.
+        column: `measured`, or another that `sums.py` adds up.
+        tap: end of the trip that is counted, of a table that has both, unless asked `by` it.
 
     Raises:
         InputError: the package has no shapes, or the table no such column.
     """
-    package = _ReadOnce(folder)
-    try:
-        rows = package.rows(table)
-    except OSError:
-        raise InputError(where=str(folder), field="--table", rule=f"has no {table}") from None
+    package = Sums(folder)
+    rows = package.rows(table)
     columns = rows[0].keys() if rows else ()
-    places = [name for name in columns if name.endswith("location") or name == "cell"]
+    if TAP in columns and TAP not in by:
+        rows = [row for row in rows if row[TAP] == tap]
+    places = [name for name in columns if name in ("location", "cell")]
     if len(places) != 1 or not set(by) <= set(columns):
         rule = f"needs one column of places and {', '.join(by) or 'no other'}; name another table"
         raise InputError(where=table, field="--table", rule=rule)
     regions = _regions(folder, region_of)
-    chosen: defaultdict[tuple[str, ...], set[int]] = defaultdict(set)
+    chosen: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         region = regions.get(_place(row, places[0]), OUTSIDE)
-        chosen[region, *(row[name] for name in by)].add(id(row))
+        chosen[region, *(row[name] for name in by)].append(row)
+    of = {VALUE: package.estimated, "unbiased": package.reconciled, "measured": package.measured}
     try:
-        return [
-            (labels, package.total(table, _among(own), column))
-            for labels, own in sorted(chosen.items())
-        ]
+        return [(labels, of[column](table, own)) for labels, own in sorted(chosen.items())]
     except ValueError as error:
         raise InputError(where=str(folder), field="--table", rule=str(error)) from None
-
-
-def _among(rows: set[int]) -> Callable[[Row], bool]:
-    """Return whether a row is one of these."""
-    return lambda row: id(row) in rows
 
 
 def sums_csv(found: Sequence[tuple[tuple[str, ...], Sum]], by: Sequence[str]) -> bytes:

@@ -1,7 +1,7 @@
 """Sums of any set of published cells, with an interval of their own: intervals never add up.
 
-The sum of estimates with the interval that `sums.py` of every package gives it, and the unbiased
-sum of the drawn numbers, whose noise is declared and independent.
+The sum of values with the interval that `sums.py` of every package gives it, and the unbiased sum
+of the drawn numbers, whose noise is declared and independent. Of packages of either version.
 """
 
 from __future__ import annotations
@@ -9,29 +9,62 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from turnstile.errors import InputError
 from turnstile.estimates.combined_noise import Noise, SumError, integer_sum_error
-from turnstile.estimates.week_estimates import FOLDER
-from turnstile.publishing.carried.sums import Package as Estimated
-from turnstile.publishing.carried.sums import Sum
-from turnstile.publishing.package_reader import read_package
+from turnstile.privacy.events import one_of_each_label
+from turnstile.publishing.carried.sums import Package, Row, Sum
+from turnstile.publishing.data_tables import VALUE, labels_of
+from turnstile.publishing.package_reader import Tables, texts_of
 
-_COUNT = "count"
+_KEYS = ("service_date", "mode")
+
+
+class Sums(Package):
+    """A package of either version, as `sums.py` reads it; tables are read once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open a package."""
+        self.published = Tables(folder)
+        super().__init__(folder)
+
+    def stated(self) -> dict[str, Any]:
+        """Return the release card, of version 1 with what it would say of its tables."""
+        card = dict(self.published.card)
+        if "data" not in card:
+            card["data"] = [one.record() for one in self.published.layouts.values()]
+            names = {event.table for event in self.published.events}
+            drawn = {name: self.published.drawn(name).column_names for name in names}
+            by = {
+                name: {"by": [one for one in labels_of(own) if one not in _KEYS]}
+                for name, own in drawn.items()
+            }
+            card["terms"] = {"tables": by}
+        return card
+
+    def rows(self, table: str) -> list[Row]:
+        """Return the rows of a table as texts."""
+        return as_texts(self.published.rows(table))
+
+
+def as_texts(rows: pa.Table) -> list[Row]:
+    """Return rows as a CSV file has them; what is absent is empty."""
+    texts = pa.table({name: pc.fill_null(texts_of(rows, name), "") for name in rows.column_names})
+    found: list[Row] = texts.to_pylist()
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class CellSum:
-    """The sum of some cells of one table.
+    """The sum of some rows of one table.
 
     Args:
         cells: how many.
-        estimate: sum of their estimates, with its interval; None if the package has none.
+        estimate: sum of their values, with its interval; None where values have no known sums.
         unbiased: sum of their drawn numbers.
         error: of the unbiased sum.
     """
@@ -43,49 +76,48 @@ class CellSum:
 
 
 def sum_of(folder: Path, table: str, where: Mapping[str, frozenset[str]]) -> CellSum:
-    """Return the sum of the cells of a table whose labels are among those asked for.
+    """Return the sum of the rows of a table whose labels are among those asked for.
 
     Args:
         folder: package.
-        table: one that was drawn.
+        table: one that holds drawn counts.
         where: labels by column; a column that is not named is not restricted.
 
     Raises:
-        InputError: no such table, column or cell.
+        InputError: no such table, column or cell, or both ends of the trip.
     """
-    package = read_package(folder)
-    counts = {
-        event.table: event
-        for event in package.draw_by_label.values()
-        if event.statistic == _COUNT and event.threshold is None
+    sums = Sums(folder)
+    draws = {one.label: one for one in one_of_each_label(sums.published.events)}
+    dense = {
+        name
+        for name, layout in sums.published.layouts.items()
+        for one in layout.sources
+        if one.statistic == "count" and draws[f"{one.table}/count"].threshold is None
     }
-    event = counts.get(table)
-    if event is None:
-        rule = f"{table!r} is no dense table of counts; there are {', '.join(counts) or 'none'}"
+    if table not in dense:
+        rule = f"{table!r} is no dense table of counts; there are {', '.join(dense) or 'none'}"
         raise InputError(where=str(folder), field="--table", rule=rule)
-    drawn = package.tables[table]
-    chosen = _chosen(drawn, where)
-    cells = int(chosen.sum())
-    if not cells:
-        raise InputError(where=str(folder), field="--where", rule="no cell has these labels")
-    estimate = None
-    if (folder / FOLDER / f"{table}.csv").exists():
-        estimate = Estimated(folder).total(
-            f"{FOLDER}/{table}", lambda row: all(row[name] in where[name] for name in where)
-        )
-    unbiased = int(drawn.column(_COUNT).to_numpy()[chosen].sum())
-    return CellSum(
-        cells, estimate, unbiased, integer_sum_error(Noise(event.noise, event.scale), cells)
-    )
+    rows = as_texts(_chosen(sums.published.rows(table), where))
+    sources = sums.by_source(table, rows)
+    if len(sources) != 1:
+        rule = "choose tap=on or tap=off: every trip is in both" if rows else "no row has these"
+        raise InputError(where=str(folder), field="--where", rule=rule)
+    event = draws[sources[0][0]["draw"]]
+    try:
+        estimate = sums.estimated(table, rows)
+    except ValueError:
+        estimate = None
+    unbiased = sum(int(row["measured"]) for row in rows)
+    error = integer_sum_error(Noise(event.noise, event.scale), len(rows))
+    return CellSum(len(rows), estimate, unbiased, error)
 
 
-def _chosen(rows: pa.Table, where: Mapping[str, frozenset[str]]) -> NDArray[np.bool_]:
-    """Mark the rows whose labels are asked for."""
-    chosen = np.ones(len(rows), dtype=np.bool_)
+def _chosen(rows: pa.Table, where: Mapping[str, frozenset[str]]) -> pa.Table:
+    """Return the rows whose labels are asked for."""
+    known = rows.column_names[: rows.column_names.index(VALUE)]
     for name, labels in where.items():
-        if name not in rows.column_names or name == _COUNT:
-            rule = f"the table has no label {name!r}; it has {', '.join(rows.column_names[:-1])}"
+        if name not in known:
+            rule = f"the table has no label {name!r}; it has {', '.join(known)}"
             raise InputError(where="--where", field=name, rule=rule)
-        column = rows.column(name).cast(pa.string())
-        chosen &= pc.is_in(column, value_set=pa.array(sorted(labels))).to_numpy()
-    return chosen
+        rows = rows.filter(pc.is_in(texts_of(rows, name), value_set=pa.array(sorted(labels))))
+    return rows

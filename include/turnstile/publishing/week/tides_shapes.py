@@ -1,8 +1,9 @@
 """`tides/station_activities.csv`: the week's taps by stop and period, in the shape of TIDES 1.0.
 
-Made from `tables/` alone, so it costs nothing. A stop is a published location over all modes. Slots
-and places that are UNKNOWN have no period or stop, and stay in `tables/`. The schema has no columns
-of errors and allows no others, so they stand beside it, in a file of the same rows.
+Made from `data/` alone, so it costs nothing: values in whole numbers. A stop is a location over
+all modes. Slots and places that are UNKNOWN have no period or stop, and stay in `data/`. The
+schema has no columns of errors and allows no others, so they stand beside it, in a file of the same
+rows: unbiased numbers and their errors.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from datetime import date, datetime, time, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.programme.domain.public_domain import UNKNOWN
@@ -50,9 +50,13 @@ def shapes_of(programme: Programme) -> dict[str, tuple[str, ...]]:
     """Return the files in the shape of TIDES that a package has, with their columns."""
     if not programme.publish.tides_shapes:
         return {}
-    by_place = any(table.by in TAPS for table in programme.shared_tables)
-    activities = ACTIVITY_COLUMNS if by_place else {}
-    return activities | (VISIT_COLUMNS if has_visits(programme) else {})
+    found = ACTIVITY_COLUMNS if has_activities(programme) else {}
+    return found | (VISIT_COLUMNS if has_visits(programme) else {})
+
+
+def has_activities(programme: Programme) -> bool:
+    """Whether a programme has a table of taps by place and time."""
+    return any(table.by in TAPS for table in programme.shared_tables)
 
 
 def column_of_shape(name: str) -> Field:
@@ -77,14 +81,14 @@ def writer_of(path: str) -> Callable[[Contents], bytes | None]:
 
 def _written(contents: Contents, path: str) -> bytes:
     """Return one of the two files of activities."""
-    table = _activities(contents)
+    table = activities(contents)
     empty = pa.nulls(len(table), pa.string())
     known = set(table.column_names)
     columns = {name: table[name] if name in known else empty for name in ACTIVITY_COLUMNS[path]}
     return csv_bytes(pa.table(columns))
 
 
-def _activities(contents: Contents) -> pa.Table:
+def activities(contents: Contents) -> pa.Table:
     """Return one row for each day, stop and slot, in this order, with all totals and errors."""
     sides = [_side(contents, side, tap) for side, tap in _SIDES.items()]
     found = [side for side in sides if side is not None]
@@ -102,29 +106,28 @@ def _side(contents: Contents, side: str, tap: str) -> pa.Table | None:
     specs = [one for one in contents.drawn.programme.shared_tables if one.by == by]
     if not specs:
         return None
-    table = pq.read_table(contents.folder / f"tables/{specs[0].name}.parquet")
-    slot, stop = (table[name].cast(pa.string()) for name in by)
-    variance = pc.power(table["standard_deviation"], 2)
+    table = contents.published.of_draw(specs[0].name)
+    slot, stop = (table[name].cast(pa.string()) for name in ("slot", "location"))
     plain = pa.table(
         {
             "service_date": table["service_date"],
             "stop_id": stop,
             "slot": slot,
-            "count": pc.if_else(pc.equal(table["gap_days"], 0), table["count"], None),
-            "reconciled": pc.if_else(pc.equal(table["gap_days"], 0), table["reconciled"], None),
-            "variance": variance,
+            "value": table["value"],
+            "reconciled": table["unbiased"],
+            "variance": pc.power(table["unbiased_sd"], 2),
         }
     ).filter(pc.and_(pc.not_equal(slot, UNKNOWN), pc.not_equal(stop, UNKNOWN)))
     # Modes share a stop where they share its name; their draws are independent.
     whole = pc.ScalarAggregateOptions(skip_nulls=False)
     summed = plain.group_by(["service_date", "stop_id", "slot"]).aggregate(
-        [(name, "sum", whole) for name in ("count", "reconciled", "variance")]
+        [(name, "sum", whole) for name in ("value", "reconciled", "variance")]
     )
-    deviation = pc.if_else(pc.is_valid(summed["count_sum"]), pc.sqrt(summed["variance_sum"]), None)
+    deviation = pc.sqrt(summed["variance_sum"])
     return pa.table(
         {
             **{name: summed[name] for name in ("service_date", "stop_id", "slot")},
-            f"total_{side}": summed["count_sum"],
+            f"total_{side}": pc.cast(pc.round(summed["value_sum"]), pa.int64()),
             f"total_{side}_reconciled": pc.round(summed["reconciled_sum"], _DECIMALS),
             f"total_{side}_standard_deviation": pc.round(deviation, _DECIMALS),
         }
@@ -140,6 +143,7 @@ def _periods(contents: Contents, clock: TimeSpec, table: pa.Table) -> pa.Table:
         {
             "service_date": pa.array([day for day, _ in pairs], pa.date32()),
             "slot": [slot for _, slot in pairs],
+            "minute": starts,
             "time_period_start": [
                 _instant(clock, day, minute) for (day, _), minute in zip(pairs, starts, strict=True)
             ],

@@ -1,6 +1,6 @@
 """`tides/stop_visits.csv`: boardings and alightings of each visit of a vehicle trip to a stop.
 
-In the shape of TIDES 1.0, made from `tables/` alone. Visits are those of a public list
+In the shape of TIDES 1.0, made from `data/` alone. Visits are those of a public list
 (`turnstile domain lists --of stop_visit`), one row for each, whether anybody boarded or not; the
 trip is the scheduled one. What vehicles did themselves is never filled. Errors stand in a file
 beside.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from turnstile.estimates.labelled import csv_bytes
 from turnstile.programme.spec import Programme
@@ -45,14 +44,14 @@ def has_visits(programme: Programme) -> bool:
 
 def visits(contents: Contents, path: str) -> bytes:
     """Return one of the two files."""
-    table = _visits(contents)
+    table = visit_rows(contents)
     known = set(table.column_names)
     empty = pa.nulls(len(table), pa.string())
     columns = VISIT_COLUMNS[path]
     return csv_bytes(pa.table({name: table[name] if name in known else empty for name in columns}))
 
 
-def _visits(contents: Contents) -> pa.Table:
+def visit_rows(contents: Contents) -> pa.Table:
     """Return one row for each day and visit, with all numbers and errors."""
     sides = [_side(contents, name, axis) for name, axis in _SIDES.items()]
     found = [side for side in sides if side is not None]
@@ -73,26 +72,25 @@ def _side(contents: Contents, name: str, axis: str) -> pa.Table | None:
     specs = [one for one in contents.drawn.programme.shared_tables if one.by == (axis,)]
     if not specs:
         return None
-    table = pq.read_table(contents.folder / f"tables/{specs[0].name}.parquet")
-    is_there = pc.equal(table["gap_days"], 0)
+    table = contents.published.of_draw(specs[0].name)
     plain = pa.table(
         {
             "service_date": table["service_date"],
-            "visit": table[axis].cast(pa.string()),
-            "count": pc.if_else(is_there, table["count"], None),
-            "reconciled": pc.if_else(is_there, table["reconciled"], None),
-            "variance": pc.if_else(is_there, pc.power(table["standard_deviation"], 2), None),
+            "visit": table["visit"].cast(pa.string()),
+            "value": table["value"],
+            "reconciled": table["unbiased"],
+            "variance": pc.power(table["unbiased_sd"], 2),
         }
     )
     whole = pc.ScalarAggregateOptions(skip_nulls=False)
     summed = plain.group_by(["service_date", "visit"]).aggregate(
-        [(number, "sum", whole) for number in ("count", "reconciled", "variance")]
+        [(number, "sum", whole) for number in ("value", "reconciled", "variance")]
     )
     return pa.table(
         {
             "service_date": summed["service_date"],
             "visit": summed["visit"],
-            name: summed["count_sum"],
+            name: pc.cast(pc.round(summed["value_sum"]), pa.int64()),
             f"{name}_reconciled": pc.round(summed["reconciled_sum"], _DECIMALS),
             f"{name}_standard_deviation": pc.round(pc.sqrt(summed["variance_sum"]), _DECIMALS),
         }

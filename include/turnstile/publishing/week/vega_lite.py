@@ -52,10 +52,3 @@ def svg_of(chart: Mapping[str, object]) -> str:
     import vl_convert as vlc
 
     return str(vlc.vegalite_to_svg({**_WRITTEN_FOR, **chart}))
-
-
-def png_of(svg: str, scale: float) -> bytes:
-    """Return a picture as PNG, so many times its size."""
-    import vl_convert as vlc
-
-    return bytes(vlc.svg_to_png(svg, scale=scale))

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from markupsafe import Markup
 
-from turnstile.publishing.contents import NORMAL_95, Contents
+from turnstile.publishing.contents import NORMAL_95, Contents, label_of
 from turnstile.publishing.describe.readme import cumulative_sentence, guarantee_sentence, unit_text
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.week import numbers as week_numbers
+from turnstile.publishing.week.claims import how_many
 from turnstile.publishing.week.pictures import (
     NAMES,
+    changed,
     has_counts,
-    in_words,
+    largest,
+    most_in_words,
     pictures,
-    speed_text,
+    slowest,
     what_of,
 )
 
 _ABOUT_ESTIMATES = (
     "Numbers of places and hours are estimates; the interval of one holds the truth in 95 of 100 "
     "releases. They are the most exact numbers there are, and biased towards the usual: a "
-    "burst of a quarter of an hour is mostly lost. Unbiased numbers lie in tables/."
+    "burst of a quarter of an hour is mostly lost. Unbiased numbers stand beside them."
 )
 
 
@@ -55,26 +56,6 @@ def write(contents: Contents) -> bytes | None:
     ).encode()
 
 
-def svg_of(name: str) -> Callable[[Contents], bytes | None]:
-    """Return the writer of a picture as SVG."""
-
-    def write_picture(contents: Contents) -> bytes | None:
-        one = pictures(contents).get(name)
-        return None if one is None else one.svg.encode()
-
-    return write_picture
-
-
-def png_of(name: str) -> Callable[[Contents], bytes | None]:
-    """Return the writer of a picture as PNG."""
-
-    def write_picture(contents: Contents) -> bytes | None:
-        one = pictures(contents).get(name)
-        return None if one is None else one.png
-
-    return write_picture
-
-
 def _sentences(contents: Contents) -> list[str]:
     """Say what the week was, in words; every number with its error."""
     days = week_numbers.by_day(contents)
@@ -83,18 +64,20 @@ def _sentences(contents: Contents) -> list[str]:
         value = days["value"].sum()
         half = NORMAL_95 * float((days["deviation"] ** 2).sum()) ** 0.5
         found.append(f"About {value:,.0f} tap-ons in the week (± {half:,.0f}).")
-        total = days.groupby("service_date")["value"].sum()
-        found.append(
-            f"The busiest day was {total.idxmax()} with about {total.max():,.0f}, the quietest "
-            f"{total.idxmin()} with about {total.min():,.0f}."
-        )
+        total = days.assign(variance=days["deviation"] ** 2).groupby("service_date")
+        sums = total[["value", "variance"]].sum().reset_index()
+        busiest = most_in_words(sums, "service_date")
+        quietest = most_in_words(sums.assign(value=-sums["value"]), "service_date")
+        found.append(f"The busiest day was {busiest}; the quietest {quietest}.")
     places = week_numbers.by_location(contents)
-    first = places.iloc[0]
-    where = f"{first['label']} ({first['mode']})" if "mode" in first else first["label"]
-    found.append(f"The most {what_of(contents)} were at {where}: {in_words(first)}.")
+    found.append(f"The most {what_of(contents)} were at {largest(places)}.")
     speeds = week_numbers.speeds_by_cell(contents)
     if not speeds.empty:
-        found.append(f"The lowest mean speed of buses is that of {speed_text(speeds.iloc[0])}.")
+        found.append(f"The lowest mean speed of buses is at {slowest(speeds)}.")
+    places_changed = changed(contents)
+    if not places_changed.empty:
+        said = how_many(places_changed["is_listed"].to_numpy(), "places")
+        found.append(f"Since the week before {said}.")
     if week_numbers.has_estimates(contents):
         found.append(_ABOUT_ESTIMATES)
     if places["low"].isna().any():
@@ -106,10 +89,10 @@ def _without_an_interval(contents: Contents) -> str:
     """Say why some numbers have none."""
     if not week_numbers.is_thresholded(contents):
         return (
-            "Where no interval is stated, too little is known of the error of an estimate; numbers "
-            "in tables/ have theirs."
+            "Where no interval is stated, too little is known of the error of an estimate; the "
+            "unbiased number beside it has its own."
         )
-    least = week_numbers.threshold_of(contents, {week_numbers.place_of(contents)})
+    least = week_numbers.threshold_of(contents, {label_of(contents)})
     return (
         f"Numbers below a threshold were left out, those of a place and day below {least}, and "
         "sums lack them: what has no interval is too small by an unknown amount."

@@ -1,7 +1,4 @@
-"""Descriptions for harvesters: schema.org Dataset and DCAT 3, both as JSON-LD.
-
-Links are relative to the package, so that they hold wherever it is put.
-"""
+"""`dcat.jsonld`: the package for catalogues and harvesters, as DCAT 3."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from turnstile.publishing.json_text import json_bytes
 
 _MEDIATYPES = {
     ".csv": "text/csv",
+    ".csv.gz": "application/gzip",
     ".parquet": "application/vnd.apache.parquet",
     ".geojson": "application/geo+json",
 }
@@ -26,44 +24,7 @@ _DCAT_CONTEXT = {
 }
 
 
-def data_files(contents: Contents) -> tuple[FileRecord, ...]:
-    """Return the files that hold data, in order."""
-    return tuple(one for one in contents.records() if _suffix(one) and "/" in one.path)
-
-
-def write_schema_org(contents: Contents) -> bytes:
-    """Return the schema.org Dataset, as search engines read it."""
-    programme, plan = contents.drawn.programme, contents.drawn.plan
-    days = plan.week.days
-    described = {
-        "@context": "https://schema.org/",
-        "@type": "Dataset",
-        "name": f"{programme.title}, {plan.week}",
-        "description": programme.description,
-        "version": f"{plan.week}.r{plan.revision}",
-        "license": path_of(programme.publish.licence) or programme.publish.licence,
-        "creator": {"@type": "Organization", "name": programme.publish.curator},
-        "datePublished": contents.built_at.date().isoformat(),
-        "temporalCoverage": f"{days[0]}/{days[-1]}",
-        "isAccessibleForFree": True,
-        "isPartOf": {"@type": "Dataset", "name": programme.title},
-        "measurementTechnique": "differential privacy",
-        "variableMeasured": sorted({name for t in contents.tables for name, _ in t.columns}),
-        "distribution": [
-            {
-                "@type": "DataDownload",
-                "contentUrl": one.path,
-                "encodingFormat": _suffix(one),
-                "contentSize": f"{one.size_bytes} B",
-                "sha256": one.sha256,
-            }
-            for one in data_files(contents)
-        ],
-    }
-    return json_bytes(described)
-
-
-def write_dcat(contents: Contents) -> bytes:
+def write(contents: Contents) -> bytes:
     """Return the DCAT 3 dataset, in its series of weeks."""
     programme, plan = contents.drawn.programme, contents.drawn.plan
     series = f"urn:turnstile:{programme.name}"
@@ -84,7 +45,9 @@ def write_dcat(contents: Contents) -> bytes:
             "dcat:endDate": _date(days[-1].isoformat()),
         },
         "dcat:inSeries": {"@id": series},
-        "dcat:distribution": [_distribution(one, own) for one in data_files(contents)],
+        "dcat:distribution": [
+            _distribution(one, own) for one in contents.records() if _suffix(one)
+        ],
     }
     if licence := path_of(programme.publish.licence):
         dataset["dct:license"] = {"@id": licence}

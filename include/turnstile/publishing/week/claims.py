@@ -1,0 +1,88 @@
+"""What may be claimed of noisy numbers: superlatives that are told apart, changes that are few.
+
+A largest number is named only where it differs from each other one by more than the errors of both
+let expect at 95 % (an intersection of tests, so no correction is due: Berger 1982). Of many
+changes those are listed of which at most one in twenty is expected to be chance (Benjamini &
+Hochberg 1995).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+NORMAL_95 = 1.959964  # standard deviations, either way
+BY_CHANCE = 0.05
+_NAMED = 3
+
+
+def not_told_from_first(values: Floats, deviations: Floats) -> NDArray[np.int64]:
+    """Return the places of the largest number and of those that may be larger, largest first.
+
+    Args:
+        values: shape (numbers,).
+        deviations: of their errors, which are independent; not a number where it is not known.
+
+    Examples:
+        >>> not_told_from_first(np.array([90.0, 100, 50]), np.array([5.0, 5, 5])).tolist()
+        [1, 0]
+    """
+    first = int(np.nanargmax(values))
+    reach = NORMAL_95 * np.hypot(deviations, deviations[first])
+    is_close = ~(values[first] - values > reach) & ~np.isnan(values)
+    order = np.argsort(-values, kind="stable")
+    return np.array([first, *(one for one in order if is_close[one] and one != first)])
+
+
+def in_one_sentence(names: Sequence[str]) -> str:
+    """Name what is largest, or all that may be.
+
+    Examples:
+        >>> in_one_sentence(["Monday"]), in_one_sentence(["10", "11"])
+        ('Monday', '10 and 11, which cannot be told apart')
+    """
+    if len(names) == 1:
+        return names[0]
+    if len(names) > _NAMED:
+        listed = f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
+    else:
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{listed}, which cannot be told apart"
+
+
+def discoveries(chances: Sequence[float] | Floats) -> NDArray[np.bool_]:
+    """Return which changes are listed, of which at most one in twenty is expected to be chance.
+
+    Args:
+        chances: with which noise alone moves each number so far.
+
+    Examples:
+        >>> discoveries([1e-9, 0.9, 0.02, 0.03]).tolist(), discoveries([0.03, 0.5]).tolist()
+        ([True, False, True, True], [False, False])
+    """
+    own = np.asarray(chances, dtype=np.float64)
+    order = np.argsort(own, kind="stable")
+    kept = np.flatnonzero(own[order] <= BY_CHANCE * np.arange(1, own.size + 1) / max(own.size, 1))
+    found = np.zeros(own.shape, dtype=np.bool_)
+    found[order[: kept[-1] + 1 if kept.size else 0]] = True
+    return found
+
+
+def how_many(found: NDArray[np.bool_], of: str) -> str:
+    """Say how many changes are listed, and how many of them by chance.
+
+    Examples:
+        >>> how_many(np.array([True] * 12 + [False] * 327), "places")
+        '12 of 339 places changed; about one of them by chance'
+        >>> how_many(np.array([False]), "places")
+        'of 1 places none changed by more than noise explains'
+    """
+    changed = int(found.sum())
+    if not changed:
+        return f"of {found.size:,} {of} none changed by more than noise explains"
+    chance = round(BY_CHANCE * changed)
+    words = "about one" if chance == 1 else f"about {chance}" if chance else "perhaps none or one"
+    return f"{changed:,} of {found.size:,} {of} changed; {words} of them by chance"

@@ -1,0 +1,157 @@
+"""Packages of version 1 verify, are read, stand in series; what follows them is of version 2.
+
+The kept home was made by the last sources that wrote version 1: `opal` 2016-W30 is published,
+2016-W31 staged and not yet published, 2016-W32 delivered; `itms` 2016-W30 is published.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from turnstile.cli import main
+from turnstile.pipeline.context import open_release
+from turnstile.pipeline.steps import STEPS, step_named
+from turnstile.publishing.contents_check import unknown_contents
+from turnstile.publishing.data_tables import NUMBERS
+from turnstile.publishing.package_numbers import numbers_of_package
+from turnstile.publishing.package_reader import Tables
+from turnstile.publishing.week.sums import Sums
+
+KEPT = Path(__file__).parents[1] / "fixtures/home_of_version_1.tar.gz"
+FIRST, STAGED, NEXT = "2016-W30", "2016-W31", "2016-W32"
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The public zone of the kept home, in a folder of its own."""
+    with tarfile.open(KEPT) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (tmp_path / "home/private").chmod(0o700)
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "include"))
+    monkeypatch.delenv("TURNSTILE_LEDGER_URL", raising=False)
+    return tmp_path / "home/public"
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("key", [f"opal/{FIRST}/r0", f"itms/{FIRST}/r0"])
+def test_a_package_of_version_1_verifies_and_is_read_as_one_of_version_2(
+    kept: Path, key: str
+) -> None:
+    package = kept / key
+    before = digests(package)
+    assert main(["package", "verify", str(package)]) == 0
+    assert main(["estimates", "verify", str(package)]) == 0
+    assert main(["assess", str(package), "--json"]) == 0
+    assert unknown_contents(package) == ()
+    tables = Tables(package)
+    assert tables.version == 1
+    for name in tables.layouts:
+        names = tables.rows(name).column_names
+        assert names[names.index("value") :][:6] == list(NUMBERS[:6])
+    assert digests(package) == before
+
+
+def test_its_values_intervals_and_draws_are_those_that_it_published(kept: Path) -> None:
+    package = kept / f"opal/{FIRST}/r0"
+    tables, old = Tables(package), package / "estimates/on_location.parquet"
+    rows = tables.rows("location").to_pandas()
+    on = rows[rows["tap"] == "on"].reset_index(drop=True)
+    stated = pq.read_table(old).to_pandas()
+    drawn = pq.read_table(package / "measurements/on_location.parquet").to_pandas()
+    assert on["location"].tolist() == stated["tap_on_location"].tolist()
+    for new, name in (("value", "estimate"), ("low_90", "low_90"), ("high_95", "high_95")):
+        assert np.allclose(on[new], stated[name])
+    assert on["measured"].tolist() == drawn["count"].tolist()
+    found = Sums(package).total("location", lambda row: row["tap"] == "on", "measured")
+    assert found.value == drawn["count"].sum()
+
+
+def test_what_is_staged_is_published_as_it_stands(kept: Path) -> None:
+    staged = kept.parent / f"embargoed/opal/{STAGED}/r0/package"
+    before = digests(staged)
+    assert main(["run", "opal", "--week", STAGED]) == 0
+    package = kept / f"opal/{STAGED}/r0"
+    assert digests(package) == before
+    assert Tables(package).version == 1
+    assert main(["package", "verify", str(package)]) == 0
+    assert main(["ledger", "verify"]) == 0
+
+
+def test_what_is_sealed_and_not_staged_and_every_correction_is_of_version_2(kept: Path) -> None:
+    staged = kept.parent / f"embargoed/opal/{STAGED}/r0/package"
+    staged.rename(kept.parent / "aside")  # as if it had only been sealed, by earlier sources
+    assert main(["run", "opal", "--week", STAGED]) == 0
+    assert Tables(kept / f"opal/{STAGED}/r0").version == 2
+    said = ("--reason", "late rows", "--approver", "ada")
+    assert main(["run", "opal", "--week", FIRST, "--revision", "1", *said]) == 0
+    first, again = (kept / f"opal/{FIRST}/r{n}" for n in (0, 1))
+    assert (Tables(first).version, Tables(again).version) == (1, 2)
+    for package in (first, again, kept / f"opal/{STAGED}/r0"):
+        assert main(["package", "verify", str(package)]) == 0
+
+
+def test_a_series_holds_both_and_says_from_which_week_on(kept: Path) -> None:
+    for week in (STAGED, NEXT):
+        assert main(["run", "opal", "--week", week]) == 0
+    series = kept / "opal/series"
+    index = json.loads((series / "index.json").read_bytes())
+    versions = [{"version": 1, "from": FIRST}, {"version": 2, "from": NEXT}]
+    assert index["package_versions"] == versions
+    assert f"version 2 from {NEXT} on" in (kept / "opal/index.html").read_text()
+    weeks = pd.read_parquet(series / "data/location/v1")
+    assert sorted(set(weeks["period"])) == [FIRST, STAGED, NEXT]
+    assert set(weeks.groupby("period").size()) == {len(weeks) // 3}
+    assert not (series / "tables").exists()
+    # the later week's estimates borrowed from both that were published before
+    card = json.loads((kept / f"opal/{NEXT}/r0/release_card.json").read_bytes())
+    earlier = [one["release"] for one in card["estimates"]["earlier"]]
+    assert earlier == [f"opal/{week}/r0" for week in (STAGED, FIRST)]
+    assert main(["estimates", "verify", str(kept / f"opal/{NEXT}/r0")]) == 0
+
+
+def test_both_versions_say_the_same_of_what_was_drawn(kept: Path) -> None:
+    for step in STEPS:
+        step_named(step)("opal", NEXT, 0)
+    package = kept / f"opal/{NEXT}/r0"
+    release = open_release("opal", NEXT)
+    numbers = numbers_of_package(package)
+    parts = Tables(release.folders.embargoed)  # as version 1 published them
+    for (table, statistic), days in numbers.vectors.items():
+        rows = parts.drawn(table)
+        joined = np.concatenate([days[day] for day in sorted(days)])  # type: ignore[type-var]
+        assert joined.tolist() == rows[statistic].to_pylist()
+
+
+def test_estimates_of_another_model_name_the_version_that_verifies_them(
+    kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = kept / f"opal/{FIRST}/r0"
+    card = json.loads((package / "release_card.json").read_bytes())
+    card["estimates"]["model"] = "an earlier one"
+    (package / "release_card.json").write_text(json.dumps(card))
+    manifest = json.loads((package / "manifest.json").read_bytes())
+    content = (package / "release_card.json").read_bytes()
+    for file in manifest["files"]:
+        if file["path"] == "release_card.json":
+            file |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    (package / "manifest.json").write_text(json.dumps(manifest))
+    assert main(["estimates", "verify", str(package)]) == 2
+    said = capsys.readouterr().err
+    assert "an earlier one" in said
+    assert f"turnstile {card['libraries']['turnstile']}" in said
