@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import opal_designs as designs
 import opal_partitions as partitions
 import pytest
@@ -87,9 +86,6 @@ def test_where_nearly_nobody_travels_leaving_everything_out_is_nearer_than_noise
     assert source["lost"] > 0.99
     assert source["cells"] < ours["cells"]
     assert source["time"] > 3 * ours["time"]
-    found, _ = designs.ours(partitions.exact_tables(cells))
-    clipped = float(np.sqrt(np.mean((np.maximum(found.cells, 0) - cells) ** 2)))
-    assert clipped < source["cells"]
 
 
 @pytest.mark.parametrize("bound", [4, 10, 20])

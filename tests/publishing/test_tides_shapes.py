@@ -14,6 +14,7 @@ from turnstile.errors import ProgrammeError
 from turnstile.programme.field_registry import BY_NAME
 from turnstile.programme.loading import load_programme
 from turnstile.publishing.contents_check import unknown_contents
+from turnstile.publishing.week.gtfs_ride import RIDERSHIP
 from turnstile.publishing.week.tides_shapes import ACTIVITIES, ACTIVITY_COLUMNS, ERRORS
 
 UNKNOWN = "UNKNOWN"
@@ -94,3 +95,16 @@ def test_a_programme_that_does_not_ask_has_none_and_one_without_taps_by_place_ma
     deployment.edit("itms", "  contact:", "  tides_shapes: true\n  contact:")
     with pytest.raises(ProgrammeError, match="tides_shapes"):
         load_programme("itms", deployment.include)
+
+
+def test_gtfs_ride_has_the_same_numbers_by_stop_and_period(opal: Path) -> None:
+    shape, ride = pd.read_csv(opal / ACTIVITIES), pd.read_csv(opal / RIDERSHIP)
+    for total, side in (("total_boardings", "total_entries"), ("total_alightings", "total_exits")):
+        assert ride[total].sum() == shape[side].sum() > 0
+        assert (ride[total] >= 0).all()
+    assert set(ride.ridership_start_date.astype(str)) == {f"201607{day}" for day in range(25, 32)}
+    assert ride.ridership_start_time.str.fullmatch(r"\d\d:\d\d:00").all()
+    assert not ride.duplicated(["ridership_start_date", "ridership_start_time", "stop_id"]).any()
+    feed = pd.read_csv(opal / "gtfs_ride/ride_feed_info.txt").iloc[0]
+    assert (feed.ride_files, str(feed.ride_start_date)) == (2, "20160725")
+    assert not (opal / "gtfs_ride/board_alight.txt").exists()  # no table by visit

@@ -120,6 +120,9 @@ def door_counters(deployment: Deployment, real: Path) -> Story:
     visits = pd.read_csv(package / "tides/stop_visits.csv")
     stops = [f"s{n}" for n in range(6)]
     assert visits.stop_id[visits.trip_id_performed == "t0-10"].tolist()[:6] == stops
+    ride = pd.read_csv(package / "gtfs_ride/board_alight.txt")
+    assert ride.boardings.sum() == visits.boarding_1.sum()
+    assert {*ride.record_use, *ride.source} == {0, 3}
     found = Package(package).total("visit", lambda row: row["tap"] == "on", "unbiased")
     assert found.value == pytest.approx(errors.boarding_1_reconciled.sum())
     routes = pd.read_csv(package / "data/by_route.csv")
@@ -301,17 +304,20 @@ def flows(deployment: Deployment, _: Path) -> Story:
     keys = ["mode", "day_period", *(f"{end}_region" for end in ENDS)]
     for end in ENDS:
         zones[f"{end}_region"] = zones[f"{end}_zone"].map(region_of)
-    summed = zones.groupby(keys)["reconciled"].sum()
-    assert (summed - regions.set_index(keys)["reconciled"]).abs().max() < 0.1
+    summed = zones.groupby(keys)["unbiased"].sum()
+    assert (summed - regions.set_index(keys)["unbiased"]).abs().max() < 0.1
     assert zones["is_flow"].any()
     listed = zones[zones["is_flow"]].merge(regions, on=keys, suffixes=("", "_of_regions"))
     assert listed["is_flow_of_regions"].all()
     assert (zones["value"] >= 0).all()
+    daily = pd.read_csv(package / "data/flows_of_zones_daily.csv")
     # sums of any cells have the declared noise
-    found = Package(package).total("flows_of_zones", lambda row: row["mode"] == "train", "measured")
+    found = Package(package).total(
+        "flows_of_zones_daily", lambda row: row["mode"] == "train", "measured"
+    )
     deviation = Package(package).draws["flows_of_zones", "count"]["standard_deviation"]
     assert found.standard_deviation == pytest.approx(deviation * found.cells**0.5)
-    assert found.value == zones[zones["mode"] == "train"]["measured"].sum()
+    assert found.value == daily[daily["mode"] == "train"]["measured"].sum()
     other_estimate_is_found(package, deployment, "flows_of_zones", ",true,", ",false,")
 
 

@@ -44,6 +44,7 @@ _ROLL_UPS = ("", "_hourly", "_daily", "_13_weeks", "_year_to_date")
 _OF_MEANS = ("_places", "_hours", "_city")
 _MEAN = re.compile(r"mean_([a-z]+)_(kmh|minutes)")
 _UNITS = {"kmh": "km/h", "minutes": "minutes"}
+_DEVIATION = "standard_deviation"
 _FAR = 3.0  # standard deviations above a threshold, where it decides next to nothing
 _COARSE = 1.0  # standard deviation from which tenths are enough
 
@@ -285,6 +286,11 @@ def _pieces(drawn: str, columns: Columns) -> Iterator[tuple[str, _Piece]]:
 
 def _of_counts(drawn: str, columns: Columns) -> Iterator[tuple[str, _Piece]]:
     """Yield a table of counts and its roll-ups; of ends of trips the coarsest is by day."""
+    if _is_of_the_week(drawn, columns):  # flows: days as drawn, estimates of all of them together
+        yield drawn, _Piece(Source({}, drawn), TRIPS, number="reconciled")
+        own = _Piece(Source({}, "", drawn, "count"), TRIPS, drawn, "reconciled", _DEVIATION)
+        yield f"{drawn}_daily", own
+        return
     for suffix in _ROLL_UPS:
         name = drawn + suffix
         presented = columns[UNBIASED].get(name)
@@ -293,9 +299,15 @@ def _of_counts(drawn: str, columns: Columns) -> Iterator[tuple[str, _Piece]]:
         known = ("reconciled", _OLD_NAMES["reconciled"], "count")
         number = next((one for one in known if one in (presented or ())), "")
         source = Source({}, _if_there(columns, name), *((drawn, "count") if not suffix else ()))
-        yield name, _Piece(source, TRIPS, name if number else "", number, "standard_deviation")
+        yield name, _Piece(source, TRIPS, name if number else "", number, _DEVIATION)
     if (rows := f"{drawn}_rows") in columns[UNBIASED]:
         yield rows, _Piece(Source(), TRIPS, rows)
+
+
+def _is_of_the_week(drawn: str, columns: Columns) -> bool:
+    """Whether estimates are of a week whose days were drawn apart."""
+    estimates = columns[ESTIMATES].get(drawn)
+    return estimates is not None and DAY in columns[MEASURED][drawn] and DAY not in estimates
 
 
 def _of_buses(drawn: str, columns: Columns, *, is_mean: bool) -> Iterator[tuple[str, _Piece]]:
@@ -351,7 +363,8 @@ def _rows(piece: _Piece, read: Read, week: Week) -> pa.Table:
     is_gap = np.zeros(len(labelled), dtype=np.bool_)
     if DAY in labelled.column_names:
         is_gap = pc.is_in(labelled[DAY].cast(pa.date32()), value_set=dates(week.gaps)).to_numpy()
-    unbiased, error = _unbiased(piece, presented, measured, week)
+    has_own = estimates is not None and not piece.presented and piece.number
+    unbiased, error = _unbiased(piece, estimates if has_own else presented, measured, week)
     numbers = (
         _of_estimates(estimates)
         if estimates is not None
@@ -385,7 +398,8 @@ def _is_further(name: str) -> bool:
     """Whether a table of estimates says more in a column than every other does."""
     known = field_of(name)
     roles = (Role.ESTIMATE, Role.ERROR)
-    return known is not None and known.role in roles and name not in ("estimate", *ENDS)
+    named = ("estimate", "reconciled", _DEVIATION, *ENDS)
+    return known is not None and known.role in roles and name not in named
 
 
 def _labels_and_side(labelled: pa.Table, piece: _Piece) -> dict[str, Any]:
@@ -420,7 +434,8 @@ def _unbiased(
 ) -> tuple[Floats, Floats | None]:
     """Return the unbiased numbers of rows with their errors; no error where there are none."""
     if presented is not None and piece.number and piece.number != "count":
-        errors = _floats(presented, piece.error) if piece.error else None
+        name = piece.error or _DEVIATION
+        errors = _floats(presented, name) if name in presented.column_names else None
         return _floats(presented, piece.number), errors
     if presented is not None and piece.number:
         return _floats(presented, piece.number), None  # what a threshold let through

@@ -92,17 +92,20 @@ def package_size(programme: Programme, domain: PublicDomain, plan: ReleasePlan) 
     """
     has_days = {event.table for event in plan.events if day_of_draw(event) is not None}
     columns: dict[str, dict[str, list[str]]] = {MEASURED: {}, UNBIASED: {}, ESTIMATES: {}}
-    cells: dict[str, int] = {}
+    cells: dict[tuple[str, str], int] = {}
     for table, part, numbers, own in _tables(programme, domain):
         source = next(one for one in programme.tables if table.name.startswith(one.name))
-        is_daily = source.name in has_days
+        is_daily = source.name in has_days and not (part == ESTIMATES and source.is_flow)
         labels = [DAY] * is_daily + [MODE] * (len(domain.modes) > 1) + list(table.by)
         columns[part][table.name] = [*labels, *numbers]
         days = len(plan.week.days) if is_daily else 1
-        cells[table.name] = days * own.cells(table)
+        cells[part, table.name] = days * own.cells(table)
     found = layouts(columns, plan.events)
     rows = {
-        name: sum(cells[one.estimates or one.table] for one in layout.sources)
+        name: sum(
+            cells[(ESTIMATES, one.estimates) if one.estimates else (MEASURED, one.table)]
+            for one in layout.sources
+        )
         for name, layout in found.items()
         if all(one.estimates or one.table for one in layout.sources)
     }

@@ -1,0 +1,60 @@
+"""How large a package would be is said before the charge, and is what it becomes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from small_deployment import WEEK, Deployment
+
+from turnstile.cli import main
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.publishing.package_size import LARGE_BYTES, large_package, package_size
+from turnstile.release.plan import make_plan
+from turnstile.service_calendar import ServiceWeek
+
+WITHIN = 3  # times, of a small package, whose report and card vary
+
+
+def test_rows_and_files_of_a_plan_are_those_of_the_package(
+    package: Path, copied_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert copied_home.is_dir()
+    programme = package.parts[-3]
+    assert main(["plan", programme, "--week", WEEK, "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)["package"]
+    rows = {
+        path.stem: pq.ParquetFile(path).metadata.num_rows for path in package.glob("data/*.parquet")
+    }
+    assert planned["rows"] == rows
+    files = [path for path in package.rglob("*") if path.is_file()]
+    asked_for = [path for path in files if path.parent.name in ("tides", "gtfs_ride")]
+    assert planned["files"] == len(files) - len(asked_for)
+    own = sum(path.stat().st_size for path in files if path not in asked_for)
+    assert own / WITHIN < planned["bytes"] < WITHIN * own
+    assert main(["plan", programme, "--week", WEEK]) == 0
+    assert f"{planned['files']} files, about" in capsys.readouterr().out
+
+
+def test_a_package_above_100_mb_is_warned_of_with_the_grain_that_would_do(
+    deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "opal"]) == 0
+    assert "is above" not in capsys.readouterr().err
+    path = deployment.include / "domains/opal_locations.csv"
+    header = path.read_text().splitlines()[0]
+    modes = ("bus", "ferry", "light_rail", "train")
+    places = [f"{mode},stop {n},area {n:05},," for mode in modes for n in range(6_000)]
+    path.write_text("\n".join([header, *places]) + "\n")
+    deployment.edit("opal", "slot_minutes: 240", "slot_minutes: 15")
+    programme = load_programme("opal", deployment.include)
+    domain = load_domain(programme, deployment.include)
+    plan = make_plan(programme, domain, ServiceWeek.parse(WEEK))
+    assert package_size(programme, domain, plan).size_bytes > LARGE_BYTES
+    said = large_package(programme, deployment.include, plan)
+    assert "which is above 100 MB; slot_minutes: " in said
+    assert main(["check", "opal"]) == 0
+    assert "which is above 100 MB; slot_minutes: " in capsys.readouterr().err
