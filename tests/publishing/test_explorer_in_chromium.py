@@ -364,22 +364,36 @@ def test_a_click_on_the_map_takes_the_nearest_place(at_city: Visitor, browser: A
     assert browser.find_element(By.ID, "name").get_attribute("value") == asked
 
 
-def test_what_is_seen_is_downloaded_as_csv(at_city: Visitor, browser: Any, tmp_path: Path) -> None:
+def test_what_is_seen_is_downloaded_as_csv(
+    at_city: Visitor, city: LongSeries, browser: Any, tmp_path: Path
+) -> None:
     allowed = {"behavior": "allow", "downloadPath": str(tmp_path)}
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", allowed)
+
+    def downloaded() -> list[list[str]]:
+        browser.find_element(By.ID, "download").click()
+        at_city.wait(lambda: any(tmp_path.glob("*.csv")))
+        file = next(tmp_path.glob("*.csv"))
+        with file.open(newline="") as stream:
+            found = list(csv.reader(stream))
+        file.unlink()
+        return found
+
     at_city.view(1200)
     at_city.open()
+    head, *rows = downloaded()
+    assert head == ["of", "place", "at", "trips", "low_95", "high_95"]
+    assert len(rows) == WEEKS + 2 * 24  # its periods, a day by hour, the same weekday before
+    assert {len(row) for row in rows} == {len(head)}
+    weeks = [one["period"] for one in handed(city.folder / site.INDEX)["weeks"]]
+    assert [row[2] for row in rows if row[0] == "period"] == weeks
     at_city.click("[data-view=changes]")
-    browser.find_element(By.ID, "download").click()
-    at_city.wait(lambda: any(tmp_path.glob("*.csv")))
-    with next(tmp_path.glob("*.csv")).open(newline="") as stream:
-        head, *rows = list(csv.reader(stream))
+    head, *rows = downloaded()
     assert head == ["place", "change", "low_95", "high_95"]
-    shown = [[one.replace(",", "") for one in row] for row in at_city.rows("#change-table")]
-    assert [[float(n) for n in row[1:]] for row in rows] == [
-        [float(n) for n in row[1:]] for row in shown
-    ]
-    assert [row[0] for row in rows] == [row[0] for row in at_city.rows("#change-table")]
+    shown = at_city.rows("#change-table")
+    for row, seen in zip(rows, shown, strict=True):
+        assert row[0] == seen[0]
+        assert [float(one) for one in row[1:]] == [float(one.replace(",", "")) for one in seen[1:]]
 
 
 def handed(path: Path) -> Any:

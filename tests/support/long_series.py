@@ -107,7 +107,7 @@ def made_week(
     days = [str(day) for day in parse_period(period).days]
     about = {
         "days": days, "slots": list(SLOTS), "gaps": [],
-        "what": "tap-ons", "unit": "tap-ons", "is_count": True,
+        "what": "trips counted", "unit": "trips", "is_count": True,
     }  # fmt: skip
     truths = np.array([truth(n, number) for n in range(len(places))])
     hours = truths[:, None] * np.array(_SHAPE) / sum(_SHAPE)

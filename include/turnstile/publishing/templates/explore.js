@@ -6,7 +6,7 @@ const LARGEST = {"tap-ons": "The busiest place", trips: "The busiest place", "km
 const $ = (id) => document.getElementById(id);
 const state = {view: "place", week: 0, place: 0, other: -1, day: -1, span: 1, slot: "", mode: "", all: false};
 const arrived = new Map(), waiting = new Map();
-let about, shown = {name: "", rows: []}, drawing = 0;
+let about, shown = {name: "", head: [], rows: []}, drawing = 0;
 
 // Files: each hands over one value under its own name.
 window.turnstile = (path, value) => {
@@ -232,8 +232,8 @@ async function placeView() {
     $("weeks-title").textContent = `${capital(about.what)} of each period`;
     chart($("weeks"), about.weeks.map((one) => one.period), series, state.week, (n) => go({week: n}));
     $("hours-part").hidden = !hours;
-    const rows = about.weeks.map((one, n) => [one.period, ...series.flatMap((each) => threeOf(each.points[n]))]);
-    shown = {name: `${nameOf(place)} periods`, head: ["period", ...series.flatMap((each) => columns(each.name))], rows};
+    shown = {name: nameOf(place), head: ["of", "place", "at", about.unit, "low_95", "high_95"], rows: []};
+    for (const each of series) about.weeks.forEach((one, n) => shown.rows.push(["period", each.name, one.period, ...threeOf(each.points[n])]));
     if (hours) hoursShown(hours, beside, record, day);
     drawMap(record);
   };
@@ -306,7 +306,10 @@ function hoursShown(hours, beside, record, day) {
   $("legend").replaceChildren(make("span", {class: "key"}), series[0].name, ...(second ? [make("span", {class: "key two"}), second.name] : []));
   const head = ["from", ...series.flatMap((each) => columns(each.name))];
   const rows = hours.slots.map((slot, n) => [slot, ...series.flatMap((each) => threeOf(each.points[n]))]);
-  shown = {name: shown.name, head: shown.head, rows: shown.rows, more: {head, rows}};
+  series.forEach((each, n) => {
+    const place = nameOf(n && beside ? state.other : state.place), of = beside ? hours.of : each.name;
+    hours.slots.forEach((slot, at) => shown.rows.push([of, place, slot, ...threeOf(each.points[at])]));
+  });
   if ($("hours-numbers").open) $("hours-numbers").lastElementChild.replaceChildren(filled(make("table"), `${hours.of}, ${nameOf(state.place)}`, head, rows));
 }
 
@@ -392,20 +395,22 @@ function filled(table, caption, head, rows, pick) {
 
 // A chart: lines, and 95 % intervals as bands, or as rules where points are few.
 function chart(element, labels, series, at, pick) {
-  const width = Math.max(300, Math.min(element.clientWidth || 700, 1600)), height = 240;
-  const [left, right, top, bottom] = [56, 12, 8, 26];
+  const em = parseFloat(getComputedStyle(element).fontSize), size = 0.78 * em;
+  const width = Math.max(18 * em, element.clientWidth), height = 14 * em;
+  const [left, right, top, bottom] = [3.3 * em, 0.8 * em, 0.6 * em, 1.6 * em];
   const known = series.flatMap((one) => one.points).filter((one) => one && isNumber(one[0]));
   const every = known.flatMap((one) => one.slice(0, 3).filter(isNumber).map(least));
-  const highest = Math.max(1, ...every), lowest = about.is_count ? 0 : Math.min(highest - 1, ...every);
+  const highest = Math.max(1, ...every), smallest = Math.min(highest - 1, ...every);
+  const lowest = smallest < highest / 2 ? Math.min(0, smallest) : smallest;  // lines, not bars
   const x = (n) => left + (width - left - right) * (labels.length < 2 ? 0.5 : n / (labels.length - 1));
   const y = (value) => top + (height - top - bottom) * (1 - (least(value) - lowest) / (highest - lowest));
   const words = series.map((one) => `${one.name}: ${spanWords(labels, one.points)}`).join("; ");
   const svg = drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${about.what} with 95 % intervals. ${words}`});
   for (const value of ticks(lowest, highest)) svg.append(
     drawn("line", {class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value)}),
-    drawn("text", {x: left - 6, y: y(value) + 4, "text-anchor": "end"}, value.toLocaleString("en", {notation: "compact"})));
-  const step = Math.ceil(labels.length / Math.max(2, Math.floor((width - left) / 90)));
-  labels.forEach((label, n) => { if (n % step === 0) svg.append(drawn("text", {x: x(n), y: height - 6, "text-anchor": n === 0 ? "start" : x(n) > width - 40 ? "end" : "middle"}, label)); });
+    drawn("text", {x: left - 6, y: y(value) + 4, "text-anchor": "end", "font-size": size}, value.toLocaleString("en", {notation: "compact"})));
+  const step = Math.ceil(labels.length / Math.max(2, Math.floor((width - left) / (7 * em))));
+  labels.forEach((label, n) => { if (n % step === 0) svg.append(drawn("text", {x: x(n), y: height - 0.4 * em, "font-size": size, "text-anchor": n === 0 ? "start" : x(n) > width - 3 * em ? "end" : "middle"}, label)); });
   if (at >= 0) svg.append(drawn("line", {class: "at", x1: x(at), x2: x(at), y1: top, y2: height - bottom}));
   series.forEach((one, number) => svg.append(linesOf(one.points, x, y, number, labels.length)));
   if (pick) svg.onclick = (event) => {
@@ -486,8 +491,7 @@ function nextPlace([dx, dy]) {
 // What is seen, as CSV: RFC 4180, UTF-8.
 function download() {
   const quoted = (one) => /[",\n]/.test(one) ? `"${String(one).replaceAll('"', '""')}"` : one;
-  const tables = [shown, ...(shown.more ? [shown.more] : [])].filter((one) => one.head);
-  const text = tables.map((one) => [one.head, ...one.rows].map((row) => row.map(quoted).join(",")).join("\r\n")).join("\r\n\r\n");
+  const text = [shown.head, ...shown.rows].map((row) => row.map(quoted).join(",")).join("\r\n");
   const link = make("a", {download: `${about.programme} ${shown.name}.csv`.replace(/[^\w.-]+/g, "-"), href: URL.createObjectURL(new Blob([text + "\r\n"], {type: "text/csv"}))});
   link.click();
   URL.revokeObjectURL(link.href);
