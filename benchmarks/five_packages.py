@@ -25,7 +25,7 @@ from turnstile.programme.domain.public_domain import Dimension, ModeCells, publi
 from turnstile.programme.source_spec import RowShape
 from turnstile.programme.spec import TableSpec
 from turnstile.publishing.data_tables import ESTIMATES, MEASURED, UNBIASED, Week, layouts, rows_of
-from turnstile.release.numbers import Numbers
+from turnstile.release.numbers import Numbers, Statistic, Vectors
 
 PLACES, SLOTS, WEEKS = 40, 96, 4
 PLACE, ROUTE, TUESDAY, EIGHT = "station 020", "route 3", 1, 8
@@ -131,7 +131,9 @@ def bus_week(seed: int) -> tuple[Parts, Floats]:
         "buses": np.rint(buses + BUSES_SD * coins.standard_normal(shape)).astype(np.int64).ravel(),
     }
     days = tuple(np.arange("2016-07-25", "2016-08-01", dtype="datetime64[D]").tolist())
-    vectors = {("speed", name): {None: one} for name, one in noisy.items()}
+    vectors: dict[Statistic, Vectors] = {
+        ("speed", name): {None: one} for name, one in noisy.items()
+    }
     deviations = {("speed", "sum"): SUMS_SD, ("speed", "buses"): BUSES_SD}
     numbers = Numbers("made", domain.digest, days, (), vectors, deviations)
     promise = Promise(RowShape.TELEMETRY, (SPEED,), 60, shares_total=False)

@@ -156,7 +156,7 @@ AFTER_THE_CHARGE: dict[str, tuple[str, ...]] = {
     "publishing/package_numbers.py": (
         "earlier_numbers: an earlier package",
         f"estimates_record: {_BYTES}",
-        "read_week: the package is being built, from a table of the plan",
+        f"read_week: {_ORDER}",
         "_json: an earlier package",
     ),
     "publishing/series/writing.py": (

@@ -47,6 +47,16 @@ def test_a_changed_estimate_is_seen_though_the_manifest_was_made_anew(package: P
     assert main(["estimates", "verify", str(package)]) == 4
 
 
+def test_a_table_that_is_missing_is_seen_though_nothing_names_it_any_more(package: Path) -> None:
+    card = json.loads((package / "release_card.json").read_bytes())
+    card["data"] = [one for one in card["data"] if one["name"] != "hour"]
+    (package / "release_card.json").write_text(json.dumps(card))
+    for path in package.glob("data/hour.*"):
+        path.unlink()
+    forge(package)
+    assert main(["estimates", "verify", str(package)]) == 4
+
+
 EMULATED = ("qemu-aarch64-static", "debootstrap", "dpkg-deb")
 
 

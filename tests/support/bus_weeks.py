@@ -139,7 +139,7 @@ def delays_at_stops(deployment: Deployment, _: Path) -> Story:
     land_stop_delays(deployment)
     package, true = (yield), nearest_polls()
     table = pd.read_csv(package / "data/delay.csv").set_index(STOP_CELL)
-    drawn = pd.read_csv(package / "data/passes.csv").set_index(STOP_CELL).measured
+    drawn = pd.read_csv(package / "data/passes_buses.csv").set_index(STOP_CELL).measured
     card = (package / "release_card.json").read_text()
     assert "stop_delays.zip@" in card  # the timetable is named, with its digest
     draws = {one["table"]: one["standard_deviation"] for one in json.loads(card)["draws"]}

@@ -30,7 +30,7 @@ _PACKAGE = "package"
 
 
 def reconcile(release: Release) -> str:
-    """Write measurements, presented tables and estimates; return the sealed digest."""
+    """Write what was drawn, unbiased numbers and estimates; return the sealed digest."""
     attempt = sealed_attempt(release)
     if is_public(release, attempt):
         return str(attempt.artefact_digest)

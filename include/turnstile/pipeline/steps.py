@@ -84,7 +84,7 @@ def draw(programme: str, week: str, revision: int = 0) -> str:
 
 
 def reconcile(programme: str, week: str, revision: int = 0) -> str:
-    """Make consistent estimates and presentation tables from the sealed bytes."""
+    """Make what a package's tables are put together from, of the sealed bytes."""
     from turnstile.pipeline import after_seal
 
     return _done(reconcile, after_seal.reconcile, programme, week, revision)

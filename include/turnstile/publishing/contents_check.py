@@ -115,10 +115,9 @@ def _of_data(
         return [f"{name}: no table that the release card describes"]
     sources = data[stem].sources
     made = {table + suffix for table, _ in planned for suffix in ROLL_UPS}
-    if not all(
-        (one.table, one.statistic) in planned if one.table else (one.estimates or stem) in made
-        for one in sources
-    ):
+    named = {name for one in sources for name in (one.estimates, one.unbiased) if name} or {stem}
+    drawn = {(one.table, one.statistic) for one in sources if one.table}
+    if not (drawn <= planned and (named <= made or drawn)):
         return [f"{name}: no table of the plan, nor a roll-up of one"]
     return [f"{name}: {problem}" for problem in _of_table(path, DATA, planned)]
 

@@ -56,12 +56,14 @@ class Source:
     Args:
         where: labels that tell them from the table's others, such as `{"tap": "on"}`.
         estimates: what the card's record of estimates calls them; empty if there are none.
+        unbiased: what the plan's unbiased numbers are called, a drawn table or a roll-up of one.
         table: drawn table whose numbers they hold as `measured`; empty where none were drawn.
         statistic: of that table.
     """
 
     where: Mapping[str, str] = field(default_factory=dict)
     estimates: str = ""
+    unbiased: str = ""
     table: str = ""
     statistic: str = ""
 
@@ -80,10 +82,15 @@ class Layout:
         """Whether its values count trips."""
         return self.unit == TRIPS[1]
 
+    @property
+    def is_mean(self) -> bool:
+        """Whether its values are means, which do not add up."""
+        return self.what.startswith("mean")
+
     def record(self) -> dict[str, Any]:
         """Return plain values for the release card."""
         sources = [
-            {"where": dict(one.where), "estimates": one.estimates}
+            {"where": dict(one.where), "estimates": one.estimates, "unbiased": one.unbiased}
             | ({"draw": f"{one.table}/{one.statistic}"} if one.table else {})
             for one in self.sources
         ]
@@ -95,7 +102,8 @@ class Layout:
         sources = []
         for one in record["sources"]:
             table, _, statistic = one.get("draw", "").partition("/")
-            sources.append(Source(one["where"], one["estimates"], table, statistic))
+            named = (one["estimates"], one["unbiased"])
+            sources.append(Source(one["where"], *named, table, statistic))
         return cls(record["name"], record["what"], record["unit"], tuple(sources))
 
 
@@ -126,14 +134,13 @@ class _Piece:
     Args:
         source: that they are of.
         what: of the value, and its unit.
-        presented: table of the part `tables`, with column and error of its number; empty if none.
+        number: column of the unbiased number, and of its error; empty if there is none.
         ends: how its columns of intervals end.
         limit: column and value of the limit that the rows are about.
     """
 
     source: Source
     what: tuple[str, str]
-    presented: str = ""
     number: str = ""
     error: str = ""
     ends: str = ""
@@ -157,7 +164,10 @@ def layouts(columns: Columns, events: Sequence[DrawEvent]) -> dict[str, Layout]:
         columns: of each table of each part.
         events: draws of the plan.
     """
-    return {name: _layout(name, pieces) for name, pieces in _grains(columns, events).items()}
+    return {
+        name: Layout(name, *pieces[0].what, tuple(piece.source for piece in pieces))
+        for name, pieces in _grains(columns, events).items()
+    }
 
 
 def rows_of(name: str, columns: Columns, read: Read, week: Week) -> pa.Table:
@@ -177,9 +187,7 @@ def rows_of(name: str, columns: Columns, read: Read, week: Week) -> pa.Table:
     names.sort(key=lambda name: NUMBERS.index(name) if name in NUMBERS else -1)
     extra = [name for name in names if name not in NUMBERS and name not in labels_of(names)]
     names = [name for name in names if name not in extra] + extra
-    whole = pa.concat_tables(
-        [pa.table({name: _or_nothing(part, name, parts) for name in names}) for part in parts]
-    ).unify_dictionaries()
+    whole = pa.concat_tables(parts, promote_options="default").unify_dictionaries().select(names)
     if len(parts) == 1:
         return whole.combine_chunks()
     return whole.take(_order(whole, [len(part) for part in parts])).combine_chunks()
@@ -190,27 +198,12 @@ def _order(rows: pa.Table, sizes: Sequence[int]) -> pa.Array:
     source = np.repeat(np.arange(len(sizes)), sizes)
     place = np.concatenate([np.arange(size) for size in sizes])
     keys = [source, place] if TAP not in rows.column_names else [place, source]
-    for name in (MODE, DAY):
-        if name in rows.column_names:
-            labels = rows[name].combine_chunks()
-            texts_or_days = labels if name == DAY else labels.cast(pa.string())
-            keys.append(texts_or_days.dictionary_encode().indices.to_numpy())
+    if MODE in rows.column_names:
+        modes = rows[MODE].combine_chunks().cast(pa.string())
+        keys.append(modes.dictionary_encode().indices.to_numpy())
     if DAY in rows.column_names:
-        keys[-1] = rows[DAY].cast(pa.int32()).to_numpy()
+        keys.append(rows[DAY].cast(pa.int32()).to_numpy())
     return column(np.lexsort(keys))
-
-
-def _or_nothing(part: pa.Table, name: str, parts: Sequence[pa.Table]) -> pa.ChunkedArray:
-    """Return a column of a part, or nothing in its type."""
-    if name in part.column_names:
-        return part[name]
-    kind = next(one.schema.field(name).type for one in parts if name in one.column_names)
-    return pa.chunked_array([pa.nulls(len(part), kind)])
-
-
-def _layout(name: str, pieces: Sequence[_Piece]) -> Layout:
-    """Return what is public of a table."""
-    return Layout(name, *pieces[0].what, tuple(piece.source for piece in pieces))
 
 
 def _grains(columns: Columns, events: Sequence[DrawEvent]) -> dict[str, list[_Piece]]:
@@ -288,7 +281,7 @@ def _of_counts(drawn: str, columns: Columns) -> Iterator[tuple[str, _Piece]]:
     """Yield a table of counts and its roll-ups; of ends of trips the coarsest is by day."""
     if _is_of_the_week(drawn, columns):  # flows: days as drawn, estimates of all of them together
         yield drawn, _Piece(Source({}, drawn), TRIPS, number="reconciled")
-        own = _Piece(Source({}, "", drawn, "count"), TRIPS, drawn, "reconciled", _DEVIATION)
+        own = _Piece(Source({}, "", drawn, drawn, "count"), TRIPS, "reconciled", _DEVIATION)
         yield f"{drawn}_daily", own
         return
     for suffix in _ROLL_UPS:
@@ -298,10 +291,11 @@ def _of_counts(drawn: str, columns: Columns) -> Iterator[tuple[str, _Piece]]:
             continue
         known = ("reconciled", _OLD_NAMES["reconciled"], "count")
         number = next((one for one in known if one in (presented or ())), "")
-        source = Source({}, _if_there(columns, name), *((drawn, "count") if not suffix else ()))
-        yield name, _Piece(source, TRIPS, name if number else "", number, _DEVIATION)
+        named = (_if_there(columns, name), name if number else "")
+        source = Source({}, *named, *((drawn, "count") if not suffix else ()))
+        yield name, _Piece(source, TRIPS, number, _DEVIATION)
     if (rows := f"{drawn}_rows") in columns[UNBIASED]:
-        yield rows, _Piece(Source(), TRIPS, rows)
+        yield rows, _Piece(Source(), TRIPS)
 
 
 def _is_of_the_week(drawn: str, columns: Columns) -> bool:
@@ -323,14 +317,14 @@ def _of_buses(drawn: str, columns: Columns, *, is_mean: bool) -> Iterator[tuple[
     if shown:
         counted = f"{drawn}_buses"
         estimates = _if_there(columns, drawn) if is_mean else ""
-        source = Source({}, estimates, *((drawn, "sum") if is_mean else ()))
+        source = Source({}, estimates, drawn, *((drawn, "sum") if is_mean else ()))
         said = (what, _UNITS[unit])
-        yield drawn, _Piece(source, said, drawn, number, error, f"_{unit}")
+        yield drawn, _Piece(source, said, number, error, f"_{unit}")
         for suffix in _OF_MEANS:
             if (name := drawn + suffix) in columns[ESTIMATES]:
                 yield name, _Piece(Source({}, name), said)
     estimates = _if_there(columns, counted) or ("" if is_mean else _if_there(columns, drawn))
-    yield counted, _Piece(Source({}, estimates, drawn, "buses"), BUSES)
+    yield counted, _Piece(Source({}, estimates, "", drawn, "buses"), BUSES)
 
 
 def _of_limits(
@@ -340,7 +334,7 @@ def _of_limits(
     for statistic in statistics:
         kind, _, value = statistic.partition("_")
         label = "limit_kmh" if kind == "over" else "occupancy_class"
-        source = Source({label: value}, _if_there(columns, drawn), drawn, statistic)
+        source = Source({label: value}, _if_there(columns, drawn), "", drawn, statistic)
         yield drawn, _Piece(source, ("buses above the limit", BUSES[1]), limit=(label, value))
 
 
@@ -355,7 +349,7 @@ def _rows(piece: _Piece, read: Read, week: Week) -> pa.Table:
     if estimates is not None and piece.limit is not None:
         label, value = piece.limit
         estimates = estimates.filter(pc.equal(estimates[label], int(value)))
-    presented = read(UNBIASED, piece.presented) if piece.presented else None
+    presented = read(UNBIASED, piece.source.unbiased) if piece.source.unbiased else None
     measured = read(MEASURED, piece.source.table) if piece.source.table else None
     labelled = next(one for one in (estimates, presented, measured) if one is not None)
     presented, measured = (_of_days(one, labelled) for one in (presented, measured))
@@ -363,7 +357,7 @@ def _rows(piece: _Piece, read: Read, week: Week) -> pa.Table:
     is_gap = np.zeros(len(labelled), dtype=np.bool_)
     if DAY in labelled.column_names:
         is_gap = pc.is_in(labelled[DAY].cast(pa.date32()), value_set=dates(week.gaps)).to_numpy()
-    has_own = estimates is not None and not piece.presented and piece.number
+    has_own = estimates is not None and not piece.source.unbiased and piece.number
     unbiased, error = _unbiased(piece, estimates if has_own else presented, measured, week)
     numbers = (
         _of_estimates(estimates)
@@ -404,7 +398,9 @@ def _is_further(name: str) -> bool:
 
 def _labels_and_side(labelled: pa.Table, piece: _Piece) -> dict[str, Any]:
     """Return labels without the end of the trip in their names, and that as a column."""
-    is_hourly = piece.presented.endswith("_hourly") or piece.source.estimates.endswith("_hourly")
+    is_hourly = piece.source.unbiased.endswith("_hourly") or piece.source.estimates.endswith(
+        "_hourly"
+    )
     limit = piece.limit[0] if piece.limit else ""
     names, found = labels_of(labelled.column_names), dict[str, Any]()
     renamed, _ = stripped(names)
@@ -495,7 +491,7 @@ def _half_width(
         is_told = _floats(presented, piece.number) > least
         return np.where(is_told, _drawn_half(event, level), np.nan)
     if error is None:
-        raise ValueError(f"{piece.presented}: a number without an error")
+        raise ValueError(f"{piece.source.unbiased}: a number without an error")
     if event is not None:
         bar = error_bar(event)
         return error / bar.standard_deviation * _drawn_half(event, level)

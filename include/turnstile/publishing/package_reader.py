@@ -150,7 +150,7 @@ class Tables:
             raise InputError(where=str(self.folder), field="package", rule=rule)
         if name not in self._read:
             if self.version > 1:
-                self._read[name] = read_data(self.folder, name)
+                self._read[name] = _table(self.folder / DATA / name)
             else:
                 self._read[name] = rows_of(name, self._columns, self._part, self._week)
         return self._read[name]
@@ -254,11 +254,6 @@ def where(rows: pa.Table, labels: Mapping[str, str]) -> pa.Table:
     for name, label in labels.items():
         rows = rows.filter(pc.equal(texts_of(rows, name), label))
     return rows
-
-
-def read_data(folder: Path, name: str) -> pa.Table:
-    """Read a table of a package of version 2, from Parquet or CSV."""
-    return _table(folder / DATA / name)
 
 
 def csv_of(folder: Path, name: str) -> Path:

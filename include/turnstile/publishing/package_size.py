@@ -175,6 +175,5 @@ def large_package(programme: Programme, include: Path, plan: ReleasePlan) -> str
     size = package_size(programme, load_domain(programme, include), plan)
     if size.size_bytes <= LARGE_BYTES:
         return ""
-    offered = smaller_grain(programme, include, plan)
-    rest = f"; {offered}" if offered else "; take fewer places or tables"
-    return f"{size.sentence}, which is above {megabytes(LARGE_BYTES)}{rest}"
+    rest = smaller_grain(programme, include, plan) or "take fewer places or tables"
+    return f"{size.sentence}, which is above {megabytes(LARGE_BYTES)}; {rest}"

@@ -13,6 +13,7 @@ from typing import Any
 from turnstile.programme.field import Field
 from turnstile.programme.field_registry import field_of, title_of
 from turnstile.publishing.contents import Contents, TableFile
+from turnstile.publishing.data_tables import VALUE
 from turnstile.publishing.describe.licences import path_of
 from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.week.gtfs_ride import ride_files
@@ -66,7 +67,7 @@ def _resources(contents: Contents, table: TableFile) -> Iterator[dict[str, Any]]
         "description": description,
         "hash": f"sha256:{csv.sha256}",
         "bytes": csv.size_bytes,
-        "schema": {"fields": [_field(*one) for one in table.columns], "primaryKey": table.labels},
+        "schema": _schema(table),
     }
     yield {
         "name": f"{name}-parquet",
@@ -77,6 +78,13 @@ def _resources(contents: Contents, table: TableFile) -> Iterator[dict[str, Any]]
         "description": f"{description} The same rows.",
         "hash": f"sha256:{parquet.sha256}",
     }
+
+
+def _schema(table: TableFile) -> dict[str, Any]:
+    """Describe the columns of a table; its labels are a key, but of rows that stand for records."""
+    fields = {"fields": [_field(*one) for one in table.columns]}
+    has_key = table.labels and VALUE in dict(table.columns)
+    return fields | ({"primaryKey": table.labels} if has_key else {})
 
 
 def _field(name: str, kind: str) -> dict[str, str]:

@@ -33,7 +33,8 @@ def write(contents: Contents) -> bytes:
 def write_guide(contents: Contents) -> bytes:
     """Return what there is to know beside it: columns, noise, examples, card, gaps, changes."""
     said = _said(contents)
-    measured = [one for one in contents.tables if "measured" in dict(one.columns)]
+    drawn = (one for one in contents.tables if "measured" in dict(one.columns))
+    measured = [one for one in drawn if not one.layout.is_mean]
     columns = dict.fromkeys(name for table in contents.tables for name, _ in table.columns)
     return rendered(
         "GUIDE.md.j2",

@@ -154,8 +154,7 @@ def usable_tables(contents: Contents) -> list[tuple[TableFile, Usable]]:
         ]
         small = [one for one in found if one[0].csv.endswith(".csv")]
         places = [one for one in small if _labels(one[0]) & {*_PLACES}]
-        is_told = any(share.counted >= _HALF for _, share in places)
-        among = places if is_told else small or found
+        among = places if any(own.counted >= _HALF for _, own in places) else small or found
         most = max(share.counted for _, share in among)
         leads = [one for one in among if one[1].counted >= min(MOSTLY, most)]
         lead = max(leads, key=lambda one: one[0].rows)
@@ -185,7 +184,8 @@ def _estimates_with(contents: Contents, axes: set[str]) -> str | None:
     fitting = {
         table.name: len(table.labels)
         for table in contents.tables
-        if axes <= _labels(table) and any(s.estimates in known for s in table.layout.sources)
+        for one in table.layout.sources
+        if axes <= _labels(table) and one.where.get(TAP, "on") == "on" and one.estimates in known
     }
     return min(fitting, key=lambda name: (fitting[name], name), default=None)
 
