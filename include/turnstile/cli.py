@@ -26,6 +26,7 @@ _COMMANDS = (
     "itms",
     "ledger",
     "doctor",
+    "dossier",
     "retention",
     "stores",
     "assess",

@@ -21,6 +21,7 @@ from turnstile.pipeline.context import open_release
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.data_tables import NUMBERS
+from turnstile.publishing.explore.site import _handed_over
 from turnstile.publishing.package_numbers import numbers_of_package
 from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.week.sums import Sums
@@ -119,6 +120,20 @@ def test_a_series_holds_both_and_says_from_which_week_on(kept: Path) -> None:
     assert sorted(set(weeks["period"])) == [FIRST, STAGED, NEXT]
     assert set(weeks.groupby("period").size()) == {len(weeks) // 3}
     assert not list((series / "tables").rglob("*.parquet"))
+    # the explorer shows both alike
+    index = _handed_over((kept / "opal/explore/index.js").read_bytes())
+    assert [one["period"] for one in index["weeks"]] == [FIRST, STAGED, NEXT]
+    for week in (FIRST, NEXT):
+        found = _handed_over((kept / f"opal/explore/weeks/{week}-r0.js").read_bytes())
+        sums, (mode, label) = Sums(kept / f"opal/{week}/r0"), found["places"][0]
+        own = {"tap": "on", "mode": mode, "location": label}
+        whole = sums.total("location", lambda row, own=own: own.items() <= row.items())
+        shown = found["week"][0]
+        assert (
+            len(shown) == 4
+            if whole.withheld
+            else np.allclose(shown, (whole.value, *whole[5:7]), atol=0.051)
+        )
     # the later week's estimates borrowed from both that were published before
     card = json.loads((kept / f"opal/{NEXT}/r0/release_card.json").read_bytes())
     earlier = [one["release"] for one in card["estimates"]["earlier"]]

@@ -71,7 +71,9 @@ def test_every_table_of_a_release_is_in_the_dataset(published: Path) -> None:
     assert period["package_version"] == 2
     assert index["package_versions"] == [{"version": 2, "from": WEEK}]
     listed = {one["path"]: one["bytes"] for one in index["files"]}
-    below = {p for p in (published / "opal/series").rglob("*") if p.is_file()}
+    folders = (published / "opal/series", published / "opal/explore")
+    below = {p for folder in folders for p in folder.rglob("*") if p.is_file()}
+    below |= {published / "opal/explore.html"}
     named = {p.relative_to(published / "opal").as_posix(): p.stat().st_size for p in below}
     assert listed == {name: size for name, size in named.items() if name != "series/index.json"}
 

@@ -46,6 +46,13 @@ _NOT_COUNTED = (
     "What a bound leaves out is in no table, and no error bar states how much it is: errors are "
     "about the records that are counted."
 )
+UNPROTECTED = (
+    "the public domain, the programme and its bounds",
+    "whether a week was released at all, which depends on the data through validation",
+    "service days that are stated as gaps: here, and as usable = gap in tables of days",
+    "the day on which a package was made",
+    "how the authority chose its bounds, where it looked at planning reports of real rows",
+)
 _SAID = ("service_day", "trips", "identity", "without_card", "not_counted")
 _LIBRARIES = ("turnstile", "opendp", "duckdb", "pyarrow", "h3", "numpy", "great-expectations")
 
@@ -79,13 +86,7 @@ def release_card(drawn: Drawn, *, ledger: Ledger, built_at: datetime) -> dict[st
         },
         "composition": "sequential over the draws on one scope of a unit, parallel over disjoint "
         "scopes (service days, modes, batches); parallel composition is used under add/remove only",
-        "unprotected": [
-            "the public domain, the programme and its bounds",
-            "whether a week was released at all, which depends on the data through validation",
-            "service days that are stated as gaps: here, and as usable = gap in tables of days",
-            "the day on which a package was made",
-            "how the authority chose its bounds, where it looked at planning reports of real rows",
-        ],
+        "unprotected": list(UNPROTECTED),
         "post_processing": programme.mechanism.kind.post_processing,
         "sealed_sha256": attempt.artefact_digest,
         "programme_sha256": plan.programme_digest,

@@ -17,6 +17,7 @@ from turnstile.programme.field import PUBLIC_ROLES, Role
 from turnstile.programme.field_registry import field_of
 from turnstile.publishing.allowed_contents import (
     ANYTHING,
+    EXPLORER,
     FILES_OF_VERSION_1,
     JSON_FILES,
     METADATA,
@@ -77,6 +78,11 @@ def unknown_in_series(
             if known is None or known.role not in PUBLIC_ROLES:
                 found.append(f"{table['name']}: column {name}")
     return tuple(found)
+
+
+def unknown_in_explorer(index: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name every field of the explorer's index without a source."""
+    return tuple(_unknown(index, EXPLORER))
 
 
 def _of_file(path: Path, name: str, planned: set[tuple[str, str]]) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from turnstile.assessment.assessment import Assessment
-from turnstile.assessment.attacks.risk import NOUNS
+from turnstile.assessment.attacks.risk import NOUNS, Forecast
 from turnstile.privacy.units import VEHICLE_UNITS, ProtectionUnit
+from turnstile.programme.spec import Programme
 
 _WHOM = (
     "From everybody who sees what is published, whatever else they know: even somebody who knows "
@@ -31,9 +31,13 @@ class Answers:
     not_protected: tuple[str, ...]
 
 
-def answers_of(found: Assessment) -> Answers:
-    """Return the answers of an assessment."""
-    programme = found.drawn.programme
+def answers_of(programme: Programme, risk: Forecast) -> Answers:
+    """Return the answers of a programme, for the report of a release and for those who sign.
+
+    Args:
+        programme: whose bounds hold.
+        risk: of its releases.
+    """
     own = programme.mechanism.unit
     bounds = "; ".join(
         f"of {NOUNS[bound.unit]} at most {bound.contributions_max} "
@@ -45,7 +49,7 @@ def answers_of(found: Assessment) -> Answers:
         f"Whether {NOUNS[own]} is in the data at all, and with it everything about it, as well as "
         f"is said below{f' ({bounds})' if bounds else ''}."
     )
-    answers = found.risk.answers()
+    answers = risk.answers()
     return Answers(
         what,
         _WHOM,

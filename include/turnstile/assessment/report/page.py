@@ -55,7 +55,7 @@ def page_of(found: Assessment) -> str:
         passed=found.passed,
         headline=headline(found.gates),
         sealed=found.drawn.attempt.artefact_digest,
-        answers=answers_of(found),
+        answers=answers_of(found.drawn.programme, found.risk),
         risk=sections.risk(found),
         picture=Markup(sections.risk_picture(found)),  # noqa: S704 - our template escapes
         steady=found.risk.steady_cell,

@@ -30,7 +30,7 @@ LOG = "ledger-log"
 """Folder of the transparency log, which is compared with the entries themselves."""
 _PARTS_OF_PACKAGE = 4  # opal/2016-W30/r0/manifest.json
 _OF_SERIES = re.compile(
-    r"index\.html|ledger\.pub|[^/]+/(index\.html|feed\.atom|feed\.json|series/.+)"
+    r"index\.html|ledger\.pub|[^/]+/((index|explore)\.html|feed\.(atom|json)|(series|explore)/.+)"
 )
 Sign = Callable[[str, bytes], tuple[str, bytes]]
 

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
+from turnstile.publishing.explore.site import PAGE as EXPLORER
 from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.pages import rendered
 from turnstile.publishing.series.index import INDEX
@@ -75,6 +76,7 @@ def _page(about: Index, folder: Path) -> bytes:
         periods=periods,
         plot=plot and Markup(plot),  # noqa: S704 - vl-convert escapes
         periods_shown=PERIODS_MOST,
+        explorer=EXPLORER if any(one["path"] == EXPLORER for one in about["files"]) else "",
     ).encode()
 
 

@@ -22,6 +22,8 @@ from turnstile.ledger.weeks import PublishedRevision
 from turnstile.programme.spec import Programme
 from turnstile.publishing.contents_check import unknown_in_series
 from turnstile.publishing.describe.manifest import MANIFEST
+from turnstile.publishing.explore.site import FOLDER as EXPLORER
+from turnstile.publishing.explore.site import PAGE, explorer_files
 from turnstile.publishing.json_text import json_bytes
 from turnstile.publishing.package_reader import Tables, csv_file
 from turnstile.publishing.series.dataset import SeriesTable, part_bytes, series_tables
@@ -47,7 +49,7 @@ Kept = tuple[int, str]
 
 
 def write_series(programme: Programme, ledger: LedgerView, public: Path, include: Path) -> Path:
-    """Write index, dataset, means, pages, tombstones and the pointer `latest` of a programme.
+    """Write index, dataset, means, explorer, pages, tombstones and `latest` of a programme.
 
     Args:
         programme: as it is now.
@@ -75,6 +77,7 @@ def write_series(programme: Programme, ledger: LedgerView, public: Path, include
         days = Days(holidays_of(programme, include), gaps)
         files |= _means(programme, tables, _last_weeks(in_force), public, days)
         files[_DAYS] = days_csv(periods, days)
+        files |= explorer_files(programme, periods, in_force, folder, include, known)
         kept = kept_facts(here, facts)
         files[PACKAGES] = json_bytes(kept)
         totals = [total for one in in_force for total in facts[one.key].totals]
@@ -209,7 +212,8 @@ def _point_latest(folder: Path, target: str | None) -> None:
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
     """Delete what no longer belongs to the series: all of it can be made again."""
-    for path in (folder / FOLDER).rglob("*"):
+    made = (*(folder / FOLDER).rglob("*"), *(folder / EXPLORER).rglob("*"), folder / PAGE)
+    for path in made:
         if path.is_file() and path.relative_to(folder).as_posix() not in kept:
             delete_for_good(path)
 

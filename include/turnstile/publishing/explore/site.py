@@ -1,0 +1,232 @@
+"""`explore.html` of a programme and its data: small files of a week, of a place, of some days.
+
+    explore.html                          the page; its program and style lie in explore/
+    explore/index.js                      what there is: places, weeks, lines of the map
+    explore/weeks/2016-W30-r0.js          all places of one package, made once
+    explore/days/2016-W30-r0-0.js         hours of each day of some of its places, made once
+    explore/places/17.js                  all weeks of one place
+
+Data are JavaScript that hands over one JSON value, for a page that is opened from a disk may fetch
+nothing. A published package never changes, so it is read once; files of places are put together
+anew from the files of weeks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from turnstile.errors import IntegrityError
+from turnstile.ledger.weeks import PublishedRevision
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.spec import Programme
+from turnstile.publishing.contents_check import unknown_in_explorer
+from turnstile.publishing.explore.lines_of_map import Plane, corners_of, lines_of
+from turnstile.publishing.explore.week_of_places import Place, WeekOfPlaces, week_of_places
+from turnstile.publishing.pages import rendered
+from turnstile.publishing.series.periods import Period
+from turnstile.publishing.week.geography import features_of
+from turnstile.release.zones import digest_of
+
+PAGE, FOLDER = "explore.html", "explore"
+INDEX = f"{FOLDER}/index.js"
+FORMAT = 1
+PLACES_A_FILE = 25
+_ASSETS = ("explore.js", "explore.css")
+_TEMPLATES = files("turnstile.publishing") / "templates"
+Record = Mapping[str, Any]
+_ABOUT = ("what", "unit", "is_count", "slots")
+_NO_PLACES: Record = {"places": [], "week": []}
+Kept = tuple[int, str]
+"""Size and digest of a file that is there as it should be."""
+Files = dict[str, bytes | Kept]
+
+
+def explorer_files(  # noqa: PLR0913, PLR0917 - what a series is made from
+    programme: Programme,
+    periods: Sequence[Period],
+    in_force: Sequence[PublishedRevision],
+    folder: Path,
+    include: Path,
+    known: Mapping[str, Kept],
+) -> Iterator[tuple[str, bytes | Kept]]:
+    """Yield the files of the explorer by path below the programme's folder, the page last.
+
+    Where no package has numbers of places that have intervals nothing is yielded.
+
+    Args:
+        programme: as it is now.
+        periods: in order.
+        in_force: releases whose packages are there, in order.
+        folder: of the programme in the public zone.
+        include: folder of public files.
+        known: files that the last publication left.
+
+    Raises:
+        IntegrityError: a file would hold what nothing declares.
+    """
+    earlier = _earlier(folder, known)
+    stems: defaultdict[str, list[str]] = defaultdict(list)
+    for path in known:
+        stems[path.rpartition("-")[0]].append(path)
+    weeks: dict[PublishedRevision, Record] = {}
+    of_place: dict[Place, list[list[Any]]] = {}
+    for one in in_force:
+        days = _path(one, "days").removesuffix(".js")
+        own = _kept(folder, (_path(one), *stems[days]), known)
+        record: Record = {}
+        numbers = earlier.get(str(one.key), {}) if own else {}
+        if not numbers or one is in_force[-1]:
+            record, own = _read(folder, one, own) or _made(programme, folder, one)
+            numbers = dict(zip(map(_place, record["places"]), record["week"], strict=True))
+        if not numbers:
+            continue
+        yield from own.items()
+        for place, number in numbers.items():
+            of_place.setdefault(place, []).append([len(weeks), number])
+        weeks[one] = {name: record[name] for name in _ABOUT} if record else {}
+    if not weeks:
+        return
+    places = sorted(of_place)
+    for number, place in enumerate(places):
+        path = f"{FOLDER}/places/{number}.js"
+        yield path, _script(path, {"weeks": of_place[place]})
+    last = next(reversed(weeks))
+    newest = weeks[last] or _handed_over((folder / _path(last)).read_bytes())
+    index = _index(programme, include, newest, places, list(weeks), periods)
+    if unknown := unknown_in_explorer(index):
+        raise IntegrityError(f"{programme.name}: {INDEX} holds what nothing declares: {unknown}")
+    yield INDEX, _script(INDEX, index)
+    for asset in _ASSETS:
+        yield f"{FOLDER}/{asset}", _TEMPLATES.joinpath(asset).read_bytes()
+    yield PAGE, rendered("explore.html.j2", about=index).encode()
+
+
+def _path(one: PublishedRevision, part: str = "weeks", number: str = "") -> str:
+    """Return where a file of a package lies."""
+    return f"{FOLDER}/{part}/{one.key.period}-r{one.key.revision}{number}.js"
+
+
+def _place(cell: Sequence[Any]) -> Place:
+    """Return mode and label of a place as a file lists it."""
+    return str(cell[0]), str(cell[1])
+
+
+def _as_was(folder: Path, path: str, known: Mapping[str, Kept]) -> bytes | None:
+    """Return a file as the last publication left it; None if it is not there so."""
+    file = folder / path
+    content = file.read_bytes() if path in known and file.is_file() else None
+    return content if content is not None and digest_of(content) == known[path][1] else None
+
+
+def _earlier(folder: Path, known: Mapping[str, Kept]) -> dict[str, dict[Place, Any]]:
+    """Return the number of each place in each release that the last publication knew.
+
+    They stand in the files of places, so that ten years of weeks are not read again for one more.
+    """
+    content = _as_was(folder, INDEX, known)
+    index = _handed_over(content) if content else {}
+    if index.get("format") != FORMAT:
+        return {}
+    found: dict[str, dict[Place, Any]] = {one["release"]: {} for one in index["weeks"]}
+    for number, cell in enumerate(index["places"]):
+        content = _as_was(folder, f"{FOLDER}/places/{number}.js", known)
+        if content is None:
+            return {}
+        for week, own in _handed_over(content)["weeks"]:
+            found[index["weeks"][week]["release"]][_place(cell)] = own
+    return found
+
+
+def _kept(folder: Path, names: Sequence[str], known: Mapping[str, Kept]) -> Files:
+    """Return the files of a package that an earlier publication made; none unless all are there.
+
+    Args:
+        folder: of the programme.
+        names: of the week's file, then of those of its days.
+        known: files that the last publication left.
+    """
+    for name in names[1:]:
+        file = folder / name
+        if not file.is_file() or file.stat().st_size != known[name][0]:
+            return {}
+    is_whole = _as_was(folder, names[0], known) is not None
+    return {name: known[name] for name in names} if is_whole else {}
+
+
+def _read(folder: Path, one: PublishedRevision, kept: Files) -> tuple[Record, Files] | None:
+    """Return what a kept file says of a package; None where none is kept, or of another form."""
+    record = _handed_over((folder / _path(one)).read_bytes()) if kept else {}
+    return (record, kept) if record.get("format") == FORMAT else None
+
+
+def _made(programme: Programme, folder: Path, one: PublishedRevision) -> tuple[Record, Files]:
+    """Read a package; nothing where it has no numbers of places."""
+    found = week_of_places(programme, folder.parent / str(one.key), one.key.period)
+    if found is None:
+        return _NO_PLACES, {}
+    made: Files = {}
+    hours = list(found.hours_of_days.values())
+    for number, first in enumerate(range(0, len(hours), PLACES_A_FILE)):
+        path = _path(one, "days", f"-{number}")
+        made[path] = _script(path, {"hours": hours[first : first + PLACES_A_FILE]})
+    record = _record(found, one, len(made))
+    return record, made | {_path(one): _script(_path(one), record)}
+
+
+def _record(found: WeekOfPlaces, one: PublishedRevision, blocks: int) -> dict[str, Any]:
+    """Return the file of a week: a list a column, each in the order of the places."""
+    columns = ("week", "test", "weekday", "weekend", "hours")
+    return {
+        "format": FORMAT,
+        "release": str(one.key),
+        "manifest_sha256": one.manifest_sha256,
+        **found.about,
+        "blocks": blocks,
+        "places": [list(place) for place in found.places],
+        **{name: [own[name] for own in found.places.values()] for name in columns},
+    }
+
+
+def _index(  # noqa: PLR0913, PLR0917 - what there is
+    programme: Programme,
+    include: Path,
+    newest: Record,
+    places: Sequence[Place],
+    weeks: Sequence[PublishedRevision],
+    periods: Sequence[Period],
+) -> dict[str, Any]:
+    """Return what there is; a week says by its place in the list which one a number is of."""
+    features = features_of(programme, load_domain(programme, include), include)
+    plane = Plane.around(corners_of(features)) if features else None
+    at = {(one.mode, one.label): plane.place(one.center) for one in features if plane}
+    return {
+        "format": FORMAT,
+        "programme": programme.name,
+        "title": programme.title,
+        "curator": programme.publish.curator,
+        "licence": programme.publish.licence,
+        **{name: newest[name] for name in _ABOUT},
+        "places_a_file": PLACES_A_FILE,
+        "places": [[*place, *at.get(place, ())] for place in places],
+        "lines": lines_of(programme, include, plane) if plane else [],
+        "weeks": [{"period": one.key.period, "release": str(one.key)} for one in weeks],
+        "periods": [{"period": str(one.period), "state": one.state.value} for one in periods],
+    }
+
+
+def _script(path: str, value: Record) -> bytes:
+    """Return a file that hands a value to the page under its name."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    return f'turnstile("{path}",{text});\n'.encode()
+
+
+def _handed_over(content: bytes) -> Record:
+    """Return the value of such a file."""
+    text = content.decode()
+    value: Record = json.loads(text[text.index(",") + 1 : text.rindex(")")])
+    return value

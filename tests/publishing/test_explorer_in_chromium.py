@@ -1,0 +1,407 @@
+"""`explore.html` as people use it: five questions, at any width, by keys, offline."""
+
+from __future__ import annotations
+
+import csv
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import axe_core_python
+import pytest
+from in_chromium import CHROMIUM, DRIVER, FLAGS, MISSING, WIDER
+from long_series import LongSeries
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from turnstile.programme.domain.files import load_domain
+from turnstile.programme.loading import load_programme
+from turnstile.publishing.explore import site
+
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+
+WEEKS, PLACES, CLICKS_AT_MOST = 500, 335, 4
+WIDTHS_PX = (390, 1200, 3840)
+AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text()
+_FINDINGS = """
+const done = arguments[arguments.length - 1];
+axe.run().then((found) => done(found.violations.map((one) => [one.impact, one.id,
+  one.nodes.map((node) => node.html).join(' ')])));
+"""
+_SHOWN_MS = "return performance.getEntriesByName('shown')[0]?.startTime ?? -1"
+_PLACE = "tap_on_location"
+_HOSTS = "return performance.getEntriesByType('resource').map((one) => one.name)"
+
+
+_FOCUS = """const one = document.activeElement;
+return one.id || one.dataset.view || one.parentElement.id;"""
+
+
+class Visitor:
+    """Somebody at the page, whose clicks are counted; typing a name counts as one."""
+
+    def __init__(self, browser: Any, address: str) -> None:
+        self.browser, self.address, self.clicks = browser, address, 0
+
+    def open(self, hash_: str = "") -> Visitor:
+        self.browser.get("about:blank")
+        self.browser.get(f"{self.address}{hash_}")
+        self.wait(lambda: self.browser.execute_script(_SHOWN_MS) > 0)
+        self.clicks = 0
+        return self
+
+    def click(self, css: str) -> None:
+        self.clicks += 1
+        self.settle(lambda: self.browser.find_element(By.CSS_SELECTOR, css).click())
+
+    def choose(self, css: str, text: str) -> None:
+        self.clicks += 2  # opens the list, and takes one of it
+        field = Select(self.browser.find_element(By.CSS_SELECTOR, css))
+        self.settle(lambda: field.select_by_visible_text(text))
+
+    def type(self, css: str, text: str) -> None:
+        self.clicks += 1
+        field = self.browser.find_element(By.CSS_SELECTOR, css)
+        field.click()
+        self.settle(lambda: field.send_keys(text, Keys.ENTER))
+
+    def settle(self, act: Callable[[], object]) -> None:
+        """Do something and wait until the page has drawn what it asks for."""
+        drawn = "return performance.getEntriesByName('shown').length"
+        before = self.browser.execute_script(drawn)
+        act()
+        self.wait(lambda: self.browser.execute_script(drawn) > before)
+
+    def wait(self, holds: Callable[[], bool]) -> None:
+        WebDriverWait(self.browser, 30, poll_frequency=0.02).until(lambda _: holds())
+
+    def text(self, css: str) -> str:
+        return str(self.browser.find_element(By.CSS_SELECTOR, css).text)
+
+    def rows(self, css: str) -> list[list[str]]:
+        found: list[list[str]] = self.browser.execute_script(
+            "return [...document.querySelectorAll(arguments[0] + ' tbody tr')]"
+            ".map((row) => [...row.cells].map((cell) => cell.textContent))",
+            css,
+        )
+        return found
+
+    def view(self, width_px: int, mode: str = "light") -> None:
+        features = [{"name": "prefers-color-scheme", "value": mode}]
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        size = {"width": width_px, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    def serious(self) -> list[tuple[str, str, str]]:
+        """Return what axe finds that is serious or worse."""
+        self.browser.execute_script(AXE)
+        found = self.browser.execute_async_script(_FINDINGS)
+        return [one for one in found if one[0] in {"serious", "critical"}]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Chromium that finds no host by a name, and keeps what the console says."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    own = f"--user-data-dir={tmp_path_factory.mktemp('profile')}"
+    for flag in (*FLAGS.split(), own, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    driver.set_script_timeout(60)
+    yield driver
+    driver.quit()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Any web server."""
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+def truth_of(place: int, week: int) -> float:
+    """A city of which place 7 is the largest; in the last week one place in fifty doubled."""
+    size = 9000.0 if place == 7 else 300.0 + 10 * place
+    return size * (2 if week == WEEKS - 1 and place % 50 == 0 else 1)
+
+
+@pytest.fixture(scope="module")
+def city(tmp_path_factory: pytest.TempPathFactory) -> LongSeries:
+    """Ten years of weeks of all public places of `opal`."""
+    folder = tmp_path_factory.mktemp("city")
+    include = Path(__file__).resolve().parents[2] / "include"
+    programme = load_programme("opal", include)
+    domain = load_domain(programme, include)
+    labels = [(m, one) for m in domain.modes for one in domain.dimension(m, _PLACE).labels]
+    places = sorted(one for one in labels if one[1] != "UNKNOWN")[:PLACES]
+    before = LongSeries(programme, include, folder / "public/opal", WEEKS - 1, truth_of)
+    found = replace(before, weeks=WEEKS)
+    with pytest.MonkeyPatch.context() as patch:
+        known = before.write(patch, places, {})
+        began = time.process_time()
+        found.write(patch, places, known)
+    (folder / "seconds").write_text(f"{time.process_time() - began}")
+    return found
+
+
+@pytest.fixture
+def at_city(browser: Any, city: LongSeries) -> Visitor:
+    return Visitor(browser, (city.folder / site.PAGE).as_uri())
+
+
+@pytest.fixture
+def at(browser: Any, published: Path) -> Callable[[str], Visitor]:
+    """The page of a programme of the small deployment, from the disk."""
+    return lambda programme: Visitor(browser, (published / programme / site.PAGE).as_uri())
+
+
+@pytest.fixture
+def served(city: LongSeries) -> Iterator[str]:
+    """The address of the city's page at a web server."""
+    handler = partial(Quiet, directory=str(city.folder.parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/opal/{site.PAGE}"
+        server.shutdown()
+
+
+def test_five_hundred_weeks_are_seen_within_a_second_and_no_other_host_is_asked(
+    served: str, at_city: Visitor, browser: Any
+) -> None:
+    browser.get_log("browser")
+    for visitor in (at_city, Visitor(browser, served)):
+        origin = visitor.address.removesuffix(f"opal/{site.PAGE}")
+        for width in WIDTHS_PX:
+            visitor.view(width)
+            shown = []
+            for _ in range(3):  # another process may have had the machine
+                visitor.open()
+                shown.append(browser.execute_script(_SHOWN_MS))
+            assert min(shown) < 1000, (visitor.address, width, shown)
+            asked = browser.execute_script(_HOSTS)
+            assert len(asked) >= 6 or visitor is at_city  # of a disk nothing is listed
+            assert all(one.startswith(origin) for one in asked)
+            assert browser.execute_script(WIDER) <= 0
+            assert "periods" in visitor.text("#weeks-title") or visitor.text("#weeks svg") != ""
+        assert browser.get_log("browser") == []
+    browser.execute_script("fetch('https://elsewhere.example/x').catch(() => 0)")
+    visitor.wait(lambda: bool(browser.get_log("browser")))  # refused, and the check would see it
+
+
+def test_a_publication_reads_one_package_and_writes_what_it_changed(city: LongSeries) -> None:
+    assert float((city.folder.parents[1] / "seconds").read_text()) < 10
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("width_px", [390, 1200])
+def test_a_screen_reader_meets_nothing_serious(
+    at: Callable[[str], Visitor], browser: Any, mode: str, width_px: int
+) -> None:
+    for programme in ("opal", "itms"):
+        visitor = at(programme)
+        visitor.view(width_px, mode)
+        for view in ("place", "places", "changes"):
+            visitor.open(f"#view={view}")
+            browser.execute_script("document.querySelector('#hours-numbers').open = true")
+            assert visitor.serious() == []
+            assert browser.execute_script(WIDER) <= 0
+    browser.execute_script("document.querySelector('label[for=week]').remove()")
+    assert [one[1] for one in visitor.serious()] == ["select-name"]  # the check can fail
+
+
+def test_the_busiest_place_at_eight_with_its_interval(at_city: Visitor, city: LongSeries) -> None:
+    at_city.view(1200)
+    at_city.open()
+    at_city.click("[data-view=places]")
+    at_city.choose("#slot", "08:00")
+    assert at_city.clicks <= CLICKS_AT_MOST
+    said = re.search(
+        r"busiest place of .* is (.*?): about ([\d,]+) .*\(([\d,]+) to ([\d,]+)",
+        at_city.text("#ranked"),
+    )
+    assert said is not None
+    index = handed(city.folder / site.INDEX)
+    assert said[1].startswith(index["places"][7][1])
+    record = handed(city.folder / f"explore/weeks/{index['weeks'][-1]['period']}-r0.js")
+    value, low, high = record["hours"][7][8]
+    assert [int(one.replace(",", "")) for one in said.groups()[1:]] == pytest.approx(
+        [value, low, high], abs=1
+    )
+
+
+def test_whether_a_place_changed_from_last_week(at_city: Visitor, city: LongSeries) -> None:
+    index = handed(city.folder / site.INDEX)
+    at_city.view(1200)
+    at_city.open()
+    at_city.type("#name", named(index, 50))
+    assert at_city.clicks <= CLICKS_AT_MOST
+    assert "it changed" in at_city.text("#summary")
+    at_city.type("#name", named(index, 49))
+    interval = r"Against \S+: .?\d+ \(.[\d,]+ to \+[\d,]+\); that cannot be told from no change"
+    assert re.search(interval, at_city.text("#summary"))
+
+
+def test_changes_of_a_week_are_few_by_chance_and_find_what_changed(
+    at_city: Visitor, city: LongSeries
+) -> None:
+    index = handed(city.folder / site.INDEX)
+    changed = {named(index, n) for n in range(PLACES) if n % 50 == 0}
+    at_city.view(1200)
+    at_city.open()
+    at_city.click("[data-view=changes]")
+    found = [row[0] for row in at_city.rows("#change-table")]
+    assert changed <= set(found)
+    assert len(found) <= len(changed) + 3
+    assert f"{len(found)} of {PLACES} places changed" in at_city.text("#changed")
+    assert "of them by chance" in at_city.text("#changed")
+    at_city.click("#earlier")  # nothing changed there: noise alone
+    found = at_city.rows("#change-table")
+    assert len(found) <= 2
+
+
+def test_weekdays_against_weekends(at_city: Visitor) -> None:
+    at_city.view(1200)
+    at_city.open()
+    assert at_city.clicks <= CLICKS_AT_MOST
+    said = at_city.text("#summary")
+    assert re.search(r"Monday to Friday: about [\d,]+ .*; of a weekend: about [\d,]+ ", said)
+    assert "weekdays are busier" in said
+
+
+def test_the_top_ten_of_a_month_with_how_sure_the_order_is(
+    at_city: Visitor, city: LongSeries
+) -> None:
+    index = handed(city.folder / site.INDEX)
+    at_city.view(1200)
+    at_city.open()
+    at_city.click("[data-view=places]")
+    at_city.choose("#span", "the 4 periods up to it")
+    assert at_city.clicks <= CLICKS_AT_MOST
+    rows = at_city.rows("#table")[:10]
+    assert rows[0][1] == named(index, 7)
+    records = [
+        handed(city.folder / f"explore/weeks/{one['period']}-r0.js") for one in index["weeks"][-4:]
+    ]
+    total = sum(record["test"][7][0] for record in records)
+    assert float(rows[0][2].replace(",", "")) == pytest.approx(total, abs=0.1)
+    truths = [sum(truth_of(n, WEEKS - 1 - back) for back in range(4)) for n in range(PLACES)]
+    order = {
+        named(index, n): rank
+        for rank, n in enumerate(sorted(range(PLACES), key=lambda n: -truths[n]), 1)
+    }
+    for row in rows:
+        best, worst = (int(one) for one in row[5:7])
+        assert best <= order[row[1]] <= worst
+    assert any(row[5] != row[6] for row in rows)
+
+
+def test_the_mean_speed_by_hour_where_buses_go(
+    at: Callable[[str], Visitor], published: Path
+) -> None:
+    record = handed(next((published / "itms/explore/weeks").glob("*.js")))
+    at_place = max(
+        range(len(record["places"])),
+        key=lambda n: sum(one[0] is not None for one in record["hours"][n]),
+    )
+    visitor = at("itms")
+    visitor.view(1200)
+    visitor.open()
+    visitor.type("#name", record["places"][at_place][1])
+    visitor.click("#hours-numbers summary")
+    assert visitor.clicks <= CLICKS_AT_MOST
+    rows = visitor.rows("#hours-numbers")
+    assert [row[0] for row in rows] == record["slots"]
+    for row, (value, low, high, *_) in zip(rows, record["hours"][at_place], strict=True):
+        assert [float(one) if one else None for one in row[1:4]] == [value, low, high]
+
+
+def test_two_places_are_compared_and_what_cannot_be_told_apart_is_said(
+    at_city: Visitor, city: LongSeries
+) -> None:
+    index = handed(city.folder / site.INDEX)
+    at_city.view(1200)
+    at_city.open()
+    at_city.type("#other", named(index, 10))
+    assert f"{named(index, 7)} has more" in at_city.text("#summary")
+    at_city.type("#name", named(index, 11))
+    assert "the two cannot be told apart" in at_city.text("#summary")
+
+
+def test_everything_can_be_done_by_keys(at_city: Visitor, browser: Any) -> None:
+    at_city.view(1200)
+    at_city.open()
+    reached = set()
+    for _ in range(40):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        reached.add(browser.execute_script(_FOCUS))
+    wanted = "place places changes week earlier download name other map closer days"
+    assert set(wanted.split()) <= reached
+    before = browser.find_element(By.ID, "name").get_attribute("value")
+    at_map = browser.find_element(By.ID, "map")
+    at_city.settle(lambda: at_map.send_keys(Keys.ARROW_UP))
+    assert browser.find_element(By.ID, "name").get_attribute("value") != before
+
+
+def test_a_click_on_the_map_takes_the_nearest_place(at_city: Visitor, browser: Any) -> None:
+    at_city.view(1200)
+    at_city.open()
+    circle = browser.find_elements(By.CSS_SELECTOR, "#map circle:not(.chosen)")[3]
+    asked = circle.find_element(By.TAG_NAME, "title").get_attribute("textContent")
+    at_city.settle(circle.click)
+    assert browser.find_element(By.ID, "name").get_attribute("value") == asked
+    at_city.open("#" + browser.current_url.partition("#")[2])  # the address says what is shown
+    assert browser.find_element(By.ID, "name").get_attribute("value") == asked
+
+
+def test_what_is_seen_is_downloaded_as_csv(
+    at_city: Visitor, city: LongSeries, browser: Any, tmp_path: Path
+) -> None:
+    allowed = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", allowed)
+
+    def downloaded() -> list[list[str]]:
+        browser.find_element(By.ID, "download").click()
+        at_city.wait(lambda: any(tmp_path.glob("*.csv")))
+        file = next(tmp_path.glob("*.csv"))
+        with file.open(newline="") as stream:
+            found = list(csv.reader(stream))
+        file.unlink()
+        return found
+
+    at_city.view(1200)
+    at_city.open()
+    head, *rows = downloaded()
+    assert head == ["of", "place", "at", "trips", "low_95", "high_95"]
+    assert len(rows) == WEEKS + 2 * 24  # its periods, a day by hour, the same weekday before
+    assert {len(row) for row in rows} == {len(head)}
+    weeks = [one["period"] for one in handed(city.folder / site.INDEX)["weeks"]]
+    assert [row[2] for row in rows if row[0] == "period"] == weeks
+    at_city.click("[data-view=changes]")
+    head, *rows = downloaded()
+    assert head == ["place", "change", "low_95", "high_95"]
+    shown = at_city.rows("#change-table")
+    for row, seen in zip(rows, shown, strict=True):
+        assert row[0] == seen[0]
+        assert [float(one) for one in row[1:]] == [float(one.replace(",", "")) for one in seen[1:]]
+
+
+def handed(path: Path) -> Any:
+    """Return the value that a file of data hands to the page."""
+    return site._handed_over(path.read_bytes())
+
+
+def named(index: Any, place: int) -> str:
+    """Return the name under which the page has a place."""
+    mode, label = index["places"][place][:2]
+    return f"{label} ({mode.replace('_', ' ')})"
