@@ -238,6 +238,8 @@ class World:
             self.correct(str(week))
         self.people()
         self.pass_time(self.chance.randrange(1, 5) * 86400)
+        if self.chance.random() < 0.1:  # nobody looks before the day's retention does
+            self._clock()
         self.retention()
         self.mend_slip()
         self.judge()
