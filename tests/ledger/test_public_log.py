@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from ledger_asks import noon, week_number
 
 from conftest import Stores
 from turnstile.errors import IntegrityError
+from turnstile.ledger.custody.signed_note import Signer
 from turnstile.ledger.ledger import Ledger
 from turnstile.ledger.tlog.checkpoints import (
     Verifier,
+    checkpoint_text,
     parse_checkpoint,
     parse_proof,
     parse_step,
@@ -168,6 +171,21 @@ def test_what_a_process_that_was_killed_left_beside_its_files_stops_nothing(
     assert site.ledger.verify() == ()
     site.publish(2)
     assert site.ledger.verify() == ()
+
+
+def test_no_second_root_is_signed_where_a_proof_holds_another(site: Site) -> None:
+    """A ledger put back and grown again beside a package of the lost one would sign twice."""
+    run("confirm-clock", *WHO)
+    length, begun = site.ledger.head()[0], site.ledger.parties().logs[-1]
+    (path, *_) = sorted((site.home / "public").rglob("proof-r0.tlog-proof"))
+    signer = Signer.load(site.home / "log-key.pem")
+    forked = signer.note(begun.origin, checkpoint_text(begun.origin, length, bytes(32)))
+    path.write_text(str(replace(parse_proof(path.read_text()), checkpoint=forked)))
+    with pytest.raises(IntegrityError, match="another root"):
+        site.ledger.sign_public_zone()
+    assert not (log_of(site) / "checkpoints" / str(length)).exists()
+    assert run("recover", *WHO) == 0
+    assert len(site.ledger.parties().logs) == 2
 
 
 def test_a_ledger_put_back_signs_nothing_that_its_log_has_outgrown(

@@ -258,7 +258,11 @@ class FaultyMachine:
         made = self._open(file, mode, *rest, **more)
         if (is_write and "w" in mode) or "x" in mode:
             self._unsynced[os.fstat(made.fileno()).st_ino] = (str(file), self._is_lying)
-        self._done()
+        try:
+            self._done()
+        except Killed:
+            made.close()
+            raise
         return made
 
     def _os_open(self, path: Any, flags: int, *rest: Any, **more: Any) -> int:

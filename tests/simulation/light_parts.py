@@ -166,6 +166,20 @@ def _module(name: str, **content: object) -> ModuleType:
 
 
 @contextmanager
+def _in_the_place(modules: list[ModuleType]) -> Iterator[None]:
+    """Let modules be found by their names; others that are imported meanwhile stay."""
+    before = {one.__name__: sys.modules.get(one.__name__) for one in modules}
+    sys.modules.update({one.__name__: one for one in modules})
+    try:
+        yield
+    finally:
+        for name, module in before.items():
+            del sys.modules[name]
+            if module is not None:
+                sys.modules[name] = module
+
+
+@contextmanager
 def light_parts(noise: Noise) -> Iterator[None]:
     """Put the stand-ins in while the block runs.
 
@@ -191,9 +205,8 @@ def light_parts(noise: Noise) -> Iterator[None]:
         _module("turnstile.privacy.mechanisms.dispatch", draw=noise),
         _module("turnstile.privacy.mechanisms.dense", agree=lambda _: None),
     ]
-    named = {one.__name__: one for one in modules}
     with (
-        patch.dict(sys.modules, named),
+        _in_the_place(modules),
         patch("turnstile.pipeline.before_charge.ingest_files", ingest),
         patch("turnstile.pipeline.before_charge.read_calls", lambda *_: None),
         patch("turnstile.pipeline.drawing.require_preflight", require_preflight),

@@ -12,6 +12,7 @@ import hashlib
 import io
 import os
 import random
+import re
 import secrets
 import shutil
 import sys
@@ -237,6 +238,8 @@ class World:
             self.correct(str(week))
         self.people()
         self.pass_time(self.chance.randrange(1, 5) * 86400)
+        if self.chance.random() < 0.1:  # nobody looks before the day's retention does
+            self._clock()
         self.retention()
         self.mend_slip()
         self.judge()
@@ -527,6 +530,10 @@ class World:
             self.bring_bounding_key_back()
         if "then move the file away" in said:
             Path(said.partition(" is damaged")[0]).unlink(missing_ok=True)
+        if "rotate-key" in said:
+            self.command("ledger", "rotate-key", *_WHO)
+        if "move the folder aside" in said or "move it out of the" in said:
+            self.move_aside(said)
         if self.has_stores:
             self.command("stores", "restore")
         if (
@@ -536,6 +543,14 @@ class World:
             or "year" in said
         ):
             self.recover()
+
+    def move_aside(self, said: str) -> None:
+        """Take a package that is not whole out of its zone; nothing of it is deleted."""
+        for place in map(Path, _PACKAGE.findall(said)):
+            if place.is_dir():
+                target = self.root / f"aside-{self.faulty.calls}"
+                place.rename(target)
+                self.did["moved aside"] += 1
 
     def recover(self) -> None:
         """Look at the clock, as RUNBOOK says, then bring back what can be proven."""
@@ -803,6 +818,7 @@ class NoThread:
 
 
 _WHO = ("--person", "olga", "--reason", "a bad day")
+_PACKAGE = re.compile(r"(/[^\s:;]+/r[0-9]+(?:/package)?)[:;]")
 _FLOCK = __import__("fcntl").flock
 
 

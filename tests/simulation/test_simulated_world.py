@@ -10,7 +10,7 @@ from planted_in_the_house import PLANTED
 from raw_auditor import Violation
 from simulated_world import World, world_of
 
-WEEKS = 5
+WEEKS = 3
 SEEDS_OF_PLANTED = 200  # worlds of a quarter: fifty years
 
 
@@ -24,11 +24,11 @@ def lived(seed: int, weeks: int = WEEKS) -> World:
 def test_some_weeks_with_faults_break_no_promise(seed: int) -> None:
     world = lived(seed)
     assert world.did["released"] > 0
-    assert world.did["faults"] > WEEKS
+    assert world.did["faults"] >= WEEKS
 
 
 def test_a_seed_does_the_same_again() -> None:
-    first, again, other = lived(3, 2), lived(3, 2), lived(4, 2)
+    first, again, other = lived(3, 1), lived(3, 1), lived(4, 1)
     assert first.log == again.log
     assert first.trace() == again.trace() != other.trace()
 

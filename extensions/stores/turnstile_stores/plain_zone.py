@@ -21,6 +21,7 @@ from turnstile_stores.bucket import AT_ONCE, Bucket, Listed
 from turnstile_stores.unit import STATE, Stamp, files_here, make_folder, remove, stamp_of, state_in
 
 Wanted = Callable[[str], bool]
+_ARRIVING = "arriving-"
 _MANIFEST = "/manifest.json"
 """What a package ends its publication with; no step ever deletes one."""
 
@@ -61,6 +62,8 @@ class PlainZone:
         make_folder(self.folder, is_private=self.is_private)
         (self.folder / STATE).mkdir(exist_ok=True)
         with exclusively(self.folder / STATE / "zone.lock"):
+            for left in (self.folder / STATE).glob(f"{_ARRIVING}*"):  # of a process that was killed
+                left.unlink()
             yield
 
     def fetch(self, wanted: Callable[[frozenset[str]], Wanted]) -> None:
@@ -142,7 +145,8 @@ class PlainZone:
     def _bring(self, name: str, one: Listed) -> Copy:
         """Write a file here, whole or not at all."""
         target = self.folder / name
-        arriving = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
+        # Not beside its place: what is left of it there would be a file that no manifest lists.
+        arriving = self.folder / STATE / f"{_ARRIVING}{secrets.token_hex(4)}"
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             if self.bucket.fetch(name, arriving) is None or arriving.stat().st_size != one.size:
@@ -153,8 +157,7 @@ class PlainZone:
             rule = "is a file and a folder of files at once; delete one of them there"
             raise InputError(where=self.bucket.name, field=name, rule=rule) from None
         finally:
-            if arriving.parent.is_dir():
-                arriving.unlink(missing_ok=True)
+            arriving.unlink(missing_ok=True)
         stamp = stamp_of(target)
         return Copy(one.tag, one.put_at.timestamp(), stamp or Stamp(-1, -1))
 

@@ -263,7 +263,8 @@ class UnitZone:
     def _bring(self, one: Stored, target: Path) -> None:
         """Write one file of a store here, whole or not at all."""
         target.parent.mkdir(parents=True, exist_ok=True)
-        arriving = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
+        # Not beside its place: what a killed process leaves is in no package then.
+        arriving = self.folder / STATE / f"arriving-{secrets.token_hex(4)}"
         try:
             digest = self.bucket.fetch(one.object, arriving)
             if digest is None:

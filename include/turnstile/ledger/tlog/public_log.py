@@ -134,8 +134,15 @@ class PublicLog:
         for found in map(parse_checkpoint, signed):
             is_new = found.size not in known and found.size <= len(self.tree.leaves)
             if is_new and self._is_signed(found):
-                text = checkpoint_text(found.origin, found.size, self.tree.root(found.size))
-                self._create("checkpoints", found.size, sign(text))
+                if found.root != (root := self.tree.root(found.size)):
+                    raise IntegrityError(
+                        f"a proof holds another root of {found.size} entries, which this log has "
+                        "signed; nothing more is signed: restore the newest ledger, or turnstile "
+                        "ledger recover, which begins another log"
+                    )
+                self._create(
+                    "checkpoints", found.size, sign(checkpoint_text(found.origin, found.size, root))
+                )
         for path, proof in proofs.items():  # after the checkpoints that they name
             create_durably(path, str(proof).encode())
         self.join()
