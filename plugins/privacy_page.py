@@ -187,12 +187,14 @@ def _airflow_now(budget: "BudgetPage", programmes: frozenset[str]) -> "AirflowNo
     from turnstile.operations.airflow_now import AirflowNow
 
     found = paused_by_dag(f"release_{name}" for name in programmes)
-    asked = budget.runs_to_ask_about(programmes)
-    runs = runs_now({f"release_{name}": ids for name, ids in asked.items()}, budget.period_of_run)
+    question = budget.question(programmes)
+    asked = {f"release_{name}": ids for name, ids in question.runs.items()}
+    runs = runs_now(asked, budget.period_of_run)
     return AirflowNow(
         {dag_id.removeprefix("release_"): is_paused for dag_id, is_paused in found.items()},
         {dag_id.removeprefix("release_"): ones for dag_id, ones in runs.items()},
         scheduler_heard(),
+        question,
     )
 
 

@@ -86,10 +86,7 @@ def watch() -> str:
 
     settings = Settings.from_environment()
     page = BudgetPage(settings, system_clock)
-    before = page.watched(_airflow_now(page))
     alerts = page.watched(_airflow_now(page))
-    # A run that began between Airflow's answer and the look at the journal did not die.
-    alerts = tuple(one for one in alerts if one.rule != "run_died" or one in before)
     new = send_alerts(alerts, settings)
     for one in gauges(page.snapshot(), page.programmes(), system_clock()):
         set_gauge(one.name, one.value, dict(one.labels))
@@ -107,11 +104,12 @@ def _airflow_now(page: BudgetPage) -> AirflowNow:
     found = airflow_of_api(page, programmes)
     if found is not None:
         return found
+    question = page.question(programmes)
     runs = {
         name: tuple(run for one in sorted(ids) if (run := run_in_airflow(f"release_{name}", one)))
-        for name, ids in page.runs_to_ask_about(programmes).items()
+        for name, ids in question.runs.items()
     }
-    return AirflowNow(runs=runs)
+    return AirflowNow(runs=runs, question=question)
 
 
 def delete_what_is_due() -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from watched_place import Place
+from watched_place import MONDAY, Place
 
 from turnstile.ledger.records import Bindings, ReleaseKey
-from turnstile.operations.journal import Happening
+from turnstile.operations.airflow_now import AirflowNow, RunNow
+from turnstile.operations.journal import Happening, Journal, Line, instant
+from turnstile.operations.page import BudgetPage
 from turnstile.operations.week_states import STATES, WeekMark
+from turnstile.settings import Settings
 
 BOUND = Bindings("p", "d", "s")
 STYLE = Path(__file__).parents[2] / "plugins/page_files/style.css"
@@ -148,3 +152,32 @@ def test_a_run_that_said_why_it_failed_and_was_deleted_is_not_to_be_cleared(plac
     assert "clear the run" in there.next_step
     assert "Release it by name" in gone.next_step
     assert "clear" not in gone.next_step
+
+
+@pytest.mark.parametrize("known_as", ["nothing", "failed", "success"])
+@pytest.mark.parametrize("news", [Happening.BEGUN, Happening.RESUMED, Happening.ASKED])
+def test_a_run_that_is_taken_up_between_airflows_answer_and_the_look_did_not_die(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known_as: str, news: Happening
+) -> None:
+    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path))
+    page = BudgetPage(Settings.from_environment(), lambda: MONDAY)
+    journal, at = Journal.of(page.settings), instant(MONDAY)
+    journal.write(Line(at, Happening.BEGUN, "opal", "2016-W30", "run"))
+    failed = {"step": "draw", "kind": "TurnstileError", "sentence": "x"}
+    journal.write(Line(at, Happening.FAILED, "opal", "2016-W30", "run", failed))
+    runs = () if known_as == "nothing" else (RunNow("run", "", known_as),)
+    before = AirflowNow(
+        {"opal": False}, {"opal": runs}, question=page.question(frozenset({"opal"}))
+    )
+    journal.write(Line(at, news, "opal", "2016-W30", "run", {"step": "x", "task": "ask"}))
+
+    def said(airflow: AirflowNow) -> tuple[str, set[str], bool]:
+        mark = page.calendars(frozenset({"opal"}), airflow)["opal"][0]
+        html = page.budget(frozenset({"opal"}), airflow)
+        return mark.state, {one.rule for one in page.watched(airflow)}, 'data-state="dead"' in html
+
+    state, rules, is_dead_on_page = said(before)
+    assert (state, "run_died" in rules, is_dead_on_page) == ("under_way", False, False)
+    asked_since = replace(before, question=page.question(frozenset({"opal"})))
+    state, rules, is_dead_on_page = said(asked_since)  # negative control: the same answer, later
+    assert (state, "run_died" in rules, is_dead_on_page) == ("dead", True, True)

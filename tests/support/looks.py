@@ -7,11 +7,13 @@ after it can two of them be held against each other.
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import unescape
+from itertools import pairwise
 from threading import Event, Thread
 from typing import Any
 
@@ -28,6 +30,7 @@ from turnstile.settings import Settings, system_clock
 PAGE = "/privacy-budget"
 EVERY_S = 1.0
 _ITEM = re.compile(r'<li data-state="(\w+)"><strong>([^<]+)</strong>(.*?)</li>', re.DOTALL)
+_PROGRAMME = '<section [^>]*data-programme="{}">(.*?)</section>'
 _SAYS_ITS_COST = re.compile("it charges |What its run then does: refused|no draw is left")
 _LEADS_ON = frozenset({"dead", "charged", "held", "stopped", "overdue"})
 """States whose advice is to clear or release a week, or to let its run go on."""
@@ -145,7 +148,10 @@ class Looks:
             raise failed[0]
 
     def faults(self, week: str) -> set[str]:
-        """Return what was wrong with any look at a week."""
+        """Return what was wrong with any look at a week; print those looks."""
+        for before, one in pairwise([None, *self.seen[week]]):
+            if one is not None and one.faults:
+                sys.stdout.write("\n".join((*one.faults, f"  {one}", f"  after {before}\n")))
         return {f"{one.run}: {fault}" for one in self.seen[week] for fault in one.faults}
 
     def states(self, week: str) -> list[str]:
@@ -179,10 +185,8 @@ class Looks:
         programme = dag.removeprefix("release_")
         runs, marks = _runs(api, dag), _marks(api, programme)
         asks = _asks(api, dag, runs, self.weeks)
-        page = _troubles(api)
-        before = state.watched(_asked_by_a_task(api, state, programme))
+        page = _troubles(api, programme)
         alerts = state.watched(_asked_by_a_task(api, state, programme))
-        alerts = tuple(one for one in alerts if one.rule != "run_died" or one in before)
         lines = [
             line
             for line in Journal.of(state.settings).of_programme(programme)
@@ -199,7 +203,9 @@ class Looks:
                 mark=mark if marks_then.get(week) == mark else {},
                 trouble=trouble,
                 words=words,
-                alerts=tuple(one for one in alerts if one.week == week),
+                alerts=tuple(
+                    one for one in alerts if (one.programme, one.week) == (programme, week)
+                ),
                 has_failed=last == [Happening.FAILED],
                 asks=week in asks if (week in asks) == (week in asks_then) else None,
             )
@@ -231,20 +237,21 @@ def _marks(api: AirflowApi, programme: str) -> dict[str, dict[str, Any]]:
     return {mark["week"]: mark for mark in found[programme]}
 
 
-def _troubles(api: AirflowApi) -> dict[str, tuple[str, str]]:
-    """Return what the page has people look at: state and words, by week."""
+def _troubles(api: AirflowApi, programme: str) -> dict[str, tuple[str, str]]:
+    """Return what the page has people look at in a programme: state and words, by week."""
     answer = api._send("GET", f"{PAGE}/", headers=api._authorization())
     answer.raise_for_status()
+    (own,) = re.findall(_PROGRAMME.format(programme), answer.text, re.DOTALL)
     return {
         weeks: (state, " ".join(unescape(re.sub(r"<[^>]+>", "", words)).split()))
-        for state, weeks, words in _ITEM.findall(answer.text)
+        for state, weeks, words in _ITEM.findall(own)
     }
 
 
 def _asked_by_a_task(api: AirflowApi, state: DeploymentState, programme: str) -> AirflowNow:
     """Return what the watchdog's task gets from Airflow: the runs that the journal names."""
     dag = f"release_{programme}"
-    asked = state.runs_to_ask_about(frozenset({programme}))[programme]
+    question = state.question(frozenset({programme}))
     found = [
         RunNow(
             run.run_id,
@@ -253,6 +260,6 @@ def _asked_by_a_task(api: AirflowApi, state: DeploymentState, programme: str) ->
             {task.task_id: TaskNow(task.state) for task in api.tasks(dag, run.run_id)},
         )
         for run in api.runs(dag)
-        if run.run_id in asked
+        if run.run_id in question.runs[programme]
     ]
-    return AirflowNow(runs={programme: tuple(found)})
+    return AirflowNow(runs={programme: tuple(found)}, question=question)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +16,7 @@ from turnstile.errors import TurnstileError
 from turnstile.operations.airflow_now import (
     UNDER_WAY,
     AirflowNow,
+    Question,
     RunNow,
     TaskNow,
     latest,
@@ -134,18 +135,18 @@ class AirflowApi:
 
     def now(
         self,
-        asked: Mapping[str, Collection[str]],
+        question: Question,
         period_of: Callable[[str, datetime | None, str], str],
     ) -> AirflowNow:
         """Return what Airflow says of some programmes.
 
         Args:
-            asked: names of runs to ask about, beside those that live, by programme.
+            question: which runs.
             period_of: names the period of a run, from its DAG, logical date and the form's field.
         """
         paused: dict[str, bool] = {}
         runs: dict[str, tuple[RunNow, ...]] = {}
-        for name, ids in asked.items():
+        for name, ids in question.runs.items():
             dag_id, found = f"release_{name}", []
             try:
                 dag = self._request("GET", f"/api/v2/dags/{dag_id}")
@@ -169,7 +170,7 @@ class AirflowApi:
                 found.append(RunNow(run_id, period, row["state"], tasks, since))
             runs[name] = tuple(found)
         heard = _last(self._request("GET", "/api/v2/monitor/health")["scheduler"], _HEARD)
-        return AirflowNow(paused, runs, heard)
+        return AirflowNow(paused, runs, heard, question)
 
     def events(self, names: Iterable[str]) -> tuple[dict[str, Any], ...]:
         """Return the lines of the audit log about some kinds of events, oldest first."""

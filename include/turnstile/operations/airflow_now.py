@@ -98,6 +98,19 @@ class RunNow:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What the orchestrator is asked, and what the journal has said by then.
+
+    Args:
+        runs: names of runs to ask about beside those that live, by programme.
+        turns: how many turns and ends of runs the journal has, by programme and week.
+    """
+
+    runs: Mapping[str, frozenset[str]]
+    turns: Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True, slots=True)
 class AirflowNow:
     """What the orchestrator says.
 
@@ -106,11 +119,20 @@ class AirflowNow:
         runs: of each programme that was asked about, those that live or that the journal names;
             None if nobody was asked.
         heard: when its scheduler gave a sign of life last, aware; None if that is not known.
+        question: that it answered; None where everything in the journal is older than the answer.
     """
 
     paused: Mapping[str, bool] = field(default_factory=dict)
     runs: Mapping[str, tuple[RunNow, ...]] | None = None
     heard: datetime | None = None
+    question: Question | None = None
+
+    def is_older(self, programme: str, period: str, turns: int) -> bool:
+        """Return whether the journal has said more of a period than when this was asked for.
+
+        Its turns and ends are counted, so that no two machines need the same clock.
+        """
+        return self.question is not None and turns > self.question.turns.get((programme, period), 0)
 
     def silence(self, now: datetime) -> str:
         """Say that its scheduler is not heard; empty while it is, or if that is not known."""

@@ -5,6 +5,7 @@ Reads only. The ledger is followed: what was read stays in memory, and each call
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from typing import Any
 
 from turnstile.errors import InputError, TurnstileError
 from turnstile.ledger.view import LedgerView
-from turnstile.operations.airflow_now import AirflowNow
+from turnstile.operations.airflow_now import AirflowNow, Question
 from turnstile.operations.alerts import Alert
 from turnstile.operations.calendar_of_weeks import calendar_of, next_week
 from turnstile.operations.journal import Happening, Journal, Line, starters
@@ -35,7 +36,7 @@ from turnstile.operations.programme_now import (
 )
 from turnstile.operations.release_preview import Preview, WeekPreview, named, preview
 from turnstile.operations.watch import watched
-from turnstile.operations.week_states import LIVE, Evidence, WeekMark
+from turnstile.operations.week_states import LIVE, TURNS_AND_ENDS, Evidence, WeekMark
 from turnstile.pipeline.approvals import standing_of
 from turnstile.pipeline.ledger_preview import in_the_way
 from turnstile.pipeline.revision_in_force import revision_in_force
@@ -124,15 +125,16 @@ class DeploymentState:
         follower = self._followed()
         return LedgerSnapshot((), (), {}, (), (), 0) if follower is None else follower.now()
 
-    def runs_to_ask_about(self, visible: frozenset[str]) -> dict[str, frozenset[str]]:
+    def question(self, visible: frozenset[str]) -> Question:
         """Return the last run of each week that is not public, or that did not say how it ended."""
-        asked = {}
+        asked, turns = {}, Counter[tuple[str, str]]()
         for name in sorted(visible):
             weeks = self.snapshot().weeks_of(name)
             last: dict[str, Line] = {}
             for line in self._journal(name):
                 if line.run_id:
                     last[line.week] = line
+                turns[name, line.week] += line.happening in TURNS_AND_ENDS
             asked[name] = frozenset(
                 line.run_id
                 for week, line in last.items()
@@ -140,7 +142,7 @@ class DeploymentState:
                 or week not in weeks
                 or not weeks[week].published
             )
-        return asked
+        return Question(asked, turns)
 
     def period_of_run(self, dag_id: str, starts: datetime | None, named: str) -> str:
         """Name the period that a run stands for; empty if it stands for none.

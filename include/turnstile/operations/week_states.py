@@ -110,9 +110,11 @@ def state_of_week(
     later = [line for line in lines if line.at[:19] >= since]
     attempts = [one for one in week.live if one.key.revision == newest]
     run_id = next((line.run_id for line in reversed(lines) if line.run_id), "")
-    mark = _judged(
-        programme, WeekMark(week.period, "missing", newest, run_id), attempts, evidence, later
-    )
+    mark = WeekMark(week.period, "missing", newest, run_id)
+    if _is_taken_up_since(programme, week.period, run_id, evidence.airflow, lines):
+        mark = replace(mark, state="under_way", of_budget=_of_budget(attempts))
+    else:
+        mark = _judged(programme, mark, attempts, evidence, later)
     if not week.published:
         return mark
     public = WeekMark(
@@ -123,6 +125,19 @@ def state_of_week(
         of_budget="public",
     )
     return public if mark.state in PUBLIC | {"missing"} else replace(public, correction=mark)
+
+
+def _is_taken_up_since(
+    programme: str, period: str, run_id: str, airflow: AirflowNow, lines: Sequence[Line]
+) -> bool:
+    """Return whether a run that Airflow says is over, or has not, spoke after Airflow was asked.
+
+    That it lives is all that is known of it then: its question may not be open yet.
+    """
+    run = airflow.run_of(programme, period, run_id)
+    if (run is not None and run.is_live) or not airflow.is_older(programme, period, len(lines)):
+        return False
+    return lines[-1].happening in TURNS
 
 
 def _judged(
