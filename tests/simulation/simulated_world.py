@@ -302,6 +302,10 @@ class World:
         machine = self.chance.choice(self.machines)
         self.touched[f"{programme}/{week}"] = self.now
         self.faulty.twin = lambda: self.twin(programme, week)
+        if step == "draw" and self.chance.random() < self.faults_a_week / 30:
+            # A draw is a sixth of a week's calls, and what may go wrong in it costs the most.
+            self.did["faults"] += 1
+            self.faulty.plan(self.chance.randrange(400), self.chance.choice(("kill", "power")))
         if step == "approve":
             self.decide(programme, week, revision)
         self.pass_time(30)
