@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 from ports import free_port
@@ -15,6 +16,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
+
+_NUMBERS = count()  # of databases of this process, some of which live side by side
 
 
 def run_as_server(url: str, *statements: str) -> None:
@@ -90,7 +93,7 @@ def metadata_database() -> Iterator[dict[str, str]]:
         if server is None:
             yield {}
             return
-        name = f"airflow_test_{os.getpid()}"
+        name = f"airflow_test_{os.getpid()}_{next(_NUMBERS)}"
         run_as_server(server, f"CREATE DATABASE {name}")
         url = make_url(server).set(drivername="postgresql+psycopg2", database=name)
         try:
