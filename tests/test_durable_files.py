@@ -85,7 +85,7 @@ _OWN_DRAFTS = {
     "before_charge.py": 1,  # a note that files changed, which they did not
     "writing.py": 1,  # the link `latest`
     "zone_stores.py": 1,  # a mark
-    "plain_zone.py": 1,  # what is arriving
+    "plain_zone.py": 2,  # what is arriving, and what a process left of it that was killed
     "unit_zone.py": 1,
     "unit.py": 1,  # a folder that is empty
     "retention.py": 1,

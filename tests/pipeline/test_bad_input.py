@@ -36,7 +36,7 @@ def truncated_gzip(folder: Path) -> None:
 
 def wrong_delimiter(folder: Path) -> None:
     path = _first(folder)
-    path.write_text(path.read_text().replace(",", ";"))
+    path.write_text(path.read_text().replace(",", "^"))
 
 
 def other_columns(folder: Path) -> None:

@@ -102,7 +102,10 @@ _BOTH = [
     ("outside_week", _set(Frame.WEEK, "share_outside_week", 1e-9)),
     ("quarantine_small", _set(Frame.WEEK, "share_quarantined", 0.21)),
 ]
-_ABOVE = {"card_id_missing": 0.21}  # of which a rule sets more aside than it may; else one in fifty
+_ABOVE = {
+    "card_id_missing": 0.21,
+    "tap_off_without_tap_on": 0.11,
+}  # of which a rule sets more aside than it may; else one in fifty
 _OWN = {
     "opal": [
         ("unknown_taps", _set(Frame.WEEK, "share_unknown_taps", 0.11)),

@@ -119,8 +119,8 @@ class Generator:
             self._mixed(write(theirs), self._with_hostile(write(mine), spoil))
             for write, theirs, mine, spoil in zip(lines, others, own, (_CSV, _JSON), strict=True)
         )
-        header, _ = csv_lines(self._header_records(), self._own.programme.source.file)
-        spec = self._own.programme.source.file
+        header, _ = csv_lines(self._header_records(), self._own.programme.source.written)
+        spec = self._own.programme.source.written
         csv_file = as_delivered(b"\n".join([header.encode(), *table_lines, b""]), spec)
         json_file = b"\n".join(object_lines) + b"\n"
         if self._own.form is Form.PACKED:
@@ -154,7 +154,7 @@ class Generator:
 
     def _lines_of_csv(self, records: list[Record]) -> list[bytes]:
         every = self._header_records()
-        _, lines = csv_lines([*every, *records], self._own.programme.source.file)
+        _, lines = csv_lines([*every, *records], self._own.programme.source.written)
         return [line.encode() for line in lines[len(every) :]]
 
     def _records(

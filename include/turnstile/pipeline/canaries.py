@@ -190,13 +190,13 @@ def raw_files(programme: Programme, others: Rows, own: Rows, *, hostile: bool) -
     theirs = records_of(programme, others)
     of_csv = _in_turns(records_of(programme, own), _IN_CSV)
     of_json = _in_turns(records_of(programme, [_respelt(row) for row in own]), _IN_JSON)
-    header, lines = csv_lines([*theirs[::2], *of_csv], programme.source.file)
+    header, lines = csv_lines([*theirs[::2], *of_csv], programme.source.written)
     split = len(theirs[::2])
     table = _amid(lines[:split], lines[split:], hostile=hostile, spoil=_SPOILED_CSV)
     objects = json_lines(theirs[1::2]), json_lines(of_json)
     records = _amid(*objects, hostile=hostile, spoil=_SPOILED_JSON)
     return {
-        "a.csv": as_delivered(b"\n".join([header.encode(), *table, b""]), programme.source.file),
+        "a.csv": as_delivered(b"\n".join([header.encode(), *table, b""]), programme.source.written),
         "b.ndjson": b"\n".join(records) + b"\n",
     }
 

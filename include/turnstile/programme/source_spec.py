@@ -247,7 +247,7 @@ class SourceSpec:
             "refuse",
         ),
     ] = MissingDay.REFUSE
-    file: Annotated[FileSpec, Key("how text files are written (FEEDS.md)")] = FileSpec()
+    file: Annotated[FileSpec | None, Key("how text files are written (FEEDS.md)")] = None
     columns: Annotated[
         tuple[tuple[str, str], ...],
         Named(Annotated[Text, Key("the source's name of a field", "card_number")]),
@@ -322,6 +322,11 @@ class SourceSpec:
     vehicle_form: Annotated[
         IdForm | None, Key(f"vehicles: the one spelling of their ids; {_UNSTATED}")
     ] = None
+
+    @property
+    def written(self) -> FileSpec:
+        """How text files are written."""
+        return self.file or FileSpec()
 
     @property
     def id_field(self) -> str:

@@ -25,7 +25,13 @@ _MANY_UNREADABLE = 0.01
 _MANY_QUARANTINED = 0.2
 _MANY_OF_A_RULE = 0.02
 # What no sender can help, or what is delivered so by design: it has shares of its own.
-_MANY_OF_THESE = {"card_id_missing": 0.2, "other_action": 1.0, "outside_week": 1.0, DUPLICATES: 1.0}
+_MANY_OF_THESE = {
+    "card_id_missing": 0.2,
+    "tap_off_without_tap_on": 0.1,  # a rider forgot
+    "other_action": 1.0,
+    "outside_week": 1.0,
+    DUPLICATES: 1.0,
+}
 _FEW = 0.01
 _MANY_UNKNOWN_TAPS = 0.1
 _USUAL_VOLUME = (0.5, 2.0)

@@ -66,9 +66,16 @@ class PlaceTables:
         """Return the rows of boardings, or of all, of a table."""
         return [] if table is None else list(_rows(self.sums, table))
 
-    def sum_of(self, table: Layout, rows: Sequence[PlaceRow]) -> Sum:
-        """Return the sum of rows of a table with the interval that `sums.py` gives it."""
-        return self.sums.estimated(table.name, [row.said for row in rows])
+    def sum_of(self, table: Layout, rows: Sequence[PlaceRow]) -> Sum | None:
+        """Return the sum of rows with the interval that `sums.py` gives it; None if it gives none.
+
+        Of numbers that have no estimate it is not known how far their errors go together.
+        """
+        try:
+            found = self.sums.estimated(table.name, [row.said for row in rows])
+        except ValueError:
+            return None
+        return None if found.withheld else found
 
 
 def place_tables(package: Path) -> PlaceTables | None:

@@ -149,11 +149,13 @@ def _sum(tables: PlaceTables, of: Layout, rows: Sequence[PlaceRow], over: int = 
     if not rows or all(row.value is None for row in rows):
         return _NOTHING
     found = tables.sum_of(of, rows)
-    if found.withheld and (unbiased := _test(rows)) is not None:
-        value, deviation = unbiased
-        half = NORMAL_95 * deviation
-        return [*(_rounded(one / over) for one in (value, value - half, value + half)), IS_UNBIASED]
-    return [_rounded(one / over) for one in (found.value, found.low_95, found.high_95)]
+    if found is not None:
+        return [_rounded(one / over) for one in (found.value, found.low_95, found.high_95)]
+    if (unbiased := _test(rows)) is None:
+        return _NOTHING
+    value, deviation = unbiased
+    half = NORMAL_95 * deviation
+    return [*(_rounded(one / over) for one in (value, value - half, value + half)), IS_UNBIASED]
 
 
 def _test(rows: Sequence[PlaceRow]) -> tuple[float, float] | None:

@@ -41,7 +41,7 @@ def records_of(programme: Programme, rows: Sequence[MadeTrip | MadeReading]) -> 
 
 def _written(value: object, column: str, names: Mapping[str, str], programme: Programme) -> object:
     """Return a value of a made-up record as files of a programme write it."""
-    spec = programme.source.file
+    spec = programme.source.written
     if column in {names.get(field) for field in NUMBERS} and spec.decimal is DecimalMark.COMMA:
         return str(value).replace(".", ",")
     if column in {names.get(field) for field in INSTANTS} and spec.times.of_second:

@@ -22,7 +22,7 @@ from turnstile.duckdb_engine import connect, name, one_file, text
 from turnstile.durable_files import sha256_of
 from turnstile.errors import InputError, IntegrityError
 from turnstile.programme.gtfs.scheduled_calls import ScheduledCalls
-from turnstile.programme.source_spec import FileSpec, WithoutCard
+from turnstile.programme.source_spec import WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.layout import (
@@ -155,7 +155,7 @@ def snapshot_digest(
         made_from["without_card"] = source.without_card
     if source.id_form is not None:
         made_from["id_form"] = astuple(source.id_form)
-    if source.file != FileSpec():
+    if source.file is not None:
         made_from["file"] = astuple(source.file)
     if absent := sorted(set(week.days) - set(programme.days_of(week))):
         made_from["absent_days"] = [str(day) for day in absent]
@@ -195,7 +195,7 @@ def _stage(work: _Work, file: RawFile, folder: Path) -> int:
     """
     names = _names(work)
     wanted = work.layout.columns_of(names)
-    spec = work.programme.source.file
+    spec = work.programme.source.written
     source = open_source(work.connection, file, wanted, folder, spec)
     fields = _fields(work, file, frozenset(source.columns))
     ids = work.layout.spellings(names.get(work.programme.source.id_field, ""))
