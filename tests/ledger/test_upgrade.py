@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 import pytest
 from alembic import command
 from alembic.config import Config
+from kept_homes import OF_0_1_0, lived_in
 from ledger_asks import ask, noon, sealed
 from sqlalchemy import create_engine, insert, select, text, update
 from sqlalchemy.pool import NullPool
@@ -19,19 +19,12 @@ from turnstile.ledger.database_tables import ACCOUNT, ATTEMPT, CAPS, ENTRY, FAMI
 from turnstile.ledger.ledger import Ledger
 from turnstile.settings import system_clock
 
-KEPT = Path(__file__).parents[1] / "fixtures/home_0_1_0.tar.gz"
-
 
 @pytest.fixture
 def old(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The kept home; on a server its rows stand in tables of the first version."""
-    with tarfile.open(KEPT) as archive:
-        archive.extractall(tmp_path, filter="data")
-    file = f"sqlite:///{tmp_path / 'home/ledger.sqlite'}"
+    file = f"sqlite:///{lived_in(OF_0_1_0, tmp_path, monkeypatch) / 'ledger.sqlite'}"
     url = file if stores.kind == "sqlite" else _on_the_server(file, stores.empty())
-    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "include"))
-    monkeypatch.setenv("TURNSTILE_WITNESS", str(tmp_path / "witness"))
     monkeypatch.setenv("TURNSTILE_LEDGER_URL", url)
     return url
 

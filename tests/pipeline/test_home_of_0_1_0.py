@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kept_homes import OF_0_1_0, lived_in
 
 from turnstile.cli import main
 from turnstile.ledger.of_deployment import open_ledger
@@ -15,7 +15,6 @@ from turnstile.ledger.records import ReleaseKey
 from turnstile.pipeline.steps import step_named
 from turnstile.settings import Settings
 
-KEPT = Path(__file__).parents[1] / "fixtures/home_0_1_0.tar.gz"
 PUBLISHED = ("opal/2016-W30/r0", "opal/2016-W31/r0", "opal/2016-W31/r1", "itms/2016-W30/r0")
 Cli = Callable[..., int]
 
@@ -23,14 +22,7 @@ Cli = Callable[..., int]
 @pytest.fixture
 def old_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The kept deployment, unpacked into a folder of its own."""
-    with tarfile.open(KEPT) as archive:
-        archive.extractall(tmp_path, filter="data")
-    (tmp_path / "home/private").chmod(0o700)
-    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "include"))
-    monkeypatch.setenv("TURNSTILE_WITNESS", str(tmp_path / "witness"))
-    monkeypatch.delenv("TURNSTILE_LEDGER_URL", raising=False)
-    return tmp_path / "home"
+    return lived_in(OF_0_1_0, tmp_path, monkeypatch)
 
 
 def digests(folder: Path) -> dict[str, str]:

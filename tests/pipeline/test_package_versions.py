@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tarfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from kept_homes import OF_PACKAGES_1, lived_in
 
 from turnstile.cli import main
 from turnstile.pipeline.context import open_release
@@ -26,20 +26,13 @@ from turnstile.publishing.package_numbers import numbers_of_package
 from turnstile.publishing.package_reader import Tables
 from turnstile.publishing.week.sums import Sums
 
-KEPT = Path(__file__).parents[1] / "fixtures/home_of_version_1.tar.gz"
 FIRST, STAGED, NEXT = "2016-W30", "2016-W31", "2016-W32"
 
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The public zone of the kept home, in a folder of its own."""
-    with tarfile.open(KEPT) as archive:
-        archive.extractall(tmp_path, filter="data")
-    (tmp_path / "home/private").chmod(0o700)
-    monkeypatch.setenv("TURNSTILE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("TURNSTILE_INCLUDE", str(tmp_path / "include"))
-    monkeypatch.delenv("TURNSTILE_LEDGER_URL", raising=False)
-    return tmp_path / "home/public"
+    return lived_in(OF_PACKAGES_1, tmp_path, monkeypatch) / "public"
 
 
 def digests(folder: Path) -> dict[str, str]:

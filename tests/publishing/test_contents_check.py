@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,19 +12,15 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pytest
+from kept_homes import OF_0_1_0, unpacked
 
 from turnstile.publishing.contents_check import unknown_contents
-
-_FIXTURE = Path(__file__).resolve().parents[1] / "fixtures/home_0_1_0.tar.gz"
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The public zone of a home that version 0.1.0 made."""
-    folder = tmp_path_factory.mktemp("kept")
-    with tarfile.open(_FIXTURE) as packed:
-        packed.extractall(folder, filter="data")
-    return next(folder.rglob("public"))
+    return unpacked(OF_0_1_0, tmp_path_factory.mktemp("kept")) / "public"
 
 
 @pytest.fixture

@@ -53,8 +53,9 @@ def test_a_package_above_100_mb_is_warned_of_with_the_grain_that_would_do(
     programme = load_programme("opal", deployment.include)
     domain = load_domain(programme, deployment.include)
     plan = make_plan(programme, domain, ServiceWeek.parse(WEEK))
-    assert package_size(programme, domain, plan).size_bytes > LARGE_BYTES
-    said = large_package(programme, deployment.include, plan)
+    size = package_size(programme, domain, plan)
+    assert size.size_bytes > LARGE_BYTES
+    said = large_package(size, programme, deployment.include, plan)
     assert "which is above 100 MB; slot_minutes: " in said
     assert main(["check", "opal"]) == 0
     assert "which is above 100 MB; slot_minutes: " in capsys.readouterr().err

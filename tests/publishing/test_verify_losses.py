@@ -9,7 +9,6 @@ import json
 import re
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
@@ -19,6 +18,7 @@ from typing import Any
 
 import pytest
 from cards_of_weeks import INCLUDE, History, shipped
+from kept_homes import OF_0_1_0, unpacked
 
 from turnstile.cli import main
 from turnstile.ledger import stored_accounts
@@ -728,9 +728,7 @@ def test_published_packages_agree_with_python_alone_and_with_the_ledger(
 
 
 def test_a_card_made_before_its_terms_were_stated_is_said_to_be_so(tmp_path: Path) -> None:
-    fixture = Path(__file__).parents[1] / "fixtures/home_0_1_0.tar.gz"
-    with tarfile.open(fixture) as packed:
-        packed.extractall(tmp_path, filter="data")
+    unpacked(OF_0_1_0, tmp_path)
     code, said = _run(tmp_path)
     assert code == 2
     assert "does not hold every term, because it was made before cards did" in said

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from ingested_weeks import Zones
 
@@ -203,3 +204,15 @@ def test_a_byte_that_an_encoding_does_not_have_costs_its_own_line_alone(rows: An
     content = PLAIN.encode("windows-1252").replace(b"O'Hara", b"O\x81Hara")
     found = rows("taps.csv", content, file=FileSpec(encoding=Encoding.WINDOWS_1252))
     assert found == [WANTED[0], WANTED[2]]
+
+
+def test_what_is_set_aside_is_kept_in_the_files_own_characters(
+    zones: Zones, programme_of: Callable[..., Programme]
+) -> None:
+    spec = FileSpec(delimiter=Delimiter.SEMICOLON)
+    content = _written(spec).replace("Bø".encode(), b"B\xf8")
+    zones.deliver(WEEK, {"taps.csv": content})
+    snapshot = zones.ingest(programme_of("opal", feed=Feed.TAPS, file=spec), WEEK)
+    kept = pq.read_table(snapshot.folder / "quarantine/malformed_line.parquet")
+    (line,) = kept["fields"].to_pylist()
+    assert line == "2;c;bus;exit;2016-07-25 08:20:00;B\\xf8;æøå"

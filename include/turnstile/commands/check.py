@@ -26,7 +26,7 @@ from turnstile.programme.loading import (
 from turnstile.programme.problems import Checked, problems_of
 from turnstile.programme.reference import json_schema, reference
 from turnstile.programme.spec import Programme
-from turnstile.publishing.package_size import large_package
+from turnstile.publishing.package_size import large_package, package_size
 from turnstile.publishing.series.days import holidays_of
 from turnstile.quality.rules import shares_at_most
 from turnstile.release.plan import make_plan
@@ -105,7 +105,8 @@ def _judged(file: ProgrammeFile, settings: Settings) -> _Judged:
     period = period_containing(system_clock().date(), programme.schedule)
     domain = load_domain(programme, settings.include)
     plan = make_plan(programme, domain, period)
-    large = large_package(programme, settings.include, plan)
+    size = package_size(programme, domain, plan)
+    large = large_package(size, programme, settings.include, plan)
     warnings = (*warnings, *filter(None, [large and f"{file.path.name}: {large}"]))
     lacking = (
         shortage(programme, tightest_room(programme, domain, period)),

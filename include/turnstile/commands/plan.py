@@ -123,8 +123,9 @@ def _print_room(release: Release) -> None:
         print(crash_sentence(room))
     for line in left_under_caps(release):
         print(f"cap on {line['unit']}, {line['scope']}: {line['left']} left")
-    print(package_size(release.programme, release.domain, release.plan).sentence)
-    if warning := large_package(release.programme, release.settings.include, release.plan):
+    size = package_size(release.programme, release.domain, release.plan)
+    print(size.sentence)
+    if warning := large_package(size, release.programme, release.settings.include, release.plan):
         print(f"warning: {warning}")
 
 

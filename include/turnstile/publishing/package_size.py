@@ -170,9 +170,15 @@ def _coarser(programme: Programme) -> Iterator[tuple[str, Programme]]:
         yield f"h3_resolution: {coarser}", replace(programme, domain=domain)
 
 
-def large_package(programme: Programme, include: Path, plan: ReleasePlan) -> str:
-    """Return a warning of a package that would be large, with the grain that would do."""
-    size = package_size(programme, load_domain(programme, include), plan)
+def large_package(size: PackageSize, programme: Programme, include: Path, plan: ReleasePlan) -> str:
+    """Return a warning of a package that would be large, with the grain that would do.
+
+    Args:
+        size: of the package.
+        programme: whose it is.
+        include: folder of public files.
+        plan: of the release.
+    """
     if size.size_bytes <= LARGE_BYTES:
         return ""
     rest = smaller_grain(programme, include, plan) or "take fewer places or tables"

@@ -23,6 +23,7 @@ from turnstile.publishing.series.days import SATURDAY
 
 WEEKS = 4
 _DAYS_OF = {"day": 1, "week": 7}
+_Days = Callable[[list[date]], list[date]]
 _ERROR, _DAY = "standard_deviation", "service_date"
 
 
@@ -47,10 +48,10 @@ def typical_weekday(
         holidays: by day.
         gaps: service days without input.
     """
-    left_out = {*holidays, *(date.fromisoformat(day) for day in gaps)}
+    usual = _usual_days(holidays, gaps)
 
     def kept(days: list[date]) -> list[date]:
-        return [day for day in days if day not in left_out and day.weekday() < SATURDAY]
+        return [day for day in usual(days) if day.weekday() < SATURDAY]
 
     return _means(weeks, kept, "day")
 
@@ -65,7 +66,6 @@ def typical_week(
         holidays: by day.
         gaps: service days without input.
     """
-    left_out = {*holidays, *(date.fromisoformat(day) for day in gaps)}
 
     def named(rows: pa.Table) -> pa.Table:
         days = rows[_DAY].unique().to_pylist()
@@ -73,10 +73,13 @@ def typical_week(
         names = pa.array([f"{day:%A}" for day in days]).take(places)
         return rows.add_column(0, "weekday", names)
 
-    def kept(days: list[date]) -> list[date]:
-        return [day for day in days if day not in left_out]
+    return _means([named(one) for one in weeks], _usual_days(holidays, gaps), "day")
 
-    return _means([named(one) for one in weeks], kept, "day")
+
+def _usual_days(holidays: Mapping[date, str], gaps: Sequence[str]) -> _Days:
+    """Return what keeps of some days those that are no holidays and had input."""
+    left_out = {*holidays, *(date.fromisoformat(day) for day in gaps)}
+    return lambda days: [day for day in days if day not in left_out]
 
 
 def four_weeks(weeks: Sequence[pa.Table], gaps: Sequence[str]) -> pa.Table | None:
@@ -106,9 +109,7 @@ def four_weeks_of_speeds(packages: Sequence[Tables], table: str, clamp_kmh: int)
         return None
 
 
-def _means(
-    weeks: Sequence[pa.Table], kept: Callable[[list[date]], list[date]], unit: str
-) -> pa.Table | None:
+def _means(weeks: Sequence[pa.Table], kept: _Days, unit: str) -> pa.Table | None:
     """Return the means a day or a week; None without a table, or where the tables differ."""
     if not weeks or any(one.column_names != weeks[0].column_names for one in weeks):
         return None

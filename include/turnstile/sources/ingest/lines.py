@@ -75,7 +75,7 @@ class PhysicalLines:
 
 
 def sort_lines(
-    file: RawFile, folder: Path, *, has_quotes: bool, spec: FileSpec | None = None
+    file: RawFile, folder: Path, *, has_quotes: bool, spec: FileSpec = AS_IT_STANDS
 ) -> PhysicalLines:
     """Look at every line of a file once.
 
@@ -84,7 +84,7 @@ def sort_lines(
         folder: empty scratch folder, for a copy (only if there is anything to leave out or unpack)
             and the rejected lines.
         has_quotes: True if a field may be quoted, as in CSV.
-        spec: how the file is written; None for UTF-8 as it stands, as in JSON.
+        spec: how the file is written; JSON is UTF-8 as it stands.
 
     Raises:
         OSError: the file cannot be read to its end.
@@ -92,7 +92,7 @@ def sort_lines(
         InputError: a compressed file unpacks to far more than rows do.
     """
     folder.mkdir(parents=True)
-    text = plain_text(file, spec or AS_IT_STANDS)
+    text = plain_text(file, spec)
     with _Sorter(file.path, folder, text, has_quotes=has_quotes) as sorter:
         for block in _blocks(text.chunks):
             sorter.add(block)
@@ -236,7 +236,7 @@ def _sorted_lines(block: bytes, *, has_quotes: bool) -> tuple[Places, Places, Fl
         if character in block:
             found = np.flatnonzero(content == character[0])
             bad[np.searchsorted(ends, found)] = True
-    if not block.isascii():
+    if not has_quotes:  # CSV is mended before
         _mark_not_utf8(block, content, ends, bad)
     quotes = np.flatnonzero(content == _QUOTE) if has_quotes else ends[:0]
     if len(quotes):
@@ -246,6 +246,8 @@ def _sorted_lines(block: bytes, *, has_quotes: bool) -> tuple[Places, Places, Fl
 
 def _is_utf8(block: bytes) -> bool:
     """Return whether bytes can be decoded."""
+    if block.isascii():
+        return True
     try:
         block.decode()
     except UnicodeDecodeError:
@@ -290,16 +292,13 @@ def _may_have_margins(block: bytes, quotes: Places, bad: Flags) -> bool:
 
 def _mark_not_utf8(block: bytes, content: Bytes, ends: Places, bad: Flags) -> None:
     """Mark the lines that are not UTF-8."""
-    try:
-        block.decode()
-    except UnicodeDecodeError:
-        found = np.flatnonzero(content >= _FIRST_NOT_ASCII)
-        begins = np.concatenate(([0], ends[:-1] + 1))
-        for line in np.unique(np.searchsorted(ends, found)):
-            try:
-                block[begins[line] : ends[line]].decode()
-            except UnicodeDecodeError:
-                bad[line] = True
+    if _is_utf8(block):
+        return
+    found = np.flatnonzero(content >= _FIRST_NOT_ASCII)
+    begins = np.concatenate(([0], ends[:-1] + 1))
+    for line in np.unique(np.searchsorted(ends, found)):
+        if not _is_utf8(block[begins[line] : ends[line]]):
+            bad[line] = True
 
 
 def _mark_unbalanced(content: Bytes, ends: Places, quotes: Places, bad: Flags) -> None:

@@ -292,19 +292,17 @@ def _stage_malformed(work: _Work, file: RawFile, source: Source) -> int:
     lines = []
     rejects = "SELECT 1 FROM reject_errors LIMIT 1"
     if source.is_by_line and work.connection.execute(rejects).fetchone():
-        line = source.as_it_came("any_value(csv_line)")
-        lines.append(f"SELECT {line} AS fields FROM reject_errors GROUP BY line")
+        lines.append("SELECT any_value(csv_line) AS fields FROM reject_errors GROUP BY line")
     if source.malformed is not None:
         lines.append(source.malformed)
     if source.rejected is not None:
-        as_it_came = source.as_it_came("fields")
-        rejected = f"read_parquet({one_file(source.rejected)})"
-        lines.append(f"SELECT {as_it_came} AS fields FROM {rejected}")
+        lines.append(f"SELECT fields FROM read_parquet({one_file(source.rejected)})")
     count = 0
     for select in lines:
         staged = work.layout.staged_columns(work.programme)
         empty = "".join(f"NULL AS {column}, " for column, _ in staged)
-        malformed = f"SELECT {empty} 'malformed_line' AS broken_rule, fields FROM ({select})"
+        kept = f"'malformed_line' AS broken_rule, {source.as_it_came('fields')} AS fields"
+        malformed = f"SELECT {empty} {kept} FROM ({select})"
         count += _append(work, file, malformed)
         if source.is_by_line:
             work.connection.execute("DELETE FROM reject_errors")  # of this read
