@@ -14,9 +14,9 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from turnstile.publishing.carried.sums import Row, Sum
+from turnstile.publishing.contents import NORMAL_95
 from turnstile.publishing.data_tables import TAP, labels_of
 from turnstile.publishing.package_reader import Tables, texts_of
-from turnstile.publishing.week.claims import NORMAL_95
 from turnstile.publishing.week.sums import Sums, as_texts
 
 _PLACES, _TIME, _KEYS = ("location", "cell"), "slot", ("service_date", "mode", TAP)

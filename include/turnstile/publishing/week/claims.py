@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from turnstile.publishing.contents import NORMAL_95
+
 Floats = NDArray[np.float64]
-NORMAL_95 = 1.959964  # standard deviations, either way
 BY_CHANCE = 0.05
 _NAMED = 3
 
