@@ -285,7 +285,7 @@ class RawAuditor:
     def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         """Read the database past the house."""
         try:
-            file = os.stat(self.database).st_ino
+            file = self.database.stat().st_ino
         except OSError:
             return []
         if file != self._file:

@@ -28,6 +28,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from asked_once import AskedOnce
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from faulty_machine import KINDS, FaultyMachine, Killed, Waits
@@ -62,18 +63,13 @@ from turnstile.errors import (
 )
 from turnstile.ledger import leases, store
 from turnstile.ledger.custody import release_files, signed_note, space
-from turnstile.ledger.entries import read_entry
 from turnstile.ledger.of_deployment import open_ledger
 from turnstile.ledger.records import ReleaseKey
 from turnstile.ledger.revisions import RevisionDecision
-from turnstile.ledger.tlog import checkpoints, merkle
-from turnstile.ledger.view import LedgerView
 from turnstile.operations.retention_day import RetentionDay
-from turnstile.pipeline import planned_release
 from turnstile.pipeline.steps import STEPS, step_named
 from turnstile.programme.domain.files import load_domain
 from turnstile.programme.loading import load_programme
-from turnstile.programme.terms import binding_terms
 from turnstile.release import zone_copies as copies_of_zones
 from turnstile.release.plan import make_plan
 from turnstile.service_calendar import ServiceWeek
@@ -92,16 +88,6 @@ FAULTS_A_WEEK = 3.0
 _CALLS_A_WEEK = 2_400
 """Calls that a week of both programmes makes, about: where its faults are spread."""
 _TRIES = 6
-_READINGS = (
-    "find", "weeks", "attempts", "bounding_keys", "entries_of", "head", "parties", "assessment",
-    "approvals", "decisions_on_revision",
-)  # fmt: skip
-"""What reads the database alone, and changes nothing: asked a hundred times a week."""
-_PURE = (
-    (signed_note, ("verifies", "parse_note", "key_id")),
-    (checkpoints, ("parse_checkpoint", "parse_step", "parse_proof")),
-    (merkle, ("is_consistent", "is_included")),
-)
 
 
 @dataclass(frozen=True)
@@ -156,6 +142,7 @@ class World:
         self.has_witness = self.chance.random() < 0.5
         self.faulty = FaultyMachine(self.root, self.chance)
         self.database = self.root / "ledger/ledger.sqlite"
+        self.once = AskedOnce(self.database)
         self.buckets = {
             zone: MemoryBucket(f"s3://{zone}", self.faulty.bucket, self.clock)
             for zone in (ZONES if self.has_stores else ())
@@ -676,6 +663,7 @@ class World:
 
     def _put_database(self, content: bytes | None) -> None:
         self.is_whole = False
+        self.once.forget()
         store._file.cache_clear()
         self.auditor.went_back()
         for ending in ("", "-wal", "-shm"):
@@ -758,19 +746,9 @@ class World:
             enter(patch("turnstile.durable_files.fcntl.flock", self.flock))
             enter(patch.object(store, "_file", _engine_of()))
             enter(patch.object(store.Store, "write", self.writing(store.Store.write)))
-            for name in _READINGS:
-                enter(patch.object(LedgerView, name, self.remembering(getattr(LedgerView, name))))
-            enter(patch.object(store.Store, "_migrate", self.migrated(store.Store._migrate)))
-            enter(patch.object(planned_release, "make_plan", _plan_once))
-            for module in [
-                sys.modules[name] for name in sorted(sys.modules) if name.startswith("turnstile")
-            ]:
-                for name, once in ((load_domain, _domain_once), (binding_terms, _terms_once)):
-                    if vars(module).get(name.__name__) is name:
-                        enter(patch.object(module, name.__name__, once))
-            enter(patch.object(copies_of_zones, "brought", lambda *_, **__: StoredZones))
-            for replaced in _remembered():
+            for replaced in self.once.patches():
                 enter(replaced)
+            enter(patch.object(copies_of_zones, "brought", lambda *_, **__: StoredZones))
             enter(light_parts(self.noise))
             enter(self.faulty.wrapped())
             yield
@@ -807,40 +785,12 @@ class World:
         """Let a process die after its commit, before it knows."""
 
         def write(one: Any, act: Any) -> Any:
-            self.writes += 1
+            self.once.forget()
             answer = real(one, act)
             self.faulty.wrote()
             return answer
 
         return write
-
-    writes = 0
-    """Transactions that were begun."""
-
-    def database_now(self) -> tuple[object, ...]:
-        """What changes whenever anybody writes to the database or puts another in its place."""
-        return (self.writes, *map(_stat_of, (str(self.database), f"{self.database}-wal")))
-
-    def remembering(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        """Let a reading of the database be done once for the same state of it."""
-
-        def read(ledger: Any, *asked: Any) -> Any:
-            question = (real, ledger._store.file, *asked)
-            if self.remembered[0] != (state := self.database_now()):
-                self.remembered = (state, {})
-            known = self.remembered[1]
-            if question not in known:
-                known[question] = real(ledger, *asked)
-            return known[question]
-
-        return read
-
-    remembered: tuple[tuple[object, ...], dict[tuple[object, ...], Any]] = ((), {})
-
-    def migrated(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        """Look for the tables once in the same database."""
-        read = self.remembering(lambda one: real(one._store))
-        return lambda one: read(SimpleNamespace(_store=one))
 
     def new_key(self) -> bytes:
         """A signing key of this seed."""
@@ -898,15 +848,6 @@ def _copied(source: str, target: str) -> str:
     """Copy in the place of a file that may be read-only."""
     Path(target).unlink(missing_ok=True)
     return str(shutil.copy2(source, target))
-
-
-def _stat_of(path: str) -> tuple[int, ...]:
-    """What tells a file from what it was; empty if there is none."""
-    try:
-        seen = os.stat(path)
-    except OSError:
-        return ()
-    return seen.st_ino, seen.st_size, seen.st_mtime_ns
 
 
 def _poisson(chance: random.Random, mean: float) -> int:
@@ -995,58 +936,6 @@ def _engine_of() -> Any:
 def _wait_for_nobody(connection: Any, _: object) -> None:
     """Be told at once that somebody else writes: in one thread nobody ever lets go meanwhile."""
     connection.execute("PRAGMA busy_timeout=0").close()
-
-
-_PLANS: dict[tuple[object, ...], Any] = {}
-
-
-def _plan_once(programme: Any, domain: Any, week: Any, *, revision: int = 0) -> Any:
-    """Make a plan once for its question."""
-    asked = (programme.digest, domain.digest, str(week), revision)
-    if asked not in _PLANS:
-        if len(_PLANS) > 500:
-            _PLANS.clear()
-        _PLANS[asked] = make_plan(programme, domain, week, revision=revision)
-    return _PLANS[asked]
-
-
-@lru_cache(500)
-def _of_digest(real: Callable[..., Any], _: str, given: _Given) -> Any:
-    return real(*given.given)
-
-
-class _Given:
-    """What a function is given, told apart by the digest beside it."""
-
-    def __init__(self, *given: Any) -> None:
-        self.given = given
-
-    def __hash__(self) -> int:
-        return hash(str(self.given[1]))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Given) and str(self.given[1]) == str(other.given[1])
-
-
-def _domain_once(programme: Any, include: Path) -> Any:
-    """Read a domain once a world."""
-    return _of_digest(load_domain, programme.digest, _Given(programme, include))
-
-
-def _terms_once(programme: Any, period: Any) -> Any:
-    """Write down the terms of a programme once a week."""
-    return _of_digest(binding_terms, programme.digest, _Given(programme, period))
-
-
-def _remembered() -> Iterator[Any]:
-    """Yield patches that let pure functions of the ledger be asked once for the same."""
-    pure = [(getattr(module, name)) for module, names in _PURE for name in names]
-    pure.append(read_entry)
-    kept = {one: lru_cache(20_000)(one) for one in pure}
-    for module in [one for name, one in sys.modules.items() if name.startswith("turnstile")]:
-        for name, value in list(vars(module).items()):
-            if callable(value) and getattr(value, "__hash__", None) and value in kept:
-                yield patch.object(module, name, kept[value])
 
 
 @contextmanager
