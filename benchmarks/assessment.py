@@ -2,7 +2,7 @@
 
 python benchmarks/assessment.py faults    the table of faults
 python benchmarks/assessment.py honest    2,000 correct releases, and what stops them
-python benchmarks/assessment.py risk      forecast against simulated attackers
+python benchmarks/assessment.py histories what the ledger charged, against simulated attackers
 python benchmarks/assessment.py reuse     from which share of equal raw counts reused noise is found
 """
 
@@ -11,8 +11,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from assessment_chances import honest, reuse, risk
+from assessment_chances import honest, reuse
 from assessment_faults import FAULTS, UNSEEN, Fault
+from assessment_histories import histories
 from assessment_pipeline_faults import CONTENTS, PIPELINE
 from assessment_releases import PROGRAMMES, Case, Ints, case_of
 
@@ -131,10 +132,10 @@ def _a_day_on(case: Case, noise: Sequence[Ints]) -> list[Ints]:
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("faults", "honest", "risk", "reuse"))
+    parser.add_argument("what", choices=("faults", "honest", "histories", "reuse"))
     parser.add_argument("--releases", type=int, default=2000)
     args = parser.parse_args()
-    commands = {"faults": faults, "risk": risk, "reuse": reuse}
+    commands = {"faults": faults, "histories": histories, "reuse": reuse}
     commands.get(args.what, lambda: honest(args.releases))()
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from turnstile.assessment.attacks.timetable_view import TimetableView
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
+from turnstile.ledger.charged_releases import ChargedRelease
 from turnstile.ledger.records import AccountBalance
 from turnstile.release.sealed import Artefact
 
@@ -16,6 +17,7 @@ class Evidence:
 
     Args:
         balances: of the family's accounts, for the loss so far.
+        charged: what the family was charged for, this release included; nothing but it if empty.
         copy: of the pipeline, for the audit on synthetic units.
         sealed_digests: SHA-256 of every sealed file that lies under embargo for the key; None
             where no folder is looked at.
@@ -25,6 +27,7 @@ class Evidence:
     """
 
     balances: tuple[AccountBalance, ...] = ()
+    charged: tuple[ChargedRelease, ...] = ()
     copy: PipelineCopy = field(default_factory=PipelineCopy)
     sealed_digests: tuple[str, ...] | None = None
     earlier: tuple[Artefact, ...] = ()

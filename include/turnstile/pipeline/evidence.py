@@ -28,6 +28,7 @@ def evidence_of(release: Release) -> Evidence:
     embargoed = release.folders.embargoed
     return Evidence(
         balances=tuple(release.ledger.balance(release.programme.family)),
+        charged=release.ledger.charged(release.programme.family),
         copy=PipelineCopy(observed=trials(release)),
         sealed_digests=tuple(
             sorted(digest_of(path.read_bytes()) for path in embargoed.glob("sealed-*"))
