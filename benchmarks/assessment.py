@@ -21,14 +21,14 @@ from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
 from turnstile.assessment.gates.result import GateResult
 from turnstile.assessment.gates.sealed_numbers import integers, support
-from turnstile.assessment.package.numbers import judged_package
 from turnstile.estimates.release_tables import measurements
 from turnstile.publishing.package_reader import Package
 from turnstile.release.drawn import Drawn
-from turnstile.release.sealed import Artefact
+from turnstile.release.numbers import Vector, vectors_of_sealed
+from turnstile_lab.package.numbers import judged_package
 
 
-def before(drawn: Drawn, earlier: Sequence[Artefact] = ()) -> list[GateResult]:
+def before(drawn: Drawn, earlier: Sequence[tuple[Vector, ...]] = ()) -> list[GateResult]:
     """Return what the gates on numbers say of a sealed release."""
     first = support(drawn)
     if not first.passed:
@@ -109,7 +109,7 @@ def _across_weeks(case: Case) -> list[tuple[str, list[str]]]:
             for n, (e, h) in enumerate(zip(other.exact, other.honest, strict=True))
         ]
     )
-    earlier = [case.drawn.artefact]
+    earlier = [vectors_of_sealed(case.drawn)]
     shifted = _a_day_on(case, noise)
     later = other.with_vectors([e + z for e, z in zip(other.exact, shifted, strict=True)])
     return [

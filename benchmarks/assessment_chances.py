@@ -15,10 +15,10 @@ import numpy as np
 from assessment_releases import PROGRAMMES, case_of, exact_of
 from numpy.typing import NDArray
 
-from turnstile.assessment.gates.noise_reuse import equal_share_found
+from turnstile.assessment.gates.noise_reuse import share_found
 from turnstile.assessment.gates.numbers import judged_release
 from turnstile.assessment.gates.registry import NUMBER_GATES
-from turnstile.assessment.gates.result import ANY_COUNTS, EMPTY_CELLS
+from turnstile.assessment.gates.result import ALPHA, ANY_COUNTS, EMPTY_CELLS
 from turnstile.assessment.gates.sealed_numbers import integers, support
 from turnstile.privacy.events import DrawEvent
 from turnstile.privacy.mechanisms.dispatch import draw
@@ -149,7 +149,9 @@ def reuse() -> None:
     print("|---|---|---|---|---|")
     for cells in (100, 1_000, 10_000, 30_000):
         shares = [
-            equal_share_found(replace(event, noise=family, scale=Fraction(scale)), cells)
+            share_found(
+                replace(event, noise=family, scale=Fraction(scale)), cells, alpha=ALPHA / 10**6
+            )
             for family, scale in kinds
         ]
         print(f"| {cells:,} | {' | '.join(f'{share:.1%}' for share in shares)} |")

@@ -8,7 +8,7 @@ from turnstile.assessment.attacks.timetable_view import TimetableView
 from turnstile.assessment.audits.pipeline_copy import PipelineCopy
 from turnstile.ledger.charged_releases import ChargedRelease
 from turnstile.ledger.records import AccountBalance
-from turnstile.release.sealed import Artefact
+from turnstile.release.numbers import Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Evidence:
         copy: of the pipeline, for the audit on synthetic units.
         sealed_digests: SHA-256 of every sealed file that lies under embargo for the key; None
             where no folder is looked at.
-        earlier: artefacts of other releases of the programme, newest first; noise that served
-            them must not serve again.
+        earlier: numbers of other releases of the group, newest first; noise that served them must
+            not serve again.
         timetable: what the programme's public timetable shows; None where it names none.
     """
 
@@ -30,5 +30,5 @@ class Evidence:
     charged: tuple[ChargedRelease, ...] = ()
     copy: PipelineCopy = field(default_factory=PipelineCopy)
     sealed_digests: tuple[str, ...] | None = None
-    earlier: tuple[Artefact, ...] = ()
+    earlier: tuple[tuple[Vector, ...], ...] = ()
     timetable: TimetableView | None = None

@@ -12,17 +12,17 @@ import pyarrow.compute as pc
 
 from turnstile.assessment.attacks.presence import guess_after, proof_integer
 from turnstile.assessment.attacks.risk import Forecast, as_figures, forecast, over_weeks
-from turnstile.assessment.attacks.rows import RowBalance
-from turnstile.assessment.disclosures import Disclosure
 from turnstile.assessment.gates.numbers import nested_pairs
 from turnstile.assessment.gates.registry import NUMBER_GATES
-from turnstile.assessment.package.numbers import judged_package, layouts_of_package
-from turnstile.assessment.package.scales import nested_scales, scales_of
 from turnstile.privacy.noise_sums import half_width
 from turnstile.privacy.noise_terms import term_of
 from turnstile.publishing.contents_check import unknown_contents
 from turnstile.publishing.describe.manifest import differences
 from turnstile.publishing.package_reader import Package, axes_of, texts_of
+from turnstile_lab.disclosures import Disclosure
+from turnstile_lab.package.numbers import judged_package, layouts_of_package
+from turnstile_lab.package.scales import nested_scales, scales_of
+from turnstile_lab.rows import RowBalance
 
 _LEVELS = (0.9, 0.95, 0.99)
 _GROUPS = (1, 5, 12)  # people in a cell that is empty without them
