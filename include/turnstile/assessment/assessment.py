@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from turnstile.assessment.attacks.averaging import averaged
+from turnstile.assessment.attacks.presence import averaged
 from turnstile.assessment.attacks.risk import (
     Forecast,
     as_figures,

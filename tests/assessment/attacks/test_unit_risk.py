@@ -12,9 +12,9 @@ from statistics import NormalDist
 
 import pytest
 
-from turnstile.assessment.attacks.membership import membership_accuracy
 from turnstile.assessment.attacks.presence import best_guess
 from turnstile.assessment.attacks.risk import Span, UnitRisk, forecast
+from turnstile.assessment.attacks.synthetic import membership_accuracy
 from turnstile.assessment.attacks.unit_changes import (
     Change,
     summed_up,
