@@ -16,7 +16,7 @@ ZONES, PORTALS = "turnstile.zones", "turnstile.portals"
 PLANNING = "turnstile.planning"
 _BROUGHT_BY: dict[str, dict[str, tuple[str, ...]]] = {
     "design": {
-        COMMANDS: ("new", "report", "itms"),
+        COMMANDS: ("new", "look", "report", "itms"),
         PLANNING: ("plan_tables", "estimate_tables", "price_of_year_to_date"),
     },
     "lab": {COMMANDS: ("assess", "lab")},
