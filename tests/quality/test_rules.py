@@ -48,7 +48,7 @@ def _good(name: str, programme: Programme) -> dict[Frame, pd.DataFrame]:
         "share_quarantined": 0.0,
         "share_unknown_taps": 0.02,
         "volume_ratio": 1.0,
-        "clock_off": 1.0,
+        "clock_off": 0.3,
         "words_off": 0.0,
     } | {f"share_{rule}": 0.0 for rule in RULES[shape]}
     return {
@@ -93,7 +93,7 @@ _BOTH = [
     ("rows_present", _set(Frame.WEEK, "rows", 0)),
     ("rows_reconciled", _set(Frame.WEEK, "rows_lost", 1)),
     ("rows_reconciled", _set(Frame.WEEK, "rows_unaccounted", -1)),
-    ("clock", _set(Frame.WEEK, "clock_off", 3.1)),
+    ("clock", _set(Frame.WEEK, "clock_off", 1.01)),
     ("unlisted_words", _set(Frame.WEEK, "words_off", 1.01)),
     ("duplicates", _set(Frame.WEEK, "share_duplicates", 0.011)),
     ("repeated_keys", _set(Frame.WEEK, "share_repeated_keys", 0.011)),

@@ -32,7 +32,6 @@ _MANY_OF_THESE = {
     "outside_week": 1.0,
     DUPLICATES: 1.0,
 }
-_BUSIER_THAN_QUIET = 3.0
 _FEW = 0.01
 _MANY_UNKNOWN_TAPS = 0.1
 _USUAL_VOLUME = (0.5, 2.0)
@@ -217,7 +216,7 @@ def _meaning_rules() -> tuple[Rule, ...]:
         "(unknown_direction and so on)"
     )
     return (
-        _ranged("clock", error, week, ("clock_off", None, _BUSIER_THAN_QUIET), clock),
+        _ranged("clock", error, week, ("clock_off", None, 1), clock),
         _ranged("unlisted_words", error, week, ("words_off", None, 1), words),
     )
 
