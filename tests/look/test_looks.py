@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import random
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pyarrow as pa
 import pytest
-from city_week import WEEK, Form, Tap, readings, taps, written
+from city_week import BUS_COLUMNS, WEEK, Form, Tap, readings, taps, written
 
 from turnstile.durable_files import sha256_of
 from turnstile.look.file_form import has_records
@@ -300,3 +303,55 @@ def test_a_refusal_names_rule_key_folder_and_look(city: Any) -> None:
         assert part in said
     city.edit("\nsource:\n", '\nsource:\n  set_aside_at_most: {null_location: "1/10"}\n')
     assert "null_location_many" not in city.tells("run", "city", "--week", WEEK)[1]
+
+
+def _zipped(content: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("in/a.csv", content)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("a.zip", _zipped),
+        ("a.csv.gz", gzip.compress),
+        ("a.csv.zst", lambda it: pa.compress(it, "zstd", asbytes=True)),
+    ],
+)
+def test_new_states_what_the_bytes_of_a_packed_file_show(city: Any, name: str, pack: Any) -> None:
+    form = Form(delimiter=";", decimal=",", titles=2, encoding="latin-1", times="epoch_ms")
+    file = city.home / name
+    file.write_bytes(pack(written(readings(1), form)))
+    columns = [f"--column={field}={own}" for field, own in BUS_COLUMNS.items()]
+    given = ["--gtfs", city.stops, "--mode", "bus", "--feed", "tides_vehicle_locations"]
+    assert city.tells("new", "city", "--from", file, *given, *columns)[0] == 0
+    file_line = "  file: {encoding: latin-1, header_row: 3, decimal: comma, times: epoch_ms}"
+    text = city.yaml.read_text()
+    assert file_line in text
+    assert "zone: decide" in text
+    code, said = city.tells("check", "city")
+    assert code == 2
+    for key in ("time.zone", "mechanism.unit", "source.speed_unit"):
+        assert f"{key}: " in said
+    assert not list((city.home / "private").iterdir())  # nothing of the look stays
+
+
+def test_new_reads_the_header_of_a_workbook_under_its_titles(city: Any) -> None:
+    header = ["card_id", "tapped_at", "place", "mode", "action"]
+    rows = [["Consorcio"], [], header, ["c", "2016-07-25 08:00", "s1", "bus", "enter"]]
+    cells = [
+        "".join(f'<c r="{chr(65 + n)}{row}" t="str"><v>{one}</v></c>' for n, one in enumerate(own))
+        for row, own in enumerate(rows, start=1)
+    ]
+    sheet = "".join(f'<row r="{n}">{own}</row>' for n, own in enumerate(cells, start=1))
+    file = city.home / "a.xlsx"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+        archive.writestr("xl/worksheets/sheet1.xml", f"<worksheet>{sheet}</worksheet>")
+    given = ["--gtfs", city.stops, "--mode", "bus", "--zone", "America/Chicago"]
+    code, said = city.tells("new", "city", "--from", file, *given)
+    assert code == 0
+    assert "feed taps" in said
+    assert "  file: {header_row: 3}" in city.yaml.read_text()

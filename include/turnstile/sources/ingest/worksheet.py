@@ -51,15 +51,15 @@ def as_parquet(file: RawFile, target: Path, header_row: int) -> Path:
                 rule = "has no sheet, or several; deliver a workbook of the one that is meant"
                 raise InputError(where=file.name, field="sheets", rule=rule)
             with closing(_Sheet(file, parts).rows(sheets[0])) as rows:
-                _write(file, (row for number, row in rows if number >= header_row), target)
+                header = next((row for n, row in rows if n == header_row), {})
+                _write(file, header, (row for _, row in rows), target)
     except (expat.ExpatError, zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError):
         raise OSError from None
     return target
 
 
-def _write(file: RawFile, rows: Iterator[Row], target: Path) -> None:
-    """Write the first row as names of columns, the others as texts below them."""
-    header = next(rows, {})
+def _write(file: RawFile, header: Row, rows: Iterator[Row], target: Path) -> None:
+    """Write a header as names of columns, rows as texts below them."""
     names = [header.get(n, "").strip() or f"column_{n}" for n in range(max(header, default=-1) + 1)]
     if not names or len(set(names)) < len(names):
         rule = "has no header, or a column is named twice; state source.file.header_row"
