@@ -248,6 +248,8 @@ def _of_units(asked: Asked, seen: Seen) -> Iterator[Decision]:
             else ""
         )
         why = "what vehicles say of their speed is not what their positions tell in the stated unit"
+        if is_open and not stops:
+            why = "nobody has decided the unit of speeds; positions tell which it is"
         yield Decision("source.speed_unit", line, why, must=is_open or stops)
 
 
