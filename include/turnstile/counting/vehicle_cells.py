@@ -58,11 +58,7 @@ def vehicle_cells(programme: Programme, domain: PublicDomain) -> VehicleCells:
         listed.append((axis.name, None, OUTSIDE if axis.unknown is None else axis.unknown))
     slots = domain.dimension(mode, SLOT)
     return VehicleCells(
-        to_cells,
-        OUTSIDE if slots.unknown is None else slots.unknown,
-        pixels,
-        axes,
-        tuple(listed),
+        to_cells, OUTSIDE if slots.unknown is None else slots.unknown, pixels, axes, tuple(listed)
     )
 
 

@@ -237,21 +237,11 @@ class SourceSpec:
 
     feed: Annotated[Feed, Key("layout of the files (FEEDS.md)", "opal_trips")]
     landing: Annotated[
-        str,
-        Read(_landing),
-        Key(
-            "files of a week below the landing zone; {week} stands for the week's name",
-            '"opal/{week}/*"',
-        ),
+        str, Read(_landing), Key("a week's files; {week} stands for its name", '"opal/{week}/*"')
     ]
     modes: Annotated[Texts, Key("public list of modes", "[bus, ferry, train]")]
     missing_day: Annotated[
-        MissingDay,
-        Key(
-            "a service day without a row stops the week; or it does not, and a day is stated as a "
-            "gap where files are named by service day and it has none (FEEDS.md)",
-            "refuse",
-        ),
+        MissingDay, Key("a day without a row stops the week, or is a gap (FEEDS.md)", "refuse")
     ] = MissingDay.REFUSE
     file: Annotated[FileSpec | None, Key("how text files are written (FEEDS.md)")] = None
     columns: Annotated[
@@ -289,9 +279,7 @@ class SourceSpec:
     ] = None
     date_form: Annotated[DateForm, Key("how dates are written", "DD/MM/YYYY")] = DateForm.ISO
     grid_decimals: Annotated[
-        int,
-        whole(0, _GRID_FINEST),
-        Key("taps with coordinates: decimals of a degree of the grid", "2"),
+        int, whole(0, _GRID_FINEST), Key("taps at coordinates: decimals of the grid", "2")
     ] = 1
     extent: Annotated[Extent | None, Key("box in degrees: what lies outside is no position")] = None
     without_card: Annotated[
@@ -299,34 +287,17 @@ class SourceSpec:
     ] = WithoutCard.DROP
     files_at_least: Annotated[Positive, Key("files that a complete week has at least", "7")] = 1
     marker: Annotated[
-        Text,
-        Key(
-            "file that the authority writes when a week is complete, as landing; empty: none",
-            '"opal/{week}.done"',
-        ),
+        Text, Key("file written when a week is complete; empty: none", '"opal/{week}.done"')
     ] = ""
     absent_days: Annotated[
-        Days,
-        Key(
-            "service days without service, known beforehand: neither drawn nor charged, and stated "
-            "as gaps; their rows are not read",
-            "[2016-12-25]",
-        ),
+        Days, Key("days without service: not read, drawn or charged; gaps", "[2016-12-25]")
     ] = ()
     timetable: Annotated[
-        Text | None,
-        Key(
-            "vehicles: public GTFS feed; delays and stops are worked out from positions by it",
-            "domains/gtfs.zip",
-        ),
+        Text | None, Key("vehicles: public GTFS feed; tells delays and stops", "domains/gtfs.zip")
     ] = None
     stop_within_m: Annotated[
         Positive | None,
-        Key(
-            "beside timetable: how near to a stop a position is a call at it, meters",
-            "60",
-            default=str(STOP_WITHIN_M),
-        ),
+        Key("how near to a stop is a call at it, m", "60", default=str(STOP_WITHIN_M)),
     ] = None
     card_form: Annotated[
         IdForm | None, Key(f"trips: the one spelling of card ids; {_UNSTATED}")

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any
 from turnstile.duckdb_engine import name, text
 from turnstile.errors import ProgrammeError
 from turnstile.programme.fields import categories
-from turnstile.programme.source_spec import (
-    DecimalMark,
-    FileSpec,
-    RowShape,
-    SourceSpec,
-    WithoutCard,
-)
+from turnstile.programme.source_spec import DecimalMark, FileSpec, RowShape, SourceSpec, WithoutCard
 from turnstile.programme.spec import Programme
 from turnstile.service_calendar import ServicePeriod
 from turnstile.sources.feeds.made_records import Record
