@@ -70,7 +70,7 @@ def test_a_recovery_from_files_alone_makes_no_second_budget(
 
 
 def test_the_clock_of_a_ledger_that_came_back_from_nothing_is_not_known(
-    published: Deployment, turnstile: Cli
+    published: Deployment,
 ) -> None:
     published.make_siblings_examples("itms")
     lose_ledger(published)
