@@ -1,0 +1,269 @@
+"""What each tutorial of docs/tutorials is tried on, and its rows read by pandas alone."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+import pandas as pd
+from made_homes import ROOT
+
+REAL = ROOT.parent / "shared/data"
+Rows = Callable[[Path], pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How a tutorial is tried.
+
+    Args:
+        rows: canonical trips, rides (one end alone), or readings of vehicles, of a clone.
+        real: folder of real files that it needs; none if it makes its own.
+        deliver: puts files into `delivered` of a clone.
+        is_quick: it is tried each time.
+    """
+
+    rows: Rows
+    real: str = ""
+    deliver: Callable[[Path], None] = lambda _: None
+    is_quick: bool = False
+
+
+TRIED: dict[str, Tried] = {}
+
+
+def tried(
+    name: str,
+    *,
+    real: str = "",
+    deliver: Callable[[Path], None] = lambda _: None,
+    is_quick: bool = False,
+) -> Callable[[Rows], Rows]:
+    """Let a function read the rows of a tutorial."""
+
+    def noted(rows: Rows) -> Rows:
+        TRIED[name] = Tried(rows, real, deliver, is_quick)
+        return rows
+
+    return noted
+
+
+def texts(clone: Path, pattern: str, sep: str = ",") -> pd.DataFrame:
+    """The delivered files of a pattern as text."""
+    files = sorted(clone.glob(pattern))
+    return pd.concat([pd.read_csv(file, dtype=str, sep=sep) for file in files], ignore_index=True)
+
+
+def minutes(clock: pd.Series) -> pd.Series:
+    """Minutes after midnight of texts that begin `HH:MM`."""
+    return clock.str[:2].astype("Int64") * 60 + clock.str[3:5].astype("Int64")
+
+
+def write_gtfs(path: Path, stops: list[str], modes: dict[str, int]) -> None:
+    """A public feed of stops (`id,latitude,longitude`), served by a route of each mode."""
+    ids = [line.partition(",")[0] for line in stops]
+    days = "monday,tuesday,wednesday,thursday,friday,saturday,sunday"
+    times = [
+        f"{mode},08:00:00,08:00:00,{stop},{n}"
+        for mode in modes
+        for n, stop in enumerate(ids, start=1)
+    ]
+    tables = {
+        "agency": ["agency_name,agency_url,agency_timezone", "A,https://a.example,{zone}"],
+        "stops": ["stop_id,stop_lat,stop_lon", *stops],
+        "routes": ["route_id,route_short_name,route_type"]
+        + [f"{mode},{mode},{kind}" for mode, kind in modes.items()],
+        "trips": ["route_id,service_id,trip_id"] + [f"{mode},daily,{mode}" for mode in modes],
+        "calendar": [f"service_id,{days},start_date,end_date", "daily" + ",1" * 7 + ",2010,2030"],
+        "stop_times": ["trip_id,arrival_time,departure_time,stop_id,stop_sequence", *times],
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, lines in tables.items():
+            archive.writestr(f"{name}.txt", "\n".join(lines) + "\n")
+
+
+def joined(taps: pd.DataFrame) -> pd.DataFrame:
+    """Trips of taps: a tap-on, and the card's next tap of that mode and day if it is a tap-off.
+
+    Args:
+        taps: card_id, mode, service_date, at (minutes, may be fractions), is_off, number, place.
+    """
+    same = ["card_id", "mode", "service_date"]
+    taps = taps.sort_values([*same, "at", "is_off", "number"]).reset_index(drop=True)
+    after = taps.shift(-1)
+    ends = (taps[same] == after[same]).all(axis=1) & (after["is_off"] == True)  # noqa: E712 - or empty
+    ends &= after["at"] - taps["at"] <= 360
+    trips = taps.assign(
+        tap_on_minute=taps["at"] // 1,
+        tap_on_location=taps["place"],
+        tap_off_minute=(after["at"] // 1 % 1440).where(ends),
+        tap_off_location=after["place"].where(ends, "UNKNOWN"),
+    )
+    return trips[~taps["is_off"].astype(bool)]
+
+
+# ------------------------------------------------------------ trips
+
+
+@tried("opal_trips")
+def opal_trips(clone: Path) -> pd.DataFrame:
+    raw = texts(clone, "var/landing/opal/2016-W30/*.csv").drop_duplicates()
+    has_end = raw["tap_off_date"].notna() & (raw["tap_off_location"] != "UNKNOWN")
+    return pd.DataFrame(
+        {
+            "card_id": raw["card_id"].str.lower(),
+            "mode": raw["mode"],
+            "service_date": raw["tap_on_date"],
+            "tap_on_minute": minutes(raw["tap_on_time"]),
+            "tap_on_location": raw["tap_on_location"],
+            "tap_off_minute": minutes(raw["tap_off_time"]).where(has_end),
+            "tap_off_location": raw["tap_off_location"].where(has_end, "UNKNOWN"),
+        }
+    )
+
+
+@tried("tides_fare_transactions")
+def tides_fare_transactions(clone: Path) -> pd.DataFrame:
+    raw = texts(clone, "var/landing/taps/2016-W30/*.csv").drop_duplicates()
+    raw = raw[raw["fare_action"].isin(["Enter", "Exit"])]
+    is_later = (raw["event_timestamp"].str[:10] > raw["service_date"]).astype(int)
+    taps = pd.DataFrame(
+        {
+            "card_id": raw["token_id"],
+            "mode": raw.get("mode", "bus"),
+            "service_date": raw["service_date"],
+            "at": minutes(raw["event_timestamp"].str[11:]) + 1440 * is_later,
+            "is_off": raw["fare_action"] == "Exit",
+            "number": raw["transaction_id"],
+            "place": raw["stop_id"],
+        }
+    )
+    return joined(taps)
+
+
+@tried("tides_passenger_events")
+def tides_passenger_events(clone: Path) -> pd.DataFrame:
+    raw = texts(clone, "var/landing/doors/2016-W30/*.csv").drop_duplicates()
+    return pd.DataFrame(
+        {
+            "mode": "bus",
+            "service_date": raw["service_date"],
+            "minute": minutes(raw["event_timestamp"].str[11:]),
+            "place": raw["stop_id"],
+            "is_off": raw["event_type"] == "Passenger alighted",
+            "number": raw["event_count"].astype(int),
+        }
+    )
+
+
+def deliver_sube(clone: Path) -> None:
+    shutil.copy(REAL / "sube_taps/2019-11-27_trx.csv", clone / "delivered")
+    lines = [
+        f"s{south}-{west},-{south / 100:.2f},-{west / 100:.2f}"
+        for south in range(3452, 3472, 4)
+        for west in range(5836, 5860, 4)
+    ]
+    write_gtfs(clone / "delivered/gtfs.zip", lines, {"bus": 3, "subway": 1, "train": 2})
+    _in_zone(clone / "delivered/gtfs.zip", "America/Argentina/Buenos_Aires")
+
+
+def _in_zone(feed: Path, zone: str) -> None:
+    """Let the agency of a feed be in a zone."""
+    with zipfile.ZipFile(feed) as archive:
+        files = {name: archive.read(name).decode() for name in archive.namelist()}
+    with zipfile.ZipFile(feed, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content.replace("{zone}", zone))
+
+
+def _grid(degrees: str) -> str:
+    exact = Decimal(degrees).quantize(Decimal("1e-6"), ROUND_HALF_UP)
+    return str(exact.quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+
+@tried("taps_sube", real="sube_taps", deliver=deliver_sube)
+def taps_sube(clone: Path) -> pd.DataFrame:
+    raw = texts(clone, "delivered/2019-11-27_trx.csv").drop_duplicates()
+    raw = raw[raw["lat"].notna() & raw["lon"].notna()]
+    kind = raw["tipo_trx_tren"].fillna("USO")
+    raw, kind = raw[kind != "CHECK OUT SIN CHECKIN"], kind[kind != "CHECK OUT SIN CHECKIN"]
+    taps = pd.DataFrame(
+        {
+            "card_id": raw["id_tarjeta"].astype(float).map("{:010.0f}".format),
+            "mode": raw["modo"].map({"COL": "bus", "SUB": "subway", "TRE": "train"}),
+            "service_date": "2019-11-27",
+            "at": raw["hora"].astype(int) * 60,
+            "is_off": kind == "CHECK OUT",
+            "number": raw["id"].astype(int),
+            "place": [
+                f"{_grid(a)} {_grid(b)}" for a, b in zip(raw["lat"], raw["lon"], strict=True)
+            ],
+        }
+    )
+    return joined(taps)
+
+
+# ------------------------------------------------------------ vehicles
+
+
+def readings(
+    vehicles: pd.Series, stamps: pd.Series, zone: str, places: tuple[pd.Series, pd.Series]
+) -> pd.DataFrame:
+    """Readings of vehicles, on an agency's clock; times are instants or texts with an offset."""
+    local = pd.to_datetime(stamps, utc=True, format="mixed").dt.tz_convert(zone)
+    return pd.DataFrame(
+        {
+            "vehicle": vehicles,
+            "at": local,
+            "day": local.dt.date,
+            "minute": local.dt.hour * 60 + local.dt.minute,
+            "latitude": places[0].astype(float),
+            "longitude": places[1].astype(float),
+        }
+    )
+
+
+def as_milli_kmh(speeds: pd.Series, factor: int) -> list[int]:
+    """Thousandths of a km/h, rounded half up."""
+    exact = (Decimal(one) * factor for one in speeds)
+    return [int(one.quantize(Decimal(1), ROUND_HALF_UP)) for one in exact]
+
+
+def deliver_surat(clone: Path) -> None:
+    shutil.copy(REAL / "surat_itms/suratTestLarge.zip", clone / "delivered")
+
+
+@tried("itms_surat", real="surat_itms", deliver=deliver_surat)
+def itms_surat(clone: Path) -> pd.DataFrame:
+    raw = texts(clone, "delivered/unpacked/*.csv")
+    pair = raw["location.coordinates"].str.strip("[]").str.split(",", expand=True)
+    rows = readings(
+        raw["license_plate"], raw["observationDateTime"], "Asia/Kolkata", (pair[1], pair[0])
+    )
+    rows = rows.assign(
+        milli_kmh=as_milli_kmh(raw["speed"], 1000), delay_s=raw["trip_delay"].astype(float).round()
+    )
+    return rows[rows["milli_kmh"].between(0, 130_000)].drop_duplicates()
+
+
+def deliver_austin(clone: Path) -> None:
+    folder = REAL / "capmetro_bus_gps"
+    for day in range(24, 28):
+        shutil.copy(folder / f"2016-11-{day}.csv", clone / "delivered")
+    packed = folder / "stops_20160821_20170121.csv.gz"
+    (clone / "delivered/stops.txt").write_bytes(gzip.decompress(packed.read_bytes()))
+
+
+@tried("gps_austin", real="capmetro_bus_gps", deliver=deliver_austin)
+def gps_austin(clone: Path) -> pd.DataFrame:
+    raw = texts(clone, "delivered/2016-11-*.csv").dropna(subset="speed")
+    rows = readings(
+        raw["vehicle_id"], raw["timestamp"], "America/Chicago", (raw["latitude"], raw["longitude"])
+    )
+    rows = rows.assign(milli_kmh=as_milli_kmh(raw["speed"], 3600))
+    return rows[rows["milli_kmh"].between(0, 130_000)].drop_duplicates()
