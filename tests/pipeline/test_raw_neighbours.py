@@ -50,6 +50,10 @@ OF_FEED_AND_FORM = frozenset(
         "gtfs, Parquet",
         "opal, cards in many spellings",
         "taps in UTF-16",
+        "hfp",
+        "hfp, delays by route, Parquet",
+        "siri, delays by route",
+        "siri, packed",
         "itms in miles, packed",
     }
 )

@@ -159,6 +159,11 @@ CASES: dict[str, CaseOf] = {
     "taps, cards of digits, Parquet": of("opal", Feed.TAPS, *CARDS_OF_DIGITS, form=Form.WHOLE),
     "gtfs, buses of digits": of("itms", Feed.GTFS_VEHICLE_POSITIONS, *BUSES_OF_DIGITS),
     "vehicle locations, packed": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.PACKED),
+    "hfp": of("itms", Feed.HFP),
+    "hfp, buses of digits": of("itms", Feed.HFP, *BUSES_OF_DIGITS),
+    "hfp, delays by route, Parquet": of("itms_delays", Feed.HFP, *BY_ROUTE, form=Form.WHOLE),
+    "siri, delays by route": of("itms_delays", Feed.SIRI_VM, *BY_ROUTE),
+    "siri, packed": of("itms", Feed.SIRI_VM, form=Form.PACKED),
     "vehicle locations, Parquet": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.WHOLE),
 }
 
@@ -166,7 +171,10 @@ CASES: dict[str, CaseOf] = {
 # ------------------------------------------------------------ any of them, drawn
 
 _CARDS = (Feed.OPAL_TRIPS, Feed.TAPS, Feed.TIDES_FARE_TRANSACTIONS)
-_BUSES = (Feed.ITMS, Feed.GTFS_VEHICLE_POSITIONS, Feed.TIDES_VEHICLE_LOCATIONS)
+_BUSES = (
+    *(Feed.ITMS, Feed.GTFS_VEHICLE_POSITIONS, Feed.TIDES_VEHICLE_LOCATIONS),
+    *(Feed.HFP, Feed.SIRI_VM),
+)
 _OUTSIDE = ("outside: unknown", "outside: drop")
 # programme, feeds, what may be replaced in its text
 DRAWN: tuple[tuple[str, tuple[Feed, ...], tuple[Texts, ...]], ...] = (
@@ -177,7 +185,7 @@ DRAWN: tuple[tuple[str, tuple[Feed, ...], tuple[Texts, ...]], ...] = (
     ("opal_trip", (Feed.TIDES_PASSENGER_EVENTS,), (EVENTS,)),
     ("itms", _BUSES, ((), BUS_WEEK, ALL_DAY)),
     ("itms", (Feed.GTFS_VEHICLE_POSITIONS,), (FULL_BUSES, ROUTES_ALONE)),
-    ("itms_delays", (Feed.ITMS,), ((), BY_ROUTE, (*BY_ROUTE, *BUS_WEEK))),
+    ("itms_delays", (Feed.ITMS, Feed.HFP, Feed.SIRI_VM), ((), BY_ROUTE, (*BY_ROUTE, *BUS_WEEK))),
     ("itms_delays", (Feed.TIDES_VEHICLE_LOCATIONS,), ((), BUS_WEEK)),
     ("itms_delays", (Feed.GTFS_VEHICLE_POSITIONS,), (AT_STOPS,)),
 )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
+import struct
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pandas as pd
 from made_homes import ROOT
@@ -267,3 +270,83 @@ def gps_austin(clone: Path) -> pd.DataFrame:
     )
     rows = rows.assign(milli_kmh=as_milli_kmh(raw["speed"], 3600))
     return rows[rows["milli_kmh"].between(0, 130_000)].drop_duplicates()
+
+
+SURAT = "Asia/Kolkata"
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = content[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def wire(content: bytes) -> dict[int, list[int | float | bytes]]:
+    """Fields of a protobuf message by their numbers: its wire format, read by hand."""
+    found: dict[int, list[int | float | bytes]] = {}
+    at = 0
+    while at < len(content):
+        key, at = _varint(content, at)
+        number, kind = key >> 3, key & 7
+        value: int | float | bytes
+        if kind == 0:
+            value, at = _varint(content, at)
+        elif kind == 5:
+            (value,), at = struct.unpack_from("<f", content, at), at + 4
+        else:
+            assert kind == 2
+            length, at = _varint(content, at)
+            value, at = content[at : at + length], at + length
+        found.setdefault(number, []).append(value)
+    return found
+
+
+@tried("gtfs_realtime")
+def gtfs_realtime(clone: Path) -> pd.DataFrame:
+    rows = []
+    for file in sorted(clone.glob("delivered/gtfs_vehicle_positions/*/*.pb")):
+        for entity in wire(file.read_bytes())[2]:
+            (vehicle,) = wire(entity)[4]
+            own = wire(vehicle)
+            position, (name,) = wire(own[2][0]), wire(own[8][0])[1]
+            speed = position.get(5, [0.0])[0]
+            rows.append((name.decode(), own[5][0], position[1][0], position[2][0], speed))
+    raw = pd.DataFrame(rows, columns=["vehicle", "stamp", "latitude", "longitude", "speed"])
+    stamps = pd.to_datetime(raw["stamp"], unit="s", utc=True)
+    found = readings(raw["vehicle"], stamps, SURAT, (raw["latitude"], raw["longitude"]))
+    return found.assign(milli_kmh=as_milli_kmh(raw["speed"], 3600)).drop_duplicates()
+
+
+@tried("hfp", is_quick=True)
+def hfp(clone: Path) -> pd.DataFrame:
+    lines = [
+        line
+        for file in sorted(clone.glob("delivered/hfp/*/*.ndjson"))
+        for line in file.read_text().splitlines()
+    ]
+    raw = pd.DataFrame([json.loads(line)["VP"] for line in lines])
+    vehicles = raw["oper"].astype(str) + "/" + raw["veh"]
+    found = readings(vehicles, raw["tst"], SURAT, (raw["lat"], raw["long"]))
+    speeds = as_milli_kmh(raw["spd"].map(repr), 3600)
+    return found.assign(milli_kmh=speeds, delay_s=-raw["dl"]).drop_duplicates()
+
+
+@tried("siri_vm")
+def siri_vm(clone: Path) -> pd.DataFrame:
+    space, rows = "{http://www.siri.org.uk/siri}", []
+    for file in sorted(clone.glob("delivered/siri_vm/*/*.xml")):
+        for activity in ET.parse(file).iter(f"{space}VehicleActivity"):  # noqa: S314 - our own
+            texts = {one.tag.removeprefix(space): one.text for one in activity.iter()}
+            rows.append(texts)
+    raw = pd.DataFrame(rows)
+    found = readings(
+        raw["VehicleRef"], raw["RecordedAtTime"], SURAT, (raw["Latitude"], raw["Longitude"])
+    )
+    late = pd.to_timedelta(raw["Delay"]).dt.total_seconds()
+    return found.assign(
+        milli_kmh=as_milli_kmh(raw["Velocity"], 1000), delay_s=late
+    ).drop_duplicates()

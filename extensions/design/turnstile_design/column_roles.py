@@ -8,6 +8,7 @@ from __future__ import annotations
 NEVER_READ = "dropped: never read"
 ROLES = {
     "card_id": "unit: bounds what one card adds; hashed in the private zone, published nowhere",
+    "operator": "unit: with the vehicle, whose number is the operator's own",
     "vehicle_id": "unit: bounds what one vehicle adds; published nowhere",
     "tap_id": "dropped: tells a record that came twice",
     "service_date": "published: as the service day of a cell, with noise",

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import re
+import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -202,6 +203,9 @@ def _names(file: RawFile) -> Iterator[str]:
 
         yield from pq.read_schema(file.path).names
         return
+    if file.form in (FileForm.PROTOBUF, FileForm.XML):
+        yield from _stated(file)
+        return
     opener = gzip.open if file.path.suffix == ".gz" else open
     with opener(file.path, "rb") as stream:
         begin = stream.read(_LOOKED_AT_BYTES).decode("utf-8-sig", errors="ignore")
@@ -210,6 +214,22 @@ def _names(file: RawFile) -> Iterator[str]:
     else:
         record, _ = json.JSONDecoder().raw_decode(begin.lstrip("[ \r\n\t"))
         yield from _paths(record, "")
+        if len(record) == 1:  # an envelope, named by what happened
+            (own,) = record.values()
+            yield from _paths(own, "")
+
+
+def _stated(file: RawFile) -> Iterator[str]:
+    """Yield the columns that some record of a message or document states, of those of any feed."""
+    import pyarrow.parquet as pq
+
+    from turnstile.sources.ingest.documents import as_table
+
+    for feed, layout in LAYOUTS.items():
+        with tempfile.TemporaryDirectory() as scratch:
+            wanted = layout.columns_of(dict(layout.names))
+            found = pq.read_table(as_table(file, wanted, Path(scratch) / str(feed)).path)
+        yield from (name for name in wanted if found[name].null_count < len(found))
 
 
 def _paths(value: Any, above: str) -> Iterator[str]:  # noqa: ANN401 - any JSON

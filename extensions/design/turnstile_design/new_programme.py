@@ -69,7 +69,7 @@ class Answers:
     def keys_of(self, delivery: Delivery) -> dict[str, str]:
         """Return the keys of a programme that a delivery leaves open, and what stands for each."""
         fields, found = {field for _, field in delivery.fields}, {}
-        if delivery.feed is Feed.ITMS:
+        if delivery.feed in (Feed.ITMS, Feed.SIRI_VM) and "speed" in fields:
             found["speed_unit"] = self.speed_unit or UNDECIDED
         if delivery.feed is Feed.TAPS and "tap_date" in fields:
             found["date_form"] = self.date_form or UNDECIDED

@@ -60,7 +60,9 @@ def vehicle_measures(delivery: Delivery, gtfs: Path | None, zone: str) -> Vehicl
     """
     fields = {field: column for column, field in delivery.fields}
     feed = None if gtfs is None or gtfs.suffix == ".txt" else gtfs
-    tables, weights = [_SPEED, _HEADWAY], {"speed/sum": 2, "speed/buses": 1, "headway/buses": 1}
+    tables, weights = [_HEADWAY], {"headway/buses": 1}
+    if "speed" in fields:
+        tables, weights = [_SPEED, *tables], {"speed/sum": 2, "speed/buses": 1} | weights
     why_not = "" if "delay" in fields else _why_no_delays(fields, feed, zone)
     if not why_not:
         tables.append(_DELAY)

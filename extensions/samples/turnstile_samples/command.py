@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from turnstile.durable_files import delete_for_good
 from turnstile.errors import InputError
+from turnstile.programme.source_spec import Feed
 from turnstile.service_calendar import ServiceWeek, parse_weeks
 from turnstile.settings import Settings
 
@@ -123,6 +124,23 @@ def _tides_maker(args: argparse.Namespace, domains: Path) -> Maker:
     return write
 
 
+def _vehicle_maker(args: argparse.Namespace, domains: Path) -> Maker:
+    """Return what writes one week of another feed of vehicles."""
+    from turnstile.programme.loading import load_programme
+    from turnstile_samples import by_feed, itms
+
+    feed = Feed(args.programme)
+    area = itms.read_area(domains / "surat_area.geojson")
+    programme = load_programme("itms", domains.parent)
+
+    def write(to: LandingWeek) -> tuple[Path, ...]:
+        """Write one week."""
+        rows = itms.itms_rows(to.week, args.rows, args.seed, area=area, corruptions=frozenset())
+        return by_feed.write_vehicles(feed, rows, to, programme)
+
+    return write
+
+
 def _write_feed(name: str, path: Path) -> None:
     """Write the public feed that a sample goes with."""
     from turnstile_samples import apc, tides
@@ -130,5 +148,12 @@ def _write_feed(name: str, path: Path) -> None:
     (tides.write_gtfs if name == "tides" else apc.write_apc_gtfs)(path)
 
 
-_MAKERS = {"opal": _opal_maker, "itms": _itms_maker, "tides": _tides_maker, "apc": _tides_maker}
+_VEHICLES = (Feed.GTFS_VEHICLE_POSITIONS, Feed.HFP, Feed.SIRI_VM, Feed.TIDES_VEHICLE_LOCATIONS)
+_MAKERS = {
+    "opal": _opal_maker,
+    "itms": _itms_maker,
+    "tides": _tides_maker,
+    "apc": _tides_maker,
+    **{str(feed): _vehicle_maker for feed in _VEHICLES},
+}
 _PUBLIC_FEEDS = ("tides", "apc")

@@ -44,12 +44,13 @@ class Feed(StrEnum):
     ITMS = "itms"
     TIDES_VEHICLE_LOCATIONS = "tides_vehicle_locations"
     GTFS_VEHICLE_POSITIONS = "gtfs_vehicle_positions"
+    HFP = "hfp"
+    SIRI_VM = "siri_vm"
 
     @property
     def shape(self) -> RowShape:
         """Shape of the canonical rows that this feed becomes."""
-        vehicles = (Feed.ITMS, Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS)
-        return RowShape.TELEMETRY if self in vehicles else RowShape.TRIPS
+        return RowShape.TELEMETRY if self in _OF_VEHICLES else RowShape.TRIPS
 
     @property
     def joins_taps(self) -> bool:
@@ -64,15 +65,23 @@ class Feed(StrEnum):
     @property
     def states(self) -> tuple[str, ...]:
         """Columns that its rows may have: how late a vehicle is, how full it is."""
-        if self in (Feed.ITMS, Feed.TIDES_VEHICLE_LOCATIONS):
-            return ("delay_s",)
-        return ("occupancy",) if self is Feed.GTFS_VEHICLE_POSITIONS else ()
+        return _OF_VEHICLES.get(self, ())
 
     @property
     def speed_unit(self) -> SpeedUnit:
         """Unit of speeds by the feed's own specification, unless a programme says otherwise."""
-        metric = (Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS)
+        metric = (Feed.TIDES_VEHICLE_LOCATIONS, Feed.GTFS_VEHICLE_POSITIONS, Feed.HFP)
         return SpeedUnit.MS if self in metric else SpeedUnit.KMH
+
+
+# and what rows of each may have
+_OF_VEHICLES: dict[Feed, tuple[str, ...]] = {
+    Feed.ITMS: ("delay_s",),
+    Feed.TIDES_VEHICLE_LOCATIONS: ("delay_s",),
+    Feed.GTFS_VEHICLE_POSITIONS: ("occupancy",),
+    Feed.HFP: ("delay_s",),
+    Feed.SIRI_VM: ("delay_s",),
+}
 
 
 class MissingDay(StrEnum):

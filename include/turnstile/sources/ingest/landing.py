@@ -30,6 +30,8 @@ class FileForm(StrEnum):
     JSON = "json"
     PARQUET = "parquet"
     ARROW = "arrow"
+    PROTOBUF = "protobuf"
+    XML = "XML"
     ZIP = "zip"
 
 
@@ -37,6 +39,8 @@ _PACKED = ("", ".gz", ".zst")
 _FORMS = (
     *((f".{text}{packed}", FileForm.CSV) for text in ("csv", "txt", "tsv") for packed in _PACKED),
     *((f".{text}{packed}", FileForm.JSON) for text in ("json", "ndjson") for packed in _PACKED),
+    *((f".pb{packed}", FileForm.PROTOBUF) for packed in _PACKED),
+    *((f".xml{packed}", FileForm.XML) for packed in _PACKED),
     (".parquet", FileForm.PARQUET),
     (".feather", FileForm.ARROW),
     (".arrow", FileForm.ARROW),
