@@ -61,6 +61,9 @@ EVENTS: Texts = (
         + 'on_time_location: "1/16"',
     ),
 )
+# Gates that name nobody, by the tables of taps.
+GATES: Texts = (*NO_CARDS, ("outside: unknown", "outside: drop"))
+OWN_UNIT: Texts = ((f"  {_CARD}", "  without_card: own_unit\n"),)
 # Buses by how full they say they are.
 FULL_BUSES: Texts = (
     ("feed: itms", "feed: gtfs_vehicle_positions"),
@@ -137,6 +140,15 @@ CASES: dict[str, CaseOf] = {
     "passenger events, packed": of(
         "opal_trip", Feed.TIDES_PASSENGER_EVENTS, *EVENTS, form=Form.PACKED
     ),
+    "hired trips": of("opal", Feed.HIRED_TRIPS),
+    "hired trips, each a unit, packed": of(
+        "opal_trip", Feed.HIRED_TRIPS, *OWN_UNIT, form=Form.PACKED
+    ),
+    "hired trips, week by night": of("opal_year", Feed.HIRED_TRIPS, *FEW_OF_WEEK, *BY_NIGHT),
+    "gates": of("opal_trip", Feed.GATE_COUNTS, *GATES),
+    "gates, Parquet": of("opal_trip", Feed.GATE_COUNTS, *GATES, form=Form.WHOLE),
+    "counters of gates": of("opal_trip", Feed.GATE_COUNTERS, *GATES),
+    "counters of gates, packed": of("opal_trip", Feed.GATE_COUNTERS, *GATES, form=Form.PACKED),
     "itms": of("itms", Feed.ITMS),
     "itms in miles, packed": of("itms", Feed.ITMS, *IN_MILES, form=Form.PACKED),
     "itms by night": of("itms", Feed.ITMS, *BUSES_BY_NIGHT, *ALL_DAY),
@@ -170,7 +182,7 @@ CASES: dict[str, CaseOf] = {
 
 # ------------------------------------------------------------ any of them, drawn
 
-_CARDS = (Feed.OPAL_TRIPS, Feed.TAPS, Feed.TIDES_FARE_TRANSACTIONS)
+_CARDS = (Feed.OPAL_TRIPS, Feed.TAPS, Feed.TIDES_FARE_TRANSACTIONS, Feed.HIRED_TRIPS)
 _BUSES = (
     *(Feed.ITMS, Feed.GTFS_VEHICLE_POSITIONS, Feed.TIDES_VEHICLE_LOCATIONS),
     *(Feed.HFP, Feed.SIRI_VM),
@@ -183,6 +195,7 @@ DRAWN: tuple[tuple[str, tuple[Feed, ...], tuple[Texts, ...]], ...] = (
     ("opal_trip", _CARDS, ((),)),
     ("opal_flows", _CARDS, (FEW_FLOWS, (*FEW_FLOWS, *OF_DAY))),
     ("opal_trip", (Feed.TIDES_PASSENGER_EVENTS,), (EVENTS,)),
+    ("opal_trip", (Feed.GATE_COUNTS, Feed.GATE_COUNTERS), (GATES,)),
     ("itms", _BUSES, ((), BUS_WEEK, ALL_DAY)),
     ("itms", (Feed.GTFS_VEHICLE_POSITIONS,), (FULL_BUSES, ROUTES_ALONE)),
     ("itms_delays", (Feed.ITMS, Feed.HFP, Feed.SIRI_VM), ((), BY_ROUTE, (*BY_ROUTE, *BUS_WEEK))),

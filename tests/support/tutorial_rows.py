@@ -350,3 +350,61 @@ def siri_vm(clone: Path) -> pd.DataFrame:
     return found.assign(
         milli_kmh=as_milli_kmh(raw["Velocity"], 1000), delay_s=late
     ).drop_duplicates()
+
+
+# ------------------------------------------------------------ without cards
+
+
+@tried("hired_trips")
+def hired_trips(clone: Path) -> pd.DataFrame:
+    raw = texts(clone, "delivered/hired_trips/2016-W30/*.csv").drop_duplicates()
+    has_end = raw["ended_at"].notna() & raw["end_station_id"].notna()
+    return pd.DataFrame(
+        {
+            "card_id": raw["ride_id"],
+            "mode": "bike",
+            "service_date": raw["started_at"].str[:10],
+            "tap_on_minute": minutes(raw["started_at"].str[11:]),
+            "tap_on_location": raw["start_station_id"],
+            "tap_off_minute": minutes(raw["ended_at"].str[11:]).where(has_end),
+            "tap_off_location": raw["end_station_id"].where(has_end, "UNKNOWN"),
+        }
+    )
+
+
+def _both_ways(raw: pd.DataFrame, place: str, clock: pd.Series) -> pd.DataFrame:
+    """Entries and exits of gates, of a time `YYYY-MM-DDTHH:MM`."""
+    ways = [
+        pd.DataFrame(
+            {
+                "mode": "bus",
+                "service_date": clock.str[:10],
+                "minute": minutes(clock.str[11:]),
+                "place": raw[place],
+                "is_off": column == "exits",
+                "number": raw[column].astype(int),
+            }
+        )
+        for column in ("entries", "exits")
+    ]
+    found = pd.concat(ways, ignore_index=True)
+    return found[found["number"] > 0]
+
+
+@tried("gate_counts", is_quick=True)
+def gate_counts(clone: Path) -> pd.DataFrame:
+    raw = texts(clone, "delivered/gate_counts/2016-W30/*.csv")
+    return _both_ways(raw, "station_id", raw["interval_start"])
+
+
+@tried("gate_counters")
+def gate_counters(clone: Path) -> pd.DataFrame:
+    raw = texts(clone, "delivered/gate_counters/2016-W30/*.csv")
+    raw["at"] = pd.to_datetime(raw["DATE"] + " " + raw["TIME"], format="%m/%d/%Y %H:%M:%S")
+    raw = raw.sort_values(["UNIT", "C/A", "SCP", "at"])
+    of_gate = raw.groupby(["UNIT", "C/A", "SCP"])
+    for column in ("ENTRIES", "EXITS"):
+        later = of_gate[column].shift(-1)
+        raw[column.lower()] = (later.astype(float) - raw[column].astype(float)).fillna(0)
+    raw = raw[raw["at"] < "2016-08-01"]
+    return _both_ways(raw, "UNIT", raw["at"].dt.strftime("%Y-%m-%dT%H:%M"))

@@ -60,6 +60,12 @@ class Delivery:
         return any(field == "mode" for _, field in self.fields)
 
     @property
+    def names_no_unit(self) -> bool:
+        """True if records are trips or rides of whom no column speaks."""
+        has_card = any(field == "card_id" for _, field in self.fields)
+        return self.feed.names_nobody or (self.feed is Feed.HIRED_TRIPS and not has_card)
+
+    @property
     def has_positions_only(self) -> bool:
         """True if taps name coordinates and no place, so that their places are cells of a grid."""
         fields = {field for _, field in self.fields}

@@ -28,8 +28,10 @@ from turnstile_design.delivered_columns import Delivery
 from turnstile_design.grid_of_places import DECIMALS, grid_domain
 from turnstile_design.new_vehicles import vehicle_measures
 
+_DATED = (Feed.TAPS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)
 _COLUMNS_OF_STOPS = ("stop_id", "stop_lat", "stop_lon")
 _THE_MODE = "bus"  # of a feed of vehicles that names none
+_ENDS = (("boardings", "alightings"), ("starts", "ends"))  # tables of trips that nobody made
 _DRAWS_OF_A_CAP = 3  # the week's, one that dies, and a correction's (PRIVACY 6.8)
 
 
@@ -71,7 +73,7 @@ class Answers:
         fields, found = {field for _, field in delivery.fields}, {}
         if delivery.feed in (Feed.ITMS, Feed.SIRI_VM) and "speed" in fields:
             found["speed_unit"] = self.speed_unit or UNDECIDED
-        if delivery.feed is Feed.TAPS and "tap_date" in fields:
+        if delivery.feed in _DATED and "tap_date" in fields:
             found["date_form"] = self.date_form or UNDECIDED
         if delivery.feed is Feed.TAPS and "action" not in fields and not self.all_tap_on:
             found["action"] = UNDECIDED
@@ -127,6 +129,8 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
         "feed": str(delivery.feed),
         "trips": trips,
         "events": delivery.feed.names_nobody,
+        "rides": delivery.names_no_unit,
+        "ends": _ENDS[delivery.feed is Feed.HIRED_TRIPS],
         "modes": modes,
         "renamed": (*delivery.renamed, *(("action", UNDECIDED),) * ("action" in asked)),
         "asked": asked,

@@ -108,18 +108,19 @@ def _itms_maker(args: argparse.Namespace, domains: Path) -> Maker:
 
 
 def _tides_maker(args: argparse.Namespace, domains: Path) -> Maker:
-    """Return what writes one week of fare transactions, or of passenger events."""
-    from turnstile_samples import apc, opal, tides
+    """Return what writes one week of fare transactions, passenger events, or without cards."""
+    from turnstile_samples import apc, opal, tides, without_cards
     from turnstile_samples.corruption import parse_corruptions
 
     corruptions = parse_corruptions(args.corruption, legal=tides.CORRUPTIONS)
     places = opal.read_places(domains / "opal_locations.csv")
-    of_taps = args.programme == "tides"
 
     def write(to: LandingWeek) -> tuple[Path, ...]:
         """Write one week."""
         rows = opal.opal_rows(to.week, args.rows, args.seed, places=places, corruptions=corruptions)
-        return tides.write_tides(rows, to) if of_taps else apc.write_apc(rows, to)
+        if args.programme in _WITHOUT_CARDS:
+            return without_cards.write_without_cards(Feed(args.programme), rows, to)
+        return tides.write_tides(rows, to) if args.programme == "tides" else apc.write_apc(rows, to)
 
     return write
 
@@ -145,15 +146,17 @@ def _write_feed(name: str, path: Path) -> None:
     """Write the public feed that a sample goes with."""
     from turnstile_samples import apc, tides
 
-    (tides.write_gtfs if name == "tides" else apc.write_apc_gtfs)(path)
+    (apc.write_apc_gtfs if name == "apc" else tides.write_gtfs)(path)
 
 
 _VEHICLES = (Feed.GTFS_VEHICLE_POSITIONS, Feed.HFP, Feed.SIRI_VM, Feed.TIDES_VEHICLE_LOCATIONS)
+_WITHOUT_CARDS = tuple(map(str, (Feed.HIRED_TRIPS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)))
 _MAKERS = {
     "opal": _opal_maker,
     "itms": _itms_maker,
     "tides": _tides_maker,
     "apc": _tides_maker,
     **{str(feed): _vehicle_maker for feed in _VEHICLES},
+    **dict.fromkeys(_WITHOUT_CARDS, _tides_maker),
 }
-_PUBLIC_FEEDS = ("tides", "apc")
+_PUBLIC_FEEDS = ("tides", "apc", *_WITHOUT_CARDS)

@@ -41,6 +41,9 @@ class Feed(StrEnum):
     TIDES_FARE_TRANSACTIONS = "tides_fare_transactions"
     TIDES_PASSENGER_EVENTS = "tides_passenger_events"
     TAPS = "taps"
+    HIRED_TRIPS = "hired_trips"
+    GATE_COUNTS = "gate_counts"
+    GATE_COUNTERS = "gate_counters"
     ITMS = "itms"
     TIDES_VEHICLE_LOCATIONS = "tides_vehicle_locations"
     GTFS_VEHICLE_POSITIONS = "gtfs_vehicle_positions"
@@ -60,7 +63,7 @@ class Feed(StrEnum):
     @property
     def names_nobody(self) -> bool:
         """True if a row is a boarding or an alighting alone, and no card says whose."""
-        return self is Feed.TIDES_PASSENGER_EVENTS
+        return self in (Feed.TIDES_PASSENGER_EVENTS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)
 
     @property
     def states(self) -> tuple[str, ...]:

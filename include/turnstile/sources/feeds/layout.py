@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 # Rows later than this after a week's end come from a wrong clock, not from a file of several weeks.
 _WRONG_CLOCK_AFTER = timedelta(days=31)
 _TRIP = "trip"
-NUMBERS, INSTANTS = ("latitude", "longitude", "speed", "delay"), ("tapped_at", "observed_at")
+NUMBERS = ("latitude", "longitude", "speed", "delay")
+INSTANTS = ("tapped_at", "observed_at", "ended_at")
 
 
 class ColumnMissing(LookupError):  # noqa: N818 - a finding of a layout, reported as InputError by ingest
