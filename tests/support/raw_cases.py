@@ -86,6 +86,12 @@ AT_STOPS: Texts = (
     ("[slot, cell]", "[slot, stop]"),
     ("domain:\n", "domain:\n  lists: {stop: domains/lines.csv}\n"),
 )
+# Calls at stops, which records name.
+CALLS: Texts = (
+    ("feed: itms", "feed: ist_daten"),
+    ("[slot, cell]", "[slot, stop]"),
+    ("domain:\n", "domain:\n  lists: {stop: domains/lines.csv}\n"),
+)
 # Files in another hand.
 _HAND = "  file: {encoding: %s, delimiter: %s, quote: %s, header_row: 3%s}\n  modes: ["
 IN_UTF_16: Texts = (("  modes: [", _HAND % ("utf-16", "semicolon", "double", ", times: epoch_ms")),)
@@ -176,6 +182,9 @@ CASES: dict[str, CaseOf] = {
     "hfp, delays by route, Parquet": of("itms_delays", Feed.HFP, *BY_ROUTE, form=Form.WHOLE),
     "siri, delays by route": of("itms_delays", Feed.SIRI_VM, *BY_ROUTE),
     "siri, packed": of("itms", Feed.SIRI_VM, form=Form.PACKED),
+    "calls of trip updates": of("itms_delays", Feed.GTFS_TRIP_UPDATES, *CALLS),
+    "calls of ist-daten, packed": of("itms_delays", Feed.IST_DATEN, *CALLS, form=Form.PACKED),
+    "calls of ist-daten by night": of("itms_delays", Feed.IST_DATEN, *CALLS, *BUSES_BY_NIGHT),
     "vehicle locations, Parquet": of("itms", Feed.TIDES_VEHICLE_LOCATIONS, form=Form.WHOLE),
 }
 
@@ -201,6 +210,7 @@ DRAWN: tuple[tuple[str, tuple[Feed, ...], tuple[Texts, ...]], ...] = (
     ("itms_delays", (Feed.ITMS, Feed.HFP, Feed.SIRI_VM), ((), BY_ROUTE, (*BY_ROUTE, *BUS_WEEK))),
     ("itms_delays", (Feed.TIDES_VEHICLE_LOCATIONS,), ((), BUS_WEEK)),
     ("itms_delays", (Feed.GTFS_VEHICLE_POSITIONS,), (AT_STOPS,)),
+    ("itms_delays", (Feed.GTFS_TRIP_UPDATES, Feed.IST_DATEN), (CALLS,)),
 )
 _FORMS = (
     "{kind: text, case: upper}",

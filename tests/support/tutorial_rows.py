@@ -408,3 +408,49 @@ def gate_counters(clone: Path) -> pd.DataFrame:
         raw[column.lower()] = (later.astype(float) - raw[column].astype(float)).fillna(0)
     raw = raw[raw["at"] < "2016-08-01"]
     return _both_ways(raw, "UNIT", raw["at"].dt.strftime("%Y-%m-%dT%H:%M"))
+
+
+# ------------------------------------------------------------ calls at stops
+
+
+@tried("ist_daten")
+def ist_daten(clone: Path) -> pd.DataFrame:
+    raw = texts(clone, "delivered/ist_daten/2022-W01/*.csv", ";").drop_duplicates()
+    raw = raw[raw["AN_PROGNOSE_STATUS"] == "REAL"]
+    at, due = (
+        pd.to_datetime(raw[name], format="%d.%m.%Y %H:%M:%S")
+        for name in ("AN_PROGNOSE", "ANKUNFTSZEIT")
+    )
+    return pd.DataFrame(
+        {
+            "vehicle": raw["FAHRT_BEZEICHNER"],
+            "at": at,
+            "day": at.dt.date,
+            "minute": at.dt.hour * 60 + at.dt.minute,
+            "stop": raw["BPUIC"],
+            "delay_s": (at - due).dt.total_seconds(),
+        }
+    ).drop_duplicates()
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+@tried("gtfs_trip_updates")
+def gtfs_trip_updates(clone: Path) -> pd.DataFrame:
+    rows = []
+    for file in sorted(clone.glob("delivered/gtfs_trip_updates/*/*.pb")):
+        for entity in wire(file.read_bytes())[2]:
+            own = wire(wire(entity)[3][0])
+            for call in own[2]:
+                stop = wire(call)
+                event = wire((stop.get(2) or stop[3])[0])
+                name, of = wire(own[3][0])[1][0], stop[4][0]
+                if event[2][0] <= own[4][0]:
+                    late = _signed(int(event.get(1, [0])[0]))
+                    rows.append((name.decode(), event[2][0], of.decode(), late))
+    raw = pd.DataFrame(rows, columns=["vehicle", "at", "stop", "delay_s"])
+    local = pd.to_datetime(raw["at"], unit="s", utc=True).dt.tz_convert(SURAT)
+    minute = local.dt.hour * 60 + local.dt.minute
+    return raw.assign(day=local.dt.date, minute=minute).drop_duplicates()

@@ -16,7 +16,7 @@ from typing import Any
 
 from turnstile.errors import InputError
 from turnstile.programme.fields import categories
-from turnstile.programme.source_spec import Feed
+from turnstile.programme.source_spec import Delimiter, Feed
 from turnstile.sources.feeds.layout import ColumnMissing, FeedLayout
 from turnstile.sources.feeds.registry import LAYOUTS
 from turnstile.sources.ingest.landing import FileForm, RawFile, form_of
@@ -216,7 +216,10 @@ def _names(file: RawFile) -> Iterator[str]:
     with opener(file.path, "rb") as stream:
         begin = stream.read(_LOOKED_AT_BYTES).decode("utf-8-sig", errors="ignore")
     if file.form is FileForm.CSV:
-        yield from (column.strip() for column in next(csv.reader([begin.partition("\n")[0]])))
+        header = begin.partition("\n")[0]
+        found = next((one for one in Delimiter if one.character in header), Delimiter.COMMA)
+        columns = next(csv.reader([header], delimiter=found.character))
+        yield from (column.strip() for column in columns)
     else:
         record, _ = json.JSONDecoder().raw_decode(begin.lstrip("[ \r\n\t"))
         yield from _paths(record, "")

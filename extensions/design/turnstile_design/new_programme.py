@@ -129,6 +129,7 @@ def new_programme(  # noqa: PLR0913 - the keyword-only rest is what the package 
         "feed": str(delivery.feed),
         "trips": trips,
         "events": delivery.feed.names_nobody,
+        "calls": delivery.feed.names_stops,
         "rides": delivery.names_no_unit,
         "ends": _ENDS[delivery.feed is Feed.HIRED_TRIPS],
         "modes": modes,

@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from turnstile.programme.source_spec import Feed, FileSpec
+from turnstile.programme.source_spec import Delimiter, Feed, FileSpec
 from turnstile.programme.spec import Programme
 from turnstile.sources.feeds.layout import names_in_source
 from turnstile.sources.feeds.made_records import MadeReading, Record
-from turnstile.sources.feeds.raw_records import csv_lines
+from turnstile.sources.feeds.raw_records import as_delivered, csv_lines
 from turnstile.sources.feeds.registry import layout_of
 from turnstile.sources.ingest.gtfs_realtime import message_of
 from turnstile_samples.corruption import Rows
 from turnstile_samples.itms import DEGREES_SCALE, SPEED_CODE_SCALE
+from turnstile_samples.tides import STOPS
 from turnstile_samples.writing import LandingWeek
 
 _POLL_S = 1800  # of one message or document
@@ -54,8 +55,8 @@ def write_vehicles(
     to.folder.mkdir(parents=True, exist_ok=True)
     files: dict[tuple[date, int], list[Record]] = {}
     columns = ("bus", "day", "second", "latitude", "longitude", "speed", "delay", "route", "trip")
-    for bus, day, second, lat, lon, speed, delay, route, trip in zip(
-        *(rows[name].tolist() for name in columns), strict=True
+    for bus, day, second, lat, lon, speed, delay, route, trip, stop in zip(
+        *(rows[name].tolist() for name in (*columns, "stop")), strict=True
     ):
         of = to.week.days[day]
         reading = MadeReading(
@@ -66,7 +67,11 @@ def write_vehicles(
             lon / DEGREES_SCALE,
             speed * _MILLI_KMH,
             delay_s=delay,
-            categories=(("route", f"r{route}"), ("direction", str(trip % 2))),
+            categories=(
+                ("route", f"r{route}"),
+                ("direction", str(trip % 2)),
+                ("stop", f"s{stop % STOPS}"),
+            ),
         )
         own = layout.made(reading, programme, names)
         files.setdefault((of, second // seconds * seconds), []).extend(own)
@@ -76,7 +81,10 @@ def write_vehicles(
         at = local + timedelta(seconds=second)
         clock = "" if seconds >= _DAY_S else f"-{at:%H%M}"
         path = to.folder / f"{feed}-{of}{clock}.{ending}"
-        write([_with_instant(one, names["observed_at"], programme) for one in records], path, at)
+        own = records
+        if not feed.names_stops:
+            own = [_with_instant(one, names["observed_at"], programme) for one in records]
+        write(own, path, at)
         found.append(path)
     return tuple(found)
 
@@ -94,10 +102,17 @@ def _json_lines(records: Sequence[Record], path: Path, _: datetime) -> None:
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
-def _csv(records: Sequence[Record], path: Path, _: datetime, spec: FileSpec = FileSpec()) -> None:  # noqa: B008 - frozen
+def _csv(records: Sequence[Record], path: Path, _: datetime) -> None:
     """A table."""
-    header, lines = csv_lines(list(records), spec)
+    header, lines = csv_lines(list(records))
     path.write_text("\n".join((header, *lines, "")))
+
+
+def _semicolons(records: Sequence[Record], path: Path, _: datetime) -> None:
+    """A table with semicolons."""
+    spec = FileSpec(delimiter=Delimiter.SEMICOLON)
+    header, lines = csv_lines(list(records), spec)
+    path.write_bytes(as_delivered("\n".join((header, *lines, "")).encode(), spec))
 
 
 def _xml(records: Sequence[Record], path: Path, at: datetime) -> None:
@@ -143,9 +158,11 @@ def _set(message: Any, path: list[str], value: object) -> None:  # noqa: ANN401 
     *outer, last = path
     for name in outer:
         message = getattr(message, name)
+        if name == "stop_time_update":
+            message = message[0] if message else message.add()
     if value in ("", None):
         return
-    if last == "timestamp":
+    if last == "timestamp" and isinstance(value, str):
         value = round(datetime.fromisoformat(str(value)).timestamp())
     kind = type(getattr(message, last))
     setattr(message, last, str(value).encode() if kind is bytes else kind(value))
@@ -157,5 +174,6 @@ _FORMS: dict[Feed, tuple[str, int, Writer]] = {
     Feed.HFP: ("ndjson", _DAY_S, _json_lines),
     Feed.SIRI_VM: ("xml", _POLL_S, _xml),
     Feed.TIDES_VEHICLE_LOCATIONS: ("csv", _DAY_S, _csv),
+    Feed.GTFS_TRIP_UPDATES: ("pb", _POLL_S, _protobuf),
+    Feed.IST_DATEN: ("csv", _DAY_S, _semicolons),
 }
-VEHICLES = tuple(_FORMS)

@@ -149,7 +149,11 @@ def _write_feed(name: str, path: Path) -> None:
     (apc.write_apc_gtfs if name == "apc" else tides.write_gtfs)(path)
 
 
-_VEHICLES = (Feed.GTFS_VEHICLE_POSITIONS, Feed.HFP, Feed.SIRI_VM, Feed.TIDES_VEHICLE_LOCATIONS)
+_CALLS = (Feed.GTFS_TRIP_UPDATES, Feed.IST_DATEN)
+_VEHICLES = (
+    *(Feed.GTFS_VEHICLE_POSITIONS, Feed.HFP, Feed.SIRI_VM, Feed.TIDES_VEHICLE_LOCATIONS),
+    *_CALLS,
+)
 _WITHOUT_CARDS = tuple(map(str, (Feed.HIRED_TRIPS, Feed.GATE_COUNTS, Feed.GATE_COUNTERS)))
 _MAKERS = {
     "opal": _opal_maker,
@@ -159,4 +163,4 @@ _MAKERS = {
     **{str(feed): _vehicle_maker for feed in _VEHICLES},
     **dict.fromkeys(_WITHOUT_CARDS, _tides_maker),
 }
-_PUBLIC_FEEDS = ("tides", "apc", *_WITHOUT_CARDS)
+_PUBLIC_FEEDS = ("tides", "apc", *_WITHOUT_CARDS, *map(str, _CALLS))

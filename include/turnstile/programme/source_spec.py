@@ -49,6 +49,8 @@ class Feed(StrEnum):
     GTFS_VEHICLE_POSITIONS = "gtfs_vehicle_positions"
     HFP = "hfp"
     SIRI_VM = "siri_vm"
+    GTFS_TRIP_UPDATES = "gtfs_trip_updates"
+    IST_DATEN = "ist_daten"
 
     @property
     def shape(self) -> RowShape:
@@ -67,8 +69,13 @@ class Feed(StrEnum):
 
     @property
     def states(self) -> tuple[str, ...]:
-        """Columns that its rows may have: how late a vehicle is, how full it is."""
+        """Columns that its rows may have: how late a vehicle is, how full it is, at which stop."""
         return _OF_VEHICLES.get(self, ())
+
+    @property
+    def names_stops(self) -> bool:
+        """True if a row is a call at a stop, without a position or a speed."""
+        return "stop" in self.states
 
     @property
     def speed_unit(self) -> SpeedUnit:
@@ -84,6 +91,8 @@ _OF_VEHICLES: dict[Feed, tuple[str, ...]] = {
     Feed.GTFS_VEHICLE_POSITIONS: ("occupancy",),
     Feed.HFP: ("delay_s",),
     Feed.SIRI_VM: ("delay_s",),
+    Feed.GTFS_TRIP_UPDATES: ("delay_s", "stop"),
+    Feed.IST_DATEN: ("delay_s", "stop"),
 }
 
 

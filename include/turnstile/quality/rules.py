@@ -30,6 +30,7 @@ _MANY_OF_THESE = {
     "tap_off_without_tap_on": 0.1,  # a rider forgot
     "other_action": 1.0,
     "outside_week": 1.0,
+    "not_observed": 1.0,
     DUPLICATES: 1.0,
 }
 _FEW = 0.01

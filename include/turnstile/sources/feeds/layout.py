@@ -172,9 +172,8 @@ def _of_columns(layout: FeedLayout, carried: tuple[str, ...]) -> tuple[str, ...]
 def carried_sql(programme: Programme) -> str:
     """Return SQL of the canonical columns that need no reading: categories, each with a comma."""
     carried = carried_names(programme.source.feed.shape, programme.listed)
-    return "".join(
-        f"NULL AS {name}, " if name in FROM_TIMETABLE else f"{name}, " for name in carried
-    )
+    later = () if programme.source.feed.names_stops else FROM_TIMETABLE
+    return "".join(f"NULL AS {name}, " if name in later else f"{name}, " for name in carried)
 
 
 def plain_fields(columns: frozenset[str], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

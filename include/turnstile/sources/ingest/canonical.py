@@ -82,11 +82,13 @@ RULES: dict[RowShape, tuple[str, ...]] = {
     ),
     RowShape.TELEMETRY: (
         "malformed_line",
+        "not_observed",  # of calls at stops: a forecast, or one that did not take place
         "unparsable_timestamp",
         "future_date",
         "outside_week",
         "null_vehicle",
         "vehicle_id_of_another_form",
+        "null_stop",
         "null_coordinates",
         "coordinates_swapped",
         "coordinates_out_of_range",
