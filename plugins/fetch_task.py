@@ -48,7 +48,7 @@ def fetch_for(run: RunOfWeek) -> int:
 
     from turnstile.ledger.of_deployment import open_ledger
 
-    address = address_of(run.programme, run.settings.landing_from)
+    address = address_of(run.programme, run.settings)
     if address is None or run.is_sealed():
         return 0
     programme = load_programme(run.programme, run.settings.include)

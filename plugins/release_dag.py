@@ -81,7 +81,7 @@ def release_dag(name: str, *, file: str) -> DAG:
         before, after = steps.STEPS[:_APPROVE], steps.STEPS[_APPROVE:]
         fetch = [
             FetchNew(task_id="fetch", programme=name, doc_md=FetchNew.__doc__, queue=PRIVATE_QUEUE)
-            for own in (address_of(name, settings.landing_from),)
+            for own in (address_of(name, settings),)
             if own is not None
         ]
         chain(

@@ -49,8 +49,7 @@ class Settings:
             colons); `make release PROGRAMMES=...` adopts what it is asked for.
         ledger_key: the ledger's signing key (`TURNSTILE_LEDGER_KEY`, default `ledger-key.pem` of
             the home), for deployments whose home is several volumes.
-        landing_from: pairs (programme, address) of files that are fetched by connections of
-            Airflow's (`TURNSTILE_LANDING_FROM`, separated by blanks).
+        landing_from: from where connections of Airflow's fetch files (`TURNSTILE_LANDING_FROM`).
         stores: object stores of zones that this process may reach (`TURNSTILE_LANDING_STORE`, and
             so on for each of ZONES), with the credentials of the file
             `TURNSTILE_LANDING_STORE_CREDENTIALS`, if that is set. The folder of such a zone is a
@@ -67,7 +66,7 @@ class Settings:
     adopted: frozenset[str] = frozenset()
     ledger_key: Path | None = None
     stores: tuple[ZoneStore, ...] = ()
-    landing_from: tuple[tuple[str, str], ...] = ()
+    landing_from: str = ""
 
     @classmethod
     def from_environment(cls) -> Settings:
@@ -85,7 +84,7 @@ class Settings:
             adopted=frozenset(filter(None, env.get("TURNSTILE_ADOPTED", "").split(":"))),
             ledger_key=Path(key).resolve() if (key := env.get("TURNSTILE_LEDGER_KEY")) else None,
             stores=_stores(env),
-            landing_from=_landing_from(env),
+            landing_from=env.get("TURNSTILE_LANDING_FROM", ""),
         )
 
     @property
@@ -133,21 +132,6 @@ def _stores(env: Mapping[str, str]) -> tuple[ZoneStore, ...]:
             f"only {', '.join(sorted(named))} have a store; name those of embargoed and public too"
         )
         raise InputError(where="environment", field="TURNSTILE_EMBARGOED_STORE", rule=rule)
-    return tuple(found)
-
-
-def _landing_from(env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return from where landing files are fetched: PROGRAMME=ADDRESS, with blanks between."""
-    name, found = "TURNSTILE_LANDING_FROM", []
-    for one in env.get(name, "").split():
-        programme, _, address = one.partition("=")
-        if not (programme and address):
-            rule = f"{one!r} is no pair; write PROGRAMME=sftp://CONNECTION/folder/{{week}}"
-            raise InputError(where="environment", field=name, rule=rule)
-        found.append((programme, address))
-    if found and env.get("TURNSTILE_LANDING_STORE"):
-        rule = "copies files into a folder, and the landing zone is a store; use one of the two"
-        raise InputError(where="environment", field=name, rule=rule)
     return tuple(found)
 
 

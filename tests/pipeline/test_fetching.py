@@ -116,28 +116,46 @@ def test_a_folder_that_is_not_there_yet_has_nothing(
     assert fetched(Shelf()) == ()
 
 
-def test_addresses_name_a_connection_and_a_folder_of_the_week() -> None:
-    given = (("opal", "sftp://tfnsw/out/{week}"), ("itms", "s3://aws/bucket/in/{week}"))
-    assert address_of("opal", given) == Address("sftp", "tfnsw", "/out/{week}")
-    assert address_of("itms", given) == Address("s3", "aws", "bucket/in/{week}")
-    assert address_of("other", given) is None
+def place(given: str, monkeypatch: pytest.MonkeyPatch) -> Address | None:
+    monkeypatch.setenv("TURNSTILE_LANDING_FROM", given)
+    return address_of("opal", Settings.from_environment())
 
 
-@pytest.mark.parametrize("address", ["/out/{week}", "sftp://tfnsw", "sftp://tfnsw/out", "s3:///b"])
-def test_an_address_that_is_none_is_refused(address: str) -> None:
-    with pytest.raises(InputError, match="is no address; write sftp"):
-        address_of("opal", (("opal", address),))
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ("itms=x opal=sftp://tfnsw/out/{week}", Address("sftp", "tfnsw", "/out/{week}")),
+        ("opal=s3://aws/bucket/in/{week}/", Address("s3", "aws", "bucket/in/{week}")),
+        ("itms=sftp://tfnsw/out/{week}", None),
+        ("", None),
+    ],
+)
+def test_addresses_name_a_connection_and_a_folder_of_the_week(
+    monkeypatch: pytest.MonkeyPatch, given: str, address: Address | None
+) -> None:
+    assert place(given, monkeypatch) == address
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
-    [("opal", "is no pair"), ("opal=sftp://c/{week}", "the landing zone is a store")],
+    [
+        *(
+            (f"opal={one}", "is no address; write sftp")
+            for one in ("/out/{week}", "sftp://tfnsw", "sftp://tfnsw/out", "s3:///b")
+        ),
+        ("opal", "holds what is no pair"),
+    ],
 )
 def test_a_setting_that_cannot_be_is_refused(
     monkeypatch: pytest.MonkeyPatch, given: str, says: str
 ) -> None:
-    monkeypatch.setenv("TURNSTILE_LANDING_FROM", given)
+    with pytest.raises(InputError, match=says):
+        place(given, monkeypatch)
+
+
+def test_a_landing_zone_that_is_a_store_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for zone in ("LANDING", "EMBARGOED", "PUBLIC"):
         monkeypatch.setenv(f"TURNSTILE_{zone}_STORE", "s3://bucket/x")
-    with pytest.raises(InputError, match=says):
-        Settings.from_environment()
+    assert place("", monkeypatch) is None
+    with pytest.raises(InputError, match="the landing zone is a store"):
+        place("opal=sftp://c/{week}", monkeypatch)

@@ -16,9 +16,10 @@ from turnstile.service_calendar import parse_period
 from turnstile.settings import Settings
 
 given, landing = sys.argv[1:]
-address = address_of("opal", (("opal", given),))
+settings = dataclasses.replace(Settings.from_environment(), landing_from=f"opal={given}")
+address = address_of("opal", settings)
 assert address is not None
-programme = load_programme("opal", Settings.from_environment().include)
+programme = load_programme("opal", settings.include)
 source = dataclasses.replace(programme.source, marker="opal/{week}.done")
 programme = dataclasses.replace(programme, source=source)
 nothing = SimpleNamespace(entries=list)  # no week was deleted

@@ -25,6 +25,7 @@ from turnstile.service_calendar import ServicePeriod, ServiceWeek
 if TYPE_CHECKING:
     from turnstile.ledger.ledger import Ledger
     from turnstile.programme.spec import Programme
+    from turnstile.settings import Settings
 
 SETTING = "TURNSTILE_LANDING_FROM"
 _WEEK = "{week}"
@@ -71,22 +72,30 @@ class Server(Protocol):
         """Write an object's bytes to a file."""
 
 
-def address_of(programme: str, landing_from: tuple[tuple[str, str], ...]) -> Address | None:
+def address_of(programme: str, settings: Settings) -> Address | None:
     """Return where a programme's files are fetched from; None if they are delivered here.
 
+    The setting is PROGRAMME=ADDRESS, with blanks between one and the next.
+
     Raises:
-        InputError: the address is none, or names no week.
+        InputError: it is no such pair, or the address is none or names no week.
     """
-    given = dict(landing_from).get(programme)
-    if given is None:
+    pairs = dict(one.partition("=")[::2] for one in settings.landing_from.split())
+    if not all(pairs.values()):
+        rule = f"holds what is no pair; write PROGRAMME=sftp://CONNECTION/folder/{_WEEK}"
+        raise InputError(where="environment", field=SETTING, rule=rule)
+    if programme not in pairs:
         return None
-    kind, _, rest = given.partition("://")
+    if any(store.zone == "landing" for store in settings.stores):
+        rule = "copies files into a folder, and the landing zone is a store; use one of the two"
+        raise InputError(where="environment", field=SETTING, rule=rule)
+    kind, _, rest = pairs[programme].partition("://")
     connection, _, folder = rest.partition("/")
     if not (kind and connection and folder) or _WEEK not in folder:
         rule = (
-            f"{given!r} is no address; write sftp://CONNECTION/folder/{_WEEK}, or s3, gs or wasb "
+            f"{pairs[programme]!r} is no address; write sftp://CONNECTION/folder/{_WEEK}, or s3, "
         )
-        rule += f"with BUCKET/prefix/{_WEEK} behind the connection"
+        rule += f"gs or wasb with BUCKET/prefix/{_WEEK} behind the connection"
         raise InputError(where="environment", field=f"{SETTING}, {programme}", rule=rule)
     return Address(kind, connection, folder.strip("/") if kind != "sftp" else f"/{folder}")
 
